@@ -72,6 +72,7 @@ POPRT_CS_HANDLE(raw_runner_options, RawRunnerOptions, free_runner_options, delet
 POPRT_CS_HANDLE(raw_bindings, RawBindings, free_bindings, delete self)
 POPRT_CS_HANDLE(raw_tensors, RawTensors, free_tensors, delete self)
 POPRT_CS_HANDLE(raw_outputs, RawOutputs, free_outputs, poprt_outputs_free(self))
+POPRT_CS_HANDLE(raw_counters, RawCounters, free_counters, delete self)
 POPRT_CS_HANDLE(raw_run, RawRun, free_run, self->release())
 POPRT_CS_HANDLE(raw_log, RawLog, free_log, delete self)
 POPRT_CS_HANDLE(raw_passes, RawPasses, free_passes, delete self)

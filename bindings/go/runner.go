@@ -176,6 +176,26 @@ func (r *Runner) Statistics() (string, error) {
 	})
 }
 
+// Counters is what the runner has counted, all replicas together: Statistics as numbers. Since 1.0.
+func (r *Runner) Counters() (RunnerCounters, error) { return r.ReplicaCounters(-1) }
+
+// ReplicaCounters is what one replica has counted, from 0 to RunnerCounters.Replicas - 1; -1: all together. Errors:
+// NotFound (no such replica), Unimplemented (of a pack runner). Since 1.0.
+func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
+	raw, err := r.h.acquire()
+	if err != nil {
+		return RunnerCounters{}, err
+	}
+	defer r.h.release()
+	var failure uintptr
+	counters := raw.Counters(int64(replica), &failure)
+	if err := check(failure); err != nil {
+		return RunnerCounters{}, err
+	}
+	defer native.DeleteRawCounters(counters)
+	return takeCounters(counters), nil
+}
+
 // Tracepoints is a JSON array of the last runs' stages. Empty without RunnerOptions.FlushOnWaitingOutputs.
 func (r *Runner) Tracepoints() (string, error) {
 	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr {

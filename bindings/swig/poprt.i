@@ -484,7 +484,30 @@ struct raw_runner_options {
   }
 }
 
+// Counts as signed numbers: no other type of 64 bits is at home in every language.
+%rename(RawCounters) raw_counters;
+%nodefaultctor raw_counters;
+%nodefaultdtor raw_counters;
+%immutable;
+struct raw_counters {
+  int64_t submitted, completed, failed, cancelled, timed_out;
+  int64_t rows, padded_rows, batches, steps;
+  int64_t device_errors, resets;
+  int64_t in_flight, queue_capacity;
+  int64_t latency_count, latency_total_ns, latency_max_ns, latency_p50_ns, latency_p99_ns;
+  int64_t replicas;
+};
+%mutable;
+%extend raw_counters {
+  ~raw_counters() { delete $self; }
+  int64_t bucket_count() { return POPRT_LATENCY_BUCKETS; }
+  int64_t latency_bucket(int64_t index) {
+    return static_cast<int64_t>($self->latency_buckets[index]);
+  }
+}
+
 %newobject raw_runner::run;
+%newobject raw_runner::counters;
 %newobject raw_runner::execute_async;
 %newobject raw_runner::execute_async_within;
 %extend raw_runner {
@@ -533,6 +556,14 @@ struct raw_runner_options {
     poprt_string* text = nullptr;
     *error = poprt_runner_statistics($self, &text);
     return text;
+  }
+  // -1: of all replicas.
+  raw_counters* counters(int64_t replica, poprt_result* error) {
+    auto* made = new raw_counters;
+    *error = poprt_runner_get_counters($self, replica, made);
+    if (!*error) return made;
+    delete made;
+    return nullptr;
   }
   poprt_text tracepoints(poprt_result* error) {
     poprt_string* text = nullptr;

@@ -85,6 +85,32 @@ nlohmann::ordered_json to_json(const runtime::BucketRunner& runner) {
   return list;
 }
 
+poprt_runner_counters to_counters(const runtime::RunnerStatistics& s, size_t replicas) {
+  poprt_runner_counters c{};
+  c.submitted = s.submitted;
+  c.completed = s.completed;
+  c.failed = s.failed;
+  c.cancelled = s.cancelled;
+  c.timed_out = s.timed_out;
+  c.rows = s.rows;
+  c.padded_rows = s.padded_rows;
+  c.batches = s.batches;
+  c.steps = s.steps;
+  c.device_errors = s.device_errors;
+  c.resets = s.resets;
+  c.in_flight = s.in_flight;
+  c.queue_capacity = s.queue_capacity;
+  c.latency_count = s.latency.count;
+  c.latency_total_ns = s.latency.total_ns;
+  c.latency_max_ns = s.latency.max_ns;
+  c.latency_p50_ns = s.latency.quantile_ns(0.5);
+  c.latency_p99_ns = s.latency.quantile_ns(0.99);
+  static_assert(POPRT_LATENCY_BUCKETS == runtime::LatencyHistogram::kBuckets);
+  std::copy(s.latency.counts.begin(), s.latency.counts.end(), c.latency_buckets);
+  c.replicas = replicas;
+  return c;
+}
+
 }  // namespace
 
 poprt_error* poprt_runner_create(const poprt_executable* executable,
@@ -203,13 +229,27 @@ poprt_error* poprt_runner_statistics(poprt_runner* runner, poprt_string** out_js
     auto& out = capi::required(out_json, "out_json");
     nlohmann::ordered_json json = to_json(r.runner->statistics());
     json["replicas"] = nlohmann::ordered_json::array();
-    for (size_t i = 0; r.model && i < r.model->replicas(); i++)
-      json["replicas"].push_back(to_json(r.model->statistics(i)));
+    for (size_t i = 0; i < r.runner->replicas(); i++)
+      json["replicas"].push_back(to_json(r.runner->statistics(i)));
     if (const auto* fused = dynamic_cast<const runtime::ModelFusionRunner*>(r.runner.get()))
       json["graph_requests"] = fused->graph_requests();
     if (const auto* buckets = dynamic_cast<const runtime::BucketRunner*>(r.runner.get()))
       json["shape_buckets"] = to_json(*buckets);
     out = capi::make_string(json.dump(2));
+  });
+}
+
+poprt_error* poprt_runner_get_counters(poprt_runner* runner, int64_t replica,
+                                       poprt_runner_counters* out_counters) {
+  return capi::guard([&] {
+    const auto& r = *capi::required(runner, "runner").runner;
+    if (replica < POPRT_ALL_REPLICAS)
+      fail(ErrorCode::invalid_argument,
+           "there is no replica {}: expected a number from 0 on, or -1 for all", replica);
+    const auto index = static_cast<size_t>(replica);
+    const auto counters = replica == POPRT_ALL_REPLICAS ? to_counters(r.statistics(), r.replicas())
+                                                        : to_counters(r.statistics(index), 1);
+    capi::write_struct(out_counters, counters, "out_counters", "poprt_runner_counters");
   });
 }
 

@@ -487,4 +487,26 @@ TEST(CppWrapper, HasTheOtherRunners) {
   }
 }
 
+TEST(CppWrapper, CountersOfARunnerAndOfAReplica) {
+  RuntimeConfig config;
+  config.replicationFactor = 2;
+  ModelRunner runner(DATA "/copies.popef", config);
+  Client k;
+  for (int i = 0; i < 3; i++) runner.execute(k.in, k.out);
+  const poprt::runtime::RunnerCounters all = runner.counters();
+  EXPECT_EQ(all.completed, 3u);
+  EXPECT_EQ(all.latency_count, 3u);
+  EXPECT_EQ(all.replicas, 2u);
+  EXPECT_EQ(runner.counters(0).completed + runner.counters(1).completed, 3u);
+  try {
+    runner.counters(2);
+    ADD_FAILURE() << "there are two";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::not_found);
+    EXPECT_NE(std::string(e.what()).find("there is no replica 2: the runner has 2"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
 }  // namespace

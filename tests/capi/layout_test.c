@@ -168,6 +168,29 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_replica_device, device, 8);
   assert_int_equal(sizeof(poprt_replica_device), 16);
 
+  AT(poprt_runner_counters, struct_size, 0);
+  AT(poprt_runner_counters, submitted, 8);
+  AT(poprt_runner_counters, completed, 16);
+  AT(poprt_runner_counters, failed, 24);
+  AT(poprt_runner_counters, cancelled, 32);
+  AT(poprt_runner_counters, timed_out, 40);
+  AT(poprt_runner_counters, rows, 48);
+  AT(poprt_runner_counters, padded_rows, 56);
+  AT(poprt_runner_counters, batches, 64);
+  AT(poprt_runner_counters, steps, 72);
+  AT(poprt_runner_counters, device_errors, 80);
+  AT(poprt_runner_counters, resets, 88);
+  AT(poprt_runner_counters, in_flight, 96);
+  AT(poprt_runner_counters, queue_capacity, 104);
+  AT(poprt_runner_counters, latency_count, 112);
+  AT(poprt_runner_counters, latency_total_ns, 120);
+  AT(poprt_runner_counters, latency_max_ns, 128);
+  AT(poprt_runner_counters, latency_p50_ns, 136);
+  AT(poprt_runner_counters, latency_p99_ns, 144);
+  AT(poprt_runner_counters, latency_buckets, 152);
+  AT(poprt_runner_counters, replicas, 472);
+  assert_int_equal(sizeof(poprt_runner_counters), 480);
+
   AT(poprt_request_options, struct_size, 0);
   AT(poprt_request_options, timeout_ns, 8);
   AT(poprt_request_options, callback, 16);
@@ -276,6 +299,8 @@ static void numbers_stay_as_they_are(void** state) {
   assert_int_equal(POPRT_DTYPE_F8E8M0, 28);
   assert_int_equal(POPRT_DTYPE_F8, 29);
   assert_int_equal(POPRT_PRECISION_FP16, 2);
+  assert_int_equal(POPRT_LATENCY_BUCKETS, 40);
+  assert_int_equal(POPRT_ALL_REPLICAS, -1);
   assert_int_equal(POPRT_WINOGRAD_DEFAULT, 0);
   assert_int_equal(POPRT_WINOGRAD_OFF, 1);
   assert_int_equal(POPRT_WINOGRAD_EXACT, 2);

@@ -283,6 +283,81 @@ static void replicas_run_on_their_devices(void** state) {
   poprt_runner_free(r);
 }
 
+static poprt_runner_counters counters_of(poprt_runner* r, int64_t replica) {
+  poprt_runner_counters c;
+  memset(&c, 0xff, sizeof c);
+  c.struct_size = sizeof c;
+  OK(poprt_runner_get_counters(r, replica, &c));
+  assert_int_equal(c.struct_size, sizeof c);
+  return c;
+}
+
+static void counters_are_numbers(void** state) {
+  (void)state;
+  poprt_runner_options o = options();
+  o.replication_factor = 2;
+  o.queue_depth = 5;
+  poprt_runner* r = make_runner(&o);
+  client k;
+  client_init(&k, COUNT, 1);
+  for (int i = 0; i < 3; i++) OK(poprt_runner_execute(r, k.in, 1, k.out, 2));
+  const poprt_runner_counters all = counters_of(r, POPRT_ALL_REPLICAS);
+  assert_int_equal(all.submitted, 3);
+  assert_int_equal(all.completed, 3);
+  assert_int_equal(all.failed + all.cancelled + all.timed_out + all.in_flight, 0);
+  assert_int_equal(all.batches, 3);
+  assert_int_equal(all.queue_capacity, 10);
+  assert_int_equal(all.replicas, 2);
+  assert_int_equal(all.latency_count, 3);
+  assert_in_range(all.latency_max_ns, 1, all.latency_total_ns);
+  assert_in_range(all.latency_p50_ns, 1, all.latency_p99_ns);
+  assert_true(all.latency_p99_ns > all.latency_max_ns); /* of three, the 99th is the longest */
+  uint64_t in_buckets = 0;
+  for (int i = 0; i < POPRT_LATENCY_BUCKETS; i++) in_buckets += all.latency_buckets[i];
+  assert_int_equal(in_buckets, 3);
+
+  const poprt_runner_counters first = counters_of(r, 0), second = counters_of(r, 1);
+  assert_int_equal(first.completed + second.completed, 3);
+  assert_int_equal(first.rows + second.rows, all.rows);
+  assert_int_equal(first.latency_total_ns + second.latency_total_ns, all.latency_total_ns);
+  assert_int_equal(first.queue_capacity, 5);
+  assert_int_equal(second.replicas, 1);
+
+  poprt_runner_counters c = all;
+  FAILS(poprt_runner_get_counters(r, 2, &c), POPRT_NOT_FOUND,
+        "there is no replica 2: the runner has 2, counted from 0");
+  FAILS(poprt_runner_get_counters(r, -2, &c), POPRT_INVALID_ARGUMENT, "-1 for all");
+  FAILS(poprt_runner_get_counters(NULL, 0, &c), POPRT_INVALID_ARGUMENT, "'runner'");
+  FAILS(poprt_runner_get_counters(r, 0, NULL), POPRT_INVALID_ARGUMENT, "'out_counters'");
+  assert_memory_equal(&c, &all, sizeof c);
+  c.struct_size = 0;
+  FAILS(poprt_runner_get_counters(r, 0, &c), POPRT_INVALID_ARGUMENT, "struct_size");
+  poprt_runner_free(r);
+}
+
+/* Programs that were built against a shorter struct, or against a longer one of a later version. */
+static void counters_of_another_age(void** state) {
+  (void)state;
+  poprt_runner* r = make_runner(NULL);
+  client k;
+  client_init(&k, COUNT, 1);
+  OK(poprt_runner_execute(r, k.in, 1, k.out, 2));
+  struct {
+    poprt_runner_counters c;
+    uint64_t later;
+  } mine;
+  memset(&mine, 0xff, sizeof mine);
+  mine.c.struct_size = offsetof(poprt_runner_counters, failed);
+  OK(poprt_runner_get_counters(r, POPRT_ALL_REPLICAS, &mine.c));
+  assert_int_equal(mine.c.completed, 1);
+  assert_true(mine.c.failed == UINT64_MAX);
+  mine.c.struct_size = sizeof mine;
+  OK(poprt_runner_get_counters(r, POPRT_ALL_REPLICAS, &mine.c));
+  assert_int_equal(mine.c.failed, 0);
+  assert_int_equal(mine.later, 0);
+  poprt_runner_free(r);
+}
+
 static void fusion_runner_selects_by_name(void** state) {
   (void)state;
   poprt_executable* e = NULL;
@@ -297,6 +372,8 @@ static void fusion_runner_selects_by_name(void** state) {
   OK(poprt_runner_execute(r, &in, 1, out, 2));
   assert_int_equal(k, 1);
   assert_memory_equal(x, y, 16);
+  assert_int_equal(counters_of(r, POPRT_ALL_REPLICAS).replicas, 1);
+  assert_int_equal(counters_of(r, 0).completed, 1);
   const poprt_output mixed[] = {{"graph0/y", 0, y, 16}, {"graph1/k", 0, &k, 4}};
   FAILS(poprt_runner_execute(r, &in, 1, mixed, 2), POPRT_INVALID_ARGUMENT, "different graphs");
   FAILS(poprt_runner_execute_indexed(r, NULL, NULL), POPRT_UNIMPLEMENTED, "model runner");
@@ -338,6 +415,11 @@ static void pack_runner_packs(void** state) {
   OK(poprt_request_wait(q, -1));
   assert_memory_equal(a.x, a.y, 20);
   assert_memory_equal(b.x, b.y, 28);
+  assert_int_equal(counters_of(r, POPRT_ALL_REPLICAS).completed, 2);
+  assert_int_equal(counters_of(r, POPRT_ALL_REPLICAS).replicas, 0);
+  poprt_runner_counters none = {0};
+  none.struct_size = sizeof none;
+  FAILS(poprt_runner_get_counters(r, 0, &none), POPRT_UNIMPLEMENTED, "all its replicas together");
   client_init(&a, 9, 1);
   FAILS(poprt_runner_execute(r, a.in, 1, a.out, 2), POPRT_INVALID_ARGUMENT, "longer than 8");
   poprt_request_free(p);
@@ -402,7 +484,12 @@ static void light_runner_takes_new_weights(void** state) {
   FAILS(poprt_light_runner_set_input_anchor(r, "z", k.x, 3), POPRT_NOT_FOUND, "'z'");
   FAILS(poprt_light_runner_set_input_anchor(r, NULL, k.x, 3), POPRT_INVALID_ARGUMENT, "'name'");
 
+  assert_int_equal(counters_of(r, 0).completed, 2);
   poprt_runner_stop(r);
+  assert_int_equal(counters_of(r, POPRT_ALL_REPLICAS).replicas, 0);
+  poprt_runner_counters none = {0};
+  none.struct_size = sizeof none;
+  FAILS(poprt_runner_get_counters(r, 0, &none), POPRT_NOT_FOUND, "the runner is stopped");
   FAILS(poprt_runner_execute(r, NULL, 0, k.out, 2), POPRT_CANCELLED, "reload()");
   OK(poprt_runner_create(e, NULL, &other)); /* the device is free */
   FAILS(poprt_light_runner_reload(r), POPRT_UNAVAILABLE, "busy");
@@ -429,6 +516,8 @@ int main(void) {
       cmocka_unit_test(a_callback_may_free_the_runner),
       cmocka_unit_test(tracepoints_are_json),
       cmocka_unit_test(replicas_run_on_their_devices),
+      cmocka_unit_test(counters_are_numbers),
+      cmocka_unit_test(counters_of_another_age),
       cmocka_unit_test(fusion_runner_selects_by_name),
       cmocka_unit_test(pack_runner_packs),
       cmocka_unit_test(host_concat_runner_joins),

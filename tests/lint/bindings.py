@@ -45,6 +45,7 @@ for _language in ("C++", "Java", "C#", "Go"):
 for _function in ("poprt_runner_run", "poprt_outputs_crop"):
     EXEMPT["Python", _function] = "run() makes NumPy's arrays, and crops them"
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
+EXEMPT["Python", "poprt_runner_get_counters"] = "statistics() has types"
 EXEMPT["Go", "poprt_popef_reader_parse_bytes"] = "OpenPopEFAt reads from a bytes.Reader"
 EXEMPT["Go", "poprt_runner_options.not_thread_safe"] = "any goroutine may call"
 

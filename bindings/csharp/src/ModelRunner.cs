@@ -362,6 +362,22 @@ namespace Poprt
             return raw.statistics();
         }
 
+        /// <summary>What the runner has counted since it was made, all replicas together: Statistics as numbers. Since
+        /// 1.0.</summary>
+        public RunnerCounters Counters()
+        {
+            return Counters(-1);
+        }
+
+        /// <summary>What one replica has counted since the runner was made. Since 1.0.</summary>
+        /// <param name="replica">From 0 to <see cref="RunnerCounters.Replicas"/> - 1; -1: all together.</param>
+        /// <exception cref="PoprtException">NotFound: there is no such replica; Unimplemented: of a
+        /// <see cref="PackRunner"/>.</exception>
+        public RunnerCounters Counters(int replica)
+        {
+            using (RawCounters counters = raw.counters(replica)) return new RunnerCounters(counters);
+        }
+
         /// <summary>When each of the last runs was submitted, began, computed and ended: a JSON array, empty without
         /// FlushOnWaitingOutputs.</summary>
         public string Tracepoints()

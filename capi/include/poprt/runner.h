@@ -209,6 +209,46 @@ POPRT_API int32_t poprt_request_done(const poprt_request* request);
  * runner was freed. Any thread. Since 0.1. */
 POPRT_API void poprt_request_free(poprt_request* request);
 
+/* Of poprt_runner_counters.latency_buckets. Since 1.0. */
+#define POPRT_LATENCY_BUCKETS 40
+
+/* For poprt_runner_get_counters: the sum of all replicas. Since 1.0. */
+#define POPRT_ALL_REPLICAS (-1)
+
+/* What a runner or one of its replicas has counted since it was made. Set struct_size to
+ * sizeof(poprt_runner_counters), the rest is written. Latencies are those of completed requests,
+ * from submission to the written outputs. Since 1.0. */
+typedef struct poprt_runner_counters {
+  size_t struct_size;
+  uint64_t submitted; /* requests that were accepted; each ends as one of the next four */
+  uint64_t completed; /* outputs written */
+  uint64_t failed;
+  uint64_t cancelled;
+  uint64_t timed_out;   /* did not begin within their limit */
+  uint64_t rows;        /* computed for callers */
+  uint64_t padded_rows; /* computed to fill batches */
+  uint64_t batches;     /* runs of the device */
+  uint64_t steps;       /* groups of batches_per_step batches */
+  uint64_t device_errors;
+  uint64_t resets;
+  uint64_t in_flight;      /* now: submitted, and not answered */
+  uint64_t queue_capacity; /* places; what is in flight beyond stands in the line */
+  uint64_t latency_count;
+  uint64_t latency_total_ns;
+  uint64_t latency_max_ns;
+  uint64_t latency_p50_ns; /* half of them, and 99 of 100, took no longer: upper ends of buckets */
+  uint64_t latency_p99_ns;
+  uint64_t latency_buckets[POPRT_LATENCY_BUCKETS]; /* [i]: how many took 2^i to 2^(i+1) ns; the last
+                                                      one has the longer ones, too */
+  uint64_t replicas; /* that this is the sum of and that can be asked for; 0: they do not count for
+                        themselves (pack runners), or the runner is stopped (light runners) */
+} poprt_runner_counters;
+
+/* Counters of a replica, from 0 on, or of all (POPRT_ALL_REPLICAS). Allocates nothing. Thread-safe.
+ * Errors: not_found (no such replica; says how many there are), unimplemented (a replica of a pack
+ * runner), invalid_argument (struct_size, a negative number). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_get_counters(
+    poprt_runner* runner, int64_t replica, poprt_runner_counters* out_counters);
 /* JSON: counters, latency histogram (bucket i: 2^i to 2^(i+1) ns) and in "replicas" those of each.
  * Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_statistics(poprt_runner* runner,

@@ -33,6 +33,9 @@ using OutputDesc = DataDesc;
 
 enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
 
+// What a runner has counted: submitted, completed, latency_p99_ns ... (poprt/runner.h).
+using RunnerCounters = poprt_runner_counters;
+
 using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
 
 // The fields of PopRT with its defaults; `threads`, `profile`, `device` (of replica 0),
@@ -298,6 +301,13 @@ class HandleRunner : public BaseRunner {
     poprt_string* text = nullptr;
     check(poprt_runner_statistics(handle_.get(), &text));
     return detail::take(text);
+  }
+  // The same as numbers: of all replicas, or of one.
+  RunnerCounters counters(int64_t replica = POPRT_ALL_REPLICAS) const {
+    RunnerCounters counters{};
+    counters.struct_size = sizeof counters;
+    check(poprt_runner_get_counters(handle_.get(), replica, &counters));
+    return counters;
   }
   std::string tracepoints() const {
     poprt_string* text = nullptr;

@@ -7,10 +7,10 @@
 
 namespace poprt::runtime {
 
-// Its thread is made by the first request with a deadline and sleeps until the next deadline. add()
-// may be called by any thread; requests that are done or running are let go when the list has
-// doubled, so a long time-out costs memory in proportion to the requests that exist, not to those
-// that were made.
+// Its thread is made by the first request with a deadline and sleeps until the next deadline; those
+// that pass within half a millisecond after it has told one are told together. add() may be called
+// by any thread; requests that are done or running are let go when the list has doubled, so a long
+// time-out costs memory in proportion to the requests that exist, not to those that were made.
 class DeadlineWatch {
  public:
   DeadlineWatch();

@@ -62,6 +62,8 @@ void Request::check() const {
 }
 
 // The result is there: somebody may go on, but has no right to the last reference before this ends.
+// Waiters first: a callback may ask its own request for the error, and may need a lock that whoever
+// waits holds meanwhile; called first, it would wait for them, and they for it.
 void Request::announce(ErrorCode code) noexcept {
   waiter_.notify();
   callback_(code, *this);

@@ -55,6 +55,8 @@ class HostConcatRunner final : public BaseRunner {
                            const RequestOptions& options = {}) override;
   void stop() noexcept override { runner_.stop(); }
   RunnerStatistics statistics() const override { return runner_.statistics(); }
+  RunnerStatistics statistics(size_t replica) const override { return runner_.statistics(replica); }
+  size_t replicas() const override { return runner_.replicas(); }
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
  private:

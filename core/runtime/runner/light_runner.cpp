@@ -93,6 +93,14 @@ RunnerStatistics LightRunner::statistics() const {
   return runner_ ? runner_->statistics() : RunnerStatistics();
 }
 
+RunnerStatistics LightRunner::statistics(size_t replica) const {
+  if (!runner_)
+    fail(ErrorCode::not_found, "there is no replica {}: the runner is stopped", replica);
+  return runner_->statistics(replica);
+}
+
+size_t LightRunner::replicas() const { return runner_ ? runner_->replicas() : 0; }
+
 std::vector<Tracepoint> LightRunner::tracepoints() const {
   return runner_ ? runner_->tracepoints() : std::vector<Tracepoint>();
 }

@@ -48,7 +48,10 @@ class LightRunner final : public BaseRunner {
   void reload();
   bool stopped() const { return !runner_; }
 
-  RunnerStatistics statistics() const override;  // since the last reload
+  // Since the last reload; a stopped runner has no replicas.
+  RunnerStatistics statistics() const override;
+  RunnerStatistics statistics(size_t replica) const override;
+  size_t replicas() const override;
   std::vector<Tracepoint> tracepoints() const override;
 
  private:

@@ -45,6 +45,8 @@ class ModelFusionRunner final : public BaseRunner {
                            const RequestOptions& options = {}) override;
   void stop() noexcept override { runner_.stop(); }
   RunnerStatistics statistics() const override { return runner_.statistics(); }
+  RunnerStatistics statistics(size_t replica) const override { return runner_.statistics(replica); }
+  size_t replicas() const override { return runner_.replicas(); }
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
  private:

@@ -164,7 +164,8 @@ RunnerStatistics ModelRunner::statistics() const {
 
 RunnerStatistics ModelRunner::statistics(size_t replica) const {
   if (replica >= replicas())
-    fail(ErrorCode::not_found, "there is no replica {}: there are {}", replica, replicas());
+    fail(ErrorCode::not_found, "there is no replica {}: the runner has {}, counted from 0", replica,
+         replicas());
   return state_->replicas[replica]->statistics();
 }
 

@@ -74,10 +74,9 @@ class ModelRunner : public BaseRunner {
   // ever.
   bool on_thread() const noexcept;
 
-  // Of all replicas, or of one.
   RunnerStatistics statistics() const override;
-  RunnerStatistics statistics(size_t replica) const;
-  size_t replicas() const;
+  RunnerStatistics statistics(size_t replica) const override;
+  size_t replicas() const override;
   std::vector<Tracepoint> tracepoints() const override;
 
   // New bytes for inputs that are frozen or come with the model; all at once, between two runs.

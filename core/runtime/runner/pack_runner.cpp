@@ -1,5 +1,6 @@
 #include "runtime/runner/pack_runner.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -383,6 +384,7 @@ void PackRunner::State::finish(Request& request, ErrorCode code, Failure failure
 }
 
 void PackRunner::State::serve() noexcept {
+  pthread_setname_np(pthread_self(), "poprt-pack");
   thread_id = std::this_thread::get_id();
   const Clock& clock = config.runner.clock;
   RequestPool& pool = queue->pool();

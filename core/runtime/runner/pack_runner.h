@@ -80,6 +80,7 @@ class PackRunner final : public BaseRunner {
                            const RequestOptions& options = {}) override;
   void stop() noexcept override;
 
+  using BaseRunner::statistics;
   // Of requests; steps are packs, rows are places with data, padded_rows those without.
   RunnerStatistics statistics() const override;
   std::vector<Tracepoint> tracepoints() const override;  // of the packs

@@ -1,5 +1,6 @@
 #include "runtime/runner/replica.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -281,7 +282,9 @@ void Replica::start_threads() {
 
 // Serving.
 
+// Threads have names, for those who count them.
 void Replica::serve() noexcept {
+  pthread_setname_np(pthread_self(), "poprt-runner");
   current_replica = this;
   if (!plan_->config.overlap_io) {
     Step& step = steps_[0];
@@ -315,6 +318,7 @@ void Replica::serve() noexcept {
 }
 
 void Replica::compute_loop() noexcept {
+  pthread_setname_np(pthread_self(), "poprt-compute");
   current_replica = this;
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return loaded_.try_pop(step); });
@@ -326,6 +330,7 @@ void Replica::compute_loop() noexcept {
 }
 
 void Replica::store_loop() noexcept {
+  pthread_setname_np(pthread_self(), "poprt-store");
   current_replica = this;
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return computed_.try_pop(step); });

@@ -15,6 +15,11 @@ std::vector<Binding> bindings(const Views& views) {
 
 }  // namespace
 
+RunnerStatistics BaseRunner::statistics(size_t) const {
+  fail(ErrorCode::unimplemented,
+       "a runner of this kind counts for all its replicas together: ask for the sum");
+}
+
 std::vector<Shape> BaseRunner::output_shapes(std::span<const InputBinding>) const {
   std::vector<Shape> shapes;
   for (const DataDesc& d : execute_outputs()) shapes.push_back(d.anchor.shape);

@@ -85,7 +85,11 @@ class BaseRunner {
   // is left.
   virtual void stop() noexcept = 0;
 
+  // Of all replicas; and of one, where they count for themselves: else replicas() is 0. Throws
+  // not_found (an unknown one), unimplemented (none counts for itself).
   virtual RunnerStatistics statistics() const = 0;
+  virtual RunnerStatistics statistics(size_t replica) const;
+  virtual size_t replicas() const { return 0; }
   virtual std::vector<Tracepoint> tracepoints() const = 0;
 
   // The same by name. The second allocates the outputs, of the sizes that execute_outputs() says.

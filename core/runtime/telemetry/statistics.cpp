@@ -1,6 +1,7 @@
 #include "runtime/telemetry/statistics.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace poprt::runtime {
 
@@ -28,7 +29,7 @@ uint64_t TraceBuffer::recorded() const {
 }
 
 uint64_t LatencyHistogram::quantile_ns(double q) const {
-  const auto wanted = static_cast<uint64_t>(q * static_cast<double>(count));
+  const auto wanted = static_cast<uint64_t>(std::ceil(q * static_cast<double>(count)));
   uint64_t seen = 0;
   for (size_t i = 0; i < kBuckets; i++) {
     seen += counts[i];

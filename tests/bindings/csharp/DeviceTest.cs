@@ -1,5 +1,6 @@
 using System;
 using System.IO;
+using System.Linq;
 using System.Threading;
 using NUnit.Framework;
 using Poprt;
@@ -109,6 +110,28 @@ public sealed class DeviceTest
             for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
             Assert.That(runner.Statistics().Replace(" ", ""), Contains.Substring("\"completed\":3"));
             Assert.That(runner.Tracepoints().Split(new[] { "\"compute_begin\"" }, StringSplitOptions.None).Length, Is.EqualTo(4));
+        }
+    }
+
+    [Test]
+    public void Scenario33CountersOfARunner()
+    {
+        using (Executable executable = Affine(2))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, ReplicationFactor = 2 }))
+        {
+            for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
+            RunnerCounters all = runner.Counters();
+            Assert.That(new[] { all.Submitted, all.Completed, all.Batches, all.LatencyCount }, Is.All.EqualTo(3));
+            Assert.That(new[] { all.Failed, all.Cancelled, all.TimedOut, all.InFlight }, Is.All.EqualTo(0));
+            Assert.That(all.Replicas, Is.EqualTo(2));
+            Assert.That(all.LatencyBuckets.Sum(), Is.EqualTo(3));
+            Assert.That(all.LatencyP50, Is.GreaterThan(TimeSpan.Zero).And.LessThanOrEqualTo(all.LatencyP99));
+            Assert.That(all.LatencyMax, Is.LessThanOrEqualTo(all.LatencyTotal));
+            Assert.That(all.ToString(), Contains.Substring("Completed=3, Failed=0"));
+            Assert.That(runner.Counters(0).Completed + runner.Counters(1).Completed, Is.EqualTo(3));
+            Fails(ErrorCode.NotFound, () => runner.Counters(2), "replica 2", "has 2");
+            runner.Dispose();
+            Assert.Throws<ObjectDisposedException>(() => runner.Counters());
         }
     }
 

@@ -135,3 +135,31 @@ func TestScenario33RunnerStatistics(t *testing.T) {
 	}
 	equal(t, strings.Count(must(r.Tracepoints()), `"compute_begin"`), 3)
 }
+
+func TestScenario33CountersOfARunner(t *testing.T) {
+	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, Replicas: 2}))
+	x, y := iota8(0), make([]float32, 8)
+	for i := 0; i < 3; i++ {
+		ok(t, r.Execute(in(x), out(y)))
+	}
+	all := must(r.Counters())
+	if all.Submitted != 3 || all.Completed != 3 || all.Failed != 0 || all.InFlight != 0 || all.Batches != 3 ||
+		all.LatencyCount != 3 || all.Replicas != 2 {
+		t.Fatalf("%+v", all)
+	}
+	if all.LatencyP50 <= 0 || all.LatencyP50 > all.LatencyP99 || all.LatencyMax > all.LatencyTotal {
+		t.Fatalf("%+v", all)
+	}
+	sum := int64(0)
+	for _, n := range all.LatencyBuckets {
+		sum += n
+	}
+	equal(t, sum, int64(3))
+	equal(t, must(r.ReplicaCounters(0)).Completed+must(r.ReplicaCounters(1)).Completed, int64(3))
+	_, err := r.ReplicaCounters(2)
+	fails(t, err, poprt.NotFound, "replica 2", "has 2")
+	ok(t, r.Close())
+	if _, err := r.Counters(); err == nil {
+		t.Fatal("counters of a closed runner")
+	}
+}

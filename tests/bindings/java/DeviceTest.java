@@ -1,11 +1,13 @@
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.FloatBuffer;
 import java.time.Duration;
 import java.util.Map;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.poprt.Device;
 import org.poprt.DeviceManager;
@@ -14,6 +16,7 @@ import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.ModelRunner;
 import org.poprt.Poprt;
+import org.poprt.RunnerCounters;
 import org.poprt.RuntimeConfig;
 
 /** Devices, statistics, version. By the numbers of tests/bindings/README.md, then what only Java has. */
@@ -122,6 +125,33 @@ class DeviceTest extends Scenarios {
       String statistics = runner.statistics().replaceAll("\\s", "");
       assertTrue(statistics.contains("\"completed\":3"), statistics);
       assertEquals(3, runner.tracepoints().split("\"compute_begin\"", -1).length - 1);
+    }
+  }
+
+  @Test
+  void scenario_33_counters_of_a_runner() {
+    RuntimeConfig config = new RuntimeConfig().threads(1).replicationFactor(2);
+    try (Executable executable = affine(2);
+        ModelRunner runner = new ModelRunner(executable, config)) {
+      Client c = new Client(runner, 0);
+      for (int i = 0; i < 3; i++) runner.execute(c.bindings);
+      RunnerCounters all = runner.counters();
+      assertEquals(3, all.submitted());
+      assertEquals(3, all.completed());
+      assertEquals(3, all.batches());
+      assertEquals(3, all.latencyCount());
+      assertEquals(0, all.failed() + all.cancelled() + all.timedOut() + all.inFlight());
+      assertEquals(2, all.replicas());
+      assertEquals(3, LongStream.of(all.latencyBuckets()).sum());
+      assertFalse(all.latencyP50().isZero());
+      assertTrue(all.latencyP50().compareTo(all.latencyP99()) <= 0, all.toString());
+      assertTrue(all.latencyMax().compareTo(all.latencyTotal()) <= 0, all.toString());
+      assertTrue(all.toString().contains("completed=3, failed=0"), all.toString());
+      assertEquals(3, runner.counters(0).completed() + runner.counters(1).completed());
+      fails(ErrorCode.NOT_FOUND, () -> runner.counters(2), "replica 2", "has 2");
+      ModelRunner closed = runner(executable);
+      closed.close();
+      assertThrows(IllegalStateException.class, closed::counters);
     }
   }
 

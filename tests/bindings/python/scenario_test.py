@@ -516,6 +516,16 @@ for _ in range(8):
         self.assertEqual(runner.statistics()["completed"], 3)
         self.assertEqual(len([p for p in runner.tracepoints() if "compute_begin" in p]), 3)
 
+    def test_scenario_33_counters_of_a_runner(self):
+        runner = self.runner(replication_factor=2)
+        for _ in range(3):
+            runner.run({"x": counting()})
+        statistics = runner.statistics()
+        self.assertEqual((statistics["completed"], statistics["latency"]["count"]), (3, 3))
+        self.assertEqual(sum(statistics["latency"]["buckets"]), 3)
+        self.assertEqual([r["queue_capacity"] for r in statistics["replicas"]], [64, 64])
+        self.assertEqual(sum(r["completed"] for r in statistics["replicas"]), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -233,6 +233,11 @@ struct raw_runner_options : poprt_runner_options {
   std::vector<poprt_input> frozen;
 };
 
+// What a runner has counted.
+struct raw_counters : poprt_runner_counters {
+  raw_counters() : poprt_runner_counters{} { struct_size = sizeof(poprt_runner_counters); }
+};
+
 // Files that make one model, and how to open them.
 struct raw_open_options {
   poprt_open_options options{};

@@ -1,6 +1,9 @@
 #include "runtime/queue/deadline_watch.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
 
 #include "core/runtime/runner/replica_support.h"
 
@@ -52,6 +55,41 @@ TEST(DeadlineWatch, ForgetsRequestsThatAreDoneLongBeforeTheirTime) {
     r->cancel();
   }
   EXPECT_LE(seen.size(), 200u);  // they are used again
+}
+
+// What the watching thread has done when it tells of a request.
+struct Told {
+  std::atomic<int> count{0};
+  std::atomic<int64_t> sleeps{0};  // of the thread, until the last one
+  std::atomic<bool> in_time{true};
+
+  static void call(void* context, const Request& request) noexcept {
+    auto& told = *static_cast<Told*>(context);
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    told.sleeps = usage.ru_nvcsw;
+    if (std::chrono::steady_clock::now() < request.deadline()) told.in_time = false;
+    told.count++;
+  }
+};
+
+TEST(DeadlineWatch, TellsManyLimitsThatAreCloseInOneGo) {
+  const auto pool = RequestPool::make(1, 1);
+  DeadlineWatch watch;
+  Told told;
+  RequestCallback callback;
+  callback.full = Told::call;
+  callback.context = &told;
+  const auto start = pool->clock.now() + 300ms;  // long after all were added
+  constexpr int kCount = 2000;                   // 20 us apart: 40 ms
+  std::vector<RequestPtr> all;
+  for (int i = 0; i < kCount; i++) {
+    all.emplace_back(pool->take(1, callback, pool->clock.now(), start + i * 20us));
+    watch.add(all.back());
+  }
+  EXPECT_TRUE(eventually([&] { return told.count == kCount; }));
+  EXPECT_TRUE(told.in_time);    // none before its time
+  EXPECT_LE(told.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
 }
 
 }  // namespace

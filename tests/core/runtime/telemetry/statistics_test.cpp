@@ -72,6 +72,7 @@ TEST(LatencyHistogram, AQuantileIsTheEndOfABucketThatHoldsSomething) {
   EXPECT_EQ(h.quantile_ns(0.1), uint64_t{2} << 3);
   EXPECT_EQ(h.quantile_ns(0.2), uint64_t{2} << 7);
   EXPECT_EQ(h.quantile_ns(0.9), uint64_t{2} << 7);
+  EXPECT_EQ(h.quantile_ns(0.99), uint64_t{2} << 9);  // of ten, nine are not 99 of 100
   EXPECT_EQ(h.quantile_ns(1.0), uint64_t{2} << 9);
 }
 

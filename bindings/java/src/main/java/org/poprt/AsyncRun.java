@@ -9,6 +9,12 @@ import java.util.concurrent.Executor;
  * the run is over. The runner is freed when it is closed and no run is left.
  */
 final class AsyncRun extends CompletableFuture<Void> {
+  static {
+    // Loads the classes of failures: of thousands that are told their limit, the first waits for
+    // them, and all others for the first.
+    PoprtException.of(ErrorCode.DEADLINE_EXCEEDED.number(), new byte[0]);
+  }
+
   private RawRun run;
   private boolean over;
   private int cancelling;
@@ -85,11 +91,14 @@ final class AsyncRun extends CompletableFuture<Void> {
     return new CompletableFuture<>();
   }
 
-  private static final class Completion extends RawCallbacks {
+  /** Itself what the executor gets: a lambda would be linked when the first run is over. */
+  private static final class Completion extends RawCallbacks implements Runnable {
     private final AsyncRun future;
     private final Handle<RawRunner> runner;
     private final Bindings.Kept kept;
     private final Executor executor;
+    private int code;
+    private byte[] message;
 
     Completion(
         AsyncRun future, Handle<RawRunner> runner, Bindings.Kept kept, Executor executor) {
@@ -101,16 +110,19 @@ final class AsyncRun extends CompletableFuture<Void> {
 
     @Override
     void done(int code, byte[] message) {
+      this.code = code;
+      this.message = message;
       future.over();
       runner.release();
       try {
-        executor.execute(() -> complete(code, message));
+        executor.execute(this);
       } catch (Throwable e) {
         future.completeExceptionally(e); // the executor takes no more
       }
     }
 
-    private void complete(int code, byte[] message) {
+    @Override
+    public void run() {
       try {
         if (code == 0) {
           kept.after();

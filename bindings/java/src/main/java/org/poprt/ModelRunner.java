@@ -326,6 +326,37 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
+   * What the runner has counted since it was made, all replicas together: {@link #statistics} as
+   * numbers.
+   *
+   * @return a snapshot
+   * @since 1.0
+   */
+  public RunnerCounters counters() {
+    return counters(-1);
+  }
+
+  /**
+   * What one replica has counted since the runner was made.
+   *
+   * @param replica from 0 to {@link RunnerCounters#replicas} - 1; -1: all together
+   * @return a snapshot
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND} when there is no such replica, {@link
+   *     ErrorCode#UNIMPLEMENTED} for a replica of a {@link PackRunner}
+   * @since 1.0
+   */
+  public RunnerCounters counters(int replica) {
+    try (Use<RawRunner> use = handle.use()) {
+      RawCounters raw = use.raw().counters(replica);
+      try {
+        return new RunnerCounters(raw);
+      } finally {
+        raw.delete();
+      }
+    }
+  }
+
+  /**
    * When each of the last runs was submitted, began, computed and ended.
    *
    * @return a JSON array; empty without {@link RuntimeConfig#flushOnWaitingOutputs}

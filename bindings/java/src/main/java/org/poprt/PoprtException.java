@@ -7,10 +7,11 @@ public final class PoprtException extends RuntimeException {
   /** What kind of error it is. */
   private final ErrorCode code;
 
-  private static final java.util.regex.Pattern OPTION =
-      java.util.regex.Pattern.compile("`([a-z_]+)`");
-  private static final java.util.regex.Pattern WORD =
-      java.util.regex.Pattern.compile("_([a-z])");
+  /** Compiled when a message first names an option: most do not. */
+  private static final class Spelling {
+    static final java.util.regex.Pattern OPTION = java.util.regex.Pattern.compile("`([a-z_]+)`");
+    static final java.util.regex.Pattern WORD = java.util.regex.Pattern.compile("_([a-z])");
+  }
 
   /** What kind of PopEF error it is. */
   private final PopefError popefError;
@@ -33,11 +34,12 @@ public final class PoprtException extends RuntimeException {
 
   /** Makes of {@code `batch_size`}, as the library has it, {@code batchSize}. */
   private static String spellOptions(String message) {
-    java.util.regex.Matcher option = OPTION.matcher(message);
+    if (message.indexOf('`') < 0) return message;
+    java.util.regex.Matcher option = Spelling.OPTION.matcher(message);
     StringBuilder text = new StringBuilder();
     while (option.find()) {
       String name = option.group(1).equals("input_shapes") ? "input_shape" : option.group(1);
-      java.util.regex.Matcher word = WORD.matcher(name);
+      java.util.regex.Matcher word = Spelling.WORD.matcher(name);
       String spelled = word.replaceAll(m -> m.group(1).toUpperCase(java.util.Locale.ROOT));
       option.appendReplacement(text, java.util.regex.Matcher.quoteReplacement(spelled));
     }

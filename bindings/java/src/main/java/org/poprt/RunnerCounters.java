@@ -1,0 +1,279 @@
+package org.poprt;
+
+import java.time.Duration;
+
+/**
+ * What a runner, or one of its replicas, has counted since it was made: a snapshot, of {@link
+ * ModelRunner#counters()}.
+ *
+ * @since 1.0
+ */
+public final class RunnerCounters {
+  private final long submitted;
+  private final long completed;
+  private final long failed;
+  private final long cancelled;
+  private final long timedOut;
+  private final long rows;
+  private final long paddedRows;
+  private final long batches;
+  private final long steps;
+  private final long deviceErrors;
+  private final long resets;
+  private final long inFlight;
+  private final long queueCapacity;
+  private final long latencyCount;
+  private final Duration latencyTotal;
+  private final Duration latencyMax;
+  private final Duration latencyP50;
+  private final Duration latencyP99;
+  private final long[] latencyBuckets;
+  private final int replicas;
+
+  RunnerCounters(RawCounters raw) {
+    submitted = raw.getSubmitted();
+    completed = raw.getCompleted();
+    failed = raw.getFailed();
+    cancelled = raw.getCancelled();
+    timedOut = raw.getTimed_out();
+    rows = raw.getRows();
+    paddedRows = raw.getPadded_rows();
+    batches = raw.getBatches();
+    steps = raw.getSteps();
+    deviceErrors = raw.getDevice_errors();
+    resets = raw.getResets();
+    inFlight = raw.getIn_flight();
+    queueCapacity = raw.getQueue_capacity();
+    latencyCount = raw.getLatency_count();
+    latencyTotal = Duration.ofNanos(raw.getLatency_total_ns());
+    latencyMax = Duration.ofNanos(raw.getLatency_max_ns());
+    latencyP50 = Duration.ofNanos(raw.getLatency_p50_ns());
+    latencyP99 = Duration.ofNanos(raw.getLatency_p99_ns());
+    latencyBuckets = new long[(int) raw.bucket_count()];
+    for (int i = 0; i < latencyBuckets.length; i++) latencyBuckets[i] = raw.latency_bucket(i);
+    replicas = (int) raw.getReplicas();
+  }
+
+  /**
+   * Runs that were accepted; each ends as one of the next four.
+   *
+   * @return a count
+   */
+  public long submitted() {
+    return submitted;
+  }
+
+  /**
+   * Runs whose outputs were written.
+   *
+   * @return a count
+   */
+  public long completed() {
+    return completed;
+  }
+
+  /**
+   * Runs that failed.
+   *
+   * @return a count
+   */
+  public long failed() {
+    return failed;
+  }
+
+  /**
+   * Runs that were cancelled.
+   *
+   * @return a count
+   */
+  public long cancelled() {
+    return cancelled;
+  }
+
+  /**
+   * Runs that did not begin within their limit.
+   *
+   * @return a count
+   */
+  public long timedOut() {
+    return timedOut;
+  }
+
+  /**
+   * Rows that were computed for callers.
+   *
+   * @return a count
+   */
+  public long rows() {
+    return rows;
+  }
+
+  /**
+   * Rows that were computed to fill batches.
+   *
+   * @return a count
+   */
+  public long paddedRows() {
+    return paddedRows;
+  }
+
+  /**
+   * Runs of the device.
+   *
+   * @return a count
+   */
+  public long batches() {
+    return batches;
+  }
+
+  /**
+   * Groups of {@link RuntimeConfig#batchesPerStep} batches.
+   *
+   * @return a count
+   */
+  public long steps() {
+    return steps;
+  }
+
+  /**
+   * Errors of the device.
+   *
+   * @return a count
+   */
+  public long deviceErrors() {
+    return deviceErrors;
+  }
+
+  /**
+   * Resets of the device.
+   *
+   * @return a count
+   */
+  public long resets() {
+    return resets;
+  }
+
+  /**
+   * Runs that are submitted and not answered, now.
+   *
+   * @return a count
+   */
+  public long inFlight() {
+    return inFlight;
+  }
+
+  /**
+   * Places of the queue; what is in flight beyond stands in the line.
+   *
+   * @return a count
+   */
+  public long queueCapacity() {
+    return queueCapacity;
+  }
+
+  /**
+   * How many latencies were measured: those of completed runs, from submission to the written
+   * outputs.
+   *
+   * @return a count
+   */
+  public long latencyCount() {
+    return latencyCount;
+  }
+
+  /**
+   * All latencies together.
+   *
+   * @return zero when none was measured
+   */
+  public Duration latencyTotal() {
+    return latencyTotal;
+  }
+
+  /**
+   * The longest latency.
+   *
+   * @return zero when none was measured
+   */
+  public Duration latencyMax() {
+    return latencyMax;
+  }
+
+  /**
+   * Half of the runs took no longer: the upper end of a bucket.
+   *
+   * @return zero when none was measured
+   */
+  public Duration latencyP50() {
+    return latencyP50;
+  }
+
+  /**
+   * 99 of 100 runs took no longer: the upper end of a bucket.
+   *
+   * @return zero when none was measured
+   */
+  public Duration latencyP99() {
+    return latencyP99;
+  }
+
+  /**
+   * A histogram: entry i counts the runs that took 2^i to 2^(i+1) nanoseconds, the last one also
+   * those that took longer.
+   *
+   * @return a copy
+   */
+  public long[] latencyBuckets() {
+    return latencyBuckets.clone();
+  }
+
+  /**
+   * How many replicas these are the sum of, and can be asked for; 0 when they do not count for
+   * themselves ({@link PackRunner}) or the runner is stopped ({@link LightRunner}).
+   *
+   * @return 1 for counters of a replica
+   */
+  public int replicas() {
+    return replicas;
+  }
+
+  /** All but the histogram, for people. */
+  @Override
+  public String toString() {
+    return "RunnerCounters[submitted="
+        + submitted
+        + ", completed="
+        + completed
+        + ", failed="
+        + failed
+        + ", cancelled="
+        + cancelled
+        + ", timedOut="
+        + timedOut
+        + ", rows="
+        + rows
+        + ", paddedRows="
+        + paddedRows
+        + ", batches="
+        + batches
+        + ", steps="
+        + steps
+        + ", deviceErrors="
+        + deviceErrors
+        + ", resets="
+        + resets
+        + ", inFlight="
+        + inFlight
+        + ", queueCapacity="
+        + queueCapacity
+        + ", latencyP50="
+        + latencyP50
+        + ", latencyP99="
+        + latencyP99
+        + ", latencyMax="
+        + latencyMax
+        + ", replicas="
+        + replicas
+        + "]";
+  }
+}
