@@ -72,7 +72,7 @@ nlohmann::ordered_json to_json(const runtime::BucketRunner& runner) {
   auto list = nlohmann::ordered_json::array();
   const runtime::Branches& branches = runner.branches();
   for (size_t i = 0; i < branches.count; i++) {
-    const runtime::BucketStatistics s = runner.statistics(i);
+    const runtime::BucketStatistics s = runner.bucket_statistics(i);
     auto sizes = nlohmann::ordered_json::object();
     for (size_t d = 0; d < branches.dimensions.size(); d++)
       sizes[branches.dimensions[d]] = branches.buckets[i].sizes[d];

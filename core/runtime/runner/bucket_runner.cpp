@@ -464,7 +464,7 @@ void BucketRunner::count(const Staging& s) noexcept {
   c.room.fetch_add(s.room, std::memory_order_relaxed);
 }
 
-BucketStatistics BucketRunner::statistics(size_t bucket) const {
+BucketStatistics BucketRunner::bucket_statistics(size_t bucket) const {
   const Counts& c = counts_.at(bucket);
   return {c.requests.load(std::memory_order_relaxed), c.padded.load(std::memory_order_relaxed),
           c.elements.load(std::memory_order_relaxed), c.room.load(std::memory_order_relaxed)};

@@ -55,10 +55,12 @@ class BucketRunner final : public BaseRunner {
                            const RequestOptions& options = {}) override;
   void stop() noexcept override { runner_.stop(); }
   RunnerStatistics statistics() const override { return runner_.statistics(); }
+  RunnerStatistics statistics(size_t replica) const override { return runner_.statistics(replica); }
+  size_t replicas() const override { return runner_.replicas(); }
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
   const Branches& branches() const { return *runner_.model().branches; }
-  BucketStatistics statistics(size_t bucket) const;
+  BucketStatistics bucket_statistics(size_t bucket) const;
 
  private:
   struct Staging;

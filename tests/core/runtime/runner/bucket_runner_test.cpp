@@ -104,13 +104,13 @@ TEST(BucketRunner, TakesEverySizeUpToTheLargest) {
       EXPECT_EQ(runner.output_shapes(r.in)[0], (Shape{batch, length}));
     }
   // Lengths 1 to 4 of batch 1, of batch 2, and the rest; each twice.
-  EXPECT_EQ(runner.statistics(0).requests, 8u);
-  EXPECT_EQ(runner.statistics(0).padded, 6u);
-  EXPECT_EQ(runner.statistics(1).requests, 8u);
-  EXPECT_EQ(runner.statistics(2).requests, 16u);
-  EXPECT_EQ(runner.statistics(2).padded, 14u);
-  EXPECT_EQ(runner.statistics(0).room, 8u * 7);
-  EXPECT_EQ(runner.statistics(0).elements, 2u * (1 + 2 + 3 + 4) + 8u * 3);
+  EXPECT_EQ(runner.bucket_statistics(0).requests, 8u);
+  EXPECT_EQ(runner.bucket_statistics(0).padded, 6u);
+  EXPECT_EQ(runner.bucket_statistics(1).requests, 8u);
+  EXPECT_EQ(runner.bucket_statistics(2).requests, 16u);
+  EXPECT_EQ(runner.bucket_statistics(2).padded, 14u);
+  EXPECT_EQ(runner.bucket_statistics(0).room, 8u * 7);
+  EXPECT_EQ(runner.bucket_statistics(0).elements, 2u * (1 + 2 + 3 + 4) + 8u * 3);
 }
 
 TEST(BucketRunner, PadsWithTheValueThatTheModelSays) {
