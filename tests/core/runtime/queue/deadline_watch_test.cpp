@@ -1,6 +1,7 @@
 #include "runtime/queue/deadline_watch.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -62,12 +63,14 @@ struct Told {
   std::atomic<int> count{0};
   std::atomic<int64_t> sleeps{0};  // of the thread, until the last one
   std::atomic<bool> in_time{true};
+  char thread[16] = "";
 
   static void call(void* context, const Request& request) noexcept {
     auto& told = *static_cast<Told*>(context);
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     told.sleeps = usage.ru_nvcsw;
+    pthread_getname_np(pthread_self(), told.thread, sizeof told.thread);
     if (std::chrono::steady_clock::now() < request.deadline()) told.in_time = false;
     told.count++;
   }
@@ -88,7 +91,8 @@ TEST(DeadlineWatch, TellsManyLimitsThatAreCloseInOneGo) {
     watch.add(all.back());
   }
   EXPECT_TRUE(eventually([&] { return told.count == kCount; }));
-  EXPECT_TRUE(told.in_time);    // none before its time
+  EXPECT_TRUE(told.in_time);  // none before its time
+  EXPECT_STREQ(told.thread, "poprt-limits");
   EXPECT_LE(told.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
 }
 
