@@ -155,7 +155,8 @@ void convert(ir::Graph& graph, const Options& options) {
   // Which looks at each value as it comes; afterwards names may stand for bounds.
   const bool specialized = specialize(graph, options, declared);
   run_converter(graph, options, specialized ? DeclaredTypes() : declared);
-  keep_sizes_wide(graph);
+  const bool narrows = options.narrow_int64 || std::ranges::count(options.passes, "int64_to_int32");
+  if (narrows) keep_sizes_wide(graph);
 }
 
 Executable compile(ir::Graph& graph, const Options& options) {
