@@ -53,6 +53,14 @@ std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s, const poprt_appl
   return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
 }
 
+// Operators that we do not know stay, as custom ones do: what they make has no known type.
+void infer_known(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, infer_known);
+    if (ops::find_op(n->domain, n->op_type, n->opset())) ops::infer(*n);
+  }
+}
+
 // The model that passes of the list are told to compare with, if any.
 std::unique_ptr<ir::Graph> import_origin(const std::vector<passes::PassCall>& calls) {
   for (const passes::PassCall& c : calls) {
@@ -76,7 +84,7 @@ void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* pass
     if (o.sort) calls = sorted(calls);
     if (!source->data) return;
     const auto graph = import(*source, o);
-    ops::infer(*graph);
+    infer_known(*graph);
     const auto origin = import_origin(calls);
     passes::PassManagerOptions manager;
     manager.verify_each = o.no_verify == 0;

@@ -98,7 +98,14 @@ class GraphWriter {
       else
         *proto.add_initializer() = make_tensor_proto(names_.at(v), v->constant());
     }
-    for (const ir::Node* n : graph.nodes()) write_node(*n, *proto.add_node());
+    // ONNX Runtime refuses two nodes of one name in a graph; rewrites name what they make after
+    // what was there.
+    std::unordered_set<std::string> node_names;
+    for (const ir::Node* n : graph.nodes()) {
+      pb::NodeProto& node = *proto.add_node();
+      if (!n->name.empty()) node.set_name(unused(n->name, node_names));
+      write_node(*n, node);
+    }
     for (const ir::Value* v : graph.outputs()) {
       std::string name = names_.at(v);
       if (&v->graph() != &graph) {
@@ -131,11 +138,12 @@ class GraphWriter {
            !value.graph().is_output(&value);
   }
 
-  std::string unused_name(const std::string& stem) {
+  static std::string unused(const std::string& stem, std::unordered_set<std::string>& taken) {
     std::string name = stem;
-    for (uint64_t i = 0; !taken_.insert(name).second; i++) name = fmt::format("{}_{}", stem, i);
+    for (uint64_t i = 0; !taken.insert(name).second; i++) name = fmt::format("{}_{}", stem, i);
     return name;
   }
+  std::string unused_name(const std::string& stem) { return unused(stem, taken_); }
 
   // ONNX wants a name once among all graphs that see each other; the IR per graph. Names are given
   // outside in, so those of the outermost graph stay.
@@ -146,7 +154,6 @@ class GraphWriter {
   void write_node(const ir::Node& node, pb::NodeProto& proto) {
     proto.set_op_type(node.op_type);
     if (!node.domain.empty()) proto.set_domain(node.domain);
-    if (!node.name.empty()) proto.set_name(node.name);
     domains_.insert(node.domain);
     for (const ir::Value* v : node.inputs()) proto.add_input(v ? names_.at(v) : std::string());
     for (const ir::Value* v : node.outputs())

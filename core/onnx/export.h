@@ -3,7 +3,8 @@
 // What import makes of the result is the graph again: same nodes, attributes, names, types, opsets
 // and tensor bytes. Weights are written once, straight from their tensors. Same graph and options
 // give the same bytes. A value without a known element type is written without a type, which ONNX
-// does not accept for graph inputs and outputs: infer types first.
+// does not accept for graph inputs and outputs: infer types first. Of the nodes of one name in a
+// graph all but the first get a suffix, as ONNX Runtime refuses them otherwise.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,6 @@ std::string_view kind_name(PassKind kind) {
   switch (kind) {
     case PassKind::rewrite: return "rewrite";
     case PassKind::inspect: return "inspect";
-    case PassKind::elsewhere: return "elsewhere";
   }
   return "";
 }

@@ -63,9 +63,8 @@ std::string_view numerics_name(Numerics numerics);
 
 // What a pass is for.
 enum class PassKind : uint8_t {
-  rewrite,    // changes graphs
-  inspect,    // looks, says something or refuses, and changes nothing
-  elsewhere,  // does nothing to a graph: `summary` says what does that here
+  rewrite,  // changes graphs
+  inspect,  // looks, says something or refuses, and changes nothing
 };
 std::string_view kind_name(PassKind kind);
 

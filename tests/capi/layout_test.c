@@ -53,6 +53,22 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_option, value, 8);
   assert_int_equal(sizeof(poprt_option), 16);
 
+  AT(poprt_pass_call, name, 0);
+  AT(poprt_pass_call, arguments, 8);
+  AT(poprt_pass_call, argument_count, 16);
+  assert_int_equal(sizeof(poprt_pass_call), 24);
+
+  AT(poprt_apply_options, struct_size, 0);
+  AT(poprt_apply_options, sort, 8);
+  AT(poprt_apply_options, no_verify, 12);
+  AT(poprt_apply_options, allow_links, 16);
+  AT(poprt_apply_options, strict, 20);
+  AT(poprt_apply_options, rewrite_limit, 24);
+  AT(poprt_apply_options, after_pass, 32);
+  AT(poprt_apply_options, text, 40);
+  AT(poprt_apply_options, user_data, 48);
+  assert_int_equal(sizeof(poprt_apply_options), 56);
+
   AT(poprt_opaque_blob, name, 0);
   AT(poprt_opaque_blob, data, 8);
   AT(poprt_opaque_blob, bytes, 16);

@@ -72,6 +72,22 @@ static void what_a_pass_says_goes_to_the_callback(void** state) {
   free(model);
 }
 
+static void operators_that_nobody_knows_stay(void** state) {
+  (void)state;
+  size_t size = 0;
+  char* model = read_file(MODELS "/unknown_op.onnx", &size);
+  const poprt_pass_call calls[] = {{"sort_graph", NULL, 0}, {"eliminate_identity", NULL, 0}};
+  poprt_string *made = NULL, *again = NULL;
+  OK(poprt_model_apply_passes(model, size, NULL, calls, 2, NULL, &made));
+  OK(poprt_model_apply_passes(poprt_string_data(made), poprt_string_size(made), NULL, calls, 2,
+                              NULL, &again));
+  assert_int_equal(poprt_string_size(again), poprt_string_size(made));
+  assert_memory_equal(poprt_string_data(again), poprt_string_data(made), poprt_string_size(made));
+  poprt_string_free(again);
+  poprt_string_free(made);
+  free(model);
+}
+
 static void wrong_calls_are_refused_before_any_work(void** state) {
   (void)state;
   poprt_string* out = UNTOUCHED(poprt_string);
@@ -134,6 +150,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arguments_reach_their_pass),
       cmocka_unit_test(what_a_pass_says_goes_to_the_callback),
+      cmocka_unit_test(operators_that_nobody_knows_stay),
       cmocka_unit_test(wrong_calls_are_refused_before_any_work),
       cmocka_unit_test(the_listing_says_kind_and_parameters),
       cmocka_unit_test(sorting_adds_what_must_run_before),

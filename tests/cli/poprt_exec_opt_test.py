@@ -68,6 +68,12 @@ class Opt(CommandTest):
         text = self.succeeds(model("dynamic"), "--stage", "convert", "--input_shape", "x=4,3")
         self.assertIn("%x : f32[N=4,3]", text)
 
+    def test_pass_args(self):
+        text = self.succeeds(model("dynamic"), "--passes", "const_batch_size", "--pass_args", "const_batch_size.const_batch_size=5")
+        self.assertIn("[N=5,", text)
+        self.misused(["g.ir", "--passes", "sort_graph", "--pass_args", "sort_graph"], "expected PASS.PARAMETER=TEXT")
+        self.fails(["g.ir", "--passes", "merge_matmul"], "needs its parameter 'names'")
+
     def test_program(self):
         self.assertIn("arena", self.succeeds("g.ir", "--program"))
 

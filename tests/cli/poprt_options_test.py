@@ -195,6 +195,12 @@ class InputOutputInformation(OptionTest):
         listed = json.loads(self.succeeds("--list_all_passes", "--json"))
         self.assertEqual([p["name"] for p in listed], [line.split()[0] for line in lines])
         self.assertTrue(all(p["summary"] for p in listed))
+        with open(os.path.join(ROOT, "tests", "data", "poprt_passes.txt"), encoding="utf-8") as file:
+            missing = set(file.read().split()) - {p["name"] for p in listed}
+        self.assertLessEqual(len(missing), 8, missing)
+        merge = next(p for p in listed if p["name"] == "merge_matmul")
+        self.assertEqual([(q["name"], q["kind"], q["default"], q["required"]) for q in merge["parameters"]],
+                         [("names", "names", None, True)])
         self.misused(["--json"], "--json", "--list_all_passes")
 
     def test_disable_compilation_progress_bar(self):

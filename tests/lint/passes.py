@@ -10,6 +10,7 @@ What rewrites a model on its way to a program, by the same table that the compil
 `tests/lint/passes.py POPRT_EXEC --write`.
 
 * *where*: what must hold for a rewrite; everything else stays as it is.
+* *parameters*: `NAME=DEFAULT`, by `--pass_args PASS.NAME=TEXT`, by the option that stands for the pass, or by the languages.
 * *numerics*: *exact* (no result changes), *rounding* (products and sums are rounded in another order or less often: the
   last bits of a result may differ), *precision* (values are kept in another element type).
 * *runs*: in the converter, whose result `poprt --output_model` saves; in the compiler, after it; or only when `--passes` names it
@@ -18,6 +19,12 @@ What rewrites a model on its way to a program, by the same table that the compil
 
 `poprt --skip_passes NAME` leaves a pass out, `--passes NAME` adds one to the converter. `poprt_exec opt` shows a model
 after each; `poprt_exec opt --rewrite_limit N` stops after N rewrites, which finds the one that matters by bisection.
+`poprt --list_all_passes --json` has all of this for programs.
+
+Names are PopRT's where it has the pass. What a chip or PopART's opset 11 needed and this runtime does not (the `_workaround`s,
+WhereV2, RoundV2, IsInfV2, SoftmaxV2, ErfV2, NotZero, FastNorm, Remap ...) runs when it is asked for; those operators
+of `ai.graphcore` share kernels with the standard ones, so nothing is won or lost but what other tools can read. `attention_pattern` is the
+compiler's own fusion; `fused_attention` is PopRT's, of projections.
 
 """
 

@@ -1,11 +1,19 @@
 /* Passes on an ONNX model in memory: bytes in, bytes out.
  *
  * Example:
+ *     char model[1 << 16];
+ *     FILE* file = fopen("model.onnx", "rb");
+ *     const size_t size = fread(model, 1, sizeof model, file);
+ *     fclose(file);
+ *
  *     const poprt_option names[] = {{"names", "MatMul_0,MatMul_1"}};
  *     const poprt_pass_call calls[] = {{"merge_matmul", names, 1}, {"eliminate_deadend", NULL, 0}};
  *     poprt_string* made = NULL;
  *     check(poprt_model_apply_passes(model, size, NULL, calls, 2, NULL, &made));
+ *
+ *     file = fopen("merged.onnx", "wb");
  *     fwrite(poprt_string_data(made), 1, poprt_string_size(made), file);
+ *     fclose(file);
  *     poprt_string_free(made);
  */
 #ifndef POPRT_PASSES_H
@@ -55,10 +63,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_model_apply_passes(
     const void* model, size_t size, const char* folder, const poprt_pass_call* passes,
     size_t pass_count, const poprt_apply_options* options, poprt_string** out_model);
 
-/* All passes as a JSON array of objects: name, alias, kind (rewrite; inspect: looks only;
- * elsewhere: does nothing to a model, its summary says what does that instead), summary, condition,
- * numerics (exact, rounding, precision), stage, parameters (name, kind, default or null, required,
- * summary), depend, before, against. Keys may be added. Since 1.0. */
+/* All passes as a JSON array of objects: name, alias, kind (rewrite, or inspect: it only
+ * looks), summary, condition, numerics (exact, rounding, precision), stage, parameters (name, kind,
+ * default or null, required, summary), depend, before, against. Keys may be added. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_passes_json(poprt_string** out_text);
 
 /* The names of passes in an order in which they may run, a line each: what must run before them is

@@ -12,6 +12,7 @@
 #include "poprt/error.hpp"
 #include "poprt/executable.hpp"
 #include "poprt/log.hpp"
+#include "poprt/passes.hpp"
 #include "poprt/popef.hpp"
 #include "poprt/poprt.h"
 #include "poprt/run.hpp"

@@ -1,4 +1,5 @@
 // Faster on the chip; the result is that of Erf.
+#include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
@@ -9,4 +10,5 @@ void expand(Expansion& e) { e.out(0, e.add("Erf", {e.in(0)})); }
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_erf_v2_op, "ai.graphcore", "ErfV2", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_erf_v2_op, "ai.graphcore", "ErfV2", expand,
+                           .per_element = true, .elementwise = step<ElementwiseOp::erf>)

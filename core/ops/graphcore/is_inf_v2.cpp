@@ -13,4 +13,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_is_inf_v2_op, "ai.graphcore", "IsInfV2", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_is_inf_v2_op, "ai.graphcore", "IsInfV2", expand,
+                           .per_element = true)

@@ -9,4 +9,5 @@ void expand(Expansion& e) { e.out(0, e.cast(e.cast(e.in(0), DType::boolean), e.d
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_not_zero_op, "ai.graphcore", "NotZero", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_not_zero_op, "ai.graphcore", "NotZero", expand,
+                           .per_element = true)

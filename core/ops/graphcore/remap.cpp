@@ -1,4 +1,5 @@
 // Changes where or whether the chip keeps a tensor, not its values.
+#include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
@@ -9,4 +10,6 @@ void expand(Expansion& e) { e.out(0, e.add("Identity", {e.in(0)})); }
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_remap_op, "ai.graphcore", "Remap", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_remap_op, "ai.graphcore", "Remap", expand, .per_element = true,
+                           .moves = true, .narrows = true,
+                           .elementwise = {append_step<ElementwiseOp::copy>, 1, 1})

@@ -1,4 +1,5 @@
 // Ties to even.
+#include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
@@ -9,4 +10,6 @@ void expand(Expansion& e) { e.out(0, e.newest("Round", {e.in(0)})); }
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_round_v2_op, "ai.graphcore", "RoundV2", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_round_v2_op, "ai.graphcore", "RoundV2", expand,
+                           .per_element = true, .elementwise = step<ElementwiseOp::round>,
+                           .monotone = Monotone::all)

@@ -1,4 +1,5 @@
 // Another implementation of Where.
+#include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
@@ -9,4 +10,6 @@ void expand(Expansion& e) { e.out(0, e.add("Where", {e.in(0), e.in(1), e.in(2)})
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_where_v2_op, "ai.graphcore", "WhereV2", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_where_v2_op, "ai.graphcore", "WhereV2", expand,
+                           .per_element = true, .narrows = true,
+                           .elementwise = step<ElementwiseOp::where>, .monotone = Monotone::all)

@@ -76,6 +76,7 @@ const PassDef merge_if_with_same_cond_pass = {
     .summary = "makes one If of those with the same condition",
     .condition = "one value is the condition of both, and the second reads nothing of the first",
     .numerics = Numerics::exact,
-    .run = run};
+    .run = run,
+    .before = {"expand_if"}};
 
 }  // namespace poprt::passes

@@ -65,6 +65,7 @@ const PassDef merge_variant_if_pass = {
         "without",
     .condition = "a function of its inputs, read in one branch only",
     .numerics = Numerics::exact,
-    .run = run};
+    .run = run,
+    .before = {"expand_if"}};
 
 }  // namespace poprt::passes

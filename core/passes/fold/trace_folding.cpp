@@ -121,6 +121,7 @@ bool is_complete(const Known& known) {
 }
 
 void run(Graph& graph, PassContext& context) {
+  bool any = false;
   for_each_graph(graph, [&](Graph& g) {
     Tracer tracer;
     for (Node* n : g.nodes()) {
@@ -135,8 +136,10 @@ void run(Graph& graph, PassContext& context) {
       for (const auto& x : *known) values.push_back(static_cast<double>(*x));
       Value* c = g.add_constant(v->name() + "_traced", tensor_of(v->dtype(), v->shape(), values));
       replace_outputs(*n, std::span(&c, 1));
+      any = true;
     }
   });
+  if (any) pass_of("shape_inference").run(graph, context);
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ const PassDef erf_gelu_pattern_pass = {.name = "erf_gelu_pattern",
                                        .summary = "recognises GELU written with Erf",
                                        .condition = "every value in between has no other reader",
                                        .numerics = Numerics::rounding,
-                                       .run = run};
+                                       .run = run,
+                                       .before = {"replace_erf_with_erfv2"}};
 
 }  // namespace poprt::passes

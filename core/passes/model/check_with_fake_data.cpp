@@ -69,6 +69,8 @@ double tolerance_of(const Tensor& t) {
 }
 
 void run(Graph& graph, PassContext& context) {
+  if (!context.origin)
+    fail(ErrorCode::failed_precondition, "there is no model to compare with: name the pass itself");
   const auto before = context.origin->clone(), after = graph.clone();
   ops::infer(*before);
   const Feeds feeds = made_up(*before);

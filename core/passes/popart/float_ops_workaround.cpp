@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "ops/facts.h"
 #include "passes/build.h"
 
@@ -12,14 +8,23 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// What PopART computes for floats alone and ONNX for integers too.
-constexpr std::array<std::string_view, 11> kFloatOperators = {
-    "Clip",       "Gemm",      "MatMul",          "Pow", "ReduceL1", "ReduceMax", "ReduceMin",
-    "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu"};
+// What PopART computes for floats alone and ONNX for integers too: products, reductions and
+// activations.
+bool wants_floats(const Node& n) {
+  const ops::Facts& facts = ops::facts_of(n);
+  switch (facts.size_rule) {
+    case ops::SizeRule::product:
+    case ops::SizeRule::reduce_from_least:
+    case ops::SizeRule::reduce_from_most:
+    case ops::SizeRule::reduce_from_one:
+    case ops::SizeRule::reduce_from_zero: return true;
+    default: return facts.epilogue != nullptr;
+  }
+}
 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
-    if (!n.domain.empty() || std::ranges::count(kFloatOperators, n.op_type) == 0) return;
+    if (!n.domain.empty() || !wants_floats(n)) return;
     const DType dtype = n.input(0)->dtype();
     if (!is_integer(dtype) || n.output()->dtype() != dtype || !context.allow()) return;
     std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
@@ -40,7 +45,8 @@ const PassDef float_ops_workaround_pass = {
     .summary =
         "computes integers in f32 between casts where PopART has the operator for floats only",
     .condition =
-        "integers of Clip, Gemm, MatMul, Pow, Relu and reductions; those beyond 2^24 are rounded",
+        "integers of products of matrices, reductions and activations; those beyond 2^24 are "
+        "rounded",
     .numerics = Numerics::precision,
     .run = run};
 

@@ -38,6 +38,7 @@ const PassDef replace_where_with_mul_add_pass = {
     .summary = "writes Where(c, x, y) as c * x + not(c) * y",
     .condition = "floats that are finite: 0 times an infinity is no number",
     .numerics = Numerics::exact,
-    .run = run};
+    .run = run,
+    .against = {"replace_where_with_wherev2"}};
 
 }  // namespace poprt::passes

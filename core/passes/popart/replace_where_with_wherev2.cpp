@@ -19,6 +19,7 @@ const PassDef replace_where_with_wherev2_pass = {
     .summary = "makes ai.graphcore.WhereV2 of Where, it computes the same here",
     .condition = "none",
     .numerics = Numerics::exact,
-    .run = run};
+    .run = run,
+    .against = {"replace_where_with_mul_add"}};
 
 }  // namespace poprt::passes

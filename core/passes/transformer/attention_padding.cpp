@@ -44,6 +44,7 @@ const PassDef attention_padding_pass = {
     .condition = "softmax(q k^T) v of static shapes, where head size or length is no multiple",
     .numerics = Numerics::exact,
     .run = run,
+    .before = {"replace_softmax"},
     .parameters = {{"multiple", ParameterKind::integer, "sizes become multiples of it", "8"}}};
 
 }  // namespace poprt::passes

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <array>
 
+#include "ops/facts.h"
 #include "passes/build.h"
 
 namespace poprt::passes {
@@ -12,9 +12,7 @@ using ir::Value;
 
 // Where zeros behind the kept elements change nothing.
 bool ignores_zeros(const Node& n) {
-  constexpr std::array<std::string_view, 4> kSums = {"ReduceSum", "ReduceSumSquare", "ReduceL1",
-                                                     "ReduceL2"};
-  return std::ranges::count(kSums, n.op_type) != 0;
+  return ops::facts_of(n).size_rule == ops::SizeRule::reduce_from_zero;
 }
 
 bool is_compress(const Node& n) {

@@ -55,6 +55,7 @@ const PassDef fused_attention_pass = {
         "softmax(q k^T) v, where q, k and v are MatMul (and Add) of one input with constant "
         "weights, reordered and scaled by constants only",
     .numerics = Numerics::rounding,
-    .run = run};
+    .run = run,
+    .before = {"replace_softmax"}};
 
 }  // namespace poprt::passes

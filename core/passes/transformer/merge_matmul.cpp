@@ -32,6 +32,7 @@ const PassDef merge_matmul_pass = {
         "several inputs are several groups",
     .numerics = Numerics::rounding,
     .run = run,
+    .before = {"serialize_matmul"},
     .parameters = {{"names", ParameterKind::names, "names of MatMul nodes", "", true}}};
 
 }  // namespace poprt::passes

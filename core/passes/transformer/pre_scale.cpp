@@ -31,18 +31,33 @@ void scale_projection(const Projection& p, double factor) {
     if (v && !is_used(v)) v->graph().erase_value(v);
 }
 
+// The projection into which the factor goes: that to q behind scores, or the one behind what the
+// node scales on its way to them.
+std::optional<Projection> target_of(Value* scaled_value, Value* result) {
+  if (const Node* product = sole_producer_of(scaled_value, "MatMul");
+      product && !product->input(1)->is_constant())
+    return projection_behind(product->input(0));
+  for (const Node* reader = ir::single_reader(result); reader;
+       reader = ir::single_reader(reader->output())) {
+    if (reader->is("MatMul"))
+      return !reader->input(0)->is_constant() && !reader->input(1)->is_constant()
+                 ? projection_behind(scaled_value)
+                 : std::nullopt;
+    if (!reader->is("Reshape") && !reader->is("Transpose") && !factor_of(*reader)) break;
+  }
+  return std::nullopt;
+}
+
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     const auto factor = factor_of(n);
     if (!factor || !is_plain_float(n.output()->dtype())) return;
-    Value* scores = n.input(const_scalar(n.input(0)) ? 1 : 0);
-    const Node* product = sole_producer_of(scores, "MatMul");
-    if (!product || product->input(1)->is_constant() || !same_static_shape(scores, n.output()))
-      return;
-    const auto q = projection_behind(product->input(0));
-    if (!q || !can_bypass(n.output(), scores) || !context.allow()) return;
-    scale_projection(*q, *factor);
-    bypass(n.output(), scores);
+    Value* v = n.input(const_scalar(n.input(0)) ? 1 : 0);
+    if (!same_static_shape(v, n.output())) return;
+    const auto p = target_of(v, n.output());
+    if (!p || !can_bypass(n.output(), v) || !context.allow()) return;
+    scale_projection(*p, *factor);
+    bypass(n.output(), v);
   });
 }
 
@@ -51,11 +66,15 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef pre_scale_pass;
 const PassDef pre_scale_pass = {
     .name = "pre_scale",
-    .summary = "folds the factor of attention scores into the projection to q",
+    .summary =
+        "folds the factor of attention scores into the projection to q, or to what is scaled on "
+        "the way to them",
     .condition =
-        "the scores are a product of two computed values, the first of them a MatMul (and Add) "
-        "with constant weights, reordered",
+        "a constant number times a product of two computed values, or times one of them; the "
+        "projection is a MatMul (and Add) with constant weights, reordered and read by nothing "
+        "else",
     .numerics = Numerics::rounding,
-    .run = run};
+    .run = run,
+    .before = {"fused_attention"}};
 
 }  // namespace poprt::passes

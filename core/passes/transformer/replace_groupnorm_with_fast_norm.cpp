@@ -72,6 +72,7 @@ const PassDef replace_groupnorm_with_fast_norm_pass = {
         "and two dimensions, of f16 or between casts from and to it; scale and bias are then "
         "rounded to f16",
     .numerics = Numerics::precision,
-    .run = run};
+    .run = run,
+    .depend = {"layer_norm_pattern"}};
 
 }  // namespace poprt::passes

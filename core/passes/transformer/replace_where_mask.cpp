@@ -39,6 +39,7 @@ const PassDef replace_where_mask_pass = {
         "Where(mask, scores, number) or the reverse in front of Softmax, the number at most -1e4; "
         "a row without any place that is kept has other weights",
     .numerics = Numerics::rounding,
-    .run = run};
+    .run = run,
+    .before = {"replace_softmax", "replace_where_with_wherev2", "replace_where_with_mul_add"}};
 
 }  // namespace poprt::passes

@@ -30,6 +30,7 @@ const PassDef serialize_matmul_pass = {
     .condition = "the factor divides that dimension; KEEP adds parts of f16 in f32",
     .numerics = Numerics::rounding,
     .run = run,
+    .before = {"auto_insert_remap"},
     .parameters = {
         {"matmuls", ParameterKind::words,
          "OP=FACTOR[/MODE[/KEEP]] a line each; MODE is input_channels, output_channels (when "

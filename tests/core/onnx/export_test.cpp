@@ -133,6 +133,23 @@ TEST(Export, KeepsNamesOfNestedGraphsApart) {
   EXPECT_EQ(body.outputs()[0], body.nodes()[0]->output());
 }
 
+TEST(Export, NodesOfOneNameAreToldApart) {
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  ir::Value* v = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
+  for (const char* name : {"n", "", "n", "n_0", "n", ""}) {
+    ir::Node* node = g.add_node("Neg", "", {v});
+    node->name = name;
+    v = node->output();
+  }
+  v->type = ir::ValueType::of(DType::f32, {1});
+  g.add_output(v);
+  const auto back = trip(g);
+  std::vector<std::string> names;
+  for (const ir::Node* n : back->nodes()) names.push_back(n->name);
+  EXPECT_EQ(names, (std::vector<std::string>{"n", "", "n_0", "n_0_0", "n_1", ""}));
+}
+
 TEST(Export, ValueInfoIsOptional) {
   ir::Graph g;
   g.opsets = {{"", 17}};

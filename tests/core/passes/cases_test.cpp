@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "passes/rewrite.h"
 
@@ -140,15 +141,16 @@ class PassCases : public testing::TestWithParam<std::string> {};
 
 TEST_P(PassCases, RewriteAsWrittenAndComputeTheSame) {
   const std::vector<FileCase> cases = read_cases((kFolder / (GetParam() + ".txt")).string());
-  bool rewrites = false, stays = false;
+  bool rewrites = false, stays = false, elsewhere = false;
   for (const FileCase& c : cases) {
     SCOPED_TRACE(fmt::format("{}.txt:{}", GetParam(), c.line));
     rewrites |= c.kind == FileCase::Kind::rewrites;
+    elsewhere |= !c.measured;
     stays |= c.kind != FileCase::Kind::rewrites;
     ASSERT_NO_THROW(check(GetParam(), c));
   }
   const bool inspects = passes::pass_of(GetParam()).kind != passes::PassKind::rewrite;
-  EXPECT_TRUE(rewrites || inspects) << "no case in which the pass does something";
+  EXPECT_TRUE(rewrites || inspects || elsewhere) << "no case in which the pass does something";
   EXPECT_TRUE(stays) << "no case that the pass leaves alone or refuses";
 }
 
@@ -158,6 +160,26 @@ std::vector<std::string> case_names() {
     names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// The passes of PopRT 1.5, by name: each is here and has cases, or waits for what it belongs to.
+TEST(PopRT, HasItsPassesAndEachHasCases) {
+  const std::set<std::string> later = {
+      // 8 bits and mixed precision
+      "eight_bits_io", "float_to_fp8", "float_to_int8", "float_to_mixed", "layer_precision_compare",
+      // packing and sharding
+      "insert_attention_mask", "manual_sharding", "packed_transformer"};
+  // What the text form of a graph cannot hold has tests of its own in core/passes/model.
+  const std::set<std::string> elsewhere = {"remove_initializer_from_input"};
+  std::ifstream file(fs::path(POPRT_TEST_DATA) / "poprt_passes.txt");
+  size_t count = 0;
+  for (std::string name; std::getline(file, name); count++) {
+    const passes::PassDef* pass = passes::find_pass(name);
+    if (!later.contains(name)) EXPECT_NE(pass, nullptr) << name;
+    if (pass && !elsewhere.contains(name) && !later.contains(name))
+      EXPECT_TRUE(fs::exists(kFolder / (name + ".txt"))) << name;
+  }
+  EXPECT_EQ(count, 105u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PassCases, testing::ValuesIn(case_names()),
