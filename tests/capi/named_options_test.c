@@ -74,8 +74,8 @@ static void what_tunes_a_chip_is_recorded(void** state) {
   expect_recorded(&o, "enable_outlining", "False");
   o = with(list, "popart_options", "outlineThreshold=2");
   expect_recorded(&o, "popart.outlineThreshold", "2");
-  o = with(list, "serialize_matmul", "a=2\nb=3/none");
-  expect_recorded(&o, "serialize_matmul", "a=2 b=3/none");
+  o = with(list, "popart_options", "numIOTiles=3\noutlineThreshold=2");
+  expect_recorded(&o, "popart.numIOTiles", "3");
   o = with(list, "disable_fast_norm", "False"); /* as good as none */
   expect_recorded(&o, "disable_fast_norm", NULL);
 }
@@ -96,6 +96,9 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
       {"passes", "", "the value is empty", POPRT_INVALID_ARGUMENT},
       {"passes", "a,,b", "an empty name in 'a,,b'", POPRT_INVALID_ARGUMENT},
       {"passes", "no_such_pass", "no_such_pass", POPRT_NOT_FOUND},
+      {"passes", "merge_matmul", "needs its parameter 'names'", POPRT_INVALID_ARGUMENT},
+      {"pass_args", "sort_graph", "expected PASS.PARAMETER=TEXT", POPRT_INVALID_ARGUMENT},
+      {"pass_args", "sort_graph.x=1", "no parameter 'x'", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "num_io_tiles=1\n", "an empty word", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "=1", "KEY=VAL, found '=1'", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "num_ipus=2", "one IPU", POPRT_UNIMPLEMENTED},
