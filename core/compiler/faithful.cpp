@@ -49,7 +49,8 @@ class Interpreter {
 
   const Tensor& value(const ir::Value* v) const;
   bool is_half(const ir::Value* v) const;
-  std::optional<Operand> operand(const ir::Node& n, size_t i, const char* format) const;
+  std::optional<Operand> operand(const ir::Node& n, size_t i, const char* format,
+                                 size_t scale) const;
   std::optional<Tensor> product(const ir::Node& n) const;
   Tensor matmul(const ir::Node& n, const Operand& a, const Operand& b) const;
   Tensor convolution(const ir::Node& n, const Operand& x, const Operand& w) const;
@@ -85,17 +86,18 @@ bool Interpreter::is_half(const ir::Value* v) const {
   return cast && cast->is("Cast") && cast->input(0)->dtype() == DType::f16;
 }
 
-// Bytes are 8-bit floats, of the format that attribute `format` names; the chip applies their scale
-// to the sums.
+// Bytes are 8-bit floats, of the format that attribute `format` names, times 2^ input `scale`: the
+// chip multiplies as it reads them, so that partial sums have the size of the result.
 std::optional<Interpreter::Operand> Interpreter::operand(const ir::Node& n, size_t i,
-                                                         const char* format) const {
+                                                         const char* format, size_t scale) const {
   const Tensor& t = value(n.input(i));
   if (t.dtype() != DType::u8) {
     if (!is_half(n.input(i))) return std::nullopt;
     return Operand{widened(t), false};
   }
   Tensor values = Tensor::zeros(DType::f32, t.shape());
-  decode_quarters(format_of(n, format), 0, t.values<uint8_t>(), values.mutable_values<float>());
+  decode_quarters(format_of(n, format), scale_of(n, scale), t.values<uint8_t>(),
+                  values.mutable_values<float>());
   return Operand{values, true};
 }
 
@@ -198,21 +200,19 @@ std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
   const bool quarters = n.is("FP8MatMul", "ai.graphcore") || n.is("FP8Conv", "ai.graphcore");
   const bool conv = n.is("Conv") || n.is("FP8Conv", "ai.graphcore");
   if (!quarters && !conv && !n.is("MatMul") && !n.is("Gemm")) return std::nullopt;
-  const auto a = operand(n, 0, "fp8FormatLHS");
-  auto b = operand(n, 1, "fp8FormatRHS");
+  const auto a = operand(n, 0, "fp8FormatLHS", 2);
+  auto b = operand(n, 1, "fp8FormatRHS", 3);
   if (!a || !b || a->values.shape().size() < 2 || b->values.shape().size() < 2) return std::nullopt;
   if (n.is("Gemm") && n.int_attr("transA", 0) != 0) return std::nullopt;
-  // Beside halves 8-bit weights are made halves first; else the scales are the result's.
-  const bool both = a->quarter && b->quarter;
-  if (b->quarter && !both)
-    for (float& v : b->values.mutable_values<float>()) v = half(std::ldexp(v, scale_of(n, 3)));
+  // Beside halves 8-bit weights are made halves first.
+  if (b->quarter && !a->quarter)
+    for (float& v : b->values.mutable_values<float>()) v = half(v);
   Tensor y = conv ? convolution(n, *a, *b) : matmul(n, *a, *b);
-  const int scale = both ? scale_of(n, 2) + scale_of(n, 3) : 0;
   const size_t bias = n.is("Conv") || n.is("Gemm") ? 2 : 4;
   const float alpha = n.is("Gemm") ? n.float_attr("alpha", 1) : 1;
   const float beta = n.is("Gemm") ? n.float_attr("beta", 1) : 1;
   const auto yv = y.mutable_values<float>();
-  for (float& v : yv) v = half(half(std::ldexp(v, scale)) * alpha);
+  for (float& v : yv) v = half(half(v) * alpha);
   if (!(conv || n.is("Gemm")) || !n.input(bias) || beta == 0) return y;
   const Tensor addend = widened(value(n.input(bias)));
   const auto bv = addend.values<float>();

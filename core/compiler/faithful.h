@@ -8,7 +8,8 @@
 //                sum is rounded to a half; then the next 16. Of 8-bit floats: 32. With float
 //                partials sums stay f32 to their end. Convolutions sum the input channels of one
 //                place of the window before those of the next
-//   8-bit floats are made of halves: numbers are rounded twice
+//   8-bit floats are made of halves: numbers are rounded twice. Their scale is applied as they are
+//                read: partial sums have the size of the result
 //
 // The operators between products compute in f32 inside, as the fast emulator does, and round once.
 #pragma once

@@ -39,14 +39,20 @@ Int8Weight nearest(const Tensor& weight, int64_t axis) {
           Tensor::of<float>(wide, scales)};
 }
 
+bool spreads(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return false;
+  const auto behind = to.end() - static_cast<std::ptrdiff_t>(from.size());
+  return std::equal(from.begin(), from.end(), behind,
+                    [](int64_t a, int64_t b) { return a == 1 || a == b; });
+}
+
 void check(const std::string& name, const Tensor& weight, const Int8Weight& w) {
   if (w.value.dtype() != DType::s8 || w.value.shape() != weight.shape())
     fail(ErrorCode::invalid_argument,
          "int8_offset_scale: the value of '{}' is {} {}, expected s8 {}", name,
          dtype_name(w.value.dtype()), shape_string(w.value.shape()), shape_string(weight.shape()));
   for (const auto& [tensor, what] : {std::pair(&w.offset, "offset"), std::pair(&w.scale, "scale")})
-    if (tensor->dtype() != DType::f32 ||
-        broadcast_shapes(tensor->shape(), weight.shape()) != weight.shape())
+    if (tensor->dtype() != DType::f32 || !spreads(tensor->shape(), weight.shape()))
       fail(ErrorCode::invalid_argument,
            "int8_offset_scale: the {} of '{}' is {} {}, expected f32 of a shape that spreads to {}",
            what, name, dtype_name(tensor->dtype()), shape_string(tensor->shape()),

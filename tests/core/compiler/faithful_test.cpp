@@ -131,6 +131,21 @@ TEST(Faithful, ProductsOfRandomNumbersAreThoseOfANaiveLoop) {
     }
 }
 
+TEST(Faithful, ScalesOfCodesKeepPartialSumsInRange) {
+  // 240 * 240 in every place is far beyond a half, but not 64 times (240 / 256)^2.
+  const auto g = parsed(R"(
+    input %x : u8[1,64]
+    input %w : u8[64,1]
+    const %s : s32[] = -8
+    %y = ai.graphcore.FP8MatMul(%x, %w, %s, %s)
+    output %y
+  )");
+  Tensor codes = Tensor::zeros(DType::u8, {1, 64});
+  std::ranges::fill(codes.mutable_values<uint8_t>(), uint8_t{0x7f});
+  const auto y = run_faithfully(*g, {{"x", codes}, {"w", codes.reshaped({64, 1})}}).at("y");
+  EXPECT_EQ(y.to_doubles()[0], 64 * 0.9375 * 0.9375);
+}
+
 TEST(Faithful, TheFastEmulatorIsNeverFartherFromExactSums) {
   std::mt19937 rng(6);
   std::normal_distribution<float> normal;
