@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -17,30 +16,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Weights of branches in memory: equal bytes are found by comparing them.
-using Loaded = std::shared_ptr<std::vector<program::LoadedProgram>>;
-
-Loaded load(const std::vector<Executable>& parts) {
-  auto loaded = std::make_shared<std::vector<program::LoadedProgram>>();
-  for (const Executable& e : parts)
-    loaded->push_back(program::load_in_memory(e.program, e.weights));
-  return loaded;
-}
-
-std::vector<program::Branch> branches_of(const Loaded& loaded) {
+// Equal weights are found by comparing their bytes.
+std::vector<program::Branch> branches_of(const std::vector<Executable>& parts) {
   std::vector<program::Branch> branches;
-  for (const program::LoadedProgram& l : *loaded) branches.push_back({&l.program, l.weights, ""});
+  for (const Executable& e : parts)
+    branches.push_back(
+        {&e.program, {}, "", [&e] { return program::load_in_memory(e.program, e.weights); }});
   return branches;
 }
 
-// The linked program, whose weights keep those of the branches.
-Executable finish(program::Linked linked, const Loaded& loaded) {
+Executable finish(program::Linked linked) {
   Executable e;
   e.program = std::move(linked.program);
-  for (program::Weight& w : linked.weights)
-    e.weights.push_back(
-        {w.offset, w.bytes,
-         [fill = std::move(w.fill), loaded](std::span<std::byte> to) { fill(to); }});
+  e.weights = std::move(linked.weights);
   return e;
 }
 
@@ -48,8 +36,7 @@ Executable finish(program::Linked linked, const Loaded& loaded) {
 
 Executable link_graphs(const std::vector<Executable>& parts,
                        const std::vector<std::string>& names) {
-  const Loaded loaded = load(parts);
-  Executable e = finish(program::link_graphs(branches_of(loaded)), loaded);
+  Executable e = finish(program::link_graphs(branches_of(parts)));
   for (const Executable& part : parts) e.notes.insert(part.notes.begin(), part.notes.end());
   e.notes[kBranches] = Json{{"kind", "graphs"}, {"graphs", names}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);
@@ -199,8 +186,7 @@ void warn_of_zeros(const Json& inputs, const std::map<std::string, Padding>& pad
 
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding) {
-  const Loaded loaded = load(parts);
-  Executable e = finish(program::link_buckets(branches_of(loaded)), loaded);
+  Executable e = finish(program::link_buckets(branches_of(parts)));
   const program::Program& first = parts[0].program;
   Dimensions dimensions(parts, symbols);
   Json inputs = Json::object(), outputs = Json::object(), buckets = Json::array();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 
 #include "base/checked.h"
@@ -78,7 +79,7 @@ class Linker {
 
   void check(const Branch& b) const {
     const Program& p = *b.program;
-    if (b.weights.size() < p.weights_bytes)
+    if (!b.load && b.weights.size() < p.weights_bytes)
       fail(ErrorCode::data_loss, "a branch needs {} bytes of weights, {} are there",
            p.weights_bytes, b.weights.size());
     if (std::count(p.kernels.begin(), p.kernels.end(), kControlCase))
@@ -140,9 +141,9 @@ class Linker {
   }
 
   // Stores what is not there yet; fills Interval::to.
-  void place(std::vector<Interval>& intervals, std::span<const std::byte> weights) {
+  void place(std::vector<Interval>& intervals, std::span<const std::byte> weights, bool keep) {
     for (Interval& i : intervals) {
-      const std::span<const std::byte> bytes = weights.subspan(i.begin, i.end - i.begin);
+      std::span<const std::byte> bytes = weights.subspan(i.begin, i.end - i.begin);
       const uint64_t key = fingerprint(bytes);
       const auto [first, last] = stored_.equal_range(key);
       const auto same = std::find_if(first, last, [&](const auto& s) {
@@ -155,7 +156,13 @@ class Linker {
       }
       i.to = p_.weights_bytes;
       p_.weights_bytes = align_up(checked_add<uint64_t>(i.to, bytes.size()), kAlignment);
-      out_.weights.push_back({i.to, bytes.size(), [bytes](std::span<std::byte> to) {
+      std::shared_ptr<std::byte[]> kept;
+      if (keep) {
+        kept = std::make_shared_for_overwrite<std::byte[]>(bytes.size());
+        std::memcpy(kept.get(), bytes.data(), bytes.size());
+        bytes = {kept.get(), bytes.size()};
+      }
+      out_.weights.push_back({i.to, bytes.size(), [bytes, kept](std::span<std::byte> to) {
                                 std::memcpy(to.data(), bytes.data(), bytes.size());
                               }});
       stored_.emplace(key, Stored{bytes, i.to});
@@ -173,7 +180,10 @@ class Linker {
     const Branch& b = branches_[branch];
     const Program& p = *b.program;
     std::vector<Interval> weights = used_weights(p);
-    place(weights, b.weights);
+    if (b.load)
+      place(weights, b.load().weights, true);
+    else
+      place(weights, b.weights, false);
     give_data(branch, weights);
     // Its state has a place of its own, everything else lies behind the states of all.
     const uint64_t state = state_of(b), shared = p_.state_bytes;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 
 #include "program/builder.h"
 #include "program/program.h"
+#include "program/serialize.h"
 
 namespace poprt::program {
 
@@ -31,12 +33,15 @@ inline constexpr std::string_view kBucketIndex = "poprt.bucket";
 struct Branch {
   const Program* program = nullptr;
   std::span<const std::byte> weights;
-  std::string prefix;  // in front of its anchors' names
+  std::string prefix = {};  // in front of its anchors' names
+  // Instead of `weights`: makes them when it is this branch's turn. What no branch before had is
+  // copied, the rest goes, so that the weights of all are never in memory at the same time.
+  std::function<LoadedProgram()> load = {};
 };
 
 struct Linked {
   Program program;
-  std::vector<Weight> weights;  // copies of what lies in the branches' weights, which must live
+  std::vector<Weight> weights;  // copies of what lies in `weights` of branches, which must live
 };
 
 // Branches with anchors of their own, and last the input `index`. Throws invalid_argument (none, an
