@@ -148,7 +148,12 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
     calibration->loss = *loss;
   if (calibrates) {
     const std::string path(named("data_preprocess"));
-    calibration->data = read_arrays(path);
+    try {
+      calibration->data = read_arrays(path);
+    } catch (Error& e) {
+      e.add_context("--data_preprocess");
+      throw;
+    }
     if (calibration->data.empty())
       fail(ErrorCode::invalid_argument, "--data_preprocess: '{}' has no arrays", path);
   }

@@ -95,6 +95,11 @@ std::map<std::string, Tensor> read_arrays(const std::string& path) {
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
   const bool zip = bytes.size() >= 4 && std::memcmp(bytes.data(), "PK", 2) == 0;
+  if (bytes.size() >= 6 && std::memcmp(bytes.data() + 1, "NUMPY", 5) == 0)
+    fail(
+        ErrorCode::invalid_argument,
+        "'{}' is one array without a name; expected a pickle of {{'input': array}} or an .npz file",
+        path);
   return zip ? parse_npz(bytes, path) : parse_pickled_arrays(bytes, path);
 }
 
