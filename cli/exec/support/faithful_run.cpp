@@ -58,11 +58,9 @@ int run_faithfully(const FaithfulRun& run) {
   if (run.model.ends_with(".popef"))
     throw Failure(
         fmt::format("'{}': --numerics faithful needs the ONNX model (what command poprt has "
-                    "converted); a PopEF "
-                    "file holds the program of the fast emulator",
+                    "converted); a PopEF file holds the program of the fast emulator",
                     run.model));
   onnx::ImportOptions import;
-  import.convert_version = run.compile.convert_version;
   import.allow_links = run.compile.allow_links;
   import.strict = run.compile.strict;
   const auto graph = onnx::import_file(run.model, import);
