@@ -199,9 +199,16 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (options.plain) return resolve(kPlain, options);
   std::vector<const PassDef*> out = resolve(kConverter, options);
   add_requested(out, kBeforeUsers, options);
-  for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
+  // Half precision comes behind the user's passes, but for those that look for it.
+  const PassDef* half =
+      options.precision == Precision::fp16 ? &passes::pass_of("float_to_half") : nullptr;
+  std::vector<std::string> names = options.passes;
+  if (half) names.emplace_back(half->name);
+  const std::vector<const PassDef*> users = passes::sort_passes(names);
+  const auto split = half ? std::ranges::find(users, half) : users.end();
+  out.insert(out.end(), users.begin(), split);
   add_requested(out, kAfterUsers, options);
-  if (options.precision == Precision::fp16) out.push_back(&passes::pass_of("float_to_half"));
+  out.insert(out.end(), split, users.end());
   add_requested(out, kLast, options);
   return out;
 }
