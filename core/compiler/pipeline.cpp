@@ -204,14 +204,21 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
                                "eliminate_deadend", "eliminate_unused_initializer"});
   std::vector<const PassDef*> out = resolve(names, options);
   add_requested(out, kBeforeUsers, options);
-  for (const PassDef* p : passes::sort_passes(options.passes)) out.push_back(p);
-  add_requested(out, kAfterUsers, options);
-  // 8-bit floats first, of numbers that nothing has rounded before; halves for the rest.
+  // 8-bit floats come behind the user's passes, of numbers that nothing has rounded before; then
+  // halves for the rest, and behind them what looks for halves.
   const bool quarters =
       options.precision == Precision::fp8 || options.precision == Precision::fp8_weight;
+  const PassDef* half = quarters || options.precision == Precision::fp16
+                            ? &passes::pass_of("float_to_half")
+                            : nullptr;
+  std::vector<std::string> chosen = options.passes;
+  if (half) chosen.emplace_back(half->name);
+  const std::vector<const PassDef*> users = passes::sort_passes(chosen);
+  const auto split = half ? std::ranges::find(users, half) : users.end();
+  out.insert(out.end(), users.begin(), split);
+  add_requested(out, kAfterUsers, options);
   if (quarters) out.push_back(&passes::pass_of("float_to_fp8"));
-  if (quarters || options.precision == Precision::fp16)
-    out.push_back(&passes::pass_of("float_to_half"));
+  out.insert(out.end(), split, users.end());
   if (quarters)
     for (const char* name : {"fuse_consecutive_cast", "eliminate_nop_cast", "eliminate_deadend"})
       out.push_back(&passes::pass_of(name));

@@ -557,6 +557,14 @@ class GraphOptimisation(OptionTest):
     def test_disable_fast_norm(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--disable_fast_norm")
         self.assertNotIn("FastNorm", self.graph("digits.optimized.onnx"))
+        values = [onnx.value(n, onnx.F32, [2, 4]) for n in "xy"]
+        scale = onnx.floats("s", [4], [1.0, 2.0, 3.0, 4.0])
+        self.write("norm.onnx", onnx.model([onnx.node("LayerNormalization", ["x", "s"], ["y"])], values[:1], values[1:], [scale]))
+        words = ["-i", "norm.onnx", "--precision", "fp16"]
+        self.succeeds(*words)
+        self.assertNotIn("FastNorm", self.graph("norm.optimized.onnx"))
+        self.succeeds(*words, "--passes", "replace_groupnorm_with_fast_norm", "--check")
+        self.assertIn("ai.graphcore.FastNorm(", self.graph("norm.optimized.onnx"))
 
     def test_enable_insert_remap_remap_mode(self):
         found = self.recorded("--enable_insert_remap", "--remap_mode", "after_matmul,", "before_add")

@@ -150,6 +150,7 @@ const PassDef float_to_half_pass = {
         "f32 values: f16 precision and range; constants beyond it are clipped with a warning",
     .numerics = Numerics::precision,
     .run = run,
+    .before = {"replace_groupnorm_with_fast_norm", "replace_half_reducemean"},
     .parameters = {{"skip_op_types", ParameterKind::names,
                     "operators that stay f32, besides those of --fp16_skip_op_types"},
                    {"enable_avoid_overflow_patterns", ParameterKind::flag,

@@ -38,6 +38,23 @@ TEST(Pipeline, APlainConversionRewritesNothingThatCompilingCanDoWithout) {
   EXPECT_GT(std::count(plain.begin(), plain.end(), passes::find_pass("shape_inference")), 0);
 }
 
+TEST(Pipeline, PassesThatLookForHalvesComeBehindThem) {
+  Options options;
+  options.precision = Precision::fp16;
+  options.passes = {"replace_groupnorm_with_fast_norm", "pre_scale"};
+  options.requested = {"merge_matmul", "serialize_matmul", "pre_scale"};
+  const auto all = converter_pipeline(options);
+  const auto place = [&](const char* name) {
+    EXPECT_EQ(std::count(all.begin(), all.end(), passes::find_pass(name)), 1) << name;
+    return std::find(all.begin(), all.end(), passes::find_pass(name)) - all.begin();
+  };
+  EXPECT_LT(place("merge_matmul"), place("pre_scale"));
+  EXPECT_LT(place("pre_scale"), place("serialize_matmul"));
+  EXPECT_LT(place("serialize_matmul"), place("float_to_half"));
+  EXPECT_LT(place("float_to_half"), place("replace_groupnorm_with_fast_norm"));
+  EXPECT_LT(place("layer_norm_pattern"), place("replace_groupnorm_with_fast_norm"));
+}
+
 TEST(Pipeline, AMisspeltPassIsAnError) {
   Options options;
   options.skip_passes = {"layer_norm_patern"};
