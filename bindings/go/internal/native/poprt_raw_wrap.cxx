@@ -220,6 +220,7 @@ static void* Swig_malloc(int c) {
 
 
 #include "log_shim.h"
+#include "passes_shim.h"
 #include "popef_shim.h"
 #include "poprt_shim.h"
 #include "runners_shim.h"
@@ -345,6 +346,11 @@ SWIGINTERN raw_executable *raw_executable_open_files(raw_open_options const &fil
     *error = poprt_executable_open_files(files.paths.data(), files.paths.size(), &options, &made);
     return made;
   }
+SWIGINTERN raw_executable *raw_executable_fuse(raw_executables const &parts,poprt_result *error){
+    raw_executable* made = nullptr;
+    *error = poprt_executable_fuse(parts.list.data(), parts.list.size(), &made);
+    return made;
+  }
 SWIGINTERN raw_executable *raw_executable_open_model(raw_popef_model const &model,raw_open_options const &how,poprt_result *error){
     poprt_open_options options = how.options;
     options.struct_size = sizeof options;
@@ -390,6 +396,9 @@ SWIGINTERN void delete_raw_open_options(raw_open_options *self){ delete self; }
 SWIGINTERN void raw_open_options_add_path(raw_open_options *self,char const *path){ self->paths.add(path); }
 SWIGINTERN void raw_open_options_set_ignore_package_hash(raw_open_options *self,bool on){ self->options.ignore_package_hash = on; }
 SWIGINTERN void raw_open_options_set_executable(raw_open_options *self,char const *name){ self->executable = name; }
+SWIGINTERN raw_executables *new_raw_executables(){ return new raw_executables; }
+SWIGINTERN void delete_raw_executables(raw_executables *self){ delete self; }
+SWIGINTERN void raw_executables_add(raw_executables *self,raw_executable const &executable){ self->list.push_back(&executable); }
 SWIGINTERN void delete_raw_blob(raw_blob *self){ delete self; }
 SWIGINTERN int64_t raw_blob_address(raw_blob *self){ return poprt_shim::address(self->data.data()); }
 SWIGINTERN int64_t raw_blob_bytes(raw_blob *self){ return static_cast<int64_t>(self->data.size()); }
@@ -481,6 +490,9 @@ SWIGINTERN poprt_text raw_compiler_list_passes(poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_passes(&text);
     return text;
+  }
+SWIGINTERN poprt_result raw_compiler_fuse_files(raw_open_options const &models,char const *out_onnx_path){
+    return poprt_compiler_fuse_files(models.paths.data(), models.paths.size(), out_onnx_path);
   }
 SWIGINTERN poprt_text raw_compiler_list_ops(poprt_result *error){
     poprt_string* text = nullptr;
@@ -720,6 +732,45 @@ SWIGINTERN int64_t raw_counters_bucket_count(raw_counters *self){ return POPRT_L
 SWIGINTERN int64_t raw_counters_latency_bucket(raw_counters *self,int64_t index){
     return static_cast<int64_t>(self->latency_buckets[index]);
   }
+SWIGINTERN raw_passes *new_raw_passes(){ return new raw_passes; }
+SWIGINTERN void delete_raw_passes(raw_passes *self){ delete self; }
+SWIGINTERN void raw_passes_add(raw_passes *self,char const *name){ self->add(name); }
+SWIGINTERN void raw_passes_add_argument(raw_passes *self,char const *name,char const *value){ self->add_argument(name, value); }
+SWIGINTERN void raw_passes_set_sort(raw_passes *self,bool on){ self->sort = on; }
+SWIGINTERN void raw_passes_set_verify(raw_passes *self,bool on){ self->verify = on; }
+SWIGINTERN void raw_passes_set_allow_links(raw_passes *self,bool on){ self->allow_links = on; }
+SWIGINTERN void raw_passes_set_strict(raw_passes *self,bool on){ self->strict = on; }
+SWIGINTERN void raw_passes_set_rewrite_limit(raw_passes *self,int64_t rewrites){ self->rewrite_limit = rewrites; }
+SWIGINTERN poprt_result raw_passes_check(raw_passes *self){
+    raw_pass_result nothing;
+    return self->apply(nullptr, 0, nullptr, &nothing);
+  }
+SWIGINTERN raw_pass_result *raw_passes_apply_to(raw_passes *self,int64_t address,int64_t bytes,char const *folder,poprt_result *error){
+    auto* result = new raw_pass_result;
+    *error = self->apply(poprt_shim::pointer(address), static_cast<size_t>(bytes),
+                          poprt_shim::or_null(folder), result);
+    if (*error) {
+      delete result;
+      result = nullptr;
+    }
+    return result;
+  }
+SWIGINTERN poprt_text raw_passes_in_order(raw_passes *self,poprt_result *error){
+    std::vector<const char*> names;
+    for (const auto& call : self->calls) names.push_back(call.name.c_str());
+    poprt_string* text = nullptr;
+    *error = poprt_passes_sort(names.data(), names.size(), &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_passes_list_json(poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_compiler_list_passes_json(&text);
+    return text;
+  }
+SWIGINTERN void delete_raw_pass_result(raw_pass_result *self){ delete self; }
+SWIGINTERN int64_t raw_pass_result_address(raw_pass_result *self){ return poprt_shim::address(poprt_string_data(self->model)); }
+SWIGINTERN int64_t raw_pass_result_bytes(raw_pass_result *self){ return static_cast<int64_t>(poprt_string_size(self->model)); }
+SWIGINTERN char const *raw_pass_result_text(raw_pass_result *self){ return self->text.c_str(); }
 SWIGINTERN raw_popef_anchor *new_raw_popef_anchor(char const *name,char const *handle,int32_t type){
     auto* anchor = new raw_popef_anchor;
     anchor->name = name;
@@ -1574,6 +1625,21 @@ raw_executable *_wrap_RawExecutable_open_files_native(raw_open_options *_swig_go
 }
 
 
+raw_executable *_wrap_RawExecutable_fuse_native(raw_executables *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_executables *arg1 = 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  raw_executable *result = 0 ;
+  raw_executable *_swig_go_result;
+  
+  arg1 = *(raw_executables **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = (raw_executable *)raw_executable_fuse((raw_executables const &)*arg1,arg2);
+  *(raw_executable **)&_swig_go_result = (raw_executable *)result; 
+  return _swig_go_result;
+}
+
+
 raw_executable *_wrap_RawExecutable_open_model_native(raw_popef_model *_swig_go_0, raw_open_options *_swig_go_1, poprt_result *_swig_go_2) {
   raw_popef_model *arg1 = 0 ;
   raw_open_options *arg2 = 0 ;
@@ -1852,6 +1918,39 @@ void _wrap_RawOpenOptions_set_executable_native(raw_open_options *_swig_go_0, _g
   raw_open_options_set_executable(arg1,(char const *)arg2);
   
   free(arg2); 
+}
+
+
+raw_executables *_wrap_new_RawExecutables_native() {
+  raw_executables *result = 0 ;
+  raw_executables *_swig_go_result;
+  
+  
+  result = (raw_executables *)new_raw_executables();
+  *(raw_executables **)&_swig_go_result = (raw_executables *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawExecutables_native(raw_executables *_swig_go_0) {
+  raw_executables *arg1 = (raw_executables *) 0 ;
+  
+  arg1 = *(raw_executables **)&_swig_go_0; 
+  
+  delete_raw_executables(arg1);
+  
+}
+
+
+void _wrap_RawExecutables_add_native(raw_executables *_swig_go_0, raw_executable *_swig_go_1) {
+  raw_executables *arg1 = (raw_executables *) 0 ;
+  raw_executable *arg2 = 0 ;
+  
+  arg1 = *(raw_executables **)&_swig_go_0; 
+  arg2 = *(raw_executable **)&_swig_go_1; 
+  
+  raw_executables_add(arg1,(raw_executable const &)*arg2);
+  
 }
 
 
@@ -2414,6 +2513,26 @@ poprt_text _wrap_RawCompiler_list_passes_native(poprt_result *_swig_go_0) {
   
   result = raw_compiler_list_passes(arg1);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawCompiler_fuse_files_native(raw_open_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_open_options *arg1 = 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_open_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_compiler_fuse_files((raw_open_options const &)*arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
   return _swig_go_result;
 }
 
@@ -4609,6 +4728,244 @@ long long _wrap_RawCounters_latency_bucket_native(raw_counters *_swig_go_0, long
   
   result = (int64_t)raw_counters_latency_bucket(arg1,arg2);
   _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_passes *_wrap_new_RawPasses_native() {
+  raw_passes *result = 0 ;
+  raw_passes *_swig_go_result;
+  
+  
+  result = (raw_passes *)new_raw_passes();
+  *(raw_passes **)&_swig_go_result = (raw_passes *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPasses_native(raw_passes *_swig_go_0) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  
+  delete_raw_passes(arg1);
+  
+}
+
+
+void _wrap_RawPasses_add_native(raw_passes *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_passes_add(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawPasses_add_argument_native(raw_passes *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  raw_passes_add_argument(arg1,(char const *)arg2,(char const *)arg3);
+  
+  free(arg2); 
+  free(arg3); 
+}
+
+
+void _wrap_RawPasses_set_sort_native(raw_passes *_swig_go_0, bool _swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_passes_set_sort(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPasses_set_verify_native(raw_passes *_swig_go_0, bool _swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_passes_set_verify(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPasses_set_allow_links_native(raw_passes *_swig_go_0, bool _swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_passes_set_allow_links(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPasses_set_strict_native(raw_passes *_swig_go_0, bool _swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  bool arg2 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (bool)_swig_go_1; 
+  
+  raw_passes_set_strict(arg1,arg2);
+  
+}
+
+
+void _wrap_RawPasses_set_rewrite_limit_native(raw_passes *_swig_go_0, long long _swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_passes_set_rewrite_limit(arg1,arg2);
+  
+}
+
+
+poprt_result _wrap_RawPasses_check_native(raw_passes *_swig_go_0) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  
+  result = raw_passes_check(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+raw_pass_result *_wrap_RawPasses_apply_to_native(raw_passes *_swig_go_0, long long _swig_go_1, long long _swig_go_2, _gostring_ _swig_go_3, poprt_result *_swig_go_4) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  char *arg4 = (char *) 0 ;
+  poprt_result *arg5 = (poprt_result *) 0 ;
+  raw_pass_result *result = 0 ;
+  raw_pass_result *_swig_go_result;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  arg4 = (char *)malloc(_swig_go_3.n + 1);
+  memcpy(arg4, _swig_go_3.p, _swig_go_3.n);
+  arg4[_swig_go_3.n] = '\0';
+  
+  arg5 = (poprt_result*)_swig_go_4;
+  
+  result = (raw_pass_result *)raw_passes_apply_to(arg1,arg2,arg3,(char const *)arg4,arg5);
+  *(raw_pass_result **)&_swig_go_result = (raw_pass_result *)result; 
+  free(arg4); 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawPasses_in_order_native(raw_passes *_swig_go_0, poprt_result *_swig_go_1) {
+  raw_passes *arg1 = (raw_passes *) 0 ;
+  poprt_result *arg2 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = *(raw_passes **)&_swig_go_0; 
+  arg2 = (poprt_result*)_swig_go_1;
+  
+  result = raw_passes_in_order(arg1,arg2);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawPasses_list_json_native(poprt_result *_swig_go_0) {
+  poprt_result *arg1 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = (poprt_result*)_swig_go_0;
+  
+  result = raw_passes_list_json(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawPassResult_native(raw_pass_result *_swig_go_0) {
+  raw_pass_result *arg1 = (raw_pass_result *) 0 ;
+  
+  arg1 = *(raw_pass_result **)&_swig_go_0; 
+  
+  delete_raw_pass_result(arg1);
+  
+}
+
+
+long long _wrap_RawPassResult_address_native(raw_pass_result *_swig_go_0) {
+  raw_pass_result *arg1 = (raw_pass_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_pass_result **)&_swig_go_0; 
+  
+  result = (int64_t)raw_pass_result_address(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawPassResult_bytes_native(raw_pass_result *_swig_go_0) {
+  raw_pass_result *arg1 = (raw_pass_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_pass_result **)&_swig_go_0; 
+  
+  result = (int64_t)raw_pass_result_bytes(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_RawPassResult_text_native(raw_pass_result *_swig_go_0) {
+  raw_pass_result *arg1 = (raw_pass_result *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = *(raw_pass_result **)&_swig_go_0; 
+  
+  result = (char *)raw_pass_result_text(arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
   return _swig_go_result;
 }
 
