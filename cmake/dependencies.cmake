@@ -28,7 +28,7 @@ add_library(poprt_text INTERFACE)
 target_include_directories(poprt_text SYSTEM INTERFACE ${RE2_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
 target_link_libraries(poprt_text INTERFACE ${RE2_LIBRARY} ${UTF8PROC_LIBRARY})
 
-# Debian's libonnx-dev: the proto classes and the version converter.
+# Debian's libonnx-dev: the proto classes, and for the inspector what operators are for.
 find_library(ONNX_LIBRARY onnx REQUIRED)
 find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
 add_library(poprt_onnx_proto INTERFACE)

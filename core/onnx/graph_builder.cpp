@@ -254,7 +254,7 @@ ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Co
                                           1, nullptr, names);
   node->name = names[0];
   node->attributes["kind"] = std::string(container_kind(input.type()));
-  node->attributes["dtype"] = static_cast<int64_t>(element.dtype);
+  node->attributes["element"] = static_cast<int64_t>(element.dtype);
   // Where it stands among the graph's inputs.
   node->attributes["position"] =
       static_cast<int64_t>(context.graph.inputs().size() + context.graph.node_count()) - 1;

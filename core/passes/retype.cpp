@@ -45,7 +45,6 @@ class Retyper {
       narrowed_.insert(v);
     }
     for (Node* n : g.nodes()) {
-      if (n->domain == "poprt") continue;  // whose numbers of types are ours
       const bool is_cast = n->op_type == "Cast" && ir::is_onnx_domain(n->domain);
       for (auto& [key, attribute] : n->attributes) {
         auto* number = std::get_if<int64_t>(&attribute);

@@ -29,7 +29,7 @@ class PopefDump(CommandTest):
     def test_class_labels_that_are_strings(self):
         popef = self.popef(model("labels"))
         text = self.succeeds(popef)
-        self.assertIn("label   S64   [3]", text)
+        self.assertIn("label   S32   [3]", text)
         self.assertIn("Opaque class_labels/label: ", text)
         blob, = json.loads(self.succeeds("--json", popef))["opaque_blobs"]
         self.assertEqual(json.loads(blob["text"]), ["cat", "dog", 'a "fish"'])

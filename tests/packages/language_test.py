@@ -125,7 +125,7 @@ class Facts(unittest.TestCase):
                 names = {os.path.basename(n): n for n in archive.namelist()}
                 self.assertIn("Apache License", archive.read(names["LICENSE"]).decode())
                 notices = archive.read(names["THIRD_PARTY_NOTICES"]).decode()
-                for part in ("Zstandard", "libstdc++", "spdlog", "libonnx.so.1", "libprotobuf.so.32"):
+                for part in ("Zstandard", "libstdc++", "spdlog", "libonnx_proto.so.1", "libprotobuf.so.32"):
                     self.assertIn(part, notices)
 
     def test_no_folder_of_the_build_is_in_what_is_shipped(self):

@@ -122,6 +122,9 @@ class MFConverter:
     ``Compiler.compile(model, None, options)``.
     """
 
+    def __repr__(self) -> str:
+        return "MFConverter()"
+
     def convert(self, models: Sequence[_Model]) -> _Model:
         """The fused model, of the type of the given ones (onnx.ModelProto), which were converted before, each with its own
         options. Models of several opsets become those of the newest."""

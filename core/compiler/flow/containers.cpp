@@ -8,7 +8,7 @@ constexpr int64_t kMaxLength = 1 << 16;
 
 ir::ValueType element_type(const ir::Node& n) {
   ir::ValueType type;
-  type.dtype = static_cast<DType>(n.int_attr("dtype", 0));
+  type.dtype = static_cast<DType>(n.int_attr("element", 0));
   if (const auto* shape = n.find_attr("shape")) {
     type.has_shape = true;
     type.shape = std::get<std::vector<int64_t>>(*shape);

@@ -32,6 +32,14 @@ bool is_s64_parameter(const ir::Use& use) {
   return ops::in_mask(facts.s64_inputs, use.input);
 }
 
+// What reads s64 alone gets a constant as it is: behind a Cast nobody would see the number, such as
+// the k of TopK, which decides a shape.
+bool keeps_s64(const ir::Use& use) {
+  if (is_s64_parameter(use)) return true;
+  const ir::Value* v = use.node->input(use.input);
+  return v && v->is_constant() && !takes_int32(*use.node);
+}
+
 // The graphs inside a graph that stay as they are, since whoever runs them says what they take; and
 // the iteration numbers of loops, which are s64 in any case.
 class Inside {
@@ -85,7 +93,7 @@ bool loses(int64_t value) {
 void warn_of_losses(const Graph& graph) {
   for (const ir::Value* v : graph.values()) {
     if (!v->is_constant() || v->dtype() != DType::s64) continue;
-    if (std::all_of(v->uses().begin(), v->uses().end(), is_s64_parameter)) continue;
+    if (std::all_of(v->uses().begin(), v->uses().end(), keeps_s64)) continue;
     const auto values = v->constant().values<int64_t>();
     if (const auto found = std::find_if(values.begin(), values.end(), loses); found != values.end())
       log().warn(
@@ -103,7 +111,7 @@ void run(Graph& graph, PassContext& context) {
                  .onnx_from = kS64,
                  .onnx_to = kS32,
                  .accepts = takes_int32,
-                 .keeps = is_s64_parameter,
+                 .keeps = keeps_s64,
                  .convert =
                      [](const Tensor& t) {
                        Tensor out = Tensor::zeros(DType::s32, t.shape());

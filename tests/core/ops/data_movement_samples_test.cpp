@@ -209,13 +209,13 @@ OPS_SAMPLE(Gathers) {
       .reference(moved({2, 6}, [](const Index& o) { return (o[0] ? 0 : 3) * 6 + o[1]; }));
   samples.add("Compress", 11)
       .input(x)
-      .constant_input(integers({3}, {0, 1, 1}))
+      .constant_input(Tensor::of<bool>({3}, {false, true, true}))
       .attr("axis", int64_t{1})
       .shape({4, 2})
       .reference(moved({4, 2}, [](const Index& o) { return o[0] * 6 + o[1] + 1; }));
   samples.add("Compress", 11)
       .input(x)
-      .constant_input(integers({8}, {0, 1, 0, 0, 0, 0, 0, 1}))
+      .constant_input(Tensor::of<bool>({8}, {false, true, false, false, false, false, false, true}))
       .shape({2})
       .reference(moved({2}, [](const Index& o) { return o[0] ? 7 : 1; }));
 }

@@ -51,7 +51,7 @@ TEST(Sequences, APositionAtRunTimePicksFromEqualTensors) {
 
 TEST(Sequences, ASequenceInputHasItsLengthFromTheOptions) {
   const std::string body = R"(
-    %in : ? = poprt.ContainerInput() {kind = "sequence", dtype = 1, shape = [2], position = 0} "in"
+    %in : ? = poprt.ContainerInput() {kind = "sequence", element = 1, shape = [2], position = 0} "in"
     %y : ? = ConcatFromSequence(%in) {axis = 0}
     output %y
   )";

@@ -195,6 +195,21 @@ TEST(Int64ToInt32, ShapesStayAndOtherResultsAreCast) {
   EXPECT_EQ(graph->outputs()[1]->dtype(), DType::s32);
 }
 
+TEST(Int64ToInt32, ANumberThatDecidesAShapeStaysAConstant) {
+  const auto graph = parsed(R"(
+    input %x : f32[3,5]
+    const %k : s64[1] = [2]
+    %v, %i = TopK(%x, %k)
+    output %v
+    output %i
+  )");
+  run(*graph, {"int64_to_int32"});
+  EXPECT_EQ(ops_of(*graph), "TopK Cast");
+  ops::infer(*graph);
+  EXPECT_EQ(graph->outputs()[0]->shape(), (Shape{3, 2}));
+  EXPECT_EQ(graph->outputs()[1]->dtype(), DType::s32);
+}
+
 TEST(Int64ToInt32, StatesOfLoopsAreNarrowedAndTheirCountsAreNot) {
   const auto graph = parsed(R"(
     input %n : s64[]
