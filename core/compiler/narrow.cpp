@@ -13,21 +13,12 @@ constexpr size_t kPiece = 4096;
 
 bool is_narrow(const ir::Value& v) {
   if (!v.is_constant()) return false;
-  switch (v.dtype()) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::f8e4m3fn:
-    case DType::f8e4m3fnuz:
-    case DType::f8e5m2:
-    case DType::f8e5m2fnuz:
-    case DType::f8_143:
-    case DType::f8_152: return true;
-    // The bytes of PopRT's operators are 8-bit floats.
-    case DType::u8:
-      return std::ranges::any_of(v.uses(),
-                                 [](const ir::Use& u) { return u.node->domain == "ai.graphcore"; });
-    default: return false;
-  }
+  const int bits = dtype_bits(v.dtype());
+  if (is_float(v.dtype())) return bits == 8 || bits == 16;
+  // The bytes of PopRT's operators are 8-bit floats.
+  return v.dtype() == DType::u8 && std::ranges::any_of(v.uses(), [](const ir::Use& u) {
+           return u.node->domain == "ai.graphcore";
+         });
 }
 
 // Offsets of the records that instructions read as f32 and as nothing else.
