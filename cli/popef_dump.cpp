@@ -20,7 +20,9 @@ int main(int argc, char** argv) {
   remove_temporaries_when_interrupted();
   std::string file, tensor, feed, executable, output;
   bool metadata = false, all = false, json = false, user_anchors = false;
-  CLI::App app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
+  const auto program =
+      make_program("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
+  CLI::App& app = *program;
   app.add_option("FILE", file, "PopEF file")->required();
   app.set_version_flag("-v,--version", versions(), "Print versions");
   std::vector<CLI::Option*> modes = {

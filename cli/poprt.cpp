@@ -8,13 +8,13 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/arguments.h"
 #include "common/completion.h"
 #include "common/config_yaml.h"
 #include "common/interrupt.h"
+#include "common/json.h"
 #include "common/option_table.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
@@ -401,7 +401,7 @@ class Fusion {
 void list_passes(const GivenOptions& given) {
   poprt_string* text = nullptr;
   check(poprt_compiler_list_passes_json(&text));
-  auto all = nlohmann::ordered_json::parse(take(text));
+  auto all = parse_ordered_json(take(text));
   for (const ScriptPass& pass : passes_of_scripts(given)) {
     const nlohmann::ordered_json row = {{"name", pass.name}, {"summary", pass.summary}};
     const auto same = std::ranges::find_if(all, [&](auto& r) { return r["name"] == pass.name; });
@@ -411,7 +411,7 @@ void list_passes(const GivenOptions& given) {
       *same = row;
   }
   if (given.has("json")) {
-    fmt::print("{}\n", all.dump(2));
+    fmt::print("{}\n", to_text(all, 2));
     return;
   }
   size_t width = 0;
@@ -449,10 +449,12 @@ bool inform(const GivenOptions& given) {
 }
 
 int main_checked(int argc, char** argv) {
-  CLI::App app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
-               "poprt");
+  const auto program = make_program(
+      "Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
+      "poprt");
+  CLI::App& app = *program;
   CLI::App* tensorflow =
-      app.add_subcommand("tf2onnx", "Options of --framework tensorflow, which come last");
+      add_command(app, "tf2onnx", "Options of --framework tensorflow, which come last");
   GivenOptions given;
   given.add_to(app, option_tables().options);
   given.add_to(*tensorflow, option_tables().tf2onnx);

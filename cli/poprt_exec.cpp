@@ -10,7 +10,9 @@
 int main(int argc, char** argv) {
   using namespace poprt::cli;
   remove_temporaries_when_interrupted();
-  CLI::App app("Runs, measures, compares and takes apart models.", "poprt_exec");
+  const auto program =
+      make_program("Runs, measures, compares and takes apart models.", "poprt_exec");
+  CLI::App& app = *program;
   app.require_subcommand(1);
   app.set_version_flag("-v,--version", versions(), "Print versions");
   std::function<int()> action;

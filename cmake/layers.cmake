@@ -1,7 +1,7 @@
 # The layering table: who may include whom inside core/. It makes the targets, and tests/lint reads
 # every #include against it. One line per layer: "name: allowed layers | outside libraries".
 set(POPRT_LAYERS
-  "base: | poprt_fmt poprt_spdlog Threads::Threads"
+  "base: | poprt_fmt poprt_spdlog nlohmann_json::nlohmann_json Threads::Threads"
   "ir: base |"
   "onnx: ir base | poprt_onnx_proto"
   "kernels: base |"
@@ -9,10 +9,10 @@ set(POPRT_LAYERS
   "ops: ir program kernels base | poprt_text ${CMAKE_DL_LIBS}"
   "opsets: ops ir base |"
   "passes: opsets ops ir base |"
-  "compiler: passes opsets ops onnx program ir base | nlohmann_json::nlohmann_json"
-  "popef: base | poprt_zstd nlohmann_json::nlohmann_json"
+  "compiler: passes opsets ops onnx program ir base |"
+  "popef: base | poprt_zstd"
   "device: kernels program base |"
-  "runtime: popef device program base | nlohmann_json::nlohmann_json"
+  "runtime: popef device program base |"
 )
 
 # poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...): generates the table of all

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "guard.h"
 #include "opsets/convert.h"
@@ -260,7 +260,7 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
 }
 
 void NamedOptions::take_opaque_blobs(poprt_compile_options& o, const std::string& json) {
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto parsed = try_parse_json(json);
   const auto texts = [](const auto& item) { return item.is_string(); };
   if (!parsed.is_object() || !std::ranges::all_of(parsed, texts))
     fail(ErrorCode::invalid_argument,

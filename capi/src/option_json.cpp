@@ -1,7 +1,7 @@
 // The table of options for the command, the other languages and docs/options.md.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "option_table.h"
 
 namespace poprt::capi {
@@ -60,7 +60,7 @@ std::string options_json() {
   }
   j["popart_options"] = Json::array();
   for (const std::string_view name : popart_fields()) j["popart_options"].push_back(name);
-  return j.dump();
+  return json_text(j);
 }
 
 }  // namespace poprt::capi

@@ -1,7 +1,6 @@
 #include "profile.h"
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "guard.h"
 
 namespace poprt::capi {
@@ -18,7 +17,7 @@ poprt_string* make_profile(const std::vector<device::InstructionProfile>& rows) 
                                     {"min_ns", row.min_ns},
                                     {"parallel", row.parallel}});
   // Names come from files and need not be UTF-8.
-  return make_string(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  return make_string(json_text(json, 2));
 }
 
 }  // namespace poprt::capi

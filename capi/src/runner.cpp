@@ -1,9 +1,9 @@
 #include "poprt/runner.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json.h"
 #include "profile.h"
 #include "request_options.h"
 #include "runner_options.h"
@@ -235,7 +235,7 @@ poprt_error* poprt_runner_statistics(poprt_runner* runner, poprt_string** out_js
       json["graph_requests"] = fused->graph_requests();
     if (const auto* buckets = dynamic_cast<const runtime::BucketRunner*>(r.runner.get()))
       json["shape_buckets"] = to_json(*buckets);
-    out = capi::make_string(json.dump(2));
+    out = capi::make_string(json_text(json, 2));
   });
 }
 
@@ -266,7 +266,7 @@ poprt_error* poprt_runner_tracepoints(poprt_runner* runner, poprt_string** out_j
       for (size_t i = 0; i < t.ns.size(); i++) row[runtime::kStageNames[i]] = t.ns[i];
       json.push_back(std::move(row));
     }
-    out = capi::make_string(json.dump(2));
+    out = capi::make_string(json_text(json, 2));
   });
 }
 

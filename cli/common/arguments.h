@@ -1,15 +1,17 @@
 // Command lines: wrong usage is one line on stderr and exit code 2 in every command.
+// Making a CLI::App and parsing with it instantiate most of that library: that is done once, in
+// arguments.cpp.
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,110 +21,20 @@
 
 namespace poprt::cli {
 
-// An empty word, such as that of a shell variable that is not set, is no value of any option.
-inline void refuse_empty(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& word : option->results())
-      if (word.empty()) throw CLI::ValidationError(option->get_name(), "the value is empty");
-  for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
-}
-
-// How many letters differ.
-inline size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
-  for (size_t i = 1; i <= a.size(); i++) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); j++) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-// The first word that the command does not know, and what it may have been meant to be.
-inline std::string unexpected(const CLI::App& command, int argc, char** argv) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  for (int i = 1; i < argc; i++) {
-    std::string word = argv[i];
-    word = word.substr(0, word.find('='));
-    if (!word.starts_with("--") || std::ranges::find(known, word) != known.end()) continue;
-    const auto closest = std::ranges::min_element(
-        known, {}, [&](const std::string& name) { return edit_distance(name, word); });
-    std::string text = fmt::format("there is no option '{}'", word);
-    if (closest != known.end() && edit_distance(*closest, word) <= 2)
-      text += fmt::format(", did you mean {}?", *closest);
-    return text;
-  }
-  return {};
-}
+std::unique_ptr<CLI::App> make_program(const std::string& description, const std::string& name);
+CLI::App* add_command(CLI::App& program, const std::string& name, const std::string& description);
 
 // Parses. The exit code when there is nothing left to do: help was printed, or the usage is wrong.
-inline std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  try {
-    app.parse(argc, argv);
-    refuse_empty(app);
-    return std::nullopt;
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    std::string command = app.get_name();
-    const CLI::App* used = &app;
-    for (const CLI::App* sub : app.get_subcommands()) {
-      command += " " + sub->get_name();
-      used = sub;
-    }
-    while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
-    const std::string unknown = unexpected(*used, argc, argv);
-    fmt::print(stderr, "{}: {}; see {} --help\n", command,
-               unknown.empty() ? e.what() : unknown.c_str(), command);
-    return 2;
-  }
-}
+std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 // One line: names in a message may come from anywhere.
-inline std::string printable(std::string_view message) {
-  std::string line;
-  for (const char c : message) {
-    const auto u = static_cast<unsigned char>(c);
-    line += u < 0x20 || u == 0x7f ? fmt::format("\\x{:02x}", u) : std::string(1, c);
-  }
-  return line;
-}
+std::string printable(std::string_view message);
 
 // The library's messages name options in backticks, as its functions spell them.
-inline std::string spell_options(std::string message) {
-  size_t at = 0;
-  while ((at = message.find('`', at)) != std::string::npos) {
-    const size_t end = message.find('`', at + 1);
-    if (end == std::string::npos) break;
-    std::string name = message.substr(at + 1, end - at - 1);
-    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") != std::string::npos) {
-      at = end + 1;
-      continue;
-    }
-    for (const auto& [ours, option] :
-         {std::pair("input_shapes", "input_shape"), std::pair("allow_links", "allow_symlinks"),
-          std::pair("list_passes", "list_all_passes")})
-      if (name == ours) name = option;
-    message.replace(at, end + 1 - at, "--" + name);
-  }
-  return message;
-}
+std::string spell_options(std::string message);
 
 // What --version prints.
-inline std::string versions() {
-  const auto release = [](int version) {  // as poprt/version.h composes it
-    return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
-  };
-  return fmt::format("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}",
-                     poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
-}
+std::string versions();
 
 // Runs `body` and turns what it throws into one line on stderr: 2 for wrong usage, 1 for the rest.
 template <class F>
@@ -163,30 +75,9 @@ CLI::Validator at_least(T from) {
 }
 
 // One of these words.
-inline CLI::Validator one_of(std::vector<std::string> words) {
-  return {[words = std::move(words)](std::string& word) -> std::string {
-            if (std::find(words.begin(), words.end(), word) != words.end()) return {};
-            return fmt::format("expected {}, found '{}'", fmt::join(words, " or "), word);
-          },
-          ""};
-}
+CLI::Validator one_of(std::vector<std::string> words);
 
-inline void add_winograd_option(CLI::App& command, std::string& choice) {
-  command
-      .add_option("--winograd", choice,
-                  "What may compute 3x3 convolutions, besides direct sums: off, exact (F(2x2)) or "
-                  "fast (F(4x4) too) [what keeps each layer within 1e-4 of exact sums]")
-      ->check(one_of({"off", "exact", "fast"}));
-}
-
-inline void add_batch_options(CLI::App& command, int64_t& size, int64_t& axis) {
-  auto* s =
-      command.add_option("--batch_size", size, "Batch size of every input; with --batch_axis")
-          ->check(at_least<int64_t>(1));
-  auto* a = command.add_option("--batch_axis", axis, "Which axis is the batch; with --batch_size")
-                ->check(at_least<int64_t>(0));
-  s->needs(a);
-  a->needs(s);
-}
+void add_winograd_option(CLI::App& command, std::string& choice);
+void add_batch_options(CLI::App& command, int64_t& size, int64_t& axis);
 
 }  // namespace poprt::cli

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "common/abi.h"
+#include "common/json.h"
 
 namespace poprt::cli {
 namespace {
@@ -87,7 +87,7 @@ const OptionTables& option_tables() {
   static const OptionTables tables = [] {
     poprt_string* text = nullptr;
     check(poprt_compiler_list_options(&text));
-    const Json j = Json::parse(take(text));
+    const Json j = parse_json(take(text));
     OptionTables made;
     for (const Json& option : j["options"]) made.options.push_back(read(option));
     for (const Json& option : j["tf2onnx"]) made.tf2onnx.push_back(read(option));

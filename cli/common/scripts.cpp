@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/abi.h"
 #include "common/child.h"
+#include "common/json.h"
 #include "common/temporary_folder.h"
 
 namespace poprt::cli {
@@ -57,12 +57,11 @@ Json ask(const GivenOptions& given, Json request) {
   const TemporaryFolder folder;
   const std::filesystem::path question = folder.path() / "request.json",
                               answer = folder.path() / "answer.json";
-  std::ofstream(question) << request.dump();
+  std::ofstream(question) << to_text(request);
   const std::string option = purpose(given);
   const int code =
       run_program({python(), "-c", kProgram, question.string(), answer.string()}, option);
-  std::ifstream file(answer);
-  Json found = Json::parse(file, nullptr, false);
+  Json found = read_json(answer);
   if (!found.is_object())
     throw Failure(
         fmt::format("{}: {} ended with code {} before it was done", option, python(), code));

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 #include "exec/support/session_bench.h"
 #include "exec/support/tensors.h"
 
@@ -184,7 +184,7 @@ int bench(Arguments& a) {
 
 void add_bench(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand("bench", "Measure latency and throughput");
+  CLI::App* c = add_command(app, "bench", "Measure latency and throughput");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 #include "runtime/session/executable_cache.h"
 
 namespace poprt::cli {
@@ -75,7 +75,7 @@ int run(const Settings& s) {
 }  // namespace
 
 void add_cache(CLI::App& app, std::function<int()>& action) {
-  auto* command = app.add_subcommand("cache", "List or prune a folder of cached executables.");
+  auto* command = add_command(app, "cache", "List or prune a folder of cached executables.");
   auto s = std::make_shared<Settings>();
   command->add_option("--path", s->path, "The folder (cache_path, POPART_CACHE_DIR)")->required();
   auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");

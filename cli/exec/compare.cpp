@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 #include "exec/support/tensors.h"
 #include "onnx/import.h"
 
@@ -42,8 +41,7 @@ Tolerance tolerance_of(const Arguments& a) {
     for (const fs::path& file :
          {folder.parent_path() / "data.json", folder.parent_path().parent_path() / "data.json"}) {
       if (!fs::exists(file)) continue;
-      std::ifstream stream(file);
-      const nlohmann::json j = nlohmann::json::parse(stream, nullptr, false);
+      const nlohmann::json j = read_json(file);
       if (!j.is_object()) throw Failure(fmt::format("'{}' is not a JSON object", file.string()));
       for (const auto& [key, to] : {std::pair("rtol", &t.rtol), std::pair("atol", &t.atol),
                                     std::pair("norm", &t.norm), std::pair("bad_frac", &t.bad_frac)})
@@ -194,8 +192,8 @@ int run(Arguments& a) {
 
 void add_compare(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand(
-      "compare", "Compare a model's outputs with reference outputs; exit 1 when they differ");
+  CLI::App* c = add_command(
+      app, "compare", "Compare a model's outputs with reference outputs; exit 1 when they differ");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy")->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);

@@ -9,11 +9,11 @@
 
 #include "base/error.h"
 #include "common/arguments.h"
+#include "common/json.h"
 #include "common/temporary_folder.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
 #include "exec/support/debug_run.h"
-#include "exec/support/json_output.h"
 #include "model/run_input.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
@@ -214,8 +214,9 @@ int compare(const Comparison& c) {
 
 void add_debug_compare(CLI::App& debug, std::function<int()>& action) {
   auto c = std::make_shared<Comparison>();
-  CLI::App* a = debug.add_subcommand(
-      "compare", "How tensors of two models differ, on the same inputs; exit 1 when shapes do");
+  CLI::App* a =
+      add_command(debug, "compare",
+                  "How tensors of two models differ, on the same inputs; exit 1 when shapes do");
   const auto backend = CLI::Validator(
       [](std::string& word) -> std::string {
         if (word == "tensorflow")
@@ -293,7 +294,7 @@ int modify(Change c) {
 
 void add_debug_modify(CLI::App& debug, std::function<int()>& action) {
   auto c = std::make_shared<Change>();
-  CLI::App* a = debug.add_subcommand("modify", "Write a changed model");
+  CLI::App* a = add_command(debug, "modify", "Write a changed model");
   a->add_option("--src_model,--model", c->model, "Model (.onnx)")->required();
   a->add_option("--update", c->update,
                 "NAME=zeros, ones, rand or FILE.npy: new value of a weight, or of an input, which "
@@ -309,7 +310,7 @@ void add_debug_modify(CLI::App& debug, std::function<int()>& action) {
 
 void add_debug_extract(CLI::App& debug, std::function<int()>& action) {
   auto c = std::make_shared<Change>();
-  CLI::App* a = debug.add_subcommand("extract", "Write a part of a model");
+  CLI::App* a = add_command(debug, "extract", "Write a part of a model");
   a->add_option("--src_model,--model,--src_onnx", c->model, "Model (.onnx)")->required();
   a->add_option("--input_names", c->inputs, "Tensors that become the inputs")->expected(1, 1 << 20);
   a->add_option("--output_names", c->outputs, "Tensors that become the outputs")
@@ -324,7 +325,7 @@ void add_debug_print(CLI::App& debug, std::function<int()>& action) {
     std::string model, level = "model", name;
   };
   auto p = std::make_shared<Print>();
-  CLI::App* a = debug.add_subcommand("print", "Print a model");
+  CLI::App* a = add_command(debug, "print", "Print a model");
   a->add_option("--src_model,--model", p->model, "Model (.onnx)")->required();
   a->add_option("--level", p->level, "model, graph, node or tensor: how much of it")
       ->check(one_of({"model", "graph", "node", "tensor"}))
@@ -352,8 +353,8 @@ void add_debug_print(CLI::App& debug, std::function<int()>& action) {
 }  // namespace
 
 void add_debug(CLI::App& app, std::function<int()>& action) {
-  CLI::App* debug = app.add_subcommand(
-      "debug", "Find where numbers go wrong: compare, modify, extract and print ONNX models");
+  CLI::App* debug = add_command(
+      app, "debug", "Find where numbers go wrong: compare, modify, extract and print ONNX models");
   debug->require_subcommand(1);
   add_debug_compare(*debug, action);
   add_debug_modify(*debug, action);

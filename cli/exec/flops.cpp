@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
-#include "exec/support/json_output.h"
 #include "onnx/import.h"
 #include "ops/facts.h"
 #include "ops/op.h"
@@ -220,8 +220,8 @@ int run(const Arguments& a) {
 
 void add_flops(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand(
-      "flops",
+  CLI::App* c = add_command(
+      app, "flops",
       "Count the floating-point operations of a model (a multiplication and an addition are two)");
   c->add_option("MODEL", a->model, "Model (.onnx)")->required();
   c->add_flag("--verbose", a->verbose, "Also of each node");

@@ -245,7 +245,7 @@ void add_run_options(CLI::App& c, Settings& s) {
 
 void add_inspect(CLI::App& app, std::function<int()>& action) {
   auto s = std::make_shared<Settings>();
-  auto* c = app.add_subcommand("inspect", "Print what the desktop inspector shows of a file");
+  auto* c = add_command(app, "inspect", "Print what the desktop inspector shows of a file");
   c->add_option("FILE", s->file,
                 ".onnx, .popef, IR text or a recording of telemetry; none with --view queues: "
                 "running processes");

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 #include "ops/common/op_support.h"
 #include "ops/op.h"
 #include "opsets/convert.h"
@@ -68,10 +69,10 @@ int run(bool json, bool markdown) {
 void add_ops(CLI::App& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false),
        changes = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand("ops",
-                                   "List the supported operators: opsets; with --json or "
-                                   "--markdown also the types of input 0 that "
-                                   "a trial of each operator accepts, and what implements it");
+  CLI::App* c = add_command(app, "ops",
+                            "List the supported operators: opsets; with --json or "
+                            "--markdown also the types of input 0 that "
+                            "a trial of each operator accepts, and what implements it");
   auto* j = c->add_flag("--json", *json, "As JSON");
   auto* m = c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
   c->add_flag("--opsets", *changes,

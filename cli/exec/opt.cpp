@@ -112,7 +112,7 @@ int run(const Arguments& a) {
 void add_opt(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c =
-      app.add_subcommand("opt", "Run passes on an .onnx model or a text graph and print the graph");
+      add_command(app, "opt", "Run passes on an .onnx model or a text graph and print the graph");
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
   c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: arguments of passes")

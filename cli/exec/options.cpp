@@ -3,8 +3,9 @@
 #include <fmt/ranges.h>
 
 #include "common/abi.h"
+#include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 
 namespace poprt::cli {
 namespace {
@@ -96,9 +97,9 @@ void print_markdown(const Json& j) {
 int run(bool json, bool markdown) {
   poprt_string* raw = nullptr;
   check(poprt_compiler_list_options(&raw));
-  const Json j = Json::parse(take(raw));
+  const Json j = parse_ordered_json(take(raw));
   if (json) {
-    fmt::print("{}\n", j.dump(2));
+    fmt::print("{}\n", to_text(j, 2));
   } else if (markdown) {
     print_markdown(j);
   } else {
@@ -114,8 +115,8 @@ int run(bool json, bool markdown) {
 
 void add_options(CLI::App& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand(
-      "options",
+  CLI::App* c = add_command(
+      app, "options",
       "List the options of poprt and what each does: acts, is recorded for the model of the chip, "
       "warns or fails");
   auto* j = c->add_flag("--json", *json, "As JSON");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/arguments.h"
 #include "compiler/pass_listing.h"
 #include "exec/commands.h"
 
@@ -50,8 +51,8 @@ int run(bool json, bool markdown) {
 
 void add_passes(CLI::App& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand(
-      "passes",
+  CLI::App* c = add_command(
+      app, "passes",
       "List the passes and what they do; with --json or --markdown also where they apply, what "
       "they "
       "may change in the numbers and in which stage they run. --skip_passes NAME of poprt switches "

@@ -12,10 +12,10 @@
 
 #include "base/file.h"
 #include "common/arguments.h"
+#include "common/json.h"
 #include "common/progress.h"
 #include "common/temporary_folder.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 #include "exec/support/recorded_options.h"
 #include "onnx/model_hash.h"
 #include "popef/model.h"
@@ -289,8 +289,9 @@ int recompile(const Arguments& a) {
 
 void add_recompile(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand(
-      "recompile", "Compile the source of a PopEF file again, with the options that it records");
+  CLI::App* c =
+      add_command(app, "recompile",
+                  "Compile the source of a PopEF file again, with the options that it records");
   c->add_option("FILE", a->file, "PopEF file of one executable; replaced when that has succeeded")
       ->required();
   c->add_option("-o,--output", a->output, "Write to this file instead");

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
 #include "exec/support/faithful_run.h"
-#include "exec/support/json_output.h"
 #include "exec/support/tensors.h"
 #include "exec/support/values.h"
 
@@ -154,7 +154,7 @@ class Execution {
   nlohmann::json profile() const {
     poprt_string* text = nullptr;
     check(poprt_runner_profile(runner_.get(), &text));
-    return nlohmann::json::parse(take(text));
+    return parse_json(take(text));
   }
 
  private:
@@ -272,7 +272,7 @@ int run(Arguments& a) {
 
 void add_run(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand("run", "Run a model on data from files");
+  CLI::App* c = add_command(app, "run", "Run a model on data from files");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs,
                 "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
 #include "common/arguments.h"
+#include "common/json.h"
 #include "exec/commands.h"
 #include "poprt/telemetry.h"
 
@@ -52,7 +52,7 @@ void print(const nlohmann::json& segments, std::map<std::string, Sample>& before
     const auto& requests = s["requests"];
     const auto& latency = s["latency_ns"];
     const std::string name = s["name"],
-                      key = fmt::format("{} {}", s["pid"].dump(), s["started_ns"].dump());
+                      key = fmt::format("{} {}", to_text(s["pid"]), to_text(s["started_ns"]));
     const Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"], requests["completed"]};
     Sample last = before.count(key) ? before[key] : Sample{s["started_ns"]};
     const double elapsed = std::max(sample.ns - last.ns, 1.0);
@@ -88,7 +88,7 @@ int run(const Settings& s) {
       std::fflush(stdout);
     } else {
       if (screen) fmt::print("\x1b[H\x1b[2J");
-      print(nlohmann::json::parse(text), before);
+      print(parse_json(text), before);
     }
   }
   return 0;
@@ -97,8 +97,8 @@ int run(const Settings& s) {
 }  // namespace
 
 void add_top(CLI::App& app, std::function<int()>& action) {
-  auto* command = app.add_subcommand(
-      "top", "Show what sessions of other processes do (those with POPRT_TELEMETRY=1).");
+  auto* command = add_command(
+      app, "top", "Show what sessions of other processes do (those with POPRT_TELEMETRY=1).");
   auto s = std::make_shared<Settings>();
   command->add_option(
       "--folder", s->folder,

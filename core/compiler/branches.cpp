@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "program/link.h"
 #include "program/serialize.h"
@@ -38,8 +38,7 @@ Executable link_graphs(const std::vector<Executable>& parts,
                        const std::vector<std::string>& names) {
   Executable e = finish(program::link_graphs(branches_of(parts)));
   for (const Executable& part : parts) e.notes.insert(part.notes.begin(), part.notes.end());
-  e.notes[kBranches] = Json{{"kind", "graphs"}, {"graphs", names}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  e.notes[kBranches] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
   return e;
 }
 
@@ -204,12 +203,11 @@ Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symb
     buckets.push_back(
         {{"inputs", shapes_of(part.program.inputs)}, {"outputs", shapes_of(part.program.outputs)}});
   e.notes = parts.back().notes;
-  e.notes[kBranches] = Json{
-      {"kind", "shapes"},
-      {"dimensions", dimensions.names()},
-      {"inputs", inputs},
-      {"outputs", outputs},
-      {"buckets", buckets}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  e.notes[kBranches] = json_text(Json{{"kind", "shapes"},
+                                      {"dimensions", dimensions.names()},
+                                      {"inputs", inputs},
+                                      {"outputs", outputs},
+                                      {"buckets", buckets}});
   return e;
 }
 

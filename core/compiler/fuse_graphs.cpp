@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/json.h"
 #include "compiler/flow/class_labels.h"
 #include "compiler/onnx_metadata.h"
 #include "program/link.h"
@@ -110,15 +110,14 @@ std::unique_ptr<ir::Graph> fuse_graphs(std::vector<std::unique_ptr<ir::Graph>> g
   }
   fused->add_input(program::kGraphIndex, ir::ValueType::of(DType::u32, {1}));
   fused->metadata["producer_name"] = "poprt";
-  fused->metadata[kFused] =
-      nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  fused->metadata[kFused] = json_text(nlohmann::json(names));
   return fused;
 }
 
 std::vector<std::string> fused_names(const ir::Graph& graph) {
   const auto found = graph.metadata.find(kFused);
   if (found == graph.metadata.end()) return {};
-  const auto json = nlohmann::json::parse(found->second, nullptr, false);
+  const auto json = try_parse_json(found->second);
   constexpr size_t kMost = 1024;
   if (!json.is_array() || json.empty() || json.size() > kMost ||
       !std::ranges::all_of(json, [](const auto& name) { return name.is_string(); }))

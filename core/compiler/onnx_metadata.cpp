@@ -1,6 +1,6 @@
 #include "compiler/onnx_metadata.h"
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace poprt::compiler {
 
@@ -14,8 +14,7 @@ std::map<std::string, std::string> onnx_metadata_of(const ir::Graph& graph) {
     if (key.starts_with("prop.") && !key.starts_with(kOwnProperty)) entries[key] = value;
   if (entries.empty()) return {};
   entries["graph_name"] = graph.name;
-  return {{"onnx_metadata",
-           entries.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)}};
+  return {{"onnx_metadata", json_text(entries)}};
 }
 
 }  // namespace poprt::compiler

@@ -1,8 +1,8 @@
 #include "compiler/pass_listing.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "compiler/pipeline.h"
 
 namespace poprt::compiler {
@@ -49,7 +49,7 @@ std::string passes_json() {
                    {"before", p->before},
                    {"against", p->against}});
   }
-  return all.dump(2) + "\n";
+  return json_text(all, 2) + "\n";
 }
 
 }  // namespace poprt::compiler

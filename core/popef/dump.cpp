@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "popef/error.h"
 #include "popef/model.h"
 
@@ -50,7 +50,7 @@ Json describe_onnx(const Reader& reader, const std::string& executable) {
     if (o.name != "onnx_metadata" || o.executable != executable || o.size() > kLongest) continue;
     std::string content(o.size(), '\0');
     o.read(0, std::as_writable_bytes(std::span(content)));
-    Json entries = Json::parse(content, nullptr, false);
+    Json entries = try_parse_ordered_json(content);
     if (entries.is_object() && std::all_of(entries.begin(), entries.end(),
                                            [](const Json& value) { return value.is_string(); }))
       return entries;
@@ -156,7 +156,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
 
 // Names come from the file and go to a terminal.
 std::string text(const Json& value) {
-  if (!value.is_string()) return value.dump();
+  if (!value.is_string()) return json_text(value);
   std::string out;
   for (const char c : value.get_ref<const std::string&>()) {
     const auto u = static_cast<unsigned char>(c);
@@ -317,8 +317,7 @@ std::string dump(const std::shared_ptr<Reader>& reader, const std::string& title
                  DumpFormat format) {
   const Json j = describe(reader, title);
   // Names need not be UTF-8; JSON must.
-  if (format == DumpFormat::json)
-    return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (format == DumpFormat::json) return json_text(j, 2) + "\n";
   Printer printer;
   printer.head(j);
   if (format == DumpFormat::summary || format == DumpFormat::all) printer.summary(j);

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "model/format.h"
 #include "model/stable_order.h"
 #include "popef/header.h"
@@ -228,9 +228,8 @@ std::string PopefFile::opaque_text(size_t i, size_t most) const {
   const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()),
                               payload.bytes.size());
   if (text.size() <= most) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_discarded())
-      return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    const auto json = try_parse_json(text);
+    if (!json.is_discarded()) return json_text(json, 2);
   }
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return c == '\n' || c == '\t' || c == '\r' ||

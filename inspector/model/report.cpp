@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "model/format.h"
 #include "model/graph_query.h"
 #include "model/stable_order.h"
@@ -320,7 +320,7 @@ std::string tables_json(const std::vector<Table>& tables) {
     }
     all[t.name] = std::move(rows);
   }
-  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(all, 2);
 }
 
 Table statistics_table(const std::string& name, const Tensor& tensor) {

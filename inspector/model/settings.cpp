@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json.h"
 
 namespace poprt::inspector {
 namespace {
@@ -33,7 +33,7 @@ std::filesystem::path settings_path() {
 Settings load_settings(const std::filesystem::path& path) {
   Settings s;
   std::ifstream file(path);
-  const auto json = nlohmann::json::parse(file, nullptr, false);
+  const auto json = try_parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!json.is_object()) return s;
   try {
     s.light = json.value("light", s.light);
@@ -52,12 +52,12 @@ void save_settings(const Settings& s, const std::filesystem::path& path) {
   if (path.empty()) return;
   try {
     std::filesystem::create_directories(path.parent_path());
-    const std::string text = nlohmann::json({{"light", s.light},
-                                             {"width", s.width},
-                                             {"height", s.height},
-                                             {"recent", s.recent},
-                                             {"panels", s.panels}})
-                                 .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+    const std::string text = json_text(nlohmann::json({{"light", s.light},
+                                                       {"width", s.width},
+                                                       {"height", s.height},
+                                                       {"recent", s.recent},
+                                                       {"panels", s.panels}}),
+                                       2) +
                              "\n";
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(text.data(), text.size())));

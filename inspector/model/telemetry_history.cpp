@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "model/format.h"
 #include "runtime/telemetry/telemetry.h"
 
@@ -293,13 +293,13 @@ void TelemetryHistory::mark(double time, std::string text) {
 }
 
 std::string mark_line(const TelemetryEvent& mark) {
-  return nlohmann::json({{"mark", {{"time", mark.time}, {"text", mark.text}}}}).dump();
+  return json_text(nlohmann::json({{"mark", {{"time", mark.time}, {"text", mark.text}}}}));
 }
 
 std::string recording_line(double time, const std::vector<TelemetrySnapshot>& snapshots) {
   nlohmann::json segments = nlohmann::json::array();
   for (const TelemetrySnapshot& s : snapshots) segments.push_back(to_object(s));
-  return nlohmann::json({{"time", time}, {"segments", std::move(segments)}}).dump();
+  return json_text(nlohmann::json({{"time", time}, {"segments", std::move(segments)}}));
 }
 
 TelemetryHistory read_recording(const std::filesystem::path& path) {
@@ -315,7 +315,7 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
     try {
       if (line.size() > kLongestRecordingLine)
         fail(ErrorCode::data_loss, "the line has {} bytes", line.size());
-      const auto object = nlohmann::json::parse(line);
+      const auto object = parse_json(line);
       if (const auto mark = object.find("mark"); mark != object.end()) {
         history.mark(mark->at("time"), printable(mark->at("text").get<std::string>()));
         continue;

@@ -213,13 +213,18 @@ CORPUS(Npy, npy_cases);
 CORPUS(Popef, popef_cases);
 CORPUS(Controls, control_cases);
 
-Cases all_cases() {
-  Cases all;
-  for (const auto& list : {wire_cases(), header_cases(), graph_cases(), function_cases(),
-                           attribute_cases(), value_cases(), payload_cases(), external_data_cases(),
-                           bomb_cases(), contrib_cases(), declared_cases(), place_cases(),
-                           quantised_cases(), file_cases(), popef_cases(), control_cases()})
-    all.insert(all.end(), list.begin(), list.end());
+// Made once: some cases take as long to write as to read.
+const Cases& all_cases() {
+  static const Cases all = [] {
+    Cases made;
+    for (const auto& list :
+         {wire_cases(), header_cases(), graph_cases(), function_cases(), attribute_cases(),
+          value_cases(), payload_cases(), external_data_cases(), bomb_cases(), contrib_cases(),
+          declared_cases(), place_cases(), quantised_cases(), file_cases(), popef_cases(),
+          control_cases()})
+      made.insert(made.end(), list.begin(), list.end());
+    return made;
+  }();
   return all;
 }
 
@@ -252,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(All, Inspected, testing::ValuesIn(all_cases()), name_of
 TEST(InspectorProgram, OpensTheWholeCorpus) {
   if (!fs::exists(tool("poprt-inspector"))) GTEST_SKIP() << "there is no poprt-inspector";
   constexpr size_t kTabs = 64;
-  const Cases cases = all_cases();
+  const Cases& cases = all_cases();
   for (size_t first = 0; first < cases.size(); first += kTabs) {
     std::vector<std::unique_ptr<Sandbox>> boxes;
     const Sandbox own;
@@ -288,71 +293,68 @@ TEST(HostileCorpus, HasMoreThanFourHundredCasesWithNamesOfTheirOwn) {
   EXPECT_GE(names.size(), count);
 }
 
-// What a loader must do whatever the file is, each with cases that would show the opposite.
-void check_all(const Cases& cases, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const auto found =
-        std::find_if(cases.begin(), cases.end(), [&](const Case& c) { return c.name == name; });
-    ASSERT_NE(found, cases.end()) << name;
-    check(*found);
-  }
+// What a loader must do whatever the file is, each with the cases that would show the opposite.
+// They run with their lists.
+void expect_cases(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    EXPECT_TRUE(std::ranges::any_of(all_cases(), [&](const Case& c) { return c.name == name; }))
+        << name;
 }
 
 TEST(LoaderRules, ParsingIsBoundedInDepthAndLength) {
-  check_all(wire_cases(), {"graphs_nested_20000_deep", "types_nested_20000_deep", "length_2_to_64",
-                           "varint_of_eleven_bytes", "groups_inside", "trailing_zeros"});
-  check_all(file_cases(), {"three_gib_in_one_graph"});
+  expect_cases({"graphs_nested_20000_deep", "types_nested_20000_deep", "length_2_to_64",
+                "varint_of_eleven_bytes", "groups_inside", "trailing_zeros"});
+  expect_cases({"three_gib_in_one_graph"});
 }
 
 TEST(LoaderRules, SizesAreCheckedEvenWhenUnused) {
-  check_all(payload_cases(), {"dimensions_wrap_to_4", "dimensions_overflow_beside_0",
-                              "dimension_negative_and_unused", "bytes_overflow"});
-  check_all(attribute_cases(), {"conv_pads_overflow"});
-  check_all(external_data_cases(), {"offset_and_length_overflow"});
+  expect_cases({"dimensions_wrap_to_4", "dimensions_overflow_beside_0",
+                "dimension_negative_and_unused", "bytes_overflow"});
+  expect_cases({"conv_pads_overflow"});
+  expect_cases({"offset_and_length_overflow"});
 }
 
 TEST(LoaderRules, ATensorHasOnePayloadOfItsSize) {
-  check_all(payload_cases(), {"raw_and_typed", "two_typed_fields", "raw_data_too_short",
-                              "raw_data_too_long", "u4_too_short", "u4_too_long"});
-  check_all(external_data_cases(), {"file_and_raw_data"});
+  expect_cases({"raw_and_typed", "two_typed_fields", "raw_data_too_short", "raw_data_too_long",
+                "u4_too_short", "u4_too_long"});
+  expect_cases({"file_and_raw_data"});
 }
 
 TEST(LoaderRules, ExternalDataStaysInTheFolderInEveryPlace) {
-  const Cases cases = external_data_cases();
-  check_all(cases, {"location_is_a_device", "location_is_proc", "location_has_a_zero_byte"});
-  for (const Case& c : cases)
-    if (c.name.ends_with("_goes_up") || c.name.ends_with("_is_a_symbolic_link") ||
-        c.name.ends_with("_is_a_fifo") || c.name.ends_with("_is_a_hard_link"))
-      check(c);
+  expect_cases({"location_is_a_device", "location_is_proc", "location_has_a_zero_byte"});
+  for (const char* way : {"_goes_up", "_is_a_symbolic_link", "_is_a_fifo", "_is_a_hard_link"}) {
+    const auto places = std::ranges::count_if(external_data_cases(),
+                                              [&](const Case& c) { return c.name.ends_with(way); });
+    EXPECT_GE(places, 4) << way;
+  }
 }
 
 TEST(LoaderRules, SortingIsIterativeAndInliningHasABudget) {
-  check_all(control_cases(), {"chain_of_60000_nodes"});
-  check_all(graph_cases(), {"cycle_of_60000", "cycle_of_three"});
-  check_all(function_cases(), {"functions_double_40_times", "functions_nest_1000_deep"});
-  check_all(bomb_cases(), {"doubling_constants_40_times"});
+  expect_cases({"chain_of_60000_nodes"});
+  expect_cases({"cycle_of_60000", "cycle_of_three"});
+  expect_cases({"functions_double_40_times", "functions_nest_1000_deep"});
+  expect_cases({"doubling_constants_40_times"});
 }
 
 TEST(LoaderRules, MemoryIsEstimatedBeforeItIsTaken) {
-  check_all(bomb_cases(), {"constant_of_shape_of_terabytes", "expand_to_terabytes",
-                           "outer_product_of_terabytes", "input_of_terabytes"});
+  expect_cases({"constant_of_shape_of_terabytes", "expand_to_terabytes",
+                "outer_product_of_terabytes", "input_of_terabytes"});
 }
 
 TEST(LoaderRules, IndicesAndDivisorsAreChecked) {
-  check_all(value_cases(),
-            {"gather_past_the_end", "gather_elements_past_the_end", "gather_nd_past_the_end",
-             "scatter_nd_past_the_end", "indices_out_of_range_at_run_time",
-             "gather_nd_indices_at_run_time", "integer_division_of_constants_by_0",
-             "smallest_integer_divided_by_minus_1", "integer_remainder_by_0_at_run_time"});
-  check_all(attribute_cases(), {"quantize_scale_count", "quantize_zero_point_count"});
+  expect_cases({"gather_past_the_end", "gather_elements_past_the_end", "gather_nd_past_the_end",
+                "scatter_nd_past_the_end", "indices_out_of_range_at_run_time",
+                "gather_nd_indices_at_run_time", "integer_division_of_constants_by_0",
+                "smallest_integer_divided_by_minus_1", "integer_remainder_by_0_at_run_time"});
+  expect_cases({"quantize_scale_count", "quantize_zero_point_count"});
 }
 
 TEST(LoaderRules, ErrorsAreOneLineThatNamesTheCulprit) {
-  check_all(graph_cases(), {"control_characters_in_node_name", "control_characters_in_operator",
-                            "control_characters_in_value_name", "format_characters_in_names",
-                            "operator_name_of_a_megabyte"});
-  check_all(file_cases(), {"control_characters_in_file_name"});
-  check_all(payload_cases(), {"control_characters_in_tensor_name"});
+  expect_cases({"control_characters_in_node_name", "control_characters_in_operator",
+                "control_characters_in_value_name", "format_characters_in_names",
+                "operator_name_of_a_megabyte"});
+  expect_cases({"control_characters_in_file_name"});
+  expect_cases({"control_characters_in_tensor_name"});
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "common/child.h"
+#include "common/json.h"
 #include "common/temporary_folder.h"
 #include "exec/support/tensors.h"
 #include "exec/support/values.h"
@@ -64,19 +64,18 @@ NamedTensors run_onnxruntime(const std::string& path, const NamedTensors& inputs
     request["inputs"][name] = file.string();
   }
   const auto question = folder.path() / "request.json", answer = folder.path() / "answer.json";
-  std::ofstream(question) << request.dump();
+  std::ofstream(question) << to_text(request);
   const std::string purpose = "back end onnxruntime";
   const int code =
       run_program({python(), "-c", kOnnxRuntime, question.string(), answer.string()}, purpose);
-  std::ifstream file(answer);
-  const Json found = Json::parse(file, nullptr, false);
+  const Json found = read_json(answer);
   if (!found.is_object())
     throw Failure(fmt::format("{}: {} ended with code {}", purpose, python(), code));
   if (found.contains("missing"))
     throw Failure(
         fmt::format("{}: {} has no package {}: python3 -m pip install onnxruntime, or choose "
                     "back end poprt",
-                    purpose, python(), found["missing"].dump()));
+                    purpose, python(), to_text(found["missing"])));
   if (found.contains("error"))
     throw Failure(fmt::format("{}: {}", purpose, found["error"].get<std::string>()));
   NamedTensors outputs;

@@ -1,9 +1,9 @@
 #include "compiler/flow/class_labels.h"
 
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
+#include "base/json.h"
 #include "compiler/onnx_metadata.h"
 #include "ops/op.h"
 
@@ -48,7 +48,7 @@ void number_class_labels(ir::Graph& graph) {
     n->attributes[tree ? "classlabels_int64s" : "classlabels_ints"] = numbers;
     if (!output.empty())
       graph.metadata[fmt::format("{}{}{}", kOwnProperty, kClassLabels, output)] =
-          nlohmann::json(labels).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+          json_text(nlohmann::json(labels));
   }
 }
 

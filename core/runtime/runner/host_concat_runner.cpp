@@ -2,17 +2,17 @@
 
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "runtime/session/anchor_lookup.h"
 
 namespace poprt::runtime {
 
 std::map<std::string, HostConcatConfig> parse_host_concat_config(std::string_view text) {
   try {
-    const auto json = nlohmann::json::parse(text);
+    const auto json = parse_json(text);
     std::map<std::string, HostConcatConfig> config;
     for (const auto& [name, value] : json.items()) {
       HostConcatConfig& c = config[name];

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "program/link.h"
 #include "program/serialize.h"
 #include "runtime/queue/payload_buffer.h"
@@ -136,7 +136,7 @@ void read_branches(Model& model) {
   if (blob == model.opaque.end()) return;
   auto made = std::make_shared<Branches>();
   try {
-    const Json json = Json::parse(blob->second);
+    const Json json = parse_ordered_json(blob->second);
     const std::string kind = json.at("kind");
     if (kind == "graphs")
       read_graphs(model, json, *made);
@@ -246,8 +246,8 @@ std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const M
     for (const auto& option : m.metadata.engineOptions())
       options.emplace_back(prefix + option.name(), option.value());
   }
-  notes[kBranches] = Json{{"kind", "graphs"}, {"graphs", names}}.dump();
-  if (!metadata.empty()) notes[kOnnxMetadata] = metadata.dump();
+  notes[kBranches] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
+  if (!metadata.empty()) notes[kOnnxMetadata] = json_text(metadata);
   const program::Linked linked = program::link_graphs(branches);
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },

@@ -1,11 +1,11 @@
 #include "runtime/session/model.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/log_level.h"
 
 namespace poprt::runtime {
@@ -179,7 +179,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
 void read_onnx_metadata(Model& model) {
   const auto blob = model.opaque.find(kOnnxMetadata);
   if (blob == model.opaque.end()) return;
-  const auto json = nlohmann::ordered_json::parse(blob->second, nullptr, false);
+  const auto json = try_parse_ordered_json(blob->second);
   if (!json.is_object())
     fail(ErrorCode::data_loss, "opaque blob '{}' is no JSON object", kOnnxMetadata);
   for (const auto& [key, value] : json.items()) {

@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace poprt::runtime {
 
@@ -230,9 +230,7 @@ nlohmann::ordered_json json_of(const TelemetrySnapshot& s) {
   return j;
 }
 
-std::string text(const nlohmann::ordered_json& j) {
-  return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string text(const nlohmann::ordered_json& j) { return json_text(j, 2); }
 
 }  // namespace
 

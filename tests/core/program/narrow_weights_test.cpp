@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "base/error.h"
 #include "base/half.h"
 #include "base/quarter.h"
 #include "program/serialize.h"
