@@ -57,7 +57,11 @@ def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
         if name not in kinds:
             raise InvalidArgumentError(f"pass {info.name}: there is no argument '{name}'; "
                                        f"{'arguments are: ' + ', '.join(kinds) if kinds else 'it has none'}")
-    return info.name, {n: _text(v, "\n" if kinds[n] == "words" else ",") for n, v in arguments.items() if v is not None}
+    texts = {n: _text(v, "\n" if kinds[n] == "words" else ",") for n, v in arguments.items() if v is not None}
+    inputs = arguments.get("merged_inputs")
+    if isinstance(inputs, Mapping):  # whose words are DTYPE,[SHAPE],COUNT: --apply_hcsr has them so
+        texts["merged_inputs"] = "\n".join(kind if count is None else f"{kind},{count}" for kind, count in inputs.items())
+    return info.name, texts
 
 
 def _raw_passes(calls: Iterable[Call]) -> _raw.RawPasses:

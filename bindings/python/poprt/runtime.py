@@ -520,26 +520,26 @@ class BaseRunner:
     _check_types = True
     _outputs: Optional[_OutputPlan] = None
 
-    def execute(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def execute(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> None:
         """Runs the model; the outputs' arrays are written when it returns. Any thread.
 
         Arrays are used where they lie; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
         """
-        _raw.raw_execute(self._open(), inputs if isinstance(inputs, dict) else dict(inputs),
-                         outputs if isinstance(outputs, dict) else dict(outputs), self._check_types)
+        _raw.raw_execute(self._open(), input if isinstance(input, dict) else dict(input),
+                         output if isinstance(output, dict) else dict(output), self._check_types)
 
-    def execute_async(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
+    def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
                       begin_within: Optional[float] = None) -> OutputFuture:
         """Submits a run and returns at once. Requests run in the order of submission; those for which the queue has no
         place (``queue_depth``) stand in a line without limit, so bound what you submit by waiting for results.
 
         With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then."""
-        future = OutputFuture(outputs)
+        future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
-            raw, inputs if isinstance(inputs, dict) else dict(inputs),
-            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
+            raw, input if isinstance(input, dict) else dict(input),
+            output if isinstance(output, dict) else dict(output), self._check_types,
             0 if begin_within is None else max(1, int(begin_within * 1e9)), future._complete, raw)
         return future
 
@@ -656,8 +656,8 @@ class BaseRunner:
         return describe_all(self._open(), "output")
 
     # Spellings of earlier versions.
-    def executeAsync(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> OutputFuture:
-        return self.execute_async(inputs, outputs)
+    def executeAsync(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> OutputFuture:
+        return self.execute_async(input, output)
 
     def getExecuteInputs(self) -> list[DataDesc]:
         return self.get_execute_inputs()
