@@ -273,8 +273,9 @@ class HostConcatSplit(unittest.TestCase):
         config.check_package_hash, config.ring_buffer_size_multiplier, config.timeout_ns = False, 30, 5_000_000
         runner = runtime.Runner(Compiler.compile(made, ["y"], options), config)
         self.assertEqual([d.name for d in runner.get_execute_inputs()], ["a", "b", "c"])
+        self.assertEqual([d.shape for d in runner.get_execute_inputs()], [[2, 1]] * 3)
         output = {"y": np.zeros((2, 1), np.float32)}
-        runner.execute({n: a.ravel() for n, a in self.FEEDS.items()}, output)
+        runner.execute(self.FEEDS, output)
         np.testing.assert_array_equal(output["y"], np.full((2, 1), 21))
 
     def test_how_many_inputs_of_which_kind(self):
@@ -404,6 +405,23 @@ class Passes(InFolder):
         other.graph.initializer[0].raw_data = (W + 1).tobytes()
         with self.assertRaisesRegex(poprt.Error, "output 'y'"):
             poprt.get_pass("check_with_fake_data", origin_model=other)(dense())
+
+    def test_passes_without_required_arguments_run_with_their_defaults(self):
+        """Each of the documented ones, on a model on which most have nothing to do."""
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/poprt_passes.txt")
+        with open(path, encoding="utf-8") as file:
+            documented = [line.split()[0] for line in file if line.strip() and not line.startswith("#")]
+        known = poprt.get_registered_passes()
+        needs_images, ran = {"eight_bits_io"}, 0
+        for name in documented:
+            parameters = getattr(getattr(known.get(name), "info", None), "parameters", None)
+            if parameters is None or any(p["required"] for p in parameters) or name in needs_images:
+                continue
+            with self.subTest(name):
+                made = poprt.get_pass(name)(dense())
+                self.assertEqual([o.name for o in made.graph.output], ["y"])
+                ran += 1
+        self.assertGreater(ran, 85)
 
     def test_a_manager_takes_names_and_instances(self):
         manager = poprt.PassManager(used_passes=["eliminate_identity", poprt.get_pass("unique_name_for_nodes")], gather_ir_passes=True)
