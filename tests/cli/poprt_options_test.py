@@ -578,6 +578,9 @@ class GraphOptimisation(OptionTest):
         self.assertNotIn("Identity", self.graph("m.optimized.onnx"))
         self.succeeds("-i", "m.onnx", "--skip_passes", "eliminate_identity")
         self.assertIn("Identity", self.graph("m.optimized.onnx"))
+        for skipped, kind in (("sort_graph", "f16"), ("float_to_half", "f32")):  # that --precision brings
+            self.succeeds("-i", "m.onnx", "--skip_passes", skipped, "--precision", "fp16")
+            self.assertIn(f"dtype - {kind}", self.succeeds("-i", "m.optimized.onnx", "--show"))
 
     def test_disable_fast_norm(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--disable_fast_norm")
