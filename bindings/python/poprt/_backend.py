@@ -53,6 +53,7 @@ class Backend:
             self._declared = _declared_types(self._source)
         declared = self._declared if align_output_dtype or self._aligned else None
         outputs = self.runner.run({n: np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for n, a in inputs.items()})
+        output_names = [output_names] if isinstance(output_names, str) else output_names
         unknown = [n for n in output_names or () if n not in outputs]
         if unknown:
             raise NotFoundError(f"the model has no output '{unknown[0]}'; it has: {', '.join(outputs)}")

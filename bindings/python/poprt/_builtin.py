@@ -8,6 +8,7 @@ import json
 from typing import Any, Iterable, Mapping, Sequence, TypeVar
 
 from . import poprt_raw as _raw
+from ._onnx import checked
 from .errors import InvalidArgumentError
 
 _Model = TypeVar("_Model")
@@ -85,7 +86,7 @@ def sort(calls: Iterable[Call]) -> list[str]:
 
 def apply(model: _Model, calls: Sequence[Call]) -> _Model:
     """The model (onnx.ModelProto) that the passes make, in their order, and of the type that it has."""
-    data = model.SerializeToString()  # type: ignore[attr-defined]
+    data = checked(model, f"pass {calls[0][0]}" if len(calls) == 1 else "passes").SerializeToString()
     address, size = _raw.raw_address(data)
     result = _raw_passes(calls).apply_to(address, size, "")
     if result.text():

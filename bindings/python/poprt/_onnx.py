@@ -58,6 +58,13 @@ def read(path: str, why: str) -> ModelProto:
     return _parsed(onnx(why).load, path, f"'{path}' is")
 
 
+def checked(model: Any, why: str) -> Any:
+    """The model if it looks like one of the onnx package."""
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"{why}: expected an onnx.ModelProto, found {type(model).__name__}; onnx.load reads a file")
+    return model
+
+
 def load(model: Union[str, "os.PathLike[str]", bytes, Any], why: str) -> ModelProto:
     """A model of a path, of the bytes of a file, or as it is."""
     if isinstance(model, (str, os.PathLike)):

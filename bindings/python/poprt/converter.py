@@ -10,6 +10,7 @@ import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._conversion import convert, names_of, read_model
+from ._onnx import checked
 from .compiler import Compiler
 from .quantizer import METADATA_KEY
 
@@ -146,10 +147,7 @@ class Converter:
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
-        if not hasattr(model, "SerializeToString"):
-            raise TypeError(f"Converter.convert: expected an onnx.ModelProto, found {type(model).__name__}; onnx.load reads a file, "
-                            "Compiler.convert takes one")
-        made = convert(model, self.options, self.used_passes, self.logger)
+        made = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger)
         if self.deferred:
             made.metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))  # type: ignore[attr-defined]
         return made
@@ -169,7 +167,9 @@ class MFConverter:
     def convert(self, models: Sequence[_Model]) -> _Model:
         """The fused model, of the type of the given ones (onnx.ModelProto), which were converted before, each with its own
         options. Models of several opsets become those of the newest."""
-        models = list(models)
+        if hasattr(models, "SerializeToString"):
+            raise TypeError("MFConverter.convert: expected a list of onnx.ModelProto, found one")
+        models = [checked(model, "MFConverter.convert") for model in models]
         if not models:
             raise ValueError("there are no models to fuse")
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
@@ -177,6 +177,6 @@ class MFConverter:
             for number, model in enumerate(models):
                 paths.append(os.path.join(folder, f"model{number}.onnx"))
                 with open(paths[-1], "wb") as file:
-                    file.write(model.SerializeToString())  # type: ignore[attr-defined]
+                    file.write(model.SerializeToString())
             Compiler.fuse(paths, result)
             return read_model(type(models[0]), result, len(paths) + 1)

@@ -11,6 +11,7 @@ from typing import Any, Mapping, Optional, TypeVar, Union
 
 import numpy as np
 
+from ._onnx import checked
 from .compiler import CompilerOptions, _Compilation, options_of
 
 __all__ = ["FP8Quantizer", "SimpleQuantizer", "quantize"]
@@ -46,6 +47,9 @@ class FP8Quantizer:
             raise ValueError(f"precision must be fp8 or fp8_weight, given {precision!r}")
         if data_preprocess is None:
             raise ValueError("data_preprocess is needed: a dict of arrays by names of inputs, or the path of its pickle")
+        if not isinstance(data_preprocess, (str, os.PathLike, Mapping)):
+            raise TypeError("data_preprocess: expected a dict of arrays by names of inputs, or the path of its pickle, found "
+                            f"{type(data_preprocess).__name__}")
         self.output_dir = os.fspath(output_dir)
         self.data_preprocess = data_preprocess
         self.options = {"precision": precision, "ipu_version": "ipu21", "calibration_with_data": "True",
@@ -63,8 +67,8 @@ class FP8Quantizer:
 
     def quantize(self, model: _Model) -> _Model:
         """The quantized model, of the type of ``model`` (onnx.ModelProto), which stays as it is."""
-        source = type(model)()
-        source.ParseFromString(model.SerializeToString())  # type: ignore[attr-defined]
+        source = type(checked(model, "FP8Quantizer.quantize"))()
+        source.ParseFromString(model.SerializeToString())
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
             fields = self.compiler_options.changed()
             named = {**_deferred(source), **fields.pop("options", {}), **self.options, "data_preprocess": self._data_file(folder)}

@@ -185,9 +185,17 @@ class Conversion(InFolder):
             Converter(batch_size=2).convert(dense("N"))
 
     def test_what_is_no_model_is_said_to_be(self):
+        quantizer = poprt.quantizer.FP8Quantizer(self.folder, data_preprocess={"x": X})
         for given in (self.saved(dense()), dense().SerializeToString(), None, [dense()]):
-            with self.assertRaisesRegex(TypeError, "expected an onnx.ModelProto, found .*onnx.load"):
-                Converter().convert(given)
+            for take in (Converter().convert, lambda model: MFConverter().convert([model]), poprt.get_pass("sort_graph"),
+                         poprt.PassManager(["sort_graph"]).run, poprt.PassManager(["sort_graph"], gather_ir_passes=True).run,
+                         quantizer.quantize):
+                with self.assertRaisesRegex(TypeError, "expected an onnx.ModelProto, found .*onnx.load"):
+                    take(given)
+        with self.assertRaisesRegex(TypeError, "a list of onnx.ModelProto, found one"):
+            MFConverter().convert(dense())
+        with self.assertRaisesRegex(TypeError, "the name of a pass, found 5"):
+            poprt.get_pass(5)
 
     def test_arguments_of_the_wrong_kind_are_said_to_be(self):
         for name, value, error, why in (("convert_version", "eleven", ValueError, "convert_version: expected an opset"),
@@ -341,6 +349,24 @@ class Float8(InFolder):
             self.assertIn("FP8MatMul", ops(made))
         with self.assertRaises(poprt.errors.UnimplementedError):  # they are not ignored
             poprt.quantizer.quantize(converted, None, self.folder, self.data, options={"enable_pipelining": True})
+
+    def test_data_that_is_none_is_one_line(self):
+        converted = Converter(precision="fp8", quantize=True).convert(dense())
+        rows, nan, infinite = np.ones((4, 4), np.float32), np.full((4, 4), np.nan, np.float32), np.full((4, 4), 1e300)
+        for data, error, why in (([X], TypeError, "expected a dict of arrays .* found list"), (X, TypeError, "found ndarray"),
+                                 ({"z": rows}, InvalidArgumentError, "no array for input 'x'; the file has 'z'"),
+                                 ({"x": rows, "z": rows}, InvalidArgumentError, "no input 'z'"),
+                                 ({"x": rows[:, 0]}, InvalidArgumentError, r"\[4\], expected \[SAMPLES,4\]"),
+                                 ({"x": rows[:0]}, InvalidArgumentError, r"\[0,4\], expected"), ({"x": 5}, InvalidArgumentError, r"shape \[1\], expected"),
+                                 ({"x": np.array([[None] * 4])}, InvalidArgumentError, "which is no number"),
+                                 ({"x": rows.astype(complex)}, InvalidArgumentError, "input 'x' is c128, expected f32"),
+                                 ({"x": nan}, InvalidArgumentError, "input 'x': sample 0 has the value nan as f32"),
+                                 ({"x": infinite}, InvalidArgumentError, "sample 0 has the value inf as f32"),
+                                 (self.path("none"), NotFoundError, "No such file"), (self.folder, InvalidArgumentError, "a directory")):
+            with self.subTest(why), self.assertRaisesRegex(error, why) as raised:
+                poprt.quantizer.quantize(converted, None, self.path("out"), data)
+            self.assertNotIn("\n", str(raised.exception))
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_comparing_layers_is_a_function_and_a_pass(self):
         half = Converter(precision="fp16").convert(dense())
@@ -501,6 +527,10 @@ class BackEnds(InFolder):
 
     def test_lists_are_taken_where_arrays_are(self):
         np.testing.assert_allclose(Backend(dense()).run(["y"], {"x": X.tolist()})[0], Y, atol=1e-5)
+
+    def test_one_output_may_be_given_by_its_name(self):
+        backend = Backend(m.make([node("Neg", ["x"], ["scores"]), node("Abs", ["x"], ["other"])], {"x": [2]}, {"scores": [2], "other": [2]}))
+        np.testing.assert_array_equal(backend.run("scores", {"x": np.array([1, 2], np.float32)}), [[-1, -2]])
 
     def test_a_program_for_onnxruntime(self):
         """import poprt.backends as ort, and the rest as it was; loaded at once or when it is asked something."""

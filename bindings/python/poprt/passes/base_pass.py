@@ -222,6 +222,8 @@ def _known() -> dict[str, type[Pass]]:
 
 
 def find_class(name: str) -> type[Pass]:
+    if not isinstance(name, str):
+        raise TypeError(f"expected the name of a pass, found {name!r}")
     known = _known()
     if name not in known:
         near = difflib.get_close_matches(name, known, 3)
