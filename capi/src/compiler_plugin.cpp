@@ -71,8 +71,10 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
     for (const std::string_view word : capi::split_lines(words, "pass_args")) {
       const size_t dot = word.find('.'), at = word.find('=');
       const passes::PassDef& pass = passes::pass_of(word.substr(0, std::min(dot, word.size())));
-      to.pass_arguments[std::string(pass.name)][std::string(word.substr(dot + 1, at - dot - 1))] =
-          word.substr(at + 1);
+      const std::string parameter(word.substr(dot + 1, at - dot - 1));
+      if (!to.pass_arguments[std::string(pass.name)].emplace(parameter, word.substr(at + 1)).second)
+        fail(ErrorCode::invalid_argument, "--pass_args: {}.{} is given twice", pass.name,
+             parameter);
     }
 }
 

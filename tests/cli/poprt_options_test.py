@@ -708,6 +708,9 @@ class GraphOptimisation(OptionTest):
         self.misused(["-i", "products.onnx", "--passes", "merge_matmul"], "needs its parameter 'names'")
         self.misused(["-i", "products.onnx", "--passes", "merge_matmul", "--pass_args", "merge_matmul.names="], "needs its parameter 'names'")
         self.misused(["-i", "products.onnx", "--pass_args", "merge_matmul"], "expected PASS.PARAMETER=TEXT")
+        for twice in (["--passes", "merge_matmul", "--pass_args", "merge_matmul.names=node_p,node_r", "merge_matmul.names=node_r,node_p"],
+                      ["--merge_matmul", "node_p,node_r", "--pass_args", "merge_matmul.names=node_p,node_r"]):
+            self.misused(["-i", "products.onnx", *twice], "--pass_args: merge_matmul.names is given twice")
         self.fails(["-i", "products.onnx", "--pass_args", "merge_matmul.names=node_p,node_r"],
                    "'merge_matmul.names=node_p,node_r' would do nothing", "--passes")
         self.succeeds("-i", "products.onnx", "--check", "--pass_args", "constant_folding.max_tensor_size=64")  # it always runs

@@ -115,6 +115,15 @@ class CustomPasses(ScriptTest):
         self.assertIn("output s: dtype - f16", self.succeeds("-i", "half.onnx", "--show"))
         self.assertIn("s", self.succeeds("executable.popef", command="popef_dump"))
 
+    def test_arguments_of_the_librarys_passes_beside_it(self):
+        weights = [w.floats("w", [3, 4], [i / 8 for i in range(12)])]
+        self.write("dense.onnx", w.model([w.node("MatMul", ["x", "w"], ["h"]), w.node("Add", ["h", "h"], ["y"])],
+                                         [w.value("x", w.F32, [2, 3])], [w.value("y", w.F32, [2, 4])], weights))
+        words = ["-i", "dense.onnx", "--custom_pass_config", "sub.py", "--passes", "serialize_matmul,replace_add_with_sub", "--pass_args"]
+        self.succeeds(*words, "serialize_matmul.matmuls=node_h=2/output_channels", "constant_folding.max_tensor_size=64")
+        self.assertEqual(self.ops("dense.optimized.onnx"), ["MatMul", "MatMul", "Concat", "Sub"])
+        self.fails([*words, "serialize_matmul.matmuls=node_h=3", "--output_dir", "out"], "the factor 3 does not divide")
+
     def test_wrong_scripts_are_one_line(self):
         self.write("broken.py", b"from poprt import Pass\nclass P(Pass)\n    pass\n")
         self.write("raises.py", b"from poprt import Pass\nclass P(Pass):\n    name = 'p'\n    def run(self, m):\n        m.nothing()\n")

@@ -328,6 +328,25 @@ class Float8(InFolder):
         for given in (["F152", "F143", "-3", "-2"], ["F152", "F143", -3, -2], ("F152", "F143", -3, -2), "F152, F143, -3, -2"):
             self.assertEqual(Converter(precision="fp8", fp8_params=given).convert(dense()), wanted)
 
+    def test_the_pass_with_its_documented_arguments(self):
+        def formats(**arguments):
+            made = poprt.get_pass("float_to_fp8", **arguments)(dense())
+            scales = sorted(t.name for t in made.graph.initializer if t.name.startswith("fp8_scale"))
+            product = next(n for n in made.graph.node if n.op_type in ("FP8MatMul", "MatMul"))
+            return product.op_type, [a.s.decode() for a in product.attribute if a.name.startswith("fp8Format")], scales
+        eight = ("FP8MatMul", ["F143", "F143"], ["fp8_scale_0"])
+        self.assertEqual(formats(), eight)
+        self.assertEqual(formats(fp8_params=["F143", "F143", 0, 0], skip_op_names=[], convert_model="fp8", skip_op=True), eight)
+        self.assertEqual(formats(fp8_params=["F143", "F143", 0, 0], convert_model="fp8", fp8_input_dict={"mm": ["F152", -1]},
+                                 fp8_weight_dict={"mm": ["F143", -2]}), ("FP8MatMul", ["F152", "F143"], ["fp8_scale_-1", "fp8_scale_-2"]))
+        self.assertEqual(formats(convert_model="fp8_weight", fp8_weight_dict={"mm": "F152,-2"})[1:], (["F152"], ["fp8_scale_-2"]))
+        self.assertEqual(formats(convert_model="fp8", skip_op_names=["mm"])[0], "MatMul")
+        self.assertEqual(formats(convert_model="fp8", skip_op_names=["mm"], skip_op=False)[0], "FP8MatMul")
+        for wrong, why in (({"fp8_params": ["F144", "F143", 0, 0]}, "F143 or F152, found 'F144'"), ({"fp8_params": ["F143", "F143", 0]}, "fp8_params: expected"),
+                           ({"convert_model": "int8"}, "expected fp8 or fp8_weight, found 'int8'"), ({"fp8_params": ["F143", "F143", 0, 40]}, "40")):
+            with self.assertRaisesRegex(InvalidArgumentError, why):
+                formats(**{"convert_model": "fp8", **wrong})
+
     def test_calibration(self):
         """Converter, then quantizer.quantize, with every documented argument by its name."""
         for precision, loss in (("fp8", "kld"), ("fp8", "cos_dist"), ("fp8_weight", "gptq")):
