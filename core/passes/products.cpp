@@ -89,6 +89,10 @@ std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection
       continue;
     }
     const Projection& first = found->front();
+    if (&first.matmul->graph() != &p.matmul->graph())
+      fail(ErrorCode::invalid_argument,
+           "{} and {} stand in different graphs, they cannot be merged", first.matmul->describe(),
+           p.matmul->describe());
     if (first.weight()->dtype() != p.weight()->dtype() ||
         (first.bias == nullptr) != (p.bias == nullptr))
       fail(ErrorCode::invalid_argument, "{} and {} differ in type or bias, they cannot be merged",

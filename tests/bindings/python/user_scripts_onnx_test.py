@@ -468,6 +468,22 @@ class Passes(InFolder):
                 ran += 1
         self.assertGreater(ran, 85)
 
+    def test_nodes_in_different_graphs_are_not_merged(self):
+        """A product beside an If, and one in its branch: both read x."""
+        branch = {name: onnx.helper.make_graph([made], name, [], [onnx.helper.make_tensor_value_info(name, 1, [2, 3])])
+                  for name, made in (("t", node("MatMul", ["x", "w"], ["t"], name="inner")), ("e", node("Neg", ["z"], ["e"])))}
+        model = m.make([node("MatMul", ["x", "w"], ["a"], name="outer"), node("If", ["c"], ["i"], then_branch=branch["t"], else_branch=branch["e"]),
+                        node("Add", ["a", "i"], ["y"])], {"x": [2, 4], "z": [2, 3], "c": ([], onnx.TensorProto.BOOL)}, {"y": [2, 3]}, {"w": W})
+        for names in (["outer", "inner"], ["inner", "outer"]):
+            with self.assertRaisesRegex(InvalidArgumentError, "different graphs"):
+                poprt.get_pass("merge_matmul", names=names)(model)
+            with self.assertRaisesRegex(InvalidArgumentError, "different graphs"):
+                poprt.get_pass("merge_moe", names=[n for name in names for n in (name, name)])(model)
+
+    def test_nothing_is_not_cut_into_pieces(self):
+        with self.assertRaisesRegex(InvalidArgumentError, "the factor 3 does not divide dimension 0 of 'x', which has 0"):
+            poprt.get_pass("serialize_matmul", matmuls={"mm": "3/input_channels"})(dense(0))
+
     def test_a_manager_takes_names_and_instances(self):
         manager = poprt.PassManager(used_passes=["eliminate_identity", poprt.get_pass("unique_name_for_nodes")], gather_ir_passes=True)
         manager.add_passes(["sort_graph"])
