@@ -206,6 +206,8 @@ class Executable:
             address, size = _raw.raw_address(popef)
             self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
             return
+        if not isinstance(popef, (str, os.PathLike, Iterable)):
+            raise TypeError(f"expected the path of a PopEF file, several of them or its bytes, found {type(popef).__name__}")
         paths = [os.fspath(popef)] if isinstance(popef, (str, os.PathLike)) else [os.fspath(p) for p in popef]
         options = _raw.RawOpenOptions()
         for path in paths:
@@ -338,6 +340,8 @@ class Compiler:
             address, size = _raw.raw_address(model)
             with _Compilation(outputs, options) as compiler:
                 return Executable._own(compiler.compile_bytes(address, size, ""))
+        if not isinstance(model, (str, os.PathLike)):
+            raise TypeError(f"expected an onnx.ModelProto, the path of a model or its bytes, found {type(model).__name__}")
         path = os.fspath(model)
         with _opening(path), _Compilation(outputs, options) as compiler:
             return Executable._own(compiler.compile_file(path))

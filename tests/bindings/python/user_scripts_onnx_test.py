@@ -141,6 +141,29 @@ class ConvertCompileAndRun(InFolder):
             with self.subTest(field), self.assertRaisesRegex(InvalidArgumentError, f"{field}: expected"):
                 Compiler.compile(dense(), None, {field: value})
 
+    def test_numbers_of_a_runner_are_whole_ones_of_at_least_0(self):
+        executable = Compiler.compile(dense())
+        for field in ("timeout_ns", "batch_size_timeout_ns", "data_parallel_timeout_ns", "request_tracepoints_buffer_size",
+                      "ring_buffer_size_multiplier", "queue_depth"):
+            for value, error, why in ((-5, InvalidArgumentError, "expected 0 or more, found -5"), ("5", TypeError, "a whole number, found '5'"),
+                                      (2.5, TypeError, "a whole number, found 2.5"), (None, TypeError, "found None")):
+                config = runtime.RuntimeConfig()
+                setattr(config, field, value)
+                with self.subTest(field), self.assertRaisesRegex(error, f"RuntimeConfig.{field}: expected .*{why}"
+                                                                 if error is TypeError else f"RuntimeConfig.{field}: {why}"):
+                    runtime.Runner(executable, config)
+        config = runtime.RuntimeConfig()
+        config.timeout_ns = np.int64(300_000)
+        runtime.Runner(executable, config).close()
+
+    def test_what_is_neither_a_model_nor_an_executable_is_said_to_be(self):
+        for given in (None, 5):
+            with self.assertRaisesRegex(TypeError, "expected an onnx.ModelProto, the path of a model or its bytes, found"):
+                Compiler.compile(given)
+            for make in (runtime.Runner, poprt.Executable):
+                with self.assertRaisesRegex(TypeError, "expected the path of a PopEF file, several of them or its bytes, found"):
+                    make(given)
+
     def test_fields_that_may_be_empty_may(self):
         empty = {"custom_patterns": [], "engine_options": {}, "virtual_graph_split_ratios": [], "opaque_blobs": {}, "cache_path": ""}
         np.testing.assert_allclose(results(dense(), options=empty)["y"], Y, atol=1e-5)
