@@ -161,6 +161,18 @@ class CustomShapes(ScriptTest):
         self.assertIn("h: f32[2,3]", said)
         self.assertIn("input x: dtype - f32, shape - [2, 3]", self.succeeds("-i", "custom.optimized.onnx", "--show"))
 
+    def test_the_documented_demonstration_is_one_custom_operator(self):
+        custom = w.message(1, w.message(1, "x"), w.message(2, "y"), w.message(3, "custom"), w.message(4, "MyRelu"),
+                           w.message(7, "ai.graphcore"))
+        self.write("one.onnx", w.model([custom], [w.value("x", w.F32, [8, 8])], [w.value("y", w.F32, [8, 8])], opset=11))
+        for precision, dtype in (("fp32", "f32"), ("fp16", "f16")):
+            self.succeeds("--input_model", "one.onnx", "--custom_shape_inference", "shapes.py", "--precision", precision)
+            shown = self.succeeds("-i", "one.optimized.onnx", "--show")
+            self.assertEqual(shown, f"input x: dtype - {dtype}, shape - [8, 8]\noutput y: dtype - {dtype}, shape - [8, 8]\n")
+            said = self.succeeds("print", "--model", "one.optimized.onnx", "--level", "node", command="poprt_exec debug")
+            self.assertEqual(said.count("Op type: "), 1)
+            self.assertIn("Op type: ai.graphcore.MyRelu", said)
+
     def test_without_it_or_without_shapes(self):
         self.fails(["-i", "custom.onnx", "--output_dir", "out", "--input_shape", "x=2,3", "--logging_level", "ERROR"], "MyRelu")
         self.fails(["-i", "custom.onnx", "--output_dir", "out", "--custom_shape_inference", "shapes.py"],
