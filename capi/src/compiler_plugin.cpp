@@ -15,6 +15,7 @@
 #include "compiler/branches.h"
 #include "compiler/compiler.h"
 #include "compiler/fuse_graphs.h"
+#include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler/variable_weights.h"
 #include "compiler_plugin_passes.h"
@@ -70,8 +71,10 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
     for (const std::string_view word : capi::split_lines(words, "pass_args")) {
       const size_t dot = word.find('.'), at = word.find('=');
       const passes::PassDef& pass = passes::pass_of(word.substr(0, std::min(dot, word.size())));
-      to.pass_arguments[std::string(pass.name)][std::string(word.substr(dot + 1, at - dot - 1))] =
-          word.substr(at + 1);
+      const std::string parameter(word.substr(dot + 1, at - dot - 1));
+      if (!to.pass_arguments[std::string(pass.name)].emplace(parameter, word.substr(at + 1)).second)
+        fail(ErrorCode::invalid_argument, "--pass_args: {}.{} is given twice", pass.name,
+             parameter);
     }
 }
 
@@ -163,6 +166,22 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
   to.calibration = calibration;
 }
 
+// Arguments of a pass that does not run would do nothing, in silence.
+void check_pass_args(const poprt_compile_options& o, const compiler::Options& to) {
+  const char* words = capi::named_option(o, "pass_args");
+  if (!words || to.plain) return;
+  std::vector<const passes::PassDef*> running = compiler::early_pipeline(to);
+  for (const auto& list : {compiler::converter_pipeline(to), compiler::compile_pipeline(to)})
+    running.insert(running.end(), list.begin(), list.end());
+  for (const std::string_view word : capi::split_lines(words, "pass_args")) {
+    const passes::PassDef& pass = passes::pass_of(word.substr(0, word.find('.')));
+    if (std::ranges::find(running, &pass) == running.end())
+      fail(ErrorCode::invalid_argument,
+           "--pass_args: '{}' would do nothing, pass {} does not run; --passes names passes to run",
+           word, pass.name);
+  }
+}
+
 // Conversion, compilation and writing share the progress of one call.
 compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source) {
   compiler::Options to;
@@ -190,6 +209,7 @@ compiler::Options make_options(const poprt_compile_options& o, const poprt_plugi
   to.narrow_int64 = capi::named_option(o, "narrow_int64") != nullptr;
   to.verify_each = o.no_verify == 0;
   to.strict = o.strict != 0;
+  check_pass_args(o, to);
   if (o.after_pass)
     to.after_pass = [call = o.after_pass, user = o.user_data](const passes::PassReport& r,
                                                               const ir::Graph&) {

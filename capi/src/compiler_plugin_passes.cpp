@@ -23,7 +23,8 @@ std::vector<passes::PassCall> read_calls(std::span<const poprt_pass_call> given)
     for (const poprt_option& a : std::span(c.arguments, c.argument_count))
       if (!call.arguments.emplace(a.name, a.value).second)
         fail(ErrorCode::invalid_argument, "pass {}: parameter {} is given twice", c.name, a.name);
-    call.arguments = passes::checked_arguments(*call.pass, call.arguments);
+    // Whoever runs the passes checks again, and a default may be what nobody is allowed to give.
+    passes::checked_arguments(*call.pass, call.arguments);
     calls.push_back(std::move(call));
   }
   return calls;

@@ -98,12 +98,16 @@ std::string read_text(const std::string& path) {
 std::string scalar(Events& events, const OptionInfo& option) {
   if (events.is_nothing()) events.fail(fmt::format("{} has no value", option.name));
   std::string word = events.text();
+  while (word.ends_with('\n')) word.pop_back();  // the end of a block, not a line
   if (word.empty()) events.fail(fmt::format("{}: the value is empty", option.name));
   if (word.find('\n') != std::string::npos || word.find('\0') != std::string::npos)
     events.fail(fmt::format("{}: the value has more than one line", option.name));
   if (option.is_flag()) {
-    static const std::set<std::string> on = {"True", "true", "TRUE"},
-                                       off = {"False", "false", "FALSE"};
+    // The words of YAML 1.1, which Python's packages read.
+    static const std::set<std::string> on = {"True", "true", "TRUE", "Yes", "yes",
+                                             "YES",  "On",   "on",   "ON"},
+                                       off = {"False", "false", "FALSE", "No", "no",
+                                              "NO",    "Off",   "off",   "OFF"};
     if (on.contains(word)) return "True";
     if (off.contains(word)) return "False";
     events.fail(fmt::format("{}: expected True or False, found '{}'", option.name, word));

@@ -1,6 +1,8 @@
 // poprt_exec opt: runs passes on an ONNX model or a text graph and prints the result.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log_level.h"
@@ -34,8 +36,9 @@ std::map<std::string, passes::Arguments, std::less<>> arguments_of(
       throw Usage(fmt::format("--pass_args: expected PASS.PARAMETER=TEXT, found '{}'", word));
     std::string text = word.substr(at + 1);
     for (size_t i; (i = text.find("\\n")) != std::string::npos;) text.replace(i, 2, "\n");
-    all[std::string(passes::pass_of(word.substr(0, dot)).name)]
-       [word.substr(dot + 1, at - dot - 1)] = text;
+    auto& given = all[std::string(passes::pass_of(word.substr(0, dot)).name)];
+    if (!given.emplace(word.substr(dot + 1, at - dot - 1), text).second)
+      throw Usage(fmt::format("--pass_args: {} is given twice", word.substr(0, at)));
   }
   return all;
 }
@@ -60,6 +63,10 @@ int run(const Arguments& a) {
     for (const std::string& name : names) passes::pass_of(name);
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
   const auto arguments = arguments_of(a.pass_args);
+  for (const auto& [name, given] : arguments)
+    if (std::ranges::none_of(a.passes,
+                             [&](const std::string& p) { return passes::pass_of(p).name == name; }))
+      throw Usage(fmt::format("--pass_args: --passes does not name {}", name));
   const std::unique_ptr<ir::Graph> graph = read(a.model, a.strict);
   ir::TextOptions text;
   if (a.elide) {

@@ -80,6 +80,9 @@ Served make(const Arguments& a, const poprt_executable* executable) {
     poprt_error* error = poprt_fusion_runner_create(executable, nullptr, &made);
     if (!error) return {Runner(made), "modelFusionRunner", fmt::format("graph{}/", a.index)};
     poprt_error_free(error);  // of one model
+    if (a.index != 0)
+      throw Usage(
+          fmt::format("--index: the model has no graph {}, it is not a fused one", a.index));
     check(poprt_runner_create(executable, nullptr, &made));
   }
   return {Runner(made), a.runner, ""};

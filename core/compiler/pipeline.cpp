@@ -225,6 +225,8 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
   // Last, so that passes before it look for images of floats.
   if (options.eight_bits_io) out.push_back(&passes::pass_of("eight_bits_io"));
   add_requested(out, kLast, options);
+  // Those that a precision brings, or the user named himself, are left out as well.
+  for (const std::string& name : options.skip_passes) std::erase(out, &passes::pass_of(name));
   return out;
 }
 

@@ -99,8 +99,8 @@ Arguments checked_arguments(const PassDef& pass, const Arguments& given) {
         checked_argument(*known, fmt::format("pass {}: parameter {}", pass.name, name), value);
   }
   for (const Parameter& p : pass.parameters) {
-    if (checked.contains(p.name)) continue;
-    if (p.required)
+    const auto found = checked.find(p.name);
+    if (p.required && (found == checked.end() || found->second.empty()))
       fail(ErrorCode::invalid_argument, "pass {} needs its parameter '{}': {}", pass.name, p.name,
            p.summary);
     checked.emplace(p.name, p.standard);

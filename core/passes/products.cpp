@@ -1,6 +1,7 @@
 #include "passes/products.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "passes/build.h"
 
@@ -75,7 +76,10 @@ Node* scores_behind(Value* v) {
 
 std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection> all) {
   std::vector<std::vector<Projection>> groups;
+  std::unordered_set<const Node*> named;
   for (const Projection& p : all) {
+    if (!named.insert(p.matmul).second)
+      fail(ErrorCode::invalid_argument, "{} is named twice", p.matmul->describe());
     const auto same = [&](const std::vector<Projection>& g) {
       return g[0].matmul->input(0) == p.matmul->input(0);
     };
@@ -85,6 +89,10 @@ std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection
       continue;
     }
     const Projection& first = found->front();
+    if (&first.matmul->graph() != &p.matmul->graph())
+      fail(ErrorCode::invalid_argument,
+           "{} and {} stand in different graphs, they cannot be merged", first.matmul->describe(),
+           p.matmul->describe());
     if (first.weight()->dtype() != p.weight()->dtype() ||
         (first.bias == nullptr) != (p.bias == nullptr))
       fail(ErrorCode::invalid_argument, "{} and {} differ in type or bias, they cannot be merged",

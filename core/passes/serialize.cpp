@@ -15,7 +15,7 @@ namespace {
 // Equal parts of an operand; of a constant they are constants.
 std::vector<Value*> parts_of(Node& at, Value* v, int64_t axis, int64_t factor) {
   const int64_t size = v->shape()[static_cast<size_t>(axis)];
-  if (size % factor != 0)
+  if (size % factor != 0 || size < factor)  // nothing divides by anything
     fail(ErrorCode::invalid_argument,
          "{}: the factor {} does not divide dimension {} of '{}', which has {}", at.describe(),
          factor, axis, v->name(), size);

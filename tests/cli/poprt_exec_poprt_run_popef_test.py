@@ -39,6 +39,7 @@ class PoprtRunPopef(CommandTest):
         for index in ("0", "1"):
             self.assertEqual(self.report(popef, "--index", index, "--iteration", "4")[0], "modelFusionRunner")
         self.misused(["--popef", popef, "--index", "7"], "--index", "no graph 7")
+        self.misused(["--popef", self.affine(), "--index", "1"], "--index", "not a fused one")
 
     def test_what_does_not_fit(self):
         self.fails(["--popef", "none.popef"], "none.popef")

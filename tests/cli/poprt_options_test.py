@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import unittest
+import zipfile
 from unittest import mock
 
 import onnx_writer as onnx
@@ -307,6 +308,14 @@ compiler_options:
         self.assertIn("b.onnx", self.tree())
         self.assertNotIn("a.onnx", self.tree())
 
+    def test_words_for_true_and_false_and_blocks_as_python_reads_them(self):
+        for word in ("True", "true", "TRUE", "yes", "Yes", "on"):
+            self.assertIn("input x", self.succeeds(*self.config(f"input_model: {model('relu')}\nshow: {word}\n")))
+        for word in ("False", "no", "NO", "off"):
+            self.assertIn("converted", self.succeeds(*self.config(f"input_model: {model('relu')}\nshow: {word}\n")))
+        self.succeeds(*self.config(f"input_model: |\n  {model('relu')}\nexport_popef: yes\npasses: >\n  eliminate_identity,\n  sort_graph\n"))
+        self.assertEqual(self.metadata()["passes"], "eliminate_identity,sort_graph")
+
     def test_earlier_names(self):
         self.succeeds(*self.config(f"input_model: {model('relu')}\nexport_popef: true\nbatch_per_step: 4\n"))
         self.assertEqual(self.metadata()["batches_per_step"], "4")
@@ -527,6 +536,17 @@ class Precision(OptionTest):
             self.fails([*fp8, "data"], fact)
         self.assertFalse(os.path.exists(marker))
 
+    def test_data_that_is_no_number(self):
+        """An archive as numpy.savez writes it."""
+        for code, value, why in (("f4", float("nan"), "input 'image': sample 1 has the value nan as f32; expected finite numbers"),
+                                 ("f4", float("inf"), "sample 1 has the value inf"), ("f8", 1e300, "sample 1 has the value inf as f32")):
+            self.npy("image.npy", code, [2, 1, 8, 8], [0.5] * 64 + [value] * 64)
+            with zipfile.ZipFile(self.path("data.npz"), "w") as archive:
+                archive.write(self.path("image.npy"), "image.npy")
+            for precision in ("fp8", "fp8_weight"):
+                self.fails(["-i", DIGITS, *SHAPE, "--precision", precision, "--ipu_version", "ipu21", "--calibration_with_data",
+                            "--data_preprocess", "data.npz", "--output_dir", "out"], "--data_preprocess: ", why)
+
     def test_eightbitsio_needs_images(self):
         self.fails(["-i", DIGITS, *SHAPE, "--eightbitsio"], "--eightbitsio: expected an input of images")
         self.misused(["-i", DIGITS, *SHAPE, "--eightbitsio", "--check"], "--check", "--eightbitsio")
@@ -558,6 +578,9 @@ class GraphOptimisation(OptionTest):
         self.assertNotIn("Identity", self.graph("m.optimized.onnx"))
         self.succeeds("-i", "m.onnx", "--skip_passes", "eliminate_identity")
         self.assertIn("Identity", self.graph("m.optimized.onnx"))
+        for skipped, kind in (("sort_graph", "f16"), ("float_to_half", "f32")):  # that --precision brings
+            self.succeeds("-i", "m.onnx", "--skip_passes", skipped, "--precision", "fp16")
+            self.assertIn(f"dtype - {kind}", self.succeeds("-i", "m.optimized.onnx", "--show"))
 
     def test_disable_fast_norm(self):
         self.succeeds("-i", DIGITS, *SHAPE, "--disable_fast_norm")
@@ -607,16 +630,19 @@ class GraphOptimisation(OptionTest):
         self.products()
         self.assertEqual(self.converts_alike("products.onnx", "--merge_matmul", "node_p,node_r").count("MatMul("), 1)
         self.fails(["-i", "products.onnx", "--merge_matmul", "node_p,other"], "there is no node 'other'", "'node_r'")
+        self.fails(["-i", "products.onnx", "--merge_matmul", "node_p,node_p"], "MatMul node 'node_p' is named twice")
 
     def test_merge_matmul_add(self):
         self.products()
         made = self.converts_alike("products.onnx", "--merge_matmul_add", "node_p,node_q,node_r,node_s")
         self.assertEqual((made.count("MatMul("), made.count("Add("), made.count("Split(")), (1, 1, 1))
+        self.fails(["-i", "products.onnx", "--merge_matmul_add", "node_p,node_q,node_p,node_q"], "node 'node_p' is named twice")
 
     def test_merge_moe(self):
         self.products()
         made = self.converts_alike("products.onnx", "--merge_moe", "node_p,node_q,node_r,node_s")
         self.assertEqual((made.count("MatMul("), made.count("Add(")), (1, 1))
+        self.fails(["-i", "products.onnx", "--merge_moe", "node_p,node_q,node_p,node_q"], "'node_p' is in two of the named branches")
 
     def test_serialize_matmul(self):
         self.products()
@@ -680,7 +706,14 @@ class GraphOptimisation(OptionTest):
                                    "merge_matmul.names=node_p,node_r")
         self.assertEqual(made.count("MatMul("), 1)
         self.misused(["-i", "products.onnx", "--passes", "merge_matmul"], "needs its parameter 'names'")
+        self.misused(["-i", "products.onnx", "--passes", "merge_matmul", "--pass_args", "merge_matmul.names="], "needs its parameter 'names'")
         self.misused(["-i", "products.onnx", "--pass_args", "merge_matmul"], "expected PASS.PARAMETER=TEXT")
+        for twice in (["--passes", "merge_matmul", "--pass_args", "merge_matmul.names=node_p,node_r", "merge_matmul.names=node_r,node_p"],
+                      ["--merge_matmul", "node_p,node_r", "--pass_args", "merge_matmul.names=node_p,node_r"]):
+            self.misused(["-i", "products.onnx", *twice], "--pass_args: merge_matmul.names is given twice")
+        self.fails(["-i", "products.onnx", "--pass_args", "merge_matmul.names=node_p,node_r"],
+                   "'merge_matmul.names=node_p,node_r' would do nothing", "--passes")
+        self.succeeds("-i", "products.onnx", "--check", "--pass_args", "constant_folding.max_tensor_size=64")  # it always runs
         self.misused(["-i", "products.onnx", "--passes", "sort_graph", "--pass_args", "sort_graph.x=1"], "no parameter 'x'")
 
     def test_serialize_matmul_grammar(self):

@@ -115,6 +115,15 @@ class CustomPasses(ScriptTest):
         self.assertIn("output s: dtype - f16", self.succeeds("-i", "half.onnx", "--show"))
         self.assertIn("s", self.succeeds("executable.popef", command="popef_dump"))
 
+    def test_arguments_of_the_librarys_passes_beside_it(self):
+        weights = [w.floats("w", [3, 4], [i / 8 for i in range(12)])]
+        self.write("dense.onnx", w.model([w.node("MatMul", ["x", "w"], ["h"]), w.node("Add", ["h", "h"], ["y"])],
+                                         [w.value("x", w.F32, [2, 3])], [w.value("y", w.F32, [2, 4])], weights))
+        words = ["-i", "dense.onnx", "--custom_pass_config", "sub.py", "--passes", "serialize_matmul,replace_add_with_sub", "--pass_args"]
+        self.succeeds(*words, "serialize_matmul.matmuls=node_h=2/output_channels", "constant_folding.max_tensor_size=64")
+        self.assertEqual(self.ops("dense.optimized.onnx"), ["MatMul", "MatMul", "Concat", "Sub"])
+        self.fails([*words, "serialize_matmul.matmuls=node_h=3", "--output_dir", "out"], "the factor 3 does not divide")
+
     def test_wrong_scripts_are_one_line(self):
         self.write("broken.py", b"from poprt import Pass\nclass P(Pass)\n    pass\n")
         self.write("raises.py", b"from poprt import Pass\nclass P(Pass):\n    name = 'p'\n    def run(self, m):\n        m.nothing()\n")
@@ -151,6 +160,18 @@ class CustomShapes(ScriptTest):
         self.assertIn("Op type: ai.graphcore.MyRelu", said)
         self.assertIn("h: f32[2,3]", said)
         self.assertIn("input x: dtype - f32, shape - [2, 3]", self.succeeds("-i", "custom.optimized.onnx", "--show"))
+
+    def test_the_documented_demonstration_is_one_custom_operator(self):
+        custom = w.message(1, w.message(1, "x"), w.message(2, "y"), w.message(3, "custom"), w.message(4, "MyRelu"),
+                           w.message(7, "ai.graphcore"))
+        self.write("one.onnx", w.model([custom], [w.value("x", w.F32, [8, 8])], [w.value("y", w.F32, [8, 8])], opset=11))
+        for precision, dtype in (("fp32", "f32"), ("fp16", "f16")):
+            self.succeeds("--input_model", "one.onnx", "--custom_shape_inference", "shapes.py", "--precision", precision)
+            shown = self.succeeds("-i", "one.optimized.onnx", "--show")
+            self.assertEqual(shown, f"input x: dtype - {dtype}, shape - [8, 8]\noutput y: dtype - {dtype}, shape - [8, 8]\n")
+            said = self.succeeds("print", "--model", "one.optimized.onnx", "--level", "node", command="poprt_exec debug")
+            self.assertEqual(said.count("Op type: "), 1)
+            self.assertIn("Op type: ai.graphcore.MyRelu", said)
 
     def test_without_it_or_without_shapes(self):
         self.fails(["-i", "custom.onnx", "--output_dir", "out", "--input_shape", "x=2,3", "--logging_level", "ERROR"], "MyRelu")

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from ._onnx import onnx
-from .compiler import Compiler, CompilerOptions, Executable
+from .compiler import Compiler, CompilerOptions, Executable, options_of
 from .errors import NotFoundError
 from .runtime import AnyConfig, Runner
 from .utils import onnx_tensor_dtype_to_np_dtype
 
-__all__ = ["Backend", "ORTBackend", "options_of"]
+__all__ = ["Backend", "NodeArg", "ORTBackend"]
 
 _Options = Union[CompilerOptions, Mapping[str, Any], None]
-
-
-def options_of(options: _Options) -> CompilerOptions:
-    """The compiler's options, of a dictionary of its fields too."""
-    return CompilerOptions.from_dict(dict(options)) if isinstance(options, Mapping) else options or CompilerOptions()
 
 
 class Backend:
     """Compiles ``path_or_bytes`` (ONNX, or a PopEF file) and runs it.
 
-    ``export_popef`` names a file or folder for the PopEF; ``compiler_options`` may be a dictionary of fields;
+    ``export_popef`` names a file or folder for the PopEF, True stands for executable.popef; ``compiler_options`` may be a dictionary of fields;
     ``align_output_dtype`` gives outputs the dtypes that the ONNX model declares, which the ``onnx`` package reads.
     """
 
-    def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], None] = None,
+    def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], bool, None] = None,
                  compiler_options: _Options = None, runtime_options: Optional[AnyConfig] = None,
                  align_output_dtype: bool = False, logger: Any = None):
         self.logger = logger
@@ -38,8 +34,8 @@ class Backend:
             executable = Executable(path_or_bytes)
         else:
             executable = Compiler.compile(path_or_bytes, None, options_of(compiler_options))
-        if export_popef is not None:
-            path = os.fspath(export_popef)
+        if export_popef is not None and export_popef is not False:
+            path = os.fspath(os.curdir if export_popef is True else export_popef)
             executable.save(os.path.join(path, "executable.popef") if os.path.isdir(path) else path)
         self._source = path_or_bytes
         self._aligned = align_output_dtype
@@ -56,7 +52,8 @@ class Backend:
         if align_output_dtype and self._declared is None:
             self._declared = _declared_types(self._source)
         declared = self._declared if align_output_dtype or self._aligned else None
-        outputs = self.runner.run({n: np.ascontiguousarray(a) for n, a in inputs.items()})
+        outputs = self.runner.run({n: np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for n, a in inputs.items()})
+        output_names = [output_names] if isinstance(output_names, str) else output_names
         unknown = [n for n in output_names or () if n not in outputs]
         if unknown:
             raise NotFoundError(f"the model has no output '{unknown[0]}'; it has: {', '.join(outputs)}")
@@ -78,6 +75,11 @@ class Backend:
         self.close()
 
 
+def _node_arg(name: str, shape: Sequence[int], dtype: np.dtype) -> NodeArg:
+    kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+    return NodeArg(name, f"tensor({kind})", list(shape))
+
+
 def _declared_types(model: Any) -> dict[str, np.dtype]:
     helper = onnx("align_output_dtype")
     if isinstance(model, (str, os.PathLike)):
@@ -87,8 +89,18 @@ def _declared_types(model: Any) -> dict[str, np.dtype]:
     return {o.name: onnx_tensor_dtype_to_np_dtype(o.type.tensor_type.elem_type) for o in model.graph.output}
 
 
+@dataclasses.dataclass(frozen=True)
+class NodeArg:
+    """What a session of ONNX Runtime says of an input or output."""
+
+    name: str
+    type: str  # "tensor(float)"
+    shape: list[int]
+
+
 class ORTBackend(Backend):
-    """Looks like ``onnxruntime.InferenceSession``; the first three options are for its sake and not used."""
+    """Looks like ``onnxruntime.InferenceSession``; the first three options are for its sake and not used. With
+    ``lazy_load`` the model is compiled by ``load()``, or when something else is asked of it first."""
 
     def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None,
                  provider_options: Any = None, lazy_load: bool = False, **options: Any):
@@ -98,9 +110,35 @@ class ORTBackend(Backend):
 
     def load(self) -> "ORTBackend":
         load, self._load = self._load, None
-        if load is not None:
-            load()
+        try:
+            if load is not None:
+                load()
+        except BaseException:
+            self._load = load
+            raise
         return self
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self._load is None else f"<{type(self).__name__}, not loaded>"
+
+    def close(self) -> None:
+        if self._load is None:
+            super().close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("runner", "_aligned", "_declared", "_source") or self.__dict__.get("_load") is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
+        return getattr(self.load(), name)
+
+    def get_inputs(self) -> list[NodeArg]:
+        return [_node_arg(name, *kind) for name, kind in self.get_io_info()[0].items()]
+
+    def get_outputs(self) -> list[NodeArg]:
+        return [_node_arg(name, *kind) for name, kind in self.get_io_info()[1].items()]
+
+    def get_providers(self) -> list[str]:
+        """The emulated IPU is none of ONNX Runtime's."""
+        return ["PoprtExecutionProvider"]
 
     def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
             run_options: Any = None) -> list[np.ndarray]:

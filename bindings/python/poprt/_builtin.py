@@ -8,6 +8,7 @@ import json
 from typing import Any, Iterable, Mapping, Sequence, TypeVar
 
 from . import poprt_raw as _raw
+from ._onnx import checked
 from .errors import InvalidArgumentError
 
 _Model = TypeVar("_Model")
@@ -57,7 +58,11 @@ def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
         if name not in kinds:
             raise InvalidArgumentError(f"pass {info.name}: there is no argument '{name}'; "
                                        f"{'arguments are: ' + ', '.join(kinds) if kinds else 'it has none'}")
-    return info.name, {n: _text(v, "\n" if kinds[n] == "words" else ",") for n, v in arguments.items() if v is not None}
+    texts = {n: _text(v, "\n" if kinds[n] == "words" else ",") for n, v in arguments.items() if v is not None}
+    inputs = arguments.get("merged_inputs")
+    if isinstance(inputs, Mapping):  # whose words are DTYPE,[SHAPE],COUNT: --apply_hcsr has them so
+        texts["merged_inputs"] = "\n".join(kind if count is None else f"{kind},{count}" for kind, count in inputs.items())
+    return info.name, texts
 
 
 def _raw_passes(calls: Iterable[Call]) -> _raw.RawPasses:
@@ -81,7 +86,7 @@ def sort(calls: Iterable[Call]) -> list[str]:
 
 def apply(model: _Model, calls: Sequence[Call]) -> _Model:
     """The model (onnx.ModelProto) that the passes make, in their order, and of the type that it has."""
-    data = model.SerializeToString()  # type: ignore[attr-defined]
+    data = checked(model, f"pass {calls[0][0]}" if len(calls) == 1 else "passes").SerializeToString()
     address, size = _raw.raw_address(data)
     result = _raw_passes(calls).apply_to(address, size, "")
     if result.text():

@@ -60,6 +60,20 @@ def _python_passes() -> dict[str, type[Pass]]:
     return {name: cls for name, cls in Pass.get_registered_passes().items() if not issubclass(cls, BuiltinPass)}
 
 
+def _split_arguments(options: Mapping[str, str], used: Sequence[AnyPass]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Of option pass_args, PASS.PARAMETER=TEXT a line: the arguments of passes that ``used`` names, and the other lines."""
+    found: dict[str, dict[str, str]] = {}
+    others = []
+    for word in options.get("pass_args", "").splitlines():
+        target, _, text = word.partition("=")
+        name, _, parameter = target.partition(".")
+        if name in used:
+            found.setdefault(name, {})[parameter] = text
+        else:
+            others.append(word)
+    return found, others
+
+
 def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None) -> _Model:
     """The converted model. ``options`` are those of the library by name; ``used`` are the passes behind the default ones, in
     their order. Passes in Python that have the names of default ones run in front of them, and final_check behind all."""
@@ -77,7 +91,12 @@ def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], 
     after: list[Pass] = []
     if replaced or any([in_python(item) for item in used]):
         first = [name for name in replaced if name != _LAST]
-        after = [as_pass(item) for item in [*first, *used, *(name for name in replaced if name == _LAST)]]
+        arguments, others = _split_arguments(options, used)
+        chosen.pop("pass_args", None)
+        if others:
+            chosen["pass_args"] = "\n".join(others)
+        after = [find_class(item)(**arguments[item]) if isinstance(item, str) and item in arguments else as_pass(item)
+                 for item in [*first, *used, *(name for name in replaced if name == _LAST)]]
     elif used:  # all in one turn, as the command does it
         chosen["passes"] = ",".join(str(item) for item in used)
     listening = LogSubscription(logger.log) if logger is not None else None

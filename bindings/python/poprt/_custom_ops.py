@@ -77,10 +77,29 @@ def convert_around(model: ModelProto, options: Mapping[str, str], convert: Calla
     added = sorted(read - made - given - set(constants) - set(outputs))
     infos = [get_value_info(whole.graph, name) for name in added]
     kept_copies = [_copy(o) for o in kept] + [_copy(i) for i in infos if i is not None]
+    probes = _probes(graph, (made | read & given) - set(constants))
     graph.ClearField("output")
-    graph.output.extend(kept_copies)
+    graph.output.extend(kept_copies + list(probes.values()))
     converted = convert(without)
+    for node in [n for n in converted.graph.node if set(n.output) & set(probes)]:
+        converted.graph.node.remove(node)
     return _put_back(converted, nodes, made, outputs, constants, set(added))
+
+
+def _probes(graph: Any, names: set[str]) -> dict[str, Any]:
+    """Outputs by name, one for each of those inputs that no node reads any more, and their Identity nodes: so that the library
+    converts the types of these inputs, too, and has a graph with an output where all operators are custom ones."""
+    still_read = {name for node in graph.node for name in node.input}
+    found = {}
+    for value in [v for v in graph.input if v.name in names - still_read]:
+        probe = _copy(value)
+        probe.name = f"{value.name}_poprt_probe"
+        node = graph.node.add()
+        node.op_type, node.name = "Identity", probe.name
+        node.input.append(value.name)
+        node.output.append(probe.name)
+        found[probe.name] = probe
+    return found
 
 
 def _copy(message: Any) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any, Union
+import warnings
+from typing import Any, Callable, Union
+
+from .errors import InvalidArgumentError
 
 # Messages of protobuf: the onnx package makes their classes when it is imported, and need not be there for type checkers.
 ModelProto = Any
@@ -35,15 +38,41 @@ def onnx(why: str) -> Any:
     return found
 
 
+def _parsed(parse: Callable[[Any], Any], source: Any, subject: str) -> ModelProto:
+    """A model, or InvalidArgumentError where protobuf finds none. The package of Debian warns of such bytes, too."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            model = parse(source)
+    except Exception as error:
+        if not type(error).__module__.startswith("google.protobuf"):
+            raise
+        raise InvalidArgumentError(f"{subject} no ONNX model: {' '.join(str(error).split())}") from None
+    if not model.HasField("graph"):
+        raise InvalidArgumentError(f"{subject} no ONNX model: there is no graph")
+    return model
+
+
+def read(path: str, why: str) -> ModelProto:
+    """The model of a file, with its external data."""
+    return _parsed(onnx(why).load, path, f"'{path}' is")
+
+
+def checked(model: Any, why: str) -> Any:
+    """The model if it looks like one of the onnx package."""
+    if not hasattr(model, "SerializeToString"):
+        raise TypeError(f"{why}: expected an onnx.ModelProto, found {type(model).__name__}; onnx.load reads a file")
+    return model
+
+
 def load(model: Union[str, "os.PathLike[str]", bytes, Any], why: str) -> ModelProto:
     """A model of a path, of the bytes of a file, or as it is."""
     if isinstance(model, (str, os.PathLike)):
-        package = onnx(why)
         if not os.path.isfile(model):
             raise FileNotFoundError(f"there is no file '{os.fspath(model)}'")
-        return package.load(os.fspath(model))
+        return read(os.fspath(model), why)
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return onnx(why).load_from_string(bytes(model))
+        return _parsed(onnx(why).load_from_string, bytes(model), f"the {len(model)} bytes that {why} was given are")
     if not hasattr(model, "graph"):
         raise TypeError(f"expected an onnx.ModelProto, the path of a model or its bytes, found {type(model).__name__}")
     return model

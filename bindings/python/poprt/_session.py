@@ -7,8 +7,9 @@ from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
-from ._backend import Backend, _Options, options_of
+from ._backend import Backend, _Options
 from ._onnx import package
+from .compiler import options_of
 
 __all__ = ["Session", "get_session"]
 
@@ -149,4 +150,6 @@ def get_session(model: Any, num_ipus: int = 1, backend: str = "poprt", *, output
     if batches_per_step != 1:
         chosen.batches_per_step = batches_per_step
     path = os.path.join(output_dir or os.curdir, "executable.popef") if export_popef else None
+    if path is not None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
     return PoprtSession(model, export_popef=path, compiler_options=chosen, align_output_dtype=align_output_dtype)

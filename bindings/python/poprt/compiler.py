@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Union
 
 from . import poprt_raw as _raw
 from ._config import Config
@@ -160,11 +160,20 @@ class CompilerOptions(Config):
         """What the library knows by name: the given ones, and the fields of PopRT's that this class has no use for."""
         named = {name: value if isinstance(value, str) else str(value) for name, value in self.options.items()}
         fields = [f"{name}={value}" for name, value in self.changed().items()
-                  if name in _fields_by_name() and value not in ("", {}, [])]
+                  if name in _fields_by_name() and not (value in ("", [], {}) and type(value) is type(self._defaults[name]))]
         if fields:
             given = [named["compiler_options"]] if "compiler_options" in named else []
             named["compiler_options"] = "\n".join(given + fields)
         return named
+
+
+def options_of(options: Union[CompilerOptions, Mapping[str, Any], None]) -> CompilerOptions:
+    """The compiler's options, of a dictionary of its fields too."""
+    if options is None or isinstance(options, Mapping):
+        return CompilerOptions.from_dict(dict(options or {}))
+    if not isinstance(options, CompilerOptions):
+        raise TypeError(f"options: expected CompilerOptions or a dict of its fields, found {options!r}")
+    return options
 
 
 class _Compilation:
@@ -172,7 +181,8 @@ class _Compilation:
 
     def __init__(self, outputs: Optional[Iterable[str]], options: Optional[CompilerOptions]):
         self._keep: list[Any] = []  # the callback's address is all that the raw options have
-        self.raw = _raw.RawCompiler((options or CompilerOptions())._raw_options(outputs or (), self._keep))
+        names = [outputs] if isinstance(outputs, str) else outputs or ()
+        self.raw = _raw.RawCompiler(options_of(options)._raw_options(names, self._keep))
 
     def __enter__(self) -> _raw.RawCompiler:
         return self.raw
@@ -196,6 +206,8 @@ class Executable:
             address, size = _raw.raw_address(popef)
             self._raw: Optional[_raw.RawExecutable] = _raw.RawExecutable.open_bytes(address, size)
             return
+        if not isinstance(popef, (str, os.PathLike, Iterable)):
+            raise TypeError(f"expected the path of a PopEF file, several of them or its bytes, found {type(popef).__name__}")
         paths = [os.fspath(popef)] if isinstance(popef, (str, os.PathLike)) else [os.fspath(p) for p in popef]
         options = _raw.RawOpenOptions()
         for path in paths:
@@ -328,6 +340,8 @@ class Compiler:
             address, size = _raw.raw_address(model)
             with _Compilation(outputs, options) as compiler:
                 return Executable._own(compiler.compile_bytes(address, size, ""))
+        if not isinstance(model, (str, os.PathLike)):
+            raise TypeError(f"expected an onnx.ModelProto, the path of a model or its bytes, found {type(model).__name__}")
         path = os.fspath(model)
         with _opening(path), _Compilation(outputs, options) as compiler:
             return Executable._own(compiler.compile_file(path))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import operator
 import os
 import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._conversion import convert, names_of, read_model
+from ._onnx import checked
 from .compiler import Compiler
 from .quantizer import METADATA_KEY
 
@@ -17,6 +19,7 @@ __all__ = ["Converter", "MFConverter"]
 _Model = TypeVar("_Model")
 _FP8_PARAMS = "F143,F143,0,0"
 _Names = Union[str, Iterable[str], None]
+_Words = Union[str, Mapping[str, Any], Iterable[str], None]
 
 
 class _Opset(int):
@@ -31,9 +34,40 @@ def _names(value: _Names) -> str:
     return value if isinstance(value, str) else ",".join(value or ())
 
 
-def _words(pairs: Optional[Mapping[str, Any]]) -> str:
-    """KEY=VAL, one a line."""
-    return "\n".join(f"{key}={value}" for key, value in (pairs or {}).items())
+def _words(name: str, pairs: _Words, separator: str = "=") -> str:
+    """KEY=VAL, one a line: of a mapping, of a list of such words as a YAML file has them, or of a text with one."""
+    if isinstance(pairs, str):
+        return pairs
+    if isinstance(pairs, Mapping):
+        return "\n".join(str(key) if value is None else f"{key}{separator}{value}" for key, value in pairs.items())
+    words = list(pairs) if isinstance(pairs, Iterable) else [] if pairs is None else [pairs]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(f"{name}: expected a dict, or a list of words KEY{separator}VALUE, found {pairs!r}")
+    return "\n".join(words)
+
+
+def _shape(name: str, shape: Any) -> str:
+    """"2,3" of [2, 3], and as it is of a text."""
+    if isinstance(shape, str):
+        return shape.strip("[]() ")
+    try:
+        return ",".join(str(operator.index(size)) for size in shape)
+    except TypeError:
+        raise TypeError(f"input_shape: expected whole numbers for input '{name}', such as [1, 3, 224, 224], found {shape!r}") from None
+
+
+def _shapes(given: _Words) -> str:
+    """NAME=d0,d1, one a line."""
+    if isinstance(given, Mapping):
+        given = {name: _shape(name, shape) for name, shape in given.items()}
+    return _words("input_shape", given)
+
+
+def _opset(given: Any) -> int:
+    try:
+        return int(given)
+    except (TypeError, ValueError):
+        raise ValueError(f"convert_version: expected an opset such as 11, or None for the model's own, found {given!r}") from None
 
 
 class Converter:
@@ -41,6 +75,7 @@ class Converter:
 
     The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
     when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
+    ``input_shape`` is a dict, or a list of NAME=d0,d1,... as a YAML file has it; so are the other options of KEY=VAL words.
     ``quantize`` leaves 8-bit floats to ``quantizer.quantize``, which chooses them by data.
     Where nobody gives ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its
     operators allow; None keeps the model's own. 64-bit integers become 32-bit, those of inputs and outputs too:
@@ -48,36 +83,40 @@ class Converter:
     Messages of the library go to ``logger`` while a model is converted.
     """
 
-    def __init__(self, *, input_shape: Optional[Mapping[str, Sequence[int]]] = None, convert_version: Optional[int] = _DEFAULT_OPSET,
+    def __init__(self, *, input_shape: _Words = None, convert_version: Optional[int] = _DEFAULT_OPSET,
                  precision: str = "fp32", checkpoints: _Names = None, eightbitsio: bool = False,
                  fp16_skip_op_types: _Names = None, skip_passes: _Names = None, used_passes: Union[str, Iterable[Any]] = (), check: bool = False,
-                 disable_fast_norm: bool = False, pack_args: Optional[Mapping[str, Any]] = None, fp8_skip_op_names: _Names = None,
-                 fp8_params: Optional[str] = _FP8_PARAMS, quantize: bool = False, enable_insert_remap: bool = False,
-                 enable_erf_gelu: bool = False, serialize_matmul: Optional[Mapping[str, str]] = None,
-                 serialize_matmul_add: Optional[Mapping[str, str]] = None, merge_matmul: _Names = None,
+                 disable_fast_norm: bool = False, pack_args: _Words = None, fp8_skip_op_names: _Names = None,
+                 fp8_params: Union[str, Iterable[Any], None] = _FP8_PARAMS, quantize: bool = False, enable_insert_remap: bool = False,
+                 enable_erf_gelu: bool = False, serialize_matmul: _Words = None,
+                 serialize_matmul_add: _Words = None, merge_matmul: _Names = None,
                  merge_matmul_add: _Names = None, merge_moe: _Names = None, remap_mode: _Names = ("after_matmul",),
                  max_tensor_size: int = -1, infer_shape_ahead: bool = False, enable_avoid_overflow_patterns: bool = False,
                  disable_progress_bar: bool = False, batch_size: Optional[int] = None, batch_axis: Optional[int] = None,
                  remove_outputs: _Names = (), fold_periodic_initializer: bool = False, enable_compress_pattern: bool = False,
-                 merge_if_with_same_cond: bool = False, apply_hcsr: Optional[Mapping[str, Any]] = None,
+                 merge_if_with_same_cond: bool = False, apply_hcsr: _Words = None,
                  logger: Optional[logging.Logger] = None):
-        shapes = {name: ",".join(map(str, shape)) for name, shape in (input_shape or {}).items()}
+        if logger is not None and not hasattr(logger, "log"):
+            raise TypeError(f"logger: expected a logging.Logger, found {logger!r}; poprt.utils.get_logger makes one")
+        if fp8_params is not None and not isinstance(fp8_params, str):
+            fp8_params = ",".join(map(str, fp8_params))
         flags = {"eightbitsio": eightbitsio, "check": check, "disable_fast_norm": disable_fast_norm,
                  "enable_insert_remap": enable_insert_remap, "enable_erf_gelu": enable_erf_gelu,
                  "infer_shape_ahead": infer_shape_ahead, "enable_avoid_overflow_patterns": enable_avoid_overflow_patterns,
                  "fold_periodic_initializer": fold_periodic_initializer, "enable_compress_pattern": enable_compress_pattern,
                  "merge_if_with_same_cond": merge_if_with_same_cond}
-        texts = {"input_shape": _words(shapes), "precision": precision, "checkpoints": _names(checkpoints),
+        texts = {"input_shape": _shapes(input_shape), "precision": precision, "checkpoints": _names(checkpoints),
                  "fp16_skip_op_types": _names(fp16_skip_op_types), "skip_passes": _names(skip_passes),
-                 "pack_args": _words(pack_args), "fp8_skip_op_names": _names(fp8_skip_op_names),
+                 "pack_args": _words("pack_args", pack_args), "fp8_skip_op_names": _names(fp8_skip_op_names),
                  "fp8_params": "" if fp8_params == _FP8_PARAMS else fp8_params or "",
-                 "serialize_matmul": _words(serialize_matmul), "serialize_matmul_add": _words(serialize_matmul_add),
+                 "serialize_matmul": _words("serialize_matmul", serialize_matmul),
+                 "serialize_matmul_add": _words("serialize_matmul_add", serialize_matmul_add),
                  "merge_matmul": _names(merge_matmul), "merge_matmul_add": _names(merge_matmul_add),
                  "merge_moe": _names(merge_moe), "remap_mode": _names(remap_mode) if enable_insert_remap else "",
                  "remove_outputs": _names(remove_outputs),
-                 "apply_hcsr": "\n".join(f"{kind},{count}" for kind, count in (apply_hcsr or {}).items())}
+                 "apply_hcsr": _words("apply_hcsr", apply_hcsr, ",")}
         wish = "lowest_opset" if isinstance(convert_version, _Opset) else "convert_version"
-        numbers = {wish: None if convert_version is None else int(convert_version), "batch_size": batch_size, "batch_axis": batch_axis,
+        numbers = {wish: None if convert_version is None else _opset(convert_version), "batch_size": batch_size, "batch_axis": batch_axis,
                    "max_tensor_size": None if max_tensor_size == -1 else max_tensor_size}
         # The options of command poprt that the arguments stand for, by name.
         self.options: dict[str, str] = {name: "True" for name, on in flags.items() if on}
@@ -108,7 +147,7 @@ class Converter:
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
-        made = convert(model, self.options, self.used_passes, self.logger)
+        made = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger)
         if self.deferred:
             made.metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))  # type: ignore[attr-defined]
         return made
@@ -128,7 +167,9 @@ class MFConverter:
     def convert(self, models: Sequence[_Model]) -> _Model:
         """The fused model, of the type of the given ones (onnx.ModelProto), which were converted before, each with its own
         options. Models of several opsets become those of the newest."""
-        models = list(models)
+        if hasattr(models, "SerializeToString"):
+            raise TypeError("MFConverter.convert: expected a list of onnx.ModelProto, found one")
+        models = [checked(model, "MFConverter.convert") for model in models]
         if not models:
             raise ValueError("there are no models to fuse")
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
@@ -136,6 +177,6 @@ class MFConverter:
             for number, model in enumerate(models):
                 paths.append(os.path.join(folder, f"model{number}.onnx"))
                 with open(paths[-1], "wb") as file:
-                    file.write(model.SerializeToString())  # type: ignore[attr-defined]
+                    file.write(model.SerializeToString())
             Compiler.fuse(paths, result)
             return read_model(type(models[0]), result, len(paths) + 1)

@@ -9,8 +9,8 @@ import sys
 import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from ._onnx import ModelProto, onnx, package
-from .errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ._onnx import ModelProto, onnx, package, read
+from .errors import FailedPreconditionError, FileMissingError, InvalidArgumentError
 from .utils import get_logger
 
 __all__ = ["Frontend", "OnnxFrontend", "TensorflowFrontend", "get_frontend"]
@@ -45,7 +45,7 @@ class OnnxFrontend(Frontend):
         path = os.fspath(dir_or_name)
         if not os.path.isdir(path):
             if not os.path.exists(path):
-                raise NotFoundError(f"there is no file or folder '{path}'")
+                raise FileMissingError(f"there is no file or folder '{path}'")
             return path
         found = sorted(name for name in os.listdir(path) if name.endswith(".onnx"))
         if len(found) != 1:
@@ -53,7 +53,7 @@ class OnnxFrontend(Frontend):
         return os.path.join(path, found[0])
 
     def load_model(self) -> ModelProto:
-        return onnx("OnnxFrontend").load(self.get_onnx_name(self.path))
+        return read(self.get_onnx_name(self.path), "OnnxFrontend")
 
 
 class TensorflowFrontend(Frontend):
@@ -111,7 +111,7 @@ class TensorflowFrontend(Frontend):
 
     def load_model(self) -> ModelProto:
         if not os.path.isdir(self.path):
-            raise NotFoundError(f"'{self.path}' is no folder of a SavedModel")
+            raise FileMissingError(f"'{self.path}' is no folder of a SavedModel")
         helper = onnx("TensorflowFrontend")
         package("tf2onnx", "TensorflowFrontend", "python3 -m pip install tf2onnx tensorflow")
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:

@@ -11,7 +11,8 @@ from typing import Any, Mapping, Optional, TypeVar, Union
 
 import numpy as np
 
-from .compiler import CompilerOptions, _Compilation
+from ._onnx import checked
+from .compiler import CompilerOptions, _Compilation, options_of
 
 __all__ = ["FP8Quantizer", "SimpleQuantizer", "quantize"]
 
@@ -36,20 +37,24 @@ class FP8Quantizer:
 
     ``data_preprocess`` is a dict of arrays by names of inputs, or the path of its pickle (or .npz), samples along the first axis.
     ``loss_type`` is mse, mae, snr, kld, cos_dist, or gptq (with fp8_weight). The ``num_of_layers_keep_fp16`` layers that lose most
-    stay fp16. quantize.log in ``output_dir`` says what was tried and chosen. ``options`` are of the compiler.
+    stay fp16. quantize.log in ``output_dir`` says what was tried and chosen. ``options`` are of the compiler, or a dict of them.
     """
 
     def __init__(self, output_dir: Union[str, "os.PathLike[str]"] = "./", loss_type: str = "kld", data_preprocess: _Data = None,
-                 precision: str = "fp8", num_of_layers_keep_fp16: int = 0, options: Optional[CompilerOptions] = None):
+                 precision: str = "fp8", num_of_layers_keep_fp16: int = 0,
+                 options: Union[CompilerOptions, Mapping[str, Any], None] = None):
         if precision not in ("fp8", "fp8_weight"):
             raise ValueError(f"precision must be fp8 or fp8_weight, given {precision!r}")
         if data_preprocess is None:
             raise ValueError("data_preprocess is needed: a dict of arrays by names of inputs, or the path of its pickle")
+        if not isinstance(data_preprocess, (str, os.PathLike, Mapping)):
+            raise TypeError("data_preprocess: expected a dict of arrays by names of inputs, or the path of its pickle, found "
+                            f"{type(data_preprocess).__name__}")
         self.output_dir = os.fspath(output_dir)
         self.data_preprocess = data_preprocess
         self.options = {"precision": precision, "ipu_version": "ipu21", "calibration_with_data": "True",
                         "calibration_loss_type": loss_type, "num_of_layers_keep_fp16": str(num_of_layers_keep_fp16)}
-        self.compiler_options = options
+        self.compiler_options = options_of(options)
 
     def _data_file(self, folder: str) -> str:
         data = self.data_preprocess
@@ -62,12 +67,12 @@ class FP8Quantizer:
 
     def quantize(self, model: _Model) -> _Model:
         """The quantized model, of the type of ``model`` (onnx.ModelProto), which stays as it is."""
-        source = type(model)()
-        source.ParseFromString(model.SerializeToString())  # type: ignore[attr-defined]
+        source = type(checked(model, "FP8Quantizer.quantize"))()
+        source.ParseFromString(model.SerializeToString())
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
-            given = dict(self.compiler_options.options) if self.compiler_options is not None else {}
-            options = CompilerOptions(options={**_deferred(source), **given, **self.options,
-                                               "data_preprocess": self._data_file(folder)})
+            fields = self.compiler_options.changed()
+            named = {**_deferred(source), **fields.pop("options", {}), **self.options, "data_preprocess": self._data_file(folder)}
+            options = CompilerOptions(**fields, options=named)
             path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "out", "quantized.onnx")
             os.mkdir(os.path.dirname(result))
             with open(path, "wb") as file:
@@ -88,9 +93,9 @@ SimpleQuantizer = FP8Quantizer
 
 def quantize(onnx_model: _Model, input_model: Union[str, "os.PathLike[str]", None], output_dir: Union[str, "os.PathLike[str]"],
              data_preprocess: _Data = None, precision: str = "fp8", quantize_loss_type: str = "kld", num_of_layers_keep_fp16: int = 0,
-             options: Optional[CompilerOptions] = None) -> _Model:
+             options: Union[CompilerOptions, Mapping[str, Any], None] = None) -> _Model:
     """FP8Quantizer in one call. ``onnx_model`` is what ``Converter(precision=..., quantize=True)`` has made of the file
     ``input_model``, which must be there if it is given; what the model computes is measured on ``onnx_model``."""
-    if input_model is not None and not os.path.exists(input_model):
+    if input_model is not None and not hasattr(input_model, "SerializeToString") and not os.path.exists(input_model):
         raise FileNotFoundError(f"input_model: there is no file '{os.fspath(input_model)}'")
     return FP8Quantizer(output_dir, quantize_loss_type, data_preprocess, precision, num_of_layers_keep_fp16, options).quantize(onnx_model)

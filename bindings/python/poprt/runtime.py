@@ -10,6 +10,7 @@ import datetime
 import enum
 import json
 import math
+import operator
 import os
 import weakref
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
@@ -21,7 +22,7 @@ from . import _convert, poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe, describe_all
 from .compiler import CompilerOptions, Executable
-from .errors import CancelledError, NotFoundError
+from .errors import CancelledError, InvalidArgumentError, NotFoundError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
@@ -88,6 +89,16 @@ class _RunnerConfig(Config):
     def _get(self, name: str, default: Any) -> Any:
         return getattr(self, name) if name in self._defaults else default
 
+    def _count(self, name: str, default: int) -> int:
+        value = self._get(name, default)
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{type(self).__name__}.{name}: expected a whole number, found {value!r}") from None
+        if number < 0:
+            raise InvalidArgumentError(f"{type(self).__name__}.{name}: expected 0 or more, found {number}")
+        return number
+
     def _options(self, keep: list[Any]) -> dict[str, Any]:
         """Fields of poprt_runner_options. ``keep`` gets what they point to."""
         wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
@@ -95,18 +106,18 @@ class _RunnerConfig(Config):
         options = {
             "threads": self._get("threads", 0),
             "profile": int(self._get("profile", False)),
-            "queue_depth": self._get("queue_depth", 0),
+            "queue_depth": self._count("queue_depth", 0),
             "telemetry": int(self._get("telemetry", False)),
-            "timeout_ns": self._get("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
+            "timeout_ns": self._count("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
             "not_thread_safe": int(not self._get("thread_safe", True)),
             "no_validate_io_params": int(not self._get("validate_io_params", True)),
-            "ring_buffer_size_multiplier": self._get("ring_buffer_size_multiplier", 0),
+            "ring_buffer_size_multiplier": self._count("ring_buffer_size_multiplier", 0),
             "auto_reset": int(self._get("auto_reset", False)),
             "flush_on_waiting_outputs": int(self._get("flush_on_waiting_outputs", False)),
             "is_batch_size_timeout_enabled": int(self._get("is_batch_size_timeout_enabled", False)),
-            "batch_size_timeout_ns": never(self._get("batch_size_timeout_ns", INT64_MAX)),
-            "data_parallel_timeout_ns": never(self._get("data_parallel_timeout_ns", INT64_MAX)),
-            "request_tracepoints_buffer_size": self._get("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
+            "batch_size_timeout_ns": never(self._count("batch_size_timeout_ns", INT64_MAX)),
+            "data_parallel_timeout_ns": never(self._count("data_parallel_timeout_ns", INT64_MAX)),
+            "request_tracepoints_buffer_size": self._count("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
             "replication_factor": self._get("replication_factor", None) or 0,
             "overlap_io": int(self._get("overlap_io", False)),
             "batches_per_step": self._get("batches_per_step", 0),
@@ -520,26 +531,26 @@ class BaseRunner:
     _check_types = True
     _outputs: Optional[_OutputPlan] = None
 
-    def execute(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def execute(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> None:
         """Runs the model; the outputs' arrays are written when it returns. Any thread.
 
         Arrays are used where they lie; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
         """
-        _raw.raw_execute(self._open(), inputs if isinstance(inputs, dict) else dict(inputs),
-                         outputs if isinstance(outputs, dict) else dict(outputs), self._check_types)
+        _raw.raw_execute(self._open(), input if isinstance(input, dict) else dict(input),
+                         output if isinstance(output, dict) else dict(output), self._check_types)
 
-    def execute_async(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any],
+    def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
                       begin_within: Optional[float] = None) -> OutputFuture:
         """Submits a run and returns at once. Requests run in the order of submission; those for which the queue has no
         place (``queue_depth``) stand in a line without limit, so bound what you submit by waiting for results.
 
         With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then."""
-        future = OutputFuture(outputs)
+        future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
-            raw, inputs if isinstance(inputs, dict) else dict(inputs),
-            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
+            raw, input if isinstance(input, dict) else dict(input),
+            output if isinstance(output, dict) else dict(output), self._check_types,
             0 if begin_within is None else max(1, int(begin_within * 1e9)), future._complete, raw)
         return future
 
@@ -656,8 +667,8 @@ class BaseRunner:
         return describe_all(self._open(), "output")
 
     # Spellings of earlier versions.
-    def executeAsync(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> OutputFuture:
-        return self.execute_async(inputs, outputs)
+    def executeAsync(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> OutputFuture:
+        return self.execute_async(input, output)
 
     def getExecuteInputs(self) -> list[DataDesc]:
         return self.get_execute_inputs()

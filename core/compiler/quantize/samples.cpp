@@ -1,6 +1,7 @@
 #include "compiler/quantize/samples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "passes/rewrite.h"
@@ -13,6 +14,26 @@ constexpr const char* kOption = "--data_preprocess";
 Tensor converted(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
   return passes::tensor_of(dtype, t.shape(), t.to_doubles());
+}
+
+bool is_number(DType dtype) {
+  return dtype_bits(dtype) != 0 && dtype != DType::c64 && dtype != DType::c128;
+}
+
+// No loss over what is no number says anything, and nothing would be chosen by it.
+void require_finite(const Tensor& t, const std::string& input) {
+  const auto check = [&](const auto& values) {
+    for (size_t i = 0; i < values.size(); i++)
+      if (!std::isfinite(values[i]))
+        fail(ErrorCode::invalid_argument,
+             "{}: input '{}': sample {} has the value {} as {}; expected finite numbers", kOption,
+             input, t.shape().empty() ? 0 : i / (values.size() / static_cast<size_t>(t.shape()[0])),
+             values[i], dtype_name(t.dtype()));
+  };
+  if (t.dtype() == DType::f32)
+    check(t.values<float>());
+  else if (is_float(t.dtype()))
+    check(t.to_doubles());
 }
 
 std::string names_of(const std::map<std::string, Tensor>& data) {
@@ -44,13 +65,14 @@ Samples::Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& da
       fail(ErrorCode::invalid_argument, "{}: there is no array for input '{}'; the file has {}",
            kOption, v->name(), names_of(data));
     const Tensor& t = found->second;
-    if (t.dtype() == DType::string || dtype_bits(t.dtype()) == 0)
+    if (!is_number(t.dtype()))
       fail(ErrorCode::invalid_argument, "{}: the array of input '{}' is {}, expected {}", kOption,
            v->name(), dtype_name(t.dtype()), dtype_name(v->dtype()));
     if (!fits(t.shape(), v->shape()))
       fail(ErrorCode::invalid_argument, "{}: input '{}' has the shape {}, expected {}", kOption,
            v->name(), shape_string(t.shape()), expected_shape(v->shape()));
     inputs_.push_back({converted(t, v->dtype()), v->shape()});
+    require_finite(inputs_.back().data, v->name());
     if (!v->shape().empty() && v->shape()[0] > 0)
       runs_ = std::max(runs_, (t.shape()[0] + v->shape()[0] - 1) / v->shape()[0]);
   }

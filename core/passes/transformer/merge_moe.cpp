@@ -65,6 +65,14 @@ Expert expert_of(Graph& graph, const std::string& from, const std::string& to) {
 class Merger {
  public:
   explicit Merger(std::vector<Expert> experts) : experts_(std::move(experts)) {
+    std::unordered_set<const Node*> seen;
+    for (const Expert& e : experts_)
+      if (&e.begin().graph() != &experts_[0].begin().graph())
+        differ(experts_[0].begin(), e.begin(), "they stand in different graphs");
+    for (const Expert& e : experts_)
+      for (const Node* n : e.nodes)
+        if (!seen.insert(n).second)
+          fail(ErrorCode::invalid_argument, "{} is in two of the named branches", n->describe());
     for (const Node* n : experts_[0].begin().graph().nodes())
       for (const Expert& e : experts_)
         if (n == &e.begin()) at_ = &e.begin();

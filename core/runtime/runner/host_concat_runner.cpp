@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -96,11 +97,15 @@ HostConcatRunner::HostConcatRunner(std::shared_ptr<const Model> model,
            "input '{}': {} bytes do not divide among {} inputs with {} sizes", c.tensor_name, bytes,
            n, c.sizes.size());
     targets_.emplace_back(target, bytes);
+    // Along a first axis of their own the inputs keep the shape that they had before.
+    const bool stacked = c.sizes.empty() && a.shape.size() > 1 && std::cmp_equal(a.shape[0], n);
     uint64_t offset = 0;
     for (size_t i = 0; i < n; i++) {
       const uint64_t size = c.sizes.empty() ? bytes / n : c.sizes[i];
       DataDesc d{{c.input_tensor_names[i], a.dtype, {}}, size, false};
-      if (const uint64_t element = dtype_bytes(a.dtype, 1); element)
+      if (stacked)
+        d.anchor.shape.assign(a.shape.begin() + 1, a.shape.end());
+      else if (const uint64_t element = dtype_bytes(a.dtype, 1); element)
         d.anchor.shape = {static_cast<int64_t>(size / element)};
       parts_.push_back({targets_.size() - 1, offset, true});
       inputs_.push_back(std::move(d));

@@ -73,13 +73,39 @@ DOCUMENTED = [
     ("poprt.utils", "get_logger", {"name": "poprt", "level": None}), ("poprt.utils", "LazyImport", {"name": NOTHING}),
     ("poprt.utils", "onnx_tensor_dtype_to_np_dtype", {"tensor_dtype": NOTHING}),
     ("poprt.utils", "get_input_info_from_model_proto", {"model_proto": NOTHING}),
+    ("poprt.utils", "convert_float_to_uint8", {"values": NOTHING, "format": "F143", "scale": 0}),
+    ("poprt.quantizer", "quantize", {
+        "onnx_model": NOTHING, "input_model": NOTHING, "output_dir": NOTHING, "data_preprocess": None, "precision": "fp8",
+        "quantize_loss_type": "kld", "num_of_layers_keep_fp16": 0, "options": None}),
+    ("poprt.quantizer", "FP8Quantizer", {"output_dir": "./", "loss_type": "kld", "data_preprocess": None, "precision": "fp8",
+                                         "num_of_layers_keep_fp16": 0, "options": None}), ("poprt.quantizer", "SimpleQuantizer", None),
+    ("poprt.converter", "Converter.convert", {"self": NOTHING, "model": NOTHING}),
+    ("poprt.converter", "MFConverter.convert", {"self": NOTHING, "models": NOTHING}),
+    ("poprt.compiler", "Compiler.compile", {"model": NOTHING, "outputs": None, "options": None}),
+    ("poprt.compiler", "Compiler.compile_and_export", {"model": NOTHING, "outputs": NOTHING, "filename": NOTHING, "options": None}),
+    ("poprt.compiler", "Compiler.compile_and_get_summary_report", {"model": NOTHING, "outputs": None, "options": None,
+                                                                   "reset_profile": True}),
+    ("poprt.compiler", "CompilerOptions.from_dict", {"values": NOTHING}),
+    ("poprt.runtime", "Runner.execute", {"self": NOTHING, "input": NOTHING, "output": NOTHING}),
+    ("poprt.runtime", "Runner.execute_async", {"self": NOTHING, "input": NOTHING, "output": NOTHING, "begin_within": None}),
+    ("poprt.runtime", "Runner.executeAsync", {"self": NOTHING, "input": NOTHING, "output": NOTHING}),
+    *(("poprt.runtime", f"Runner.{name}", {"self": NOTHING}) for name in (
+        "get_execute_inputs", "get_execute_outputs", "get_model_inputs", "get_model_outputs")),
+    ("poprt.runtime", "DeviceManager.get_device", {"self": NOTHING, "num_ipus": 1}),
+    ("poprt.runtime", "DeviceManager.get_specific_device", {"self": NOTHING, "device_id": NOTHING}),
+    ("poprt.runtime", "DeviceManager.get_num_devices", {"self": NOTHING}),
+    ("poprt.runtime", "DeviceManager.ipu_hardware_version", {"self": NOTHING}),
+    ("poprt.runtime", "LightRunner.set_input_anchor", {"self": NOTHING, "name": NOTHING, "array": NOTHING}),
+    *(("poprt.runtime", f"LightRunner.{name}", {"self": NOTHING}) for name in ("update_weights", "stop", "reload", "get_model_inputs")),
+    *(("poprt.runtime", name, None) for name in (
+        "RuntimeConfig", "LightRunnerConfig", "HostConcatRunnerConfig", "HostConcatConfig", "RunnerType", "PackAlgorithm", "DataDesc",
+        "ModelRunner", "ReplicaIdToDevice", "InputMemoryView", "OutputMemoryView", "DeviceWaitConfig")),
     ("poprt._argparse", "PopHelpFormatter", None), ("poprt._argparse", "argparse", None),
     ("poprt._names", "sHostConcatRunnerConfig", None), ("poprt.runtime", "AnyConfig", None),
 ]
 
 # Documented passes that the library gets one by one; a name that it has leaves this list.
-NOT_YET = {"eight_bits_io", "float_to_fp8", "float_to_int8", "float_to_mixed", "insert_attention_mask", "layer_precision_compare",
-           "manual_sharding", "packed_transformer"}
+NOT_YET = {"insert_attention_mask", "manual_sharding", "packed_transformer"}
 
 
 class Names(unittest.TestCase):

@@ -17,6 +17,16 @@ TEST(Pipeline, SkippedPassesAreLeftOut) {
   EXPECT_EQ(compile_pipeline(options).size() + 1, all.size());
 }
 
+TEST(Pipeline, WhatAPrecisionBringsOrAUserNamesIsSkippedToo) {
+  Options options;
+  options.precision = Precision::fp16;
+  options.passes = {"pre_scale"};
+  options.skip_passes = {"float_to_half", "pre_scale"};
+  const auto left = converter_pipeline(options);
+  for (const char* name : {"float_to_half", "pre_scale"})
+    EXPECT_EQ(std::count(left.begin(), left.end(), passes::find_pass(name)), 0) << name;
+}
+
 TEST(Pipeline, APassIsSkippedByItsEarlierName) {
   Options options;
   options.skip_passes = {"quantized_products"};

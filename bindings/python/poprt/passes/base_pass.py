@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import logging
+import os
+import tempfile
 import weakref
 from typing import Any, Callable, ClassVar, Mapping, Optional, Sequence, TypeVar, Union
 
@@ -150,14 +152,26 @@ class BuiltinPass(Pass):
         if twice:
             raise InvalidArgumentError(f"pass {self.name}: argument {sorted(twice)[0]} is given twice")
         self.arguments: dict[str, Any] = {**dict(zip(names, args)), **kwargs}
-        self.call = _builtin.make_call(self.info, self.arguments)
+        self.call = _builtin.make_call(self.info, {name: self._file_of(value) for name, value in self.arguments.items()})
         _builtin.check([self.call])
+
+    def _file_of(self, value: Any) -> Any:
+        """The library takes models by the paths of files, which stay for as long as the pass."""
+        if not hasattr(value, "SerializeToString"):
+            return value
+        self._folder = tempfile.TemporaryDirectory(prefix="poprt_")
+        path = os.path.join(self._folder.name, "model.onnx")
+        with open(path, "wb") as file:
+            file.write(value.SerializeToString())
+        weakref.finalize(self, self._folder.cleanup)
+        return path
 
     def run(self, onnx_model: ModelProto) -> ModelProto:
         return _builtin.apply(onnx_model, [self.call])
 
     def __repr__(self) -> str:
-        return f"<pass {self.name}{self.arguments or ''}>"
+        shown = {n: "..." if hasattr(v, "SerializeToString") else v for n, v in self.arguments.items()}
+        return f"<pass {self.name}{shown or ''}>"
 
 
 # What was registered by a decorator; classes with an attribute `name` are found without.
@@ -208,6 +222,8 @@ def _known() -> dict[str, type[Pass]]:
 
 
 def find_class(name: str) -> type[Pass]:
+    if not isinstance(name, str):
+        raise TypeError(f"expected the name of a pass, found {name!r}")
     known = _known()
     if name not in known:
         near = difflib.get_close_matches(name, known, 3)

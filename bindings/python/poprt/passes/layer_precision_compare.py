@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import pickle
 from typing import Any, Mapping, Optional, Union
 
 import numpy as np
 
 from .._onnx import ModelProto, load
-from .._backend import Backend, options_of
-from ..compiler import CompilerOptions
+from .._arrays import read_arrays
+from .._backend import Backend
+from ..compiler import CompilerOptions, options_of
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..utils import random_inputs
 from ._compare_numbers import difference
+from .base_pass import ImmutablePass
 
-__all__ = ["layer_precision_compare"]
+__all__ = ["LayerPrecisionCompare", "layer_precision_compare"]
 
 _Path = Union[str, "os.PathLike[str]"]
 _COMPARED = ("Conv", "MatMul", "Gemm")
@@ -27,8 +28,7 @@ def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[di
         return None
     found: Any = data_preprocess
     if isinstance(data_preprocess, (str, os.PathLike)):
-        with open(data_preprocess, "rb") as file:
-            found = pickle.load(file)
+        found = read_arrays(data_preprocess, "data_preprocess")
     if not isinstance(found, Mapping):
         raise InvalidArgumentError(f"data_preprocess: expected {{input name: array of samples}}, found {type(found).__name__}")
     return {name: np.asarray(samples) for name, samples in found.items()}
@@ -106,3 +106,18 @@ def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], convert
         file.write("\n".join(lines) + "\n")
     os.replace(path + ".part", path)
     return found
+
+
+class LayerPrecisionCompare(ImmutablePass):
+    """The same as a pass, for the converted model that it is called with, which stays as it is."""
+
+    name = "layer_precision_compare"
+
+    def __init__(self, origin_model: Union[_Path, ModelProto], data_preprocess: Union[_Path, Mapping[str, Any], None] = None,
+                 options: Any = None, output_dir: _Path = "./"):
+        super().__init__()
+        self.origin_model, self.data_preprocess, self.options, self.output_dir = origin_model, data_preprocess, options, output_dir
+
+    def run(self, onnx_model: ModelProto) -> ModelProto:
+        layer_precision_compare(self.origin_model, onnx_model, self.data_preprocess, self.options, self.output_dir)
+        return onnx_model

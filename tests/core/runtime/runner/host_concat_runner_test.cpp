@@ -56,6 +56,21 @@ TEST(HostConcatRunner, JoinsTheOriginalInputs) {
   }
 }
 
+TEST(HostConcatRunner, InputsAlongAnAxisOfTheirOwnKeepTheirShape) {
+  const auto model =
+      testing::anchors_only({{"joined", DType::f32, {3, 2, 1}}}, {{"y", DType::f32, {3, 2, 1}}});
+  HostConcatRunnerConfig config;
+  config.host_concat_config = {{"joined", {"joined", {"a", "b", "c"}, {3, 2, 1}, 24, {}}}};
+  config.runner.session.device = std::make_shared<testing::FunctionDevice>(
+      [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], 24); });
+  HostConcatRunner runner(model, std::move(config));
+  ASSERT_EQ(runner.execute_inputs().size(), 3u);
+  for (const DataDesc& d : runner.execute_inputs()) {
+    EXPECT_EQ(d.anchor.shape, (Shape{2, 1}));
+    EXPECT_EQ(d.size_in_bytes, 8u);
+  }
+}
+
 TEST(HostConcatRunner, ManyRequestsAndThreads) {
   JoinSetup s;
   std::vector<std::thread> threads;
