@@ -57,14 +57,14 @@ type CompileOptions struct {
 	AfterPass func(PassReport)
 	// Outputs to keep, in this order. None given: all. Since 0.1.
 	Outputs []string
-	// Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.
+	// Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 1.0.
 	ConvertVersion int64
 	// OpsetVersion is ConvertVersion by its older name: only one of them may be set. Since 0.1.
 	OpsetVersion int64
 	// Engine caching: compile once, later map the file that the cache folder keeps under the hash of model (external
 	// data included), options and version. A file that is damaged or belongs to something else is compiled again, with
 	// a warning in the log. POPART_CACHE_DIR in the environment turns caching on as well, and is the folder when none
-	// is given. Default: false. Since 0.1.
+	// is given. Default: false. Since 1.0.
 	EnableEngineCaching bool
 	// Cache is EnableEngineCaching by its older name: only one of them may be set. Since 0.1.
 	Cache bool

@@ -27,25 +27,25 @@ type RunnerOptions struct {
 	// Whether to publish what it does, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since 1.0.
 	Telemetry bool
 	// How long a started batch waits for its next rows before it is padded with zeros. 0: 10 ms; negative: for ever.
-	// Since 0.1.
+	// Since 1.0.
 	Timeout time.Duration
 	// PadTimeout is Timeout by its older name: only one of them may be set. Since 0.1.
 	PadTimeout time.Duration
 	// Whether to do without checks of names and sizes: unknown names are ignored, inputs that are not given are zeros,
 	// such outputs are dropped, and sizes believed (the first tells them all); fused and conditional models need that.
-	// Since 0.1.
+	// Since 1.0.
 	NoValidateIOParams bool
 	// NoValidateIO is NoValidateIOParams by its older name: only one of them may be set. Since 0.1.
 	NoValidateIO bool
 	// Whether requests may have any size along the batching dimension: rows of several then make one batch. Without, a
-	// request has a whole number of compiled batches. Default: false. Since 0.1.
+	// request has a whole number of compiled batches. Default: false. Since 1.0.
 	UseBatchingDim bool
 	// Dynamic is UseBatchingDim by its older name: only one of them may be set. Since 0.1.
 	Dynamic bool
 	// The dimension along which requests may have any size. Since 0.1.
 	BatchingDim int
 	// Size of the ring in requests: it times the rows of a step, rows being batches without a batching dimension. With
-	// 2 it is at least 64. 0: 2. Since 0.1.
+	// 2 it is at least 64. 0: 2. Since 1.0.
 	RingBufferSizeMultiplier int
 	// RingBufferMultiplier is RingBufferSizeMultiplier by its older name: only one of them may be set. Since 0.1.
 	RingBufferMultiplier int
@@ -54,24 +54,24 @@ type RunnerOptions struct {
 	// Whether batches are padded only while somebody waits for one of their requests or has given a callback; turns
 	// tracing on. Default: false. Since 0.1.
 	FlushOnWaitingOutputs bool
-	// Whether the timeouts of batches and of steps hold. Default: false. Since 0.1.
+	// Whether the timeouts of batches and of steps hold. Default: false. Since 1.0.
 	IsBatchSizeTimeoutEnabled bool
 	// BatchTimeouts is IsBatchSizeTimeoutEnabled by its older name: only one of them may be set. Since 0.1.
 	BatchTimeouts bool
-	// How long batches are waited for: from a batch's first row until it is padded. 0: never. Since 0.1.
+	// How long batches are waited for: from a batch's first row until it is padded. 0: never. Since 1.0.
 	BatchSizeTimeout time.Duration
 	// BatchTimeout is BatchSizeTimeout by its older name: only one of them may be set. Since 0.1.
 	BatchTimeout time.Duration
 	// How long steps are waited for: from the first complete batch of a step until the step goes without the others. 0:
-	// never. Since 0.1.
+	// never. Since 1.0.
 	DataParallelTimeout time.Duration
 	// StepTimeout is DataParallelTimeout by its older name: only one of them may be set. Since 0.1.
 	StepTimeout time.Duration
-	// How many requests [Runner.Tracepoints] remembers. 0: 1000; negative: all. Since 0.1.
+	// How many requests [Runner.Tracepoints] remembers. 0: 1000; negative: all. Since 1.0.
 	RequestTracepointsBufferSize int64
 	// TracepointsRoom is RequestTracepointsBufferSize by its older name: only one of them may be set. Since 0.1.
 	TracepointsRoom int64
-	// Copies of the model, each on a device of its own. 0: 1. Since 0.1.
+	// Copies of the model, each on a device of its own. 0: 1. Since 1.0.
 	ReplicationFactor int
 	// Replicas is ReplicationFactor by its older name: only one of them may be set. Since 0.1.
 	Replicas int
@@ -84,11 +84,11 @@ type RunnerOptions struct {
 	ReplicaDevices map[int64]*Device
 	// Constant values, copied, for inputs that requests then leave out. Since 0.1.
 	FrozenInputs []Tensor
-	// How long to try when no device is free. 0: 1 s; negative: for ever. Since 0.1.
+	// How long to try when no device is free. 0: 1 s; negative: for ever. Since 1.0.
 	DeviceWaitTimeout time.Duration
 	// DeviceWait is DeviceWaitTimeout by its older name: only one of them may be set. Since 0.1.
 	DeviceWait time.Duration
-	// How long to sleep between two attempts to get a device. 0: 6 s. Since 0.1.
+	// How long to sleep between two attempts to get a device. 0: 6 s. Since 1.0.
 	DeviceWaitSleep time.Duration
 	// DeviceSleep is DeviceWaitSleep by its older name: only one of them may be set. Since 0.1.
 	DeviceSleep time.Duration

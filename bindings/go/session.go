@@ -84,11 +84,11 @@ type SessionOptions struct {
 	Exclusive bool
 	// Whether to publish what it does, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since 0.1.
 	Telemetry bool
-	// How long to wait for a device when none is free. 0: not at all. Since 0.1.
+	// How long to wait for a device when none is free. 0: not at all. Since 1.0.
 	DeviceWaitTimeout time.Duration
 	// DeviceWait is DeviceWaitTimeout by its older name: only one of them may be set. Since 0.1.
 	DeviceWait time.Duration
-	// How long to sleep between two looks at devices that other processes have. 0: 15 s. Since 0.1.
+	// How long to sleep between two looks at devices that other processes have. 0: 15 s. Since 1.0.
 	DeviceWaitSleep time.Duration
 	// DeviceSleep is DeviceWaitSleep by its older name: only one of them may be set. Since 0.1.
 	DeviceSleep time.Duration

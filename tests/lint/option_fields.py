@@ -96,6 +96,12 @@ class Field:
             return f"{value:,}".replace(",", {"cpp": "'", "python": "_"}[language]) if value > 9999 else str(value)
         return {"cpp": None, "python": '""'}[language]
 
+    def since(self, language):
+        """A newer name of an older option is younger than that."""
+        if language == "c":
+            return self.row["since"]
+        return self.of(language, "since") or ("1.0" if self.of(language, "also") else self.row["since"])
+
     def text(self, language):
         text = self.row["negated"] if language in ("c", "go") and "negated" in self.row else self.row["text"]
         if language == "csharp":
@@ -133,7 +139,7 @@ class Field:
     def document(self, language):
         pairs = "; ".join(f"{w if i == 0 else w.lower()}: {m}" for i, (w, m) in enumerate(self.meanings(language)))
         return " ".join([self.text(language)] + ([pairs + "."] if pairs else []) + self.remarks(language) +
-                        [f"Since {self.row['since']}."])
+                        [f"Since {self.since(language)}."])
 
 
 def comment(text, first, rest, width, last=""):
@@ -212,7 +218,7 @@ def java_setter(f, owner):
         said = "default " + "{@link " + f.of("java", "default").replace(".", "#") + "}: " + pairs[0][1]
     lines = ["", "  /**"] + comment(" ".join([f.text("java")] + f.remarks("java")), "   * ", "   * ", 100) + ["   *"]
     lines += comment(f"@param {given} {said or '0, the default'}", "   * ", "   *     ", 100)
-    lines += ["   * @return this", f"   * @since {f.row['since']}", "   */", f"  public {owner} {name}({kind} {given}) {{"]
+    lines += ["   * @return this", f"   * @since {f.since('java')}", "   */", f"  public {owner} {name}({kind} {given}) {{"]
     checked = kind in ("String", "Duration") or f.kind == "enum"
     value = f"Objects.requireNonNull({given})" if checked else given
     return lines + [f"    {name} = {value};", "    return this;", "  }"]

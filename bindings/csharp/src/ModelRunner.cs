@@ -15,7 +15,7 @@ namespace Poprt
         public int Threads { get; set; }
 
         /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower. Default: false.
-        /// Since 0.1.</summary>
+        /// Since 1.0.</summary>
         public bool Profile { get; set; }
 
         /// <summary><see cref="Profile"/> by its older name. Since 0.1.</summary>
@@ -372,7 +372,7 @@ namespace Poprt
         }
 
         /// <summary>Times of every instruction since the runner was made, as JSON.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: made without EnableProfile.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: made without RuntimeConfig.Profile.</exception>
         public string Profile()
         {
             return raw.profile();

@@ -11,7 +11,7 @@ namespace Poprt
         public int Threads { get; set; }
 
         /// <summary>Whether to time every instruction, for <see cref="Session.Profile"/>; slower. Default: false. Since
-        /// 0.1.</summary>
+        /// 1.0.</summary>
         public bool Profile { get; set; }
 
         /// <summary><see cref="Profile"/> by its older name. Since 0.1.</summary>

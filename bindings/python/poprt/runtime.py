@@ -134,7 +134,7 @@ class _RunnerConfig(Config):
 
 
 class RuntimeConfig(_RunnerConfig):
-    """Options of a model runner, by PopRT's names and with its defaults; poprt's own come last.
+    """Options of a model runner, by PopRT's names and with its defaults, and poprt's own.
 
     Times are in nanoseconds; a ``timedelta`` is taken as well.
     """

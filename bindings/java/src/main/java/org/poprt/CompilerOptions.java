@@ -105,7 +105,7 @@ public final class CompilerOptions {
    *
    * @param value 0, the default
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public CompilerOptions batchAxis(long value) {
     batchAxis = value;
@@ -218,7 +218,7 @@ public final class CompilerOptions {
    *
    * @param on default false
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public CompilerOptions enableEngineCaching(boolean on) {
     enableEngineCaching = on;
@@ -243,7 +243,7 @@ public final class CompilerOptions {
    *
    * @param value "", the default: POPART_CACHE_DIR from the environment, or session_cache
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public CompilerOptions cachePath(String value) {
     cachePath = Objects.requireNonNull(value);

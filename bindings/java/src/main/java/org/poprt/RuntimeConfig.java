@@ -173,7 +173,7 @@ public final class RuntimeConfig {
    *
    * @param on default false
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public RuntimeConfig isBatchSizeTimeoutEnabled(boolean on) {
     isBatchSizeTimeoutEnabled = on;
@@ -185,7 +185,7 @@ public final class RuntimeConfig {
    *
    * @param value zero, the default: never
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public RuntimeConfig batchSizeTimeout(Duration value) {
     batchSizeTimeout = Objects.requireNonNull(value);
@@ -198,7 +198,7 @@ public final class RuntimeConfig {
    *
    * @param value zero, the default: never
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public RuntimeConfig dataParallelTimeout(Duration value) {
     dataParallelTimeout = Objects.requireNonNull(value);
@@ -259,7 +259,7 @@ public final class RuntimeConfig {
    *
    * @param value zero, the default: 1 s; negative: for ever
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public RuntimeConfig deviceWaitTimeout(Duration value) {
     deviceWaitTimeout = Objects.requireNonNull(value);
@@ -271,7 +271,7 @@ public final class RuntimeConfig {
    *
    * @param value zero, the default: 6 s
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public RuntimeConfig deviceWaitSleep(Duration value) {
     deviceWaitSleep = Objects.requireNonNull(value);

@@ -93,7 +93,7 @@ public final class SessionOptions {
    *
    * @param value zero, the default: not at all
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public SessionOptions deviceWaitTimeout(Duration value) {
     deviceWaitTimeout = Objects.requireNonNull(value);
@@ -105,7 +105,7 @@ public final class SessionOptions {
    *
    * @param value zero, the default: 15 s
    * @return this
-   * @since 0.1
+   * @since 1.0
    */
   public SessionOptions deviceWaitSleep(Duration value) {
     deviceWaitSleep = Objects.requireNonNull(value);
