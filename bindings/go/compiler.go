@@ -28,42 +28,102 @@ const (
 
 // CompileOptions of the compiler; the zero value, or nil, is the default.
 type CompileOptions struct {
-	InputShapes   map[string][]int64 // fixes variable dimensions
-	InputLengths  map[string]int64   // elements of sequences whose elements' shapes do not tell; of an optional 0 or 1; since 1.0
-	BatchSize     int64              // of every input; 0: as the model says
-	BatchAxis     int64              // used with BatchSize
-	Precision     Precision
-	Winograd      Winograd // since 1.0
-	NoVerify      bool     // do not verify the graph after each pass
-	Passes        []string // run after the default ones
-	SkipPasses    []string // left out
-	Outputs       []string // outputs to keep; none: all
-	MaxTensorSize int64    // bytes; constant folding makes nothing larger; 0: no limit
-	RewriteLimit  int64    // stop rewriting after so many rewrites; 0: no limit
-	StopAfter     string   // name of a pass
-	OpsetVersion  int64    // of what Convert writes, 11 to 28; 0: the model's
-	Cache         bool     // keep what was compiled in CachePath, and take it from there
-	CachePath     string
-	AllowLinks    bool // external data may be reached through symbolic and hard links; only for models that are trusted
-	// OpaqueBlobs lie in the PopEF file beside the executable, by name, for whoever runs it. A runner of
+	// <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+	// Fixes the variable dimensions of inputs, by name. None given: as the model says. Since 0.1.
+	InputShapes map[string][]int64
+	// Batch size of every input. 0: as the model says. Since 0.1.
+	BatchSize int64
+	// Which dimension the batch size is about. Since 0.1.
+	BatchAxis int64
+	// What to do with floating-point types. Default: as the model says. Since 0.1.
+	Precision Precision
+	// Whether not to verify the graph after each pass. Since 0.1.
+	NoVerify bool
+	// Passes to run after the default ones, of [ListPasses]. Since 0.1.
+	Passes []string
+	// Passes to leave out, of [ListPasses]. Since 0.1.
+	SkipPasses []string
+	// Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.
+	MaxTensorSize int64
+	// Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since 0.1.
+	RewriteLimit int64
+	// Name of the pass after which to stop. "": none. Since 0.1.
+	StopAfter string
+	// Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread. Nil: nobody. The
+	// caller's goroutine waits meanwhile. A panic in it comes out of the compiling function. Since 0.1.
+	Progress func(done float64, what string)
+	// Hears of each pass that was run, on the compiling thread. Nil: nobody. The caller's goroutine waits meanwhile. A
+	// panic in it comes out of the compiling function. Since 0.1.
+	AfterPass func(PassReport)
+	// Outputs to keep, in this order. None given: all. Since 0.1.
+	Outputs []string
+	// Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 1.0.
+	ConvertVersion int64
+	// OpsetVersion is ConvertVersion by its older name: only one of them may be set. Since 0.1.
+	OpsetVersion int64
+	// Engine caching: compile once, later map the file that the cache folder keeps under the hash of model (external
+	// data included), options and version. A file that is damaged or belongs to something else is compiled again, with
+	// a warning in the log. POPART_CACHE_DIR in the environment turns caching on as well, and is the folder when none
+	// is given. Default: false. Since 1.0.
+	EnableEngineCaching bool
+	// Cache is EnableEngineCaching by its older name: only one of them may be set. Since 0.1.
+	Cache bool
+	// Whether external data may be reached through symbolic and hard links, wherever they lead (the layout of some
+	// download caches). Only for models that are trusted. Default: false. Since 0.1.
+	AllowLinks bool
+	// Folder of engine caching, made when missing. "": POPART_CACHE_DIR from the environment, or session_cache. Since
+	// 0.1.
+	CachePath string
+	// Whether named weights stay tensors of their own, which [Session.UpdateWeights] replaces and the save programs
+	// return; slower, since weights are then not prepared ahead of time. Default: false. Since 0.1.
+	VariableWeights bool
+	// Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1] ... tell; of
+	// an optional one 0 or 1. None given: as the model says. Since 1.0.
+	InputLengths map[string]int64
+	// Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it; a runner of
 	// [NewHostConcatRunner] looks for "HostConcatRunnerConfig". Since 1.0.
 	OpaqueBlobs map[string][]byte
-	// VariableWeights keeps weights as inputs that [Session.UpdateWeights] and [LightRunner.SetInput] replace; slower.
-	VariableWeights bool
-	// Strict refuses a model for what is a warning in the log otherwise, such as attributes that an operator does
-	// not have. Since 1.0.
+	// Whether to refuse a model for what is a warning in the log otherwise: attributes that an operator does not have,
+	// a domain without an opset import. Default: false. Since 1.0.
 	Strict bool
-	// EmbedSource keeps the ONNX model in the PopEF file, external data included, for poprt_exec recompile. Since 1.0.
-	EmbedSource bool
-	// Options of command poprt by name, without dashes; [ListOptions] has them all. What tunes a chip goes into the
-	// PopEF file's metadata. Since 1.0.
+	// What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each layer within 1e-4 of
+	// exact sums. Since 1.0.
+	Winograd Winograd
+	// Options of command poprt by name, without dashes, those of other fields and more; [ListOptions] has them all. A
+	// flag's value is "True" or "False", names are separated by commas, words by line feeds. One that is not available
+	// is unimplemented; what tunes a chip goes into the PopEF file's metadata. Since 1.0.
 	Options map[string]string
-	// Progress is called with 0 to 1 and the name of a step, on another thread than the caller's goroutine while
-	// that waits. A panic in it comes out of the compiling function.
-	Progress func(done float64, what string)
-	// AfterPass is called after each pass, as Progress. Since 1.0.
-	AfterPass func(PassReport)
+	// Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that `poprt_exec
+	// recompile` needs nothing else. The file names the model in any case. Default: false. Since 1.0.
+	EmbedSource bool
+	// </options:compile>
 }
+
+// <options:compile_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+
+// settled has each option under its newest name, and is checked.
+func (o CompileOptions) settled() (CompileOptions, error) {
+	var err error
+	o.ConvertVersion = oneOf(&err, "ConvertVersion", o.ConvertVersion, "OpsetVersion", o.OpsetVersion)
+	o.EnableEngineCaching = oneOf(&err, "EnableEngineCaching", o.EnableEngineCaching, "Cache", o.Cache)
+	return o, err
+}
+
+func (o CompileOptions) fill(raw native.RawCompileOptions) {
+	raw.Set_precision(int(o.Precision))
+	raw.Set_verify(!o.NoVerify)
+	raw.Set_max_tensor_size(o.MaxTensorSize)
+	raw.Set_rewrite_limit(o.RewriteLimit)
+	raw.Set_stop_after(o.StopAfter)
+	raw.Set_convert_version(o.ConvertVersion)
+	raw.Set_allow_links(o.AllowLinks)
+	raw.Set_variable_weights(o.VariableWeights)
+	raw.Set_strict(o.Strict)
+	raw.Set_winograd(int(o.Winograd))
+	raw.Set_embed_source(o.EmbedSource)
+}
+
+// </options:compile_functions>
 
 // PassReport says what a pass did.
 type PassReport struct {
@@ -89,6 +149,11 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	if options == nil {
 		options = &CompileOptions{}
 	}
+	settled, err := options.settled()
+	if err != nil {
+		return err
+	}
+	options = &settled
 	o := native.NewRawCompileOptions()
 	defer native.DeleteRawCompileOptions(o)
 	for name, shape := range options.InputShapes {
@@ -105,14 +170,8 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	for name, value := range options.Options {
 		o.Add_option(name, value)
 	}
-	o.Set_allow_links(options.AllowLinks)
+	options.fill(o)
 	o.Set_batch_size(options.BatchSize, options.BatchAxis)
-	o.Set_precision(int(options.Precision))
-	o.Set_winograd(int(options.Winograd))
-	o.Set_verify(!options.NoVerify)
-	o.Set_variable_weights(options.VariableWeights)
-	o.Set_strict(options.Strict)
-	o.Set_embed_source(options.EmbedSource)
 	for _, p := range options.Passes {
 		o.Add_pass(p)
 	}
@@ -122,11 +181,7 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	for _, name := range options.Outputs {
 		o.Add_output(name)
 	}
-	o.Set_max_tensor_size(options.MaxTensorSize)
-	o.Set_rewrite_limit(options.RewriteLimit)
-	o.Set_stop_after(options.StopAfter)
-	o.Set_convert_version(options.OpsetVersion)
-	o.Set_engine_caching(options.Cache, options.CachePath)
+	o.Set_engine_caching(options.EnableEngineCaching, options.CachePath)
 	progress := native.Progress{Func: options.Progress}
 	if options.AfterPass != nil {
 		progress.After = func(pass string, rewrites int64, milliseconds float64, before, after int64) {
@@ -137,7 +192,7 @@ func withOptions(options *CompileOptions, use func(native.RawCompileOptions) err
 	function, afterPass, data, release := progress.Pointers()
 	defer release()
 	o.Set_callbacks(function, afterPass, data)
-	err := use(o)
+	err = use(o)
 	if progress.Panic != nil {
 		panic(progress.Panic)
 	}

@@ -62,21 +62,6 @@ static int64_t raw_tracepoints(raw_runner* runner, poprt_result* error) {
   *error = poprt_runner_tracepoints(runner, &text);
   return poprt_shim::address(text);
 }
-static void raw_set_batching(raw_runner_options* options, int64_t timeout_ns, bool dynamic, int64_t dimension,
-                             int64_t ring_buffer_size_multiplier, bool flush_on_waiting_outputs) {
-  options->timeout_ns = timeout_ns;
-  options->use_batching_dim = dynamic;
-  options->batching_dim = static_cast<uint32_t>(dimension);
-  options->ring_buffer_size_multiplier = static_cast<int32_t>(ring_buffer_size_multiplier);
-  options->flush_on_waiting_outputs = flush_on_waiting_outputs;
-}
-static void raw_set_devices(raw_runner_options* options, int64_t replicas, int64_t wait_ns, int64_t sleep_ns,
-                            bool auto_reset) {
-  options->replication_factor = static_cast<int32_t>(replicas);
-  options->device_wait_timeout_ns = wait_ns;
-  options->device_wait_sleep_ns = sleep_ns;
-  options->auto_reset = auto_reset;
-}
 static void raw_request_free(int64_t request) {
   poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
 }

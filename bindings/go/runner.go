@@ -3,7 +3,6 @@ package poprt
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -14,37 +13,140 @@ import (
 
 // RunnerOptions of [NewRunner]; the zero value, or nil, is the default.
 type RunnerOptions struct {
-	Threads    int     // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
-	Profile    bool    // time every instruction, see [Runner.Profile]
-	Telemetry  bool    // publish, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]; since 1.0
-	Device     *Device // nil: any free one
-	QueueDepth int     // places of the queue, further runs stand in a line; 0: the ring's size
-
-	// With Dynamic, runs may have any size along BatchingDim: rows of several runs make one batch, which is padded
-	// with zeros when PadTimeout is over. Otherwise a run has a whole number of compiled batches.
-	Dynamic               bool
-	BatchingDim           int
-	PadTimeout            time.Duration // 0: 10 ms; negative: never
-	RingBufferMultiplier  int           // rows in the queue: it times those of a step; 0: 2
-	FlushOnWaitingOutputs bool          // pad only while somebody waits; turns tracing on
-
-	Replicas    int           // copies of the model, each on its own device; 0: 1
-	DeviceWait  time.Duration // how long to try when no device is free; 0: 1 s
-	DeviceSleep time.Duration // between attempts; 0: 6 s
-	AutoReset   bool          // reset the IPU after errors that allow it
-
-	// Since 1.0:
-	ReplicaDevices  map[int64]*Device // of replicas, from 0 on; others get any free one
-	FrozenInputs    []Tensor          // Named values, copied, for inputs that runs then leave out
-	NoValidateIO    bool              // ignore unknown names; inputs that are not given are zeros, such outputs dropped
-	OverlapIO       bool              // copy inputs and outputs while a step computes, on threads of their own
-	BatchesPerStep  int64             // 0: as the executable says
-	TracepointsRoom int64             // runs that Tracepoints remembers; 0: 1000; negative: all
-	BatchTimeouts   bool              // the next two hold
-	BatchTimeout    time.Duration     // from a batch's first row until it is padded; 0: never
-	StepTimeout     time.Duration     // from a step's first complete batch until it goes without the others; 0: never
-	Faults          string            // device errors to inject, for tests; "": POPRT_INJECT_FAULTS
+	// <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
+	// 0.1.
+	Threads int
+	// Whether to time every instruction, for [Runner.Profile]; slower. Default: false. Since 0.1.
+	Profile bool
+	// The device to run on. Nil: any free one. Since 0.1.
+	Device *Device
+	// Requests in flight per replica that the queue has places for; see [Binding.Go]. 0: the size of the ring. Since
+	// 0.1.
+	QueueDepth int
+	// Whether to publish what it does, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since 1.0.
+	Telemetry bool
+	// How long a started batch waits for its next rows before it is padded with zeros. 0: 10 ms; negative: for ever.
+	// Since 1.0.
+	Timeout time.Duration
+	// PadTimeout is Timeout by its older name: only one of them may be set. Since 0.1.
+	PadTimeout time.Duration
+	// Whether to do without checks of names and sizes: unknown names are ignored, inputs that are not given are zeros,
+	// such outputs are dropped, and sizes believed (the first tells them all); fused and conditional models need that.
+	// Since 1.0.
+	NoValidateIOParams bool
+	// NoValidateIO is NoValidateIOParams by its older name: only one of them may be set. Since 0.1.
+	NoValidateIO bool
+	// Whether requests may have any size along the batching dimension: rows of several then make one batch. Without, a
+	// request has a whole number of compiled batches. Default: false. Since 1.0.
+	UseBatchingDim bool
+	// Dynamic is UseBatchingDim by its older name: only one of them may be set. Since 0.1.
+	Dynamic bool
+	// The dimension along which requests may have any size. Since 0.1.
+	BatchingDim int
+	// Size of the ring in requests: it times the rows of a step, rows being batches without a batching dimension. With
+	// 2 it is at least 64. 0: 2. Since 1.0.
+	RingBufferSizeMultiplier int
+	// RingBufferMultiplier is RingBufferSizeMultiplier by its older name: only one of them may be set. Since 0.1.
+	RingBufferMultiplier int
+	// Whether the device is reset after errors that allow it. Default: false. Since 0.1.
+	AutoReset bool
+	// Whether batches are padded only while somebody waits for one of their requests or has given a callback; turns
+	// tracing on. Default: false. Since 0.1.
+	FlushOnWaitingOutputs bool
+	// Whether the timeouts of batches and of steps hold. Default: false. Since 1.0.
+	IsBatchSizeTimeoutEnabled bool
+	// BatchTimeouts is IsBatchSizeTimeoutEnabled by its older name: only one of them may be set. Since 0.1.
+	BatchTimeouts bool
+	// How long batches are waited for: from a batch's first row until it is padded. 0: never. Since 1.0.
+	BatchSizeTimeout time.Duration
+	// BatchTimeout is BatchSizeTimeout by its older name: only one of them may be set. Since 0.1.
+	BatchTimeout time.Duration
+	// How long steps are waited for: from the first complete batch of a step until the step goes without the others. 0:
+	// never. Since 1.0.
+	DataParallelTimeout time.Duration
+	// StepTimeout is DataParallelTimeout by its older name: only one of them may be set. Since 0.1.
+	StepTimeout time.Duration
+	// How many requests [Runner.Tracepoints] remembers. 0: 1000; negative: all. Since 1.0.
+	RequestTracepointsBufferSize int64
+	// TracepointsRoom is RequestTracepointsBufferSize by its older name: only one of them may be set. Since 0.1.
+	TracepointsRoom int64
+	// Copies of the model, each on a device of its own. 0: 1. Since 1.0.
+	ReplicationFactor int
+	// Replicas is ReplicationFactor by its older name: only one of them may be set. Since 0.1.
+	Replicas int
+	// Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
+	// their own. Default: false. Since 0.1.
+	OverlapIO bool
+	// Batches of one step. 0: as the executable says. Since 0.1.
+	BatchesPerStep int64
+	// Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
+	ReplicaDevices map[int64]*Device
+	// Constant values, copied, for inputs that requests then leave out. Since 0.1.
+	FrozenInputs []Tensor
+	// How long to try when no device is free. 0: 1 s; negative: for ever. Since 1.0.
+	DeviceWaitTimeout time.Duration
+	// DeviceWait is DeviceWaitTimeout by its older name: only one of them may be set. Since 0.1.
+	DeviceWait time.Duration
+	// How long to sleep between two attempts to get a device. 0: 6 s. Since 1.0.
+	DeviceWaitSleep time.Duration
+	// DeviceSleep is DeviceWaitSleep by its older name: only one of them may be set. Since 0.1.
+	DeviceSleep time.Duration
+	// Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
+	// POPRT_INJECT_FAULTS from the environment. Since 1.0.
+	Faults string
+	// </options:runner>
 }
+
+// <options:runner_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+
+// settled has each option under its newest name, and is checked.
+func (o RunnerOptions) settled() (RunnerOptions, error) {
+	var err error
+	check32(&err, "Threads", o.Threads)
+	check32(&err, "QueueDepth", o.QueueDepth)
+	o.Timeout = oneOf(&err, "Timeout", o.Timeout, "PadTimeout", o.PadTimeout)
+	o.NoValidateIOParams = oneOf(&err, "NoValidateIOParams", o.NoValidateIOParams, "NoValidateIO", o.NoValidateIO)
+	o.UseBatchingDim = oneOf(&err, "UseBatchingDim", o.UseBatchingDim, "Dynamic", o.Dynamic)
+	check32(&err, "BatchingDim", o.BatchingDim)
+	o.RingBufferSizeMultiplier = oneOf(&err, "RingBufferSizeMultiplier", o.RingBufferSizeMultiplier, "RingBufferMultiplier", o.RingBufferMultiplier)
+	check32(&err, "RingBufferSizeMultiplier", o.RingBufferSizeMultiplier)
+	o.IsBatchSizeTimeoutEnabled = oneOf(&err, "IsBatchSizeTimeoutEnabled", o.IsBatchSizeTimeoutEnabled, "BatchTimeouts", o.BatchTimeouts)
+	o.BatchSizeTimeout = oneOf(&err, "BatchSizeTimeout", o.BatchSizeTimeout, "BatchTimeout", o.BatchTimeout)
+	o.DataParallelTimeout = oneOf(&err, "DataParallelTimeout", o.DataParallelTimeout, "StepTimeout", o.StepTimeout)
+	o.RequestTracepointsBufferSize = oneOf(&err, "RequestTracepointsBufferSize", o.RequestTracepointsBufferSize, "TracepointsRoom", o.TracepointsRoom)
+	o.ReplicationFactor = oneOf(&err, "ReplicationFactor", o.ReplicationFactor, "Replicas", o.Replicas)
+	check32(&err, "ReplicationFactor", o.ReplicationFactor)
+	o.DeviceWaitTimeout = oneOf(&err, "DeviceWaitTimeout", o.DeviceWaitTimeout, "DeviceWait", o.DeviceWait)
+	o.DeviceWaitSleep = oneOf(&err, "DeviceWaitSleep", o.DeviceWaitSleep, "DeviceSleep", o.DeviceSleep)
+	return o, err
+}
+
+func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
+	raw.SetThreads(o.Threads)
+	raw.SetProfile(number(o.Profile))
+	raw.SetQueue_depth(o.QueueDepth)
+	raw.SetTelemetry(number(o.Telemetry))
+	raw.SetTimeout_ns(int64(o.Timeout))
+	raw.SetNo_validate_io_params(number(o.NoValidateIOParams))
+	raw.SetUse_batching_dim(number(o.UseBatchingDim))
+	raw.SetBatching_dim(uint(o.BatchingDim))
+	raw.SetRing_buffer_size_multiplier(o.RingBufferSizeMultiplier)
+	raw.SetAuto_reset(number(o.AutoReset))
+	raw.SetFlush_on_waiting_outputs(number(o.FlushOnWaitingOutputs))
+	raw.SetIs_batch_size_timeout_enabled(number(o.IsBatchSizeTimeoutEnabled))
+	raw.SetBatch_size_timeout_ns(int64(o.BatchSizeTimeout))
+	raw.SetData_parallel_timeout_ns(int64(o.DataParallelTimeout))
+	raw.SetRequest_tracepoints_buffer_size(o.RequestTracepointsBufferSize)
+	raw.SetReplication_factor(o.ReplicationFactor)
+	raw.SetOverlap_io(number(o.OverlapIO))
+	raw.SetBatches_per_step(o.BatchesPerStep)
+	raw.SetDevice_wait_timeout_ns(int64(o.DeviceWaitTimeout))
+	raw.SetDevice_wait_sleep_ns(int64(o.DeviceWaitSleep))
+	raw.Set_faults(o.Faults)
+}
+
+// </options:runner_functions>
 
 // Runner is an executable loaded on a device, for any number of goroutines.
 type Runner struct {
@@ -65,12 +167,11 @@ func newRunner(executable *Executable, options *RunnerOptions,
 	if options == nil {
 		options = &RunnerOptions{}
 	}
-	for _, n := range []int{options.Threads, options.QueueDepth, options.BatchingDim, options.RingBufferMultiplier,
-		options.Replicas} {
-		if n < math.MinInt32 || n > math.MaxInt32 {
-			return nil, invalid(fmt.Sprintf("options are 32-bit numbers, given %d", n))
-		}
+	settled, err := options.settled()
+	if err != nil {
+		return nil, err
 	}
+	options = &settled
 	if options.BatchingDim < 0 {
 		return nil, invalid(fmt.Sprintf("BatchingDim is a dimension from 0, given %d", options.BatchingDim))
 	}
@@ -81,26 +182,7 @@ func newRunner(executable *Executable, options *RunnerOptions,
 	defer executable.h.release()
 	o := native.NewRawRunnerOptions()
 	defer native.DeleteRawRunnerOptions(o)
-	o.SetThreads(options.Threads)
-	o.SetQueue_depth(options.QueueDepth)
-	if options.Profile {
-		o.SetProfile(1)
-	}
-	if options.Telemetry {
-		o.SetTelemetry(1)
-	}
-	native.Raw_set_batching(o, int64(options.PadTimeout), options.Dynamic, int64(options.BatchingDim),
-		int64(options.RingBufferMultiplier), options.FlushOnWaitingOutputs)
-	native.Raw_set_devices(o, int64(options.Replicas), int64(options.DeviceWait), int64(options.DeviceSleep),
-		options.AutoReset)
-	o.SetNo_validate_io_params(number(options.NoValidateIO))
-	o.SetOverlap_io(number(options.OverlapIO))
-	o.SetBatches_per_step(options.BatchesPerStep)
-	o.SetRequest_tracepoints_buffer_size(options.TracepointsRoom)
-	o.SetIs_batch_size_timeout_enabled(number(options.BatchTimeouts))
-	o.SetBatch_size_timeout_ns(int64(options.BatchTimeout))
-	o.SetData_parallel_timeout_ns(int64(options.StepTimeout))
-	o.Set_faults(options.Faults)
+	options.fill(o)
 	if options.Device != nil {
 		device, err := options.Device.h.acquire()
 		if err != nil {

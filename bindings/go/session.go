@@ -2,8 +2,6 @@ package poprt
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -71,16 +69,55 @@ type AnchorPredicate func(name string, output bool, programs []uint32) bool
 
 // SessionOptions of [NewSession]; the zero value, or nil, is the default.
 type SessionOptions struct {
-	Threads     int             // compute threads; 0: POPRT_THREADS from the environment, or all CPUs
-	Profile     bool            // time every instruction, see [Session.Profile]; since 1.0
-	Device      *Device         // nil: any free one
-	Deferred    bool            // take the device at BindToDevice or the first run
-	Exclusive   bool            // other sessions cannot take the device
-	Telemetry   bool            // publish, as POPRT_TELEMETRY=1 does; see ReadTelemetry
-	DeviceWait  time.Duration   // how long to try when no device is free
-	DeviceSleep time.Duration   // between attempts; 0: 6 s
-	UserAnchors AnchorPredicate // nil: anchors of main programs and of none, without data
+	// <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
+	// 0.1.
+	Threads int
+	// Whether to time every instruction, for [Session.Profile]; slower. Default: false. Since 0.1.
+	Profile bool
+	// The device. Nil: any free one that fits the executable. Since 0.1.
+	Device *Device
+	// Whether the device is acquired by [Session.BindToDevice] or the first run, not when the session is made. Default:
+	// false. Since 0.1.
+	Deferred bool
+	// Whether other sessions cannot take the device; otherwise whoever binds it next does. Default: false. Since 0.1.
+	Exclusive bool
+	// Whether to publish what it does, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since 0.1.
+	Telemetry bool
+	// How long to wait for a device when none is free. 0: not at all. Since 1.0.
+	DeviceWaitTimeout time.Duration
+	// DeviceWait is DeviceWaitTimeout by its older name: only one of them may be set. Since 0.1.
+	DeviceWait time.Duration
+	// How long to sleep between two looks at devices that other processes have. 0: 15 s. Since 1.0.
+	DeviceWaitSleep time.Duration
+	// DeviceSleep is DeviceWaitSleep by its older name: only one of them may be set. Since 0.1.
+	DeviceSleep time.Duration
+	// Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped. Nil: anchors of main
+	// programs and of none, without data. Since 0.1.
+	UserAnchors AnchorPredicate
+	// </options:session>
 }
+
+// <options:session_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+
+// settled has each option under its newest name, and is checked.
+func (o SessionOptions) settled() (SessionOptions, error) {
+	var err error
+	check32(&err, "Threads", o.Threads)
+	o.DeviceWaitTimeout = oneOf(&err, "DeviceWaitTimeout", o.DeviceWaitTimeout, "DeviceWait", o.DeviceWait)
+	o.DeviceWaitSleep = oneOf(&err, "DeviceWaitSleep", o.DeviceWaitSleep, "DeviceSleep", o.DeviceSleep)
+	return o, err
+}
+
+func (o SessionOptions) fill(raw native.RawSessionOptions) {
+	raw.Set_threads(o.Threads)
+	raw.Set_profile(o.Profile)
+	raw.Set_deferred(o.Deferred)
+	raw.Set_exclusive(o.Exclusive)
+	raw.Set_telemetry(o.Telemetry)
+}
+
+// </options:session_functions>
 
 // Session is an executable on a device whose inputs and outputs are served by handlers or queues, and whose programs the
 // caller runs. A [Runner] is simpler. Any goroutine may call; runs, loading and changes of handlers take turns. A session
@@ -107,9 +144,11 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 	if options == nil {
 		options = &SessionOptions{}
 	}
-	if n := options.Threads; n < math.MinInt32 || n > math.MaxInt32 {
-		return nil, invalid(fmt.Sprintf("Threads is a 32-bit number, given %d", n))
+	settled, err := options.settled()
+	if err != nil {
+		return nil, err
 	}
+	options = &settled
 	raw, err := executable.h.acquire()
 	if err != nil {
 		return nil, err
@@ -117,16 +156,12 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 	defer executable.h.release()
 	o := native.NewRawSessionOptions()
 	defer native.DeleteRawSessionOptions(o)
-	o.Set_threads(options.Threads)
-	o.Set_profile(options.Profile)
-	o.Set_deferred(options.Deferred)
-	o.Set_exclusive(options.Exclusive)
-	o.Set_telemetry(options.Telemetry)
+	options.fill(o)
 	strategy := 0
-	if options.DeviceWait != 0 {
+	if options.DeviceWaitTimeout != 0 {
 		strategy = 1
 	}
-	o.Set_wait(strategy, int64(options.DeviceWait), int64(options.DeviceSleep))
+	o.Set_wait(strategy, int64(options.DeviceWaitTimeout), int64(options.DeviceWaitSleep))
 	if options.Device != nil {
 		device, err := options.Device.h.acquire()
 		if err != nil {

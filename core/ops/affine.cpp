@@ -18,4 +18,7 @@ POPRT_ELEMENTWISE_DEF(
     affine, .name = "Affine", .until = 9,
     .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
     .lower = lower_elementwise, .sharing = {.in_place = 1},
-    .facts = {.per_element = true, .blocked = BlockedForm::unary, .elementwise = {append}})
+    .facts = {.per_element = true,
+              .blocked = BlockedForm::unary,
+              .elementwise = {append},
+              .trial = {"T[4,4]", "alpha = 2.0, beta = 1.0"}})

@@ -40,6 +40,8 @@ const OpDef affine_grid_op = {.name = "AffineGrid",
                               .since = 20,
                               .infer = infer,
                               .lower = lower,
-                              .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
+                              .facts = {.shape_inputs = 0b10,
+                                        .constant_inputs = 0b10,
+                                        .trial = {"T[1,2,3]; s64[4] = [1, 1, 2, 2]"}}};
 
 }  // namespace poprt::ops

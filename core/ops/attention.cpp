@@ -177,6 +177,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef attention_op;
-const OpDef attention_op = {.name = "Attention", .since = 23, .infer = infer, .lower = lower};
+const OpDef attention_op = {.name = "Attention",
+                            .since = 23,
+                            .infer = infer,
+                            .lower = lower,
+                            .facts = {.trial = {"T[1,4,4,4]; T[1,4,4,4]; T[1,4,4,4]"}}};
 
 }  // namespace poprt::ops

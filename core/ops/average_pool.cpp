@@ -8,6 +8,6 @@ const OpDef average_pool_op = {
 
     .infer = infer_pool,
     .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); },
-    .facts = {.per_sample = true}};
+    .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -106,6 +106,8 @@ const OpDef batch_normalization_op = {.name = "BatchNormalization",
                                       .infer = infer,
                                       .lower = lower,
                                       .sharing = {.in_place = 1},
-                                      .facts = {.per_sample = true, .weight_inputs = 0b11110}};
+                                      .facts = {.per_sample = true,
+                                                .weight_inputs = 0b11110,
+                                                .trial = {"T[1,4,4,4]; T[4]; T[4]; T[4]; T[4]"}}};
 
 }  // namespace poprt::ops

@@ -22,11 +22,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef bit_cast_op;
-const OpDef bit_cast_op = {.name = "BitCast",
-                           .since = 26,
-                           .infer = infer,
-                           .lower = lower,
-                           .sharing = {.view = true},
-                           .facts = {.per_element = true}};
+const OpDef bit_cast_op = {
+    .name = "BitCast",
+    .since = 26,
+    .infer = infer,
+    .lower = lower,
+    .sharing = {.view = true},
+    .facts = {.per_element = true,
+              .trial = {"T[4,4]", "to = 1 | to = 2 | to = 4 | to = 13 | to = 21 | to = 25"}}};
 
 }  // namespace poprt::ops

@@ -16,4 +16,5 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_ELEMENTWISE_OP(bit_shift, "BitShift", 11, integer, .elementwise = {append, 2, 2})
+POPRT_ELEMENTWISE_OP(bit_shift, "BitShift", 11, integer, .elementwise = {append, 2, 2},
+                     .trial = {"T[4,4]; T[4,4]", R"(direction = "LEFT")"})

@@ -46,6 +46,7 @@ const OpDef cast_op = {.name = "Cast",
                        .facts = {.per_element = true,
                                  .narrows = true,
                                  .elementwise = {append_cast, 1, 1},
-                                 .monotone = Monotone::first}};
+                                 .monotone = Monotone::first,
+                                 .trial = {"T[4,4]", "to = 1"}}};
 
 }  // namespace poprt::ops

@@ -68,7 +68,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef causal_conv_with_state_op;
-const OpDef causal_conv_with_state_op = {
-    .name = "CausalConvWithState", .since = 27, .infer = infer, .lower = lower};
+const OpDef causal_conv_with_state_op = {.name = "CausalConvWithState",
+                                         .since = 27,
+                                         .infer = infer,
+                                         .lower = lower,
+                                         .facts = {.trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
 
 }  // namespace poprt::ops

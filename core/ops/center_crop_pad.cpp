@@ -52,10 +52,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef center_crop_pad_op;
-const OpDef center_crop_pad_op = {.name = "CenterCropPad",
-                                  .since = 18,
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10}};
+const OpDef center_crop_pad_op = {
+    .name = "CenterCropPad",
+    .since = 18,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .trial = {"T[4,4]; s64[2] = [2, 6]"}}};
 
 }  // namespace poprt::ops

@@ -41,4 +41,5 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }  // namespace poprt::ops
 
 POPRT_ELEMENTWISE_OP(clip, "Clip", 1, numeric, .narrows = true, .blocked = BlockedForm::unary,
-                     .elementwise = {append, 1, 3}, .epilogue = epilogue, .monotone = Monotone::all)
+                     .elementwise = {append, 1, 3}, .epilogue = epilogue, .monotone = Monotone::all,
+                     .trial = {"T[4,4]; T[]; T[]"})

@@ -70,6 +70,8 @@ const OpDef col2im_op = {.name = "Col2Im",
                          .since = 18,
                          .infer = infer,
                          .lower = lower,
-                         .facts = {.shape_inputs = 0b110, .constant_inputs = 0b110}};
+                         .facts = {.shape_inputs = 0b110,
+                                   .constant_inputs = 0b110,
+                                   .trial = {"T[1,4,4]; s64[2] = [3, 3]; s64[2] = [2, 2]"}}};
 
 }  // namespace poprt::ops

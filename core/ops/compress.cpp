@@ -70,6 +70,7 @@ const OpDef compress_op = {.name = "Compress",
                                      .narrows = true,
                                      .data_sized = true,
                                      .constant_inputs = 0b10,
-                                     .size_rule = SizeRule::compress}};
+                                     .size_rule = SizeRule::compress,
+                                     .trial = {"T[4,4]; bool[4]", "axis = 0"}}};
 
 }  // namespace poprt::ops

@@ -64,11 +64,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef concat_op;
-const OpDef concat_op = {
-    .name = "Concat",
-    .infer = infer,
-    .lower = lower,
-    .facts = {
-        .moves = true, .narrows = true, .monotone = Monotone::all, .size_rule = SizeRule::concat}};
+const OpDef concat_op = {.name = "Concat",
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.moves = true,
+                                   .narrows = true,
+                                   .monotone = Monotone::all,
+                                   .size_rule = SizeRule::concat,
+                                   .trial = {"T[4,4]; T[4,4]", "axis = 0"}}};
 
 }  // namespace poprt::ops

@@ -43,6 +43,9 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef constant_op;
 const OpDef constant_op = {
-    .name = "Constant", .infer = infer, .lower = lower, .facts = {.moves = true, .narrows = true}};
+    .name = "Constant",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.moves = true, .narrows = true, .trial = {"", "value = T[4] fill @"}}};
 
 }  // namespace poprt::ops

@@ -15,4 +15,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(constant_fill_op, "ConstantFill", expand)
+POPRT_EARLY_ONNX_OP(constant_fill_op, "ConstantFill", expand,
+                    .trial = {"", "shape = [2, 2], value = 1.0"})

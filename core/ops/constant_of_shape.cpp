@@ -46,6 +46,7 @@ const OpDef constant_of_shape_op = {.name = "ConstantOfShape",
                                     .facts = {.moves = true,
                                               .shape_inputs = 0b1,
                                               .constant_inputs = 0b1,
-                                              .size_rule = SizeRule::constant_of_shape}};
+                                              .size_rule = SizeRule::constant_of_shape,
+                                              .trial = {"s64[2] = [2, 3]", "value = T[1] fill @"}}};
 
 }  // namespace poprt::ops

@@ -65,10 +65,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_op;
-const OpDef conv_op = {.name = "Conv",
-                       .infer = infer,
-                       .lower = lower,
-                       .packs = 0b110,
-                       .facts = {.per_sample = true, .weight_inputs = 0b110}};
+const OpDef conv_op = {
+    .name = "Conv",
+    .infer = infer,
+    .lower = lower,
+    .packs = 0b110,
+    .facts = {.per_sample = true, .weight_inputs = 0b110, .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
 }  // namespace poprt::ops

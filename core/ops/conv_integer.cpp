@@ -13,6 +13,7 @@ const OpDef conv_integer_op = {
           infer_integer_conv(c, 0, 1, DType::s32);
         },
     .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); },
-    .packs = 0b10};
+    .packs = 0b10,
+    .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
 }  // namespace poprt::ops

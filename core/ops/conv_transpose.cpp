@@ -45,10 +45,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_transpose_op;
-const OpDef conv_transpose_op = {.name = "ConvTranspose",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .packs = 0b110,
-                                 .facts = {.per_sample = true, .weight_inputs = 0b110}};
+const OpDef conv_transpose_op = {
+    .name = "ConvTranspose",
+    .infer = infer,
+    .lower = lower,
+    .packs = 0b110,
+    .facts = {.per_sample = true, .weight_inputs = 0b110, .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
 }  // namespace poprt::ops

@@ -27,4 +27,4 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(crop_op, "Crop", expand)
+POPRT_EARLY_ONNX_OP(crop_op, "Crop", expand, .trial = {"T[1,4,4,4]", "border = [1, 1, 1, 1]"})

@@ -3,11 +3,12 @@
 namespace poprt::ops {
 
 extern const OpDef cum_sum_op;
-const OpDef cum_sum_op = {
-    .name = "CumSum",
-    .since = 11,
-    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-    .lower = [](LowerContext& c) { lower_cumulative(c, false); },
-    .facts = {.monotone = Monotone::first, .size_rule = SizeRule::cumulative_sum}};
+const OpDef cum_sum_op = {.name = "CumSum",
+                          .since = 11,
+                          .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                          .lower = [](LowerContext& c) { lower_cumulative(c, false); },
+                          .facts = {.monotone = Monotone::first,
+                                    .size_rule = SizeRule::cumulative_sum,
+                                    .trial = {"T[4,4]; s64[] = 0"}}};
 
 }  // namespace poprt::ops

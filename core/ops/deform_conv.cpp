@@ -47,6 +47,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef deform_conv_op;
-const OpDef deform_conv_op = {.name = "DeformConv", .since = 19, .infer = infer, .lower = lower};
+const OpDef deform_conv_op = {.name = "DeformConv",
+                              .since = 19,
+                              .infer = infer,
+                              .lower = lower,
+                              .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]; T[1,2,4,4]"}}};
 
 }  // namespace poprt::ops

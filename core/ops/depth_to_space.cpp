@@ -36,9 +36,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef depth_to_space_op;
-const OpDef depth_to_space_op = {.name = "DepthToSpace",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .facts = {.per_sample = true, .moves = true}};
+const OpDef depth_to_space_op = {
+    .name = "DepthToSpace",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
 }  // namespace poprt::ops

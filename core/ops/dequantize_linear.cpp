@@ -40,11 +40,13 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace
 
 extern const OpDef dequantize_linear_op;
-const OpDef dequantize_linear_op = {
-    .name = "DequantizeLinear",
-    .since = 10,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.unpacks = true, .f32_inputs = ~0b1u, .elementwise = {append, 2, 3}}};
+const OpDef dequantize_linear_op = {.name = "DequantizeLinear",
+                                    .since = 10,
+                                    .infer = infer,
+                                    .lower = lower,
+                                    .facts = {.unpacks = true,
+                                              .f32_inputs = ~0b1u,
+                                              .elementwise = {append, 2, 3},
+                                              .trial = {"T[4,4]; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

@@ -25,6 +25,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef det_op;
-const OpDef det_op = {.name = "Det", .since = 11, .infer = infer, .lower = lower};
+const OpDef det_op = {
+    .name = "Det", .since = 11, .infer = infer, .lower = lower, .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

@@ -86,6 +86,6 @@ const OpDef dft_op = {.name = "DFT",
                       .since = 17,
                       .infer = infer,
                       .lower = lower,
-                      .facts = {.constant_inputs = 0b110}};
+                      .facts = {.constant_inputs = 0b110, .trial = {"T[1,4,2]"}}};
 
 }  // namespace poprt::ops

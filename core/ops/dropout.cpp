@@ -95,12 +95,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef dropout_op;
-const OpDef dropout_op = {
-    .name = "Dropout",
-    .infer = infer,
-    .lower = lower,
-    .sharing = {.in_place = 1},
-    .pure = false,
-    .facts = {.per_element = true, .elementwise = {append_step<ElementwiseOp::copy>, 1, 3}}};
+const OpDef dropout_op = {.name = "Dropout",
+                          .infer = infer,
+                          .lower = lower,
+                          .sharing = {.in_place = 1},
+                          .pure = false,
+                          .facts = {.per_element = true,
+                                    .elementwise = {append_step<ElementwiseOp::copy>, 1, 3},
+                                    .trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

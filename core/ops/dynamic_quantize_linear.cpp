@@ -14,9 +14,14 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef dynamic_quantize_linear_op;
-const OpDef dynamic_quantize_linear_op = {
-    .name = "DynamicQuantizeLinear", .since = 11, .infer = infer, .lower = [](LowerContext& c) {
-      c.emit(calls::DynamicQuantize{}, {c.in(0), c.out(0), c.out(1), c.out(2)});
-    }};
+const OpDef dynamic_quantize_linear_op = {.name = "DynamicQuantizeLinear",
+                                          .since = 11,
+                                          .infer = infer,
+                                          .lower =
+                                              [](LowerContext& c) {
+                                                c.emit(calls::DynamicQuantize{},
+                                                       {c.in(0), c.out(0), c.out(1), c.out(2)});
+                                              },
+                                          .facts = {.trial = {"T[4,4]", "", 3}}};
 
 }  // namespace poprt::ops

@@ -9,4 +9,5 @@ void expand(Expansion& e) { e.out(0, e.newest("Slice", e.node.inputs())); }
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(dynamic_slice_op, "DynamicSlice", expand)
+POPRT_EARLY_ONNX_OP(dynamic_slice_op, "DynamicSlice", expand,
+                    .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]"})

@@ -178,6 +178,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef einsum_op;
-const OpDef einsum_op = {.name = "Einsum", .since = 12, .infer = infer, .lower = lower};
+const OpDef einsum_op = {.name = "Einsum",
+                         .since = 12,
+                         .infer = infer,
+                         .lower = lower,
+                         .facts = {.trial = {"T[4,4]; T[4,4]", R"(equation = "ij,jk->ik")"}}};
 
 }  // namespace poprt::ops

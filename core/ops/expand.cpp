@@ -40,6 +40,7 @@ const OpDef expand_op = {.name = "Expand",
                                    .constant_inputs = 0b10,
                                    .s64_inputs = ~0b1u,
                                    .monotone = Monotone::first,
-                                   .size_rule = SizeRule::expand}};
+                                   .size_rule = SizeRule::expand,
+                                   .trial = {"T[4,4]; s64[3] = [2, 4, 4]"}}};
 
 }  // namespace poprt::ops

@@ -57,7 +57,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef eye_like_op;
-const OpDef eye_like_op = {
-    .name = "EyeLike", .since = 9, .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef eye_like_op = {.name = "EyeLike",
+                           .since = 9,
+                           .infer = infer,
+                           .lower = lower,
+                           .facts = {.moves = true, .trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

@@ -12,6 +12,7 @@
 
 #include "ir/graph.h"
 #include "kernels/common/activation.h"
+#include "ops/trial.h"
 
 namespace poprt::ops {
 
@@ -169,6 +170,8 @@ struct Facts {
   // ... as long as input 0 is not negative.
   bool monotone_from_zero = false;
   SizeRule size_rule = SizeRule::none;
+  // Nodes that tell what it takes, where the common ones do not (ops/trial.h).
+  Trial trial = {};
 };
 
 // The facts of the definition that covers the node; those of nothing where there is none.

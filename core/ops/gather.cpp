@@ -46,6 +46,7 @@ const OpDef gather_op = {.name = "Gather",
                                    .narrows = true,
                                    .weight_inputs = 0b1,
                                    .monotone = Monotone::first,
-                                   .size_rule = SizeRule::gather}};
+                                   .size_rule = SizeRule::gather,
+                                   .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
 
 }  // namespace poprt::ops

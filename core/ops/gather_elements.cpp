@@ -37,11 +37,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_elements_op;
-const OpDef gather_elements_op = {
-    .name = "GatherElements",
-    .since = 11,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .size_rule = SizeRule::gather_elements}};
+const OpDef gather_elements_op = {.name = "GatherElements",
+                                  .since = 11,
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .facts = {.moves = true,
+                                            .narrows = true,
+                                            .size_rule = SizeRule::gather_elements,
+                                            .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
 
 }  // namespace poprt::ops

@@ -49,10 +49,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef gather_nd_op;
-const OpDef gather_nd_op = {.name = "GatherND",
-                            .since = 11,
-                            .infer = infer,
-                            .lower = lower,
-                            .facts = {.moves = true, .size_rule = SizeRule::gather_nd}};
+const OpDef gather_nd_op = {
+    .name = "GatherND",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .moves = true, .size_rule = SizeRule::gather_nd, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
 
 }  // namespace poprt::ops

@@ -83,6 +83,8 @@ const OpDef gemm_op = {.name = "Gemm",
                        .infer = infer,
                        .lower = lower,
                        .packs = 0b110,
-                       .facts = {.weight_inputs = 0b111, .size_rule = SizeRule::product}};
+                       .facts = {.weight_inputs = 0b111,
+                                 .size_rule = SizeRule::product,
+                                 .trial = {"T[4,4]; T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops

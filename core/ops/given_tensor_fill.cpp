@@ -16,4 +16,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(given_tensor_fill_op, "GivenTensorFill", expand)
+POPRT_EARLY_ONNX_OP(given_tensor_fill_op, "GivenTensorFill", expand,
+                    .trial = {"", "shape = [2], values = [1.0, 2.0]"})

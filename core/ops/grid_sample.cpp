@@ -60,10 +60,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef grid_sample_op;
-const OpDef grid_sample_op = {.name = "GridSample",
-                              .since = 16,
-                              .infer = infer,
-                              .lower = lower,
-                              .facts = {.size_rule = SizeRule::grid_sample}};
+const OpDef grid_sample_op = {
+    .name = "GridSample",
+    .since = 16,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.size_rule = SizeRule::grid_sample, .trial = {"T[1,4,4,4]; T[1,2,2,2]"}}};
 
 }  // namespace poprt::ops

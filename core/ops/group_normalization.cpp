@@ -12,11 +12,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef group_normalization_op;
-const OpDef group_normalization_op = {.name = "GroupNormalization",
-                                      .since = 18,
-                                      .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                                      .lower = lower,
-                                      .sharing = {.in_place = 1},
-                                      .facts = {.per_sample = true, .weight_inputs = 0b110}};
+const OpDef group_normalization_op = {
+    .name = "GroupNormalization",
+    .since = 18,
+    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+    .lower = lower,
+    .sharing = {.in_place = 1},
+    .facts = {.per_sample = true,
+              .weight_inputs = 0b110,
+              .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"}}};
 
 }  // namespace poprt::ops

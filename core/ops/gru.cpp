@@ -17,6 +17,7 @@ const OpDef gru_op = {.name = "GRU",
                       .infer = infer,
                       .lower = lower,
                       .packs = 0b1110,
-                      .facts = {.weight_inputs = 0b1110}};
+                      .facts = {.weight_inputs = 0b1110,
+                                .trial = {"T[2,1,4]; T[1,6,4]; T[1,6,2]", "hidden_size = 2", 2}}};
 
 }  // namespace poprt::ops

@@ -20,4 +20,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(image_scaler_op, "ImageScaler", expand)
+POPRT_EARLY_ONNX_OP(image_scaler_op, "ImageScaler", expand,
+                    .trial = {"T[1,4,4,4]", "scale = 2.0, bias = [1.0, 2.0, 3.0, 4.0]"})

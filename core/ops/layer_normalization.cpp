@@ -3,12 +3,13 @@
 namespace poprt::ops {
 
 extern const OpDef layer_normalization_op;
-const OpDef layer_normalization_op = {
-    .name = "LayerNormalization",
-    .since = 1,
-    .infer = infer_layer_norm,
-    .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
-    .sharing = {.in_place = 1},
-    .facts = {.weight_inputs = 0b110, .size_rule = SizeRule::normalization}};
+const OpDef layer_normalization_op = {.name = "LayerNormalization",
+                                      .since = 1,
+                                      .infer = infer_layer_norm,
+                                      .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
+                                      .sharing = {.in_place = 1},
+                                      .facts = {.weight_inputs = 0b110,
+                                                .size_rule = SizeRule::normalization,
+                                                .trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
 }  // namespace poprt::ops

@@ -84,6 +84,11 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef linear_attention_op;
 const OpDef linear_attention_op = {
-    .name = "LinearAttention", .since = 27, .infer = infer, .lower = lower};
+    .name = "LinearAttention",
+    .since = 27,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]",
+                        R"(q_num_heads = 2, kv_num_heads = 2, update_rule = "linear")", 2}}};
 
 }  // namespace poprt::ops

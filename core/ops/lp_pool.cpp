@@ -3,10 +3,11 @@
 namespace poprt::ops {
 
 extern const OpDef lp_pool_op;
-const OpDef lp_pool_op = {.name = "LpPool",
+const OpDef lp_pool_op = {
+    .name = "LpPool",
 
-                          .infer = infer_pool,
-                          .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
-                          .facts = {.per_sample = true}};
+    .infer = infer_pool,
+    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
+    .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

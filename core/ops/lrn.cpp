@@ -31,6 +31,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef lrn_op;
-const OpDef lrn_op = {.name = "LRN", .infer = infer, .lower = lower, .facts = {.per_sample = true}};
+const OpDef lrn_op = {.name = "LRN",
+                      .infer = infer,
+                      .lower = lower,
+                      .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "size = 3"}}};
 
 }  // namespace poprt::ops

@@ -19,6 +19,7 @@ const OpDef lstm_op = {.name = "LSTM",
                        .infer = infer,
                        .lower = lower,
                        .packs = 0b1110,
-                       .facts = {.weight_inputs = 0b1110}};
+                       .facts = {.weight_inputs = 0b1110,
+                                 .trial = {"T[2,1,4]; T[1,8,4]; T[1,8,2]", "hidden_size = 2", 2}}};
 
 }  // namespace poprt::ops

@@ -41,6 +41,9 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef max_roi_pool_op;
-const OpDef max_roi_pool_op = {.name = "MaxRoiPool", .infer = infer, .lower = lower};
+const OpDef max_roi_pool_op = {.name = "MaxRoiPool",
+                               .infer = infer,
+                               .lower = lower,
+                               .facts = {.trial = {"T[2,4,4,4]; T[1,5]", "pooled_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -60,10 +60,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef max_unpool_op;
-const OpDef max_unpool_op = {.name = "MaxUnpool",
-                             .since = 9,
-                             .infer = infer,
-                             .lower = lower,
-                             .facts = {.constant_inputs = 0b100}};
+const OpDef max_unpool_op = {
+    .name = "MaxUnpool",
+    .since = 9,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.constant_inputs = 0b100,
+              .trial = {"T[1,4,2,2]; s64[1,4,2,2]", "kernel_shape = [2, 2], strides = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -60,10 +60,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef mel_weight_matrix_op;
-const OpDef mel_weight_matrix_op = {.name = "MelWeightMatrix",
-                                    .since = 17,
-                                    .infer = infer,
-                                    .lower = lower,
-                                    .facts = {.constant_inputs = 0b11111}};
+const OpDef mel_weight_matrix_op = {
+    .name = "MelWeightMatrix",
+    .since = 17,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.constant_inputs = 0b11111,
+              .trial = {"T[]; s64[] = 16; s64[] = 8192; f32[] = 0.0; f32[] = 4096.0"}}};
 
 }  // namespace poprt::ops

@@ -11,4 +11,5 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2})
+POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2},
+                     .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})

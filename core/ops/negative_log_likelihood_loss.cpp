@@ -8,6 +8,7 @@ const OpDef negative_log_likelihood_loss_op = {
     .name = "NegativeLogLikelihoodLoss",
     .since = 12,
     .infer = infer_loss,
-    .lower = [](LowerContext& c) { lower_loss(c, in_as(c, 0, real_type(c))); }};
+    .lower = [](LowerContext& c) { lower_loss(c, in_as(c, 0, real_type(c))); },
+    .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops

@@ -86,6 +86,7 @@ const OpDef non_max_suppression_op = {.name = "NonMaxSuppression",
                                       .facts = {.data_sized = true,
                                                 .shape_inputs = 0b100,
                                                 .constant_inputs = 0b11100,
-                                                .size_rule = SizeRule::non_max_suppression}};
+                                                .size_rule = SizeRule::non_max_suppression,
+                                                .trial = {"T[1,4,4]; T[1,1,4]; s64[] = 2"}}};
 
 }  // namespace poprt::ops

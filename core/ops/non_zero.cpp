@@ -27,10 +27,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef non_zero_op;
-const OpDef non_zero_op = {.name = "NonZero",
-                           .since = 9,
-                           .infer = infer,
-                           .lower = lower,
-                           .facts = {.data_sized = true, .size_rule = SizeRule::non_zero}};
+const OpDef non_zero_op = {
+    .name = "NonZero",
+    .since = 9,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.data_sized = true, .size_rule = SizeRule::non_zero, .trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

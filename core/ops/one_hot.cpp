@@ -47,6 +47,7 @@ const OpDef one_hot_op = {.name = "OneHot",
                           .facts = {.narrows = true,
                                     .shape_inputs = 0b10,
                                     .constant_inputs = 0b10,
-                                    .size_rule = SizeRule::one_hot}};
+                                    .size_rule = SizeRule::one_hot,
+                                    .trial = {"s64[2]; s64[1] = [3]; T[2]"}}};
 
 }  // namespace poprt::ops

@@ -162,6 +162,7 @@ const OpDef pad_op = {.name = "Pad",
                                 .shape_inputs = 0b10,
                                 .constant_inputs = 0b1010,
                                 .s64_inputs = ~0b101u,
-                                .size_rule = SizeRule::pad}};
+                                .size_rule = SizeRule::pad,
+                                .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}}};
 
 }  // namespace poprt::ops

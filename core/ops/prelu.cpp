@@ -14,4 +14,5 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }  // namespace poprt::ops
 
 POPRT_ELEMENTWISE_OP(prelu, "PRelu", 1, numeric, .weight_inputs = 0b10,
-                     .elementwise = step<ElementwiseOp::prelu>, .epilogue = epilogue)
+                     .elementwise = step<ElementwiseOp::prelu>, .epilogue = epilogue,
+                     .trial = {"T[1,4,4,4]; T[4,1,1]"})

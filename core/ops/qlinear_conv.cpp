@@ -26,16 +26,18 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef qlinear_conv_op;
-const OpDef qlinear_conv_op = {.name = "QLinearConv",
-                               .since = 10,
-                               .infer =
-                                   [](InferContext& c) {
-                                     check_zero_point(c, 2, 0);
-                                     check_zero_point(c, 5, 3);
-                                     infer_integer_conv(c, 0, 3, c.in(7).dtype);
-                                   },
-                               .lower = lower,
-                               .packs = 0b1000,
-                               .facts = {.f32_inputs = ~0u}};
+const OpDef qlinear_conv_op = {
+    .name = "QLinearConv",
+    .since = 10,
+    .infer =
+        [](InferContext& c) {
+          check_zero_point(c, 2, 0);
+          check_zero_point(c, 5, 3);
+          infer_integer_conv(c, 0, 3, c.in(7).dtype);
+        },
+    .lower = lower,
+    .packs = 0b1000,
+    .facts = {.f32_inputs = ~0u,
+              .trial = {"T[1,4,4,4]; f32[]; T[]; T[4,4,1,1]; f32[]; T[]; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

@@ -48,16 +48,17 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef qlinear_matmul_op;
-const OpDef qlinear_matmul_op = {.name = "QLinearMatMul",
-                                 .since = 10,
-                                 .infer =
-                                     [](InferContext& c) {
-                                       check_zero_point(c, 2, 0);
-                                       check_zero_point(c, 5, 3);
-                                       infer_integer_matmul(c, 0, 3, c.in(7).dtype);
-                                     },
-                                 .lower = lower,
-                                 .packs = 0b1000,
-                                 .facts = {.f32_inputs = ~0u}};
+const OpDef qlinear_matmul_op = {
+    .name = "QLinearMatMul",
+    .since = 10,
+    .infer =
+        [](InferContext& c) {
+          check_zero_point(c, 2, 0);
+          check_zero_point(c, 5, 3);
+          infer_integer_matmul(c, 0, 3, c.in(7).dtype);
+        },
+    .lower = lower,
+    .packs = 0b1000,
+    .facts = {.f32_inputs = ~0u, .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

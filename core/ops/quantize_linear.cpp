@@ -105,10 +105,11 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace
 
 extern const OpDef quantize_linear_op;
-const OpDef quantize_linear_op = {.name = "QuantizeLinear",
-                                  .since = 10,
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}}};
+const OpDef quantize_linear_op = {
+    .name = "QuantizeLinear",
+    .since = 10,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}, .trial = {"T[4,4]; T[]; u8[]"}}};
 
 }  // namespace poprt::ops

@@ -71,6 +71,7 @@ const OpDef range_op = {.name = "Range",
                         .facts = {.narrows = true,
                                   .shape_inputs = 0b111,
                                   .constant_inputs = 0b111,
-                                  .size_rule = SizeRule::range}};
+                                  .size_rule = SizeRule::range,
+                                  .trial = {"T[]; T[]; T[]"}}};
 
 }  // namespace poprt::ops

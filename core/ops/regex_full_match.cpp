@@ -11,10 +11,11 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef regex_full_match_op;
-const OpDef regex_full_match_op = {.name = "RegexFullMatch",
-                                   .since = 20,
-                                   .infer = infer,
-                                   .lower = lower_text,
-                                   .facts = {.text = true}};
+const OpDef regex_full_match_op = {
+    .name = "RegexFullMatch",
+    .since = 20,
+    .infer = infer,
+    .lower = lower_text,
+    .facts = {.text = true, .trial = {R"(T[1] = ["a"])", R"(pattern = "a")"}}};
 
 }  // namespace poprt::ops

@@ -81,6 +81,7 @@ const OpDef reshape_op = {.name = "Reshape",
                                     .s64_inputs = ~0b1u,
                                     .qdq = QdqForm::moves,
                                     .monotone = Monotone::first,
-                                    .size_rule = SizeRule::reshape}};
+                                    .size_rule = SizeRule::reshape,
+                                    .trial = {"T[4,4]; s64[2] = [2, 8]"}}};
 
 }  // namespace poprt::ops

@@ -43,6 +43,6 @@ const OpDef reverse_sequence_op = {.name = "ReverseSequence",
                                    .since = 10,
                                    .infer = infer,
                                    .lower = lower,
-                                   .facts = {.moves = true}};
+                                   .facts = {.moves = true, .trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops

@@ -9,6 +9,7 @@ const OpDef rms_normalization_op = {
     .infer = infer_layer_norm,
     .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
     .sharing = {.in_place = 1},
-    .facts = {.weight_inputs = 0b10, .size_rule = SizeRule::normalization}};
+    .facts = {
+        .weight_inputs = 0b10, .size_rule = SizeRule::normalization, .trial = {"T[4,4]; T[4]"}}};
 
 }  // namespace poprt::ops

@@ -17,6 +17,7 @@ const OpDef rnn_op = {.name = "RNN",
                       .infer = infer,
                       .lower = lower,
                       .packs = 0b1110,
-                      .facts = {.weight_inputs = 0b1110}};
+                      .facts = {.weight_inputs = 0b1110,
+                                .trial = {"T[2,1,4]; T[1,2,4]; T[1,2,2]", "hidden_size = 2", 2}}};
 
 }  // namespace poprt::ops

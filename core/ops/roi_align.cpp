@@ -48,10 +48,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef roi_align_op;
-const OpDef roi_align_op = {.name = "RoiAlign",
-                            .since = 10,
-                            .infer = infer,
-                            .lower = lower,
-                            .facts = {.size_rule = SizeRule::roi_align}};
+const OpDef roi_align_op = {
+    .name = "RoiAlign",
+    .since = 10,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.size_rule = SizeRule::roi_align, .trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}}};
 
 }  // namespace poprt::ops

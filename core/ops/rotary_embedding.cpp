@@ -48,7 +48,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef rotary_embedding_op;
-const OpDef rotary_embedding_op = {
-    .name = "RotaryEmbedding", .since = 23, .infer = infer, .lower = lower};
+const OpDef rotary_embedding_op = {.name = "RotaryEmbedding",
+                                   .since = 23,
+                                   .infer = infer,
+                                   .lower = lower,
+                                   .facts = {.trial = {"T[1,4,4,4]; T[1,4,2]; T[1,4,2]"}}};
 
 }  // namespace poprt::ops

@@ -9,4 +9,4 @@ void expand(Expansion& e) { e.out(0, line(e, e.in(0), e.node.float_attr("scale",
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EARLY_ONNX_OP(scale_op, "Scale", expand)
+POPRT_EARLY_ONNX_OP(scale_op, "Scale", expand, .trial = {"T[4,4]", "scale = 2.0"})

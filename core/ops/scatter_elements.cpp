@@ -3,11 +3,13 @@
 namespace poprt::ops {
 
 extern const OpDef scatter_elements_op;
-const OpDef scatter_elements_op = {
-    .name = "ScatterElements",
-    .since = 11,
-    .infer = infer_scatter_elements,
-    .lower = lower_scatter_elements,
-    .facts = {.moves = true, .narrows = true, .size_rule = SizeRule::scatter}};
+const OpDef scatter_elements_op = {.name = "ScatterElements",
+                                   .since = 11,
+                                   .infer = infer_scatter_elements,
+                                   .lower = lower_scatter_elements,
+                                   .facts = {.moves = true,
+                                             .narrows = true,
+                                             .size_rule = SizeRule::scatter,
+                                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}}};
 
 }  // namespace poprt::ops

@@ -47,10 +47,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef scatter_nd_op;
-const OpDef scatter_nd_op = {.name = "ScatterND",
-                             .since = 11,
-                             .infer = infer,
-                             .lower = lower,
-                             .facts = {.moves = true, .size_rule = SizeRule::scatter}};
+const OpDef scatter_nd_op = {
+    .name = "ScatterND",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .moves = true, .size_rule = SizeRule::scatter, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,7 @@ const OpDef simplified_layer_normalization_op = {
     .since = 1,
     .infer = infer_layer_norm,
     .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
-    .sharing = {.in_place = 1}};
+    .sharing = {.in_place = 1},
+    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
 }  // namespace poprt::ops

@@ -132,6 +132,7 @@ const OpDef slice_op = {.name = "Slice",
                                   .s64_inputs = ~0b1u,
                                   .qdq = QdqForm::moves,
                                   .monotone = Monotone::first,
-                                  .size_rule = SizeRule::slice}};
+                                  .size_rule = SizeRule::slice,
+                                  .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}}};
 
 }  // namespace poprt::ops

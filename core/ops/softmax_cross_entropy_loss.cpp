@@ -23,7 +23,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef softmax_cross_entropy_loss_op;
-const OpDef softmax_cross_entropy_loss_op = {
-    .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = infer_loss, .lower = lower};
+const OpDef softmax_cross_entropy_loss_op = {.name = "SoftmaxCrossEntropyLoss",
+                                             .since = 12,
+                                             .infer = infer_loss,
+                                             .lower = lower,
+                                             .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops

@@ -33,9 +33,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef space_to_depth_op;
-const OpDef space_to_depth_op = {.name = "SpaceToDepth",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .facts = {.per_sample = true, .moves = true}};
+const OpDef space_to_depth_op = {
+    .name = "SpaceToDepth",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
 }  // namespace poprt::ops

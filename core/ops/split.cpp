@@ -83,6 +83,7 @@ const OpDef split_op = {.name = "Split",
                                   .constant_inputs = 0b10,
                                   .s64_inputs = ~0b1u,
                                   .monotone = Monotone::first,
-                                  .size_rule = SizeRule::split}};
+                                  .size_rule = SizeRule::split,
+                                  .trial = {"T[4,4]", "num_outputs = 2", 2}}};
 
 }  // namespace poprt::ops

@@ -47,6 +47,7 @@ const OpDef squeeze_op = {.name = "Squeeze",
                                     .s64_inputs = ~0b1u,
                                     .qdq = QdqForm::moves,
                                     .monotone = Monotone::first,
-                                    .size_rule = SizeRule::squeeze}};
+                                    .size_rule = SizeRule::squeeze,
+                                    .trial = {"T[4,1,4]; s64[1] = [1]"}}};
 
 }  // namespace poprt::ops

@@ -70,10 +70,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef stft_op;
-const OpDef stft_op = {.name = "STFT",
-                       .since = 17,
-                       .infer = infer,
-                       .lower = lower,
-                       .facts = {.constant_inputs = 0b1010}};
+const OpDef stft_op = {
+    .name = "STFT",
+    .since = 17,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.constant_inputs = 0b1010, .trial = {"T[1,8]; s64[] = 2; _; s64[] = 4"}}};
 
 }  // namespace poprt::ops

@@ -9,10 +9,11 @@ void infer(InferContext& ctx) { ctx.out_dtype(0, DType::string); }
 }  // namespace
 
 extern const OpDef string_concat_op;
-const OpDef string_concat_op = {.name = "StringConcat",
-                                .since = 20,
-                                .infer = infer,
-                                .lower = lower_text,
-                                .facts = {.text = true}};
+const OpDef string_concat_op = {
+    .name = "StringConcat",
+    .since = 20,
+    .infer = infer,
+    .lower = lower_text,
+    .facts = {.text = true, .trial = {R"(T[1] = ["a"]; T[1] = ["b"])"}}};
 
 }  // namespace poprt::ops

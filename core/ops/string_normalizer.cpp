@@ -13,6 +13,6 @@ const OpDef string_normalizer_op = {.name = "StringNormalizer",
                                     .since = 10,
                                     .infer = infer,
                                     .lower = lower_text,
-                                    .facts = {.text = true}};
+                                    .facts = {.text = true, .trial = {R"(T[1] = ["a"])"}}};
 
 }  // namespace poprt::ops

@@ -16,6 +16,6 @@ const OpDef string_split_op = {.name = "StringSplit",
                                .since = 20,
                                .infer = infer,
                                .lower = lower_text,
-                               .facts = {.text = true}};
+                               .facts = {.text = true, .trial = {R"(T[1] = ["a b"])", "", 2}}};
 
 }  // namespace poprt::ops

@@ -57,6 +57,13 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef tf_idf_vectorizer_op;
 const OpDef tf_idf_vectorizer_op = {
-    .name = "TfIdfVectorizer", .since = 9, .infer = infer, .lower = lower};
+    .name = "TfIdfVectorizer",
+    .since = 9,
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .trial = {"T[4]",
+                  R"(mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0,
+               ngram_counts = [0], ngram_indexes = [0, 1], pool_int64s = [1, 2])"}}};
 
 }  // namespace poprt::ops

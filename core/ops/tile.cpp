@@ -77,6 +77,7 @@ const OpDef tile_op = {.name = "Tile",
                                  .constant_inputs = 0b110,
                                  .s64_inputs = ~0b1u,
                                  .monotone = Monotone::first,
-                                 .size_rule = SizeRule::tile}};
+                                 .size_rule = SizeRule::tile,
+                                 .trial = {"T[4,4]; s64[2] = [2, 1]"}}};
 
 }  // namespace poprt::ops

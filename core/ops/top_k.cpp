@@ -52,10 +52,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef top_k_op;
-const OpDef top_k_op = {
-    .name = "TopK",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .size_rule = SizeRule::top_k}};
+const OpDef top_k_op = {.name = "TopK",
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.shape_inputs = 0b10,
+                                  .constant_inputs = 0b10,
+                                  .size_rule = SizeRule::top_k,
+                                  .trial = {"T[4,4]; s64[1] = [2]", "", 2}}};
 
 }  // namespace poprt::ops

@@ -29,6 +29,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef trilu_op;
-const OpDef trilu_op = {.name = "Trilu", .since = 14, .infer = infer, .lower = lower};
+const OpDef trilu_op = {
+    .name = "Trilu", .since = 14, .infer = infer, .lower = lower, .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

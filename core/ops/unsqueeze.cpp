@@ -41,6 +41,7 @@ const OpDef unsqueeze_op = {.name = "Unsqueeze",
                                       .s64_inputs = ~0b1u,
                                       .qdq = QdqForm::moves,
                                       .monotone = Monotone::first,
-                                      .size_rule = SizeRule::unsqueeze}};
+                                      .size_rule = SizeRule::unsqueeze,
+                                      .trial = {"T[4,4]; s64[1] = [1]"}}};
 
 }  // namespace poprt::ops

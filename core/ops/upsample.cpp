@@ -59,11 +59,13 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef upsample_op;
 // Deprecated in opset 10, where Resize took its place.
-const OpDef upsample_op = {
-    .name = "Upsample",
-    .until = 9,
-    .infer = infer,
-    .lower = lower,
-    .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .f32_inputs = ~0b1u}};
+const OpDef upsample_op = {.name = "Upsample",
+                           .until = 9,
+                           .infer = infer,
+                           .lower = lower,
+                           .facts = {.shape_inputs = 0b10,
+                                     .constant_inputs = 0b10,
+                                     .f32_inputs = ~0b1u,
+                                     .trial = {"T[1,4,4,4]; f32[4] = [1.0, 1.0, 2.0, 2.0]"}}};
 
 }  // namespace poprt::ops

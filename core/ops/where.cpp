@@ -32,6 +32,7 @@ const OpDef where_op = {.name = "Where",
                         .facts = {.per_element = true,
                                   .narrows = true,
                                   .elementwise = step<ElementwiseOp::where>,
-                                  .monotone = Monotone::all}};
+                                  .monotone = Monotone::all,
+                                  .trial = {"bool[4,4]; T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops

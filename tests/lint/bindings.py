@@ -8,6 +8,7 @@ names a helper that does. The public layer offers it when a file that speaks of 
 import re
 import sys
 
+import option_fields
 import symbols
 import tree
 
@@ -22,9 +23,8 @@ INTERNAL = {
 }
 # (language, function or struct.field): why it is not there.
 EXEMPT = {}
-for _language in ("Java", "C#", "Go"):
-    for _field in ("flush_inputs", "flush_outputs"):
-        EXEMPT[_language, "poprt_runner_options." + _field] = "memory that is used until the last run, whose end is not told"
+for _struct, _language, _field, _why in option_fields.absent():
+    EXEMPT[_language, f"poprt_{_struct}_options.{_field}"] = _why
 for _function in ("poprt_compiler_show_file", "poprt_compiler_io_stat_file", "poprt_error_code_name", "poprt_popef_export_tensor",
                   "poprt_popef_export_feed"):
     EXEMPT["C++", _function] = "the C function does as well"
@@ -47,7 +47,6 @@ for _function in ("poprt_runner_run", "poprt_outputs_crop"):
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
 EXEMPT["Python", "poprt_runner_get_counters"] = "statistics() has types"
 EXEMPT["Go", "poprt_popef_reader_parse_bytes"] = "OpenPopEFAt reads from a bytes.Reader"
-EXEMPT["Go", "poprt_runner_options.not_thread_safe"] = "any goroutine may call"
 
 SOURCES = {"C++": ("capi/include/poprt/", (".hpp",)), "Java": ("bindings/java/src/", (".java",)),
            "C#": ("bindings/csharp/src/", (".cs",)), "Go": ("bindings/go/", (".go",)),

@@ -26,7 +26,7 @@ def misplaced():
         folder = path.split("/")[2] if path.count("/") > 2 else ""
         wanted = ELSEWHERE.get(path, DOMAINS.get(folder))
         text = tree.read(path)
-        stated = re.search(r'\.domain = "([\w.]*)"', text) or re.search(r'POPRT_EXPANSION\w*\(\w+,\s*"([\w.]*)"', text)
+        stated = re.search(r'\.domain = "([\w.]*)"', text) or re.search(r'POPRT_EXPANSION\w*\(\s*\w+,\s*"([\w.]*)"', text)
         if wanted is None or (stated.group(1) if stated else "") != wanted:
             yield (f"{path}: defines an operator of '{stated.group(1) if stated else ''}', the folder is for "
                    f"'{wanted}'")
@@ -38,7 +38,7 @@ def operators():
         if path.startswith("core/ops/") and "/common/" not in path:
             text = tree.read(path)
             names.update(re.findall(r'\.name = "(\w+)"', text))
-            names.update(re.findall(r'POPRT_\w+\(\w+, (?:"[\w.]*",\s*)?"(\w+)"', text))
+            names.update(re.findall(r'POPRT_\w+\(\s*\w+,\s*(?:"[\w.]*",\s*)?"(\w+)"', text))
     return names
 
 

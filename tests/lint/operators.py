@@ -10,7 +10,7 @@ What the compiler takes, by the same table that it uses. Made by `tests/lint/ope
 
 * *opsets*: the first and, where later models use another definition, the last version of the domain.
 * *types*: element types that the operator's definition allows in any opset (by the schemas of ONNX and ONNX Runtime,
-  `core/ops/common/schema_types.inc`) and that a trial on small tensors accepts (`core/ops/common/op_trials.inc`): those of input 0, of the data where input 0 is an index, a condition or a scale
+  `core/ops/common/schema_types.inc`) and that a trial on small tensors accepts (`core/ops/trial.h`): those of input 0, of the data where input 0 is an index, a condition or a scale
   (Where, OneHot, QLinearConcat ...), or of the result where there is no input or only a shape. *inner*: control flow, sequences and
   optionals have no element types of their own and take what their subgraphs or containers hold.
 * *implementation*: *fast kernel* (built for each instruction set, or a plain copy), *reference kernel* (portable

@@ -57,90 +57,114 @@ namespace Poprt
     /// <summary>What a <see cref="Compiler"/> does with a model. Zero, null and empty mean the default.</summary>
     public sealed class CompilerOptions
     {
-        /// <summary>Dimensions of inputs by name, for variable ones.</summary>
+        // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+        /// <summary>Fixes the variable dimensions of inputs, by name. None given: as the model says. Since
+        /// 0.1.</summary>
         public IDictionary<string, long[]> InputShapes { get; } = new Dictionary<string, long[]>();
 
-        /// <summary>Elements of inputs that are sequences, by name, where no InputShapes of their elements NAME[0],
-        /// NAME[1] ... tell; of an optional one 0 or 1. Since 1.0.</summary>
+        /// <summary>Batch size of every input. 0: as the model says. Since 0.1.</summary>
+        public long BatchSize { get; set; }
+
+        /// <summary>Which dimension the batch size is about. Since 0.1.</summary>
+        public long BatchAxis { get; set; }
+
+        /// <summary>What to do with floating-point types. Default: as the model says. Since 0.1.</summary>
+        public Precision Precision { get; set; }
+
+        /// <summary>Whether to verify the graph after each pass. Default: true. Since 0.1.</summary>
+        public bool Verify { get; set; } = true;
+
+        /// <summary>Passes to run after the default ones, of <see cref="Compiler.ListPasses"/>. Since 0.1.</summary>
+        public IList<string> Passes { get; } = new List<string>();
+
+        /// <summary>Passes to leave out, of <see cref="Compiler.ListPasses"/>. Since 0.1.</summary>
+        public IList<string> SkipPasses { get; } = new List<string>();
+
+        /// <summary>Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.</summary>
+        public long MaxTensorSize { get; set; }
+
+        /// <summary>Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since
+        /// 0.1.</summary>
+        public long RewriteLimit { get; set; }
+
+        /// <summary>Name of the pass after which to stop. Null or "": none. Since 0.1.</summary>
+        public string StopAfter { get; set; } = "";
+
+        /// <summary>Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread. Null:
+        /// nobody. What it throws comes out of the compiling call, after that has ended. Since 0.1.</summary>
+        public Action<double, string> Progress { get; set; }
+
+        /// <summary>Hears of each pass that was run, on the compiling thread. Null: nobody. What it throws comes out of
+        /// the compiling call, after that has ended. Since 0.1.</summary>
+        public Action<PassReport> AfterPass { get; set; }
+
+        /// <summary>Outputs to keep, in this order. None given: all. Since 0.1.</summary>
+        public IList<string> Outputs { get; } = new List<string>();
+
+        /// <summary>Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.</summary>
+        public long ConvertVersion { get; set; }
+
+        /// <summary>Engine caching: compile once, later map the file that the cache folder keeps under the hash of
+        /// model (external data included), options and version. A file that is damaged or belongs to something else is
+        /// compiled again, with a warning in the log. POPART_CACHE_DIR in the environment turns caching on as well, and
+        /// is the folder when none is given. Default: false. Since 0.1.</summary>
+        public bool EnableEngineCaching { get; set; }
+
+        /// <summary>Whether external data may be reached through symbolic and hard links, wherever they lead (the
+        /// layout of some download caches). Only for models that are trusted. Default: false. Since 0.1.</summary>
+        public bool AllowLinks { get; set; }
+
+        /// <summary>Folder of engine caching, made when missing. Null or "": POPART_CACHE_DIR from the environment, or
+        /// session_cache. Since 0.1.</summary>
+        public string CachePath { get; set; } = "";
+
+        /// <summary>Whether named weights stay tensors of their own, which Session.UpdateWeights replaces and the save
+        /// programs return; slower, since weights are then not prepared ahead of time. Default: false. Since
+        /// 0.1.</summary>
+        public bool VariableWeights { get; set; }
+
+        /// <summary>Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1]
+        /// ... tell; of an optional one 0 or 1. None given: as the model says. Since 1.0.</summary>
         public IDictionary<string, long> InputLengths { get; } = new Dictionary<string, long>();
 
-        /// <summary>Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it. A
+        /// <summary>Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it;
         /// <see cref="HostConcatRunner"/> looks for "HostConcatRunnerConfig". Since 1.0.</summary>
         public IDictionary<string, byte[]> OpaqueBlobs { get; } = new Dictionary<string, byte[]>();
 
-        /// <summary>Whether external data may be reached through symbolic and hard links, wherever they lead. Only for
-        /// models that are trusted.</summary>
-        public bool AllowLinks { get; set; }
-
-        /// <summary>Batch size of every input; 0: as the model says.</summary>
-        public long BatchSize { get; set; }
-
-        /// <summary>Which dimension BatchSize is about.</summary>
-        public long BatchAxis { get; set; }
-
-        /// <summary>What to do with floating-point types.</summary>
-        public Precision Precision { get; set; }
-
-        /// <summary>What may compute 3x3 convolutions. Since 1.0.</summary>
-        public Winograd Winograd { get; set; }
-
-        /// <summary>Whether to verify the graph after each pass.</summary>
-        public bool Verify { get; set; } = true;
-
-        /// <summary>Passes to run after the default ones.</summary>
-        public IList<string> Passes { get; } = new List<string>();
-
-        /// <summary>Passes to leave out.</summary>
-        public IList<string> SkipPasses { get; } = new List<string>();
-
-        /// <summary>Constant folding makes nothing larger, in bytes; 0: no limit.</summary>
-        public long MaxTensorSize { get; set; }
-
-        /// <summary>Stops rewriting after so many rewrites, to find the one that is to blame; 0: no limit.</summary>
-        public long RewriteLimit { get; set; }
-
-        /// <summary>The pass after which to stop.</summary>
-        public string StopAfter { get; set; } = "";
-
-        /// <summary>Outputs to keep, in this order; none: all.</summary>
-        public IList<string> Outputs { get; } = new List<string>();
-
-        /// <summary>Opset of the model that Convert writes, 11 to 28; 0: the model's.</summary>
-        public long ConvertVersion { get; set; }
-
-        /// <summary>Whether named weights stay tensors of their own, which can be replaced later; slower.</summary>
-        public bool VariableWeights { get; set; }
-
-        /// <summary>
-        /// Whether to refuse a model for what is a warning in the log otherwise, such as attributes that an operator
-        /// does not have.
-        /// </summary>
+        /// <summary>Whether to refuse a model for what is a warning in the log otherwise: attributes that an operator
+        /// does not have, a domain without an opset import. Default: false. Since 1.0.</summary>
         public bool Strict { get; set; }
 
-        /// <summary>
-        /// Whether the PopEF file holds the ONNX model, external data included, so that poprt_exec recompile needs
-        /// nothing else. Since 1.0.
-        /// </summary>
-        public bool EmbedSource { get; set; }
+        /// <summary>What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each layer
+        /// within 1e-4 of exact sums. Since 1.0.</summary>
+        public Winograd Winograd { get; set; }
 
-        /// <summary>Options of command poprt by name, without dashes: docs/options.md lists them, ListOptions too. What
-        /// tunes a chip goes into the PopEF file's metadata. Since 1.0.</summary>
+        /// <summary>Options of command poprt by name, without dashes, those of other fields and more;
+        /// <see cref="Compiler.ListOptions"/> has them all. A flag's value is "True" or "False", names are separated by
+        /// commas, words by line feeds. One that is not available is unimplemented; what tunes a chip goes into the
+        /// PopEF file's metadata. Since 1.0.</summary>
         public IDictionary<string, string> Options { get; } = new Dictionary<string, string>();
 
-        /// <summary>Keeps what is compiled in CachePath and takes it from there the next time.</summary>
-        public bool EnableEngineCaching { get; set; }
+        /// <summary>Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
+        /// <c>poprt_exec recompile</c> needs nothing else. The file names the model in any case. Default: false. Since
+        /// 1.0.</summary>
+        public bool EmbedSource { get; set; }
 
-        /// <summary>Folder of EnableEngineCaching, made when missing.</summary>
-        public string CachePath { get; set; } = "";
-
-        /// <summary>
-        /// Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread. What it throws
-        /// comes out of the compiling call, after that has ended.
-        /// </summary>
-        public Action<double, string> Progress { get; set; }
-
-        /// <summary>Hears of each pass that was run, as Progress.</summary>
-        public Action<PassReport> AfterPass { get; set; }
+        private void FillFields(RawCompileOptions raw)
+        {
+            raw.set_precision((int)Precision);
+            raw.set_verify(Verify);
+            raw.set_max_tensor_size(MaxTensorSize);
+            raw.set_rewrite_limit(RewriteLimit);
+            raw.set_stop_after(StopAfter ?? "");
+            raw.set_convert_version(ConvertVersion);
+            raw.set_allow_links(AllowLinks);
+            raw.set_variable_weights(VariableWeights);
+            raw.set_strict(Strict);
+            raw.set_winograd((int)Winograd);
+            raw.set_embed_source(EmbedSource);
+        }
+        // </options:compile>
 
         internal unsafe void Fill(RawCompileOptions raw)
         {
@@ -155,21 +179,11 @@ namespace Poprt
                 fixed (byte* data = blob.Value)
                     raw.add_opaque_blob(blob.Key, (long)data, blob.Value.Length);
             foreach (KeyValuePair<string, string> option in Options) raw.add_option(option.Key, option.Value);
-            raw.set_allow_links(AllowLinks);
+            FillFields(raw);
             raw.set_batch_size(BatchSize, BatchAxis);
-            raw.set_precision((int)Precision);
-            raw.set_winograd((int)Winograd);
-            raw.set_verify(Verify);
             foreach (string pass in Passes) raw.add_pass(pass);
             foreach (string pass in SkipPasses) raw.add_skip_pass(pass);
-            raw.set_max_tensor_size(MaxTensorSize);
-            raw.set_rewrite_limit(RewriteLimit);
-            raw.set_stop_after(StopAfter ?? "");
             foreach (string output in Outputs) raw.add_output(output);
-            raw.set_convert_version(ConvertVersion);
-            raw.set_variable_weights(VariableWeights);
-            raw.set_strict(Strict);
-            raw.set_embed_source(EmbedSource);
             raw.set_engine_caching(EnableEngineCaching, CachePath ?? "");
         }
     }

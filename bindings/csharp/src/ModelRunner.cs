@@ -9,73 +9,123 @@ namespace Poprt
     /// <summary>How a <see cref="ModelRunner"/> runs. Zero and null mean the default.</summary>
     public sealed class RuntimeConfig
     {
-        /// <summary>Compute threads; 0: POPRT_THREADS, or all CPUs. Results are equal for any number.</summary>
+        // <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+        /// <summary>Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or
+        /// all CPUs. Since 0.1.</summary>
         public int Threads { get; set; }
 
-        /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower.</summary>
-        public bool EnableProfile { get; set; }
+        /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower. Default: false.
+        /// Since 1.0.</summary>
+        public bool Profile { get; set; }
 
-        /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
-        /// <see cref="Library.ReadTelemetry"/>. Since 1.0.</summary>
-        public bool Telemetry { get; set; }
+        /// <summary><see cref="Profile"/> by its older name. Since 0.1.</summary>
+        public bool EnableProfile
+        {
+            get { return Profile; }
+            set { Profile = value; }
+        }
 
-        /// <summary>Asynchronous runs that the queue has places for, further ones stand in a line; 0: the ring's
-        /// size.</summary>
+        /// <summary>The device to run on. Null: any free one. Since 0.1.</summary>
+        public Device Device { get; set; }
+
+        /// <summary>Requests in flight per replica that the queue has places for; see ExecuteAsync. 0: the size of the
+        /// ring. Since 0.1.</summary>
         public int QueueDepth { get; set; }
 
-        /// <summary>How long a started batch waits for its next rows before it is padded with zeros; zero: 10 ms;
-        /// negative: for ever.</summary>
+        /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
+        /// <see cref="Library.ReadTelemetry"/>. Default: false. Since 1.0.</summary>
+        public bool Telemetry { get; set; }
+
+        /// <summary>How long a started batch waits for its next rows before it is padded with zeros. Zero: 10 ms;
+        /// negative: for ever. Since 0.1.</summary>
         public TimeSpan Timeout { get; set; }
 
-        /// <summary>Whether several threads may use the runner at once; false saves a lock.</summary>
+        /// <summary>Whether several threads may use the runner at once; off saves a lock. Default: true. Since
+        /// 0.1.</summary>
         public bool ThreadSafe { get; set; } = true;
 
         /// <summary>Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that
-        /// are not given are zeros and such outputs dropped.</summary>
+        /// are not given are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused and
+        /// conditional models need that. Default: true. Since 0.1.</summary>
         public bool ValidateIoParams { get; set; } = true;
 
-        /// <summary>The axis along which runs may have any size, then runs of several callers share a batch; null:
-        /// runs are a whole number of compiled batches.</summary>
+        /// <summary>The dimension along which requests may have any size. Null: none, runs are whole compiled batches.
+        /// Since 0.1.</summary>
         public int? BatchingDim { get; set; }
 
-        /// <summary>Size of the ring buffers, as a multiple of the rows of a step; 0: 2.</summary>
+        /// <summary>Size of the ring in requests: it times the rows of a step, rows being batches without a batching
+        /// dimension. With 2 it is at least 64. 0: 2. Since 0.1.</summary>
         public int RingBufferSizeMultiplier { get; set; }
 
-        /// <summary>Whether the device is reset after errors that allow it.</summary>
+        /// <summary>Whether the device is reset after errors that allow it. Default: false. Since 0.1.</summary>
         public bool AutoReset { get; set; }
 
-        /// <summary>Whether batches are padded only while somebody waits for one of their runs. Turns tracing
-        /// on.</summary>
+        /// <summary>Whether batches are padded only while somebody waits for one of their requests or has given a
+        /// callback; turns tracing on. Default: false. Since 0.1.</summary>
         public bool FlushOnWaitingOutputs { get; set; }
 
-        /// <summary>Whether the next two hold.</summary>
+        /// <summary>Whether the timeouts of batches and of steps hold. Default: false. Since 0.1.</summary>
         public bool IsBatchSizeTimeoutEnabled { get; set; }
 
-        /// <summary>From a batch's first row until it is padded; zero: for ever.</summary>
+        /// <summary>How long batches are waited for: from a batch's first row until it is padded. Zero: never. Since
+        /// 0.1.</summary>
         public TimeSpan BatchSizeTimeout { get; set; }
 
-        /// <summary>From the first complete batch of a step until the step goes without the others; zero: for
-        /// ever.</summary>
+        /// <summary>How long steps are waited for: from the first complete batch of a step until the step goes without
+        /// the others. Zero: never. Since 0.1.</summary>
         public TimeSpan DataParallelTimeout { get; set; }
 
-        /// <summary>How many runs <see cref="ModelRunner.Tracepoints"/> remembers; 0: 1000; negative: all.</summary>
+        /// <summary>How many requests <see cref="ModelRunner.Tracepoints"/> remembers. 0: 1000; negative: all. Since
+        /// 0.1.</summary>
         public long RequestTracepointsBufferSize { get; set; }
 
-        /// <summary>Copies of the model, each on a device of its own; 0: 1.</summary>
+        /// <summary>Copies of the model, each on a device of its own. 0: 1. Since 0.1.</summary>
         public int ReplicationFactor { get; set; }
 
-        /// <summary>Whether inputs and outputs are copied while a step computes, on threads of their own.</summary>
+        /// <summary>Whether the next step's inputs are copied in and the last one's outputs out while one computes, on
+        /// threads of their own. Default: false. Since 0.1.</summary>
         public bool OverlapIo { get; set; }
 
-        /// <summary>Batches of one step; 0: as the executable says.</summary>
+        /// <summary>Batches of one step. 0: as the executable says. Since 0.1.</summary>
         public long BatchesPerStep { get; set; }
 
-        /// <summary>Devices of replicas, from 0 on; others get any free one. Since 1.0.</summary>
+        /// <summary>Devices of replicas, from 0 on. None given: any free ones. Since 0.1.</summary>
         public IDictionary<long, Device> ReplicaDevices { get; } = new Dictionary<long, Device>();
 
-        /// <summary>Device errors to inject, for tests, as POPRT_INJECT_FAULTS has them; null: what that says. Since
-        /// 1.0.</summary>
+        /// <summary>How long to try when no device is free. Zero: 1 s; negative: for ever. Since 0.1.</summary>
+        public TimeSpan DeviceWaitTimeout { get; set; }
+
+        /// <summary>How long to sleep between two attempts to get a device. Zero: 6 s. Since 0.1.</summary>
+        public TimeSpan DeviceWaitSleep { get; set; }
+
+        /// <summary>Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md.
+        /// Null or "": POPRT_INJECT_FAULTS from the environment. Since 1.0.</summary>
         public string Faults { get; set; }
+
+        private void FillFields(RawRunnerOptions raw)
+        {
+            raw.threads = Threads;
+            raw.profile = Profile ? 1 : 0;
+            raw.queue_depth = QueueDepth;
+            raw.telemetry = Telemetry ? 1 : 0;
+            raw.timeout_ns = RuntimeConfig.Nanoseconds(Timeout);
+            raw.not_thread_safe = ThreadSafe ? 0 : 1;
+            raw.no_validate_io_params = ValidateIoParams ? 0 : 1;
+            raw.ring_buffer_size_multiplier = RingBufferSizeMultiplier;
+            raw.auto_reset = AutoReset ? 1 : 0;
+            raw.flush_on_waiting_outputs = FlushOnWaitingOutputs ? 1 : 0;
+            raw.is_batch_size_timeout_enabled = IsBatchSizeTimeoutEnabled ? 1 : 0;
+            raw.batch_size_timeout_ns = RuntimeConfig.Nanoseconds(BatchSizeTimeout);
+            raw.data_parallel_timeout_ns = RuntimeConfig.Nanoseconds(DataParallelTimeout);
+            raw.request_tracepoints_buffer_size = RequestTracepointsBufferSize;
+            raw.replication_factor = ReplicationFactor;
+            raw.overlap_io = OverlapIo ? 1 : 0;
+            raw.batches_per_step = BatchesPerStep;
+            raw.device_wait_timeout_ns = RuntimeConfig.Nanoseconds(DeviceWaitTimeout);
+            raw.device_wait_sleep_ns = RuntimeConfig.Nanoseconds(DeviceWaitSleep);
+            raw.set_faults(Faults ?? "");
+        }
+        // </options:runner>
 
         private readonly Dictionary<string, byte[]> frozenInputs = new Dictionary<string, byte[]>();
 
@@ -87,12 +137,6 @@ namespace Poprt
             return this;
         }
 
-        /// <summary>How long to wait for a device when none is free; zero: 1 s.</summary>
-        public TimeSpan DeviceWaitTimeout { get; set; }
-
-        /// <summary>Between attempts to get one; zero: 6 seconds.</summary>
-        public TimeSpan DeviceWaitSleep { get; set; }
-
         /// <summary>Calls make with the options; what they point to stays until it returns.</summary>
         internal unsafe RawRunner With(RawRunnerOptions raw, Func<RawRunner> make)
         {
@@ -100,7 +144,6 @@ namespace Poprt
             try
             {
                 Fill(raw);
-                raw.set_faults(Faults ?? "");
                 foreach (KeyValuePair<long, Device> replica in ReplicaDevices)
                     raw.add_replica_device(replica.Key, replica.Value.Raw);
                 foreach (KeyValuePair<string, byte[]> input in frozenInputs)
@@ -120,27 +163,9 @@ namespace Poprt
 
         private void Fill(RawRunnerOptions raw)
         {
-            raw.threads = Threads;
-            raw.profile = EnableProfile ? 1 : 0;
-            raw.telemetry = Telemetry ? 1 : 0;
-            raw.queue_depth = QueueDepth;
-            raw.timeout_ns = Nanoseconds(Timeout);
-            raw.not_thread_safe = ThreadSafe ? 0 : 1;
-            raw.no_validate_io_params = ValidateIoParams ? 0 : 1;
+            FillFields(raw);
             raw.use_batching_dim = BatchingDim == null ? 0 : 1;
             raw.batching_dim = checked((uint)(BatchingDim ?? 0));
-            raw.ring_buffer_size_multiplier = RingBufferSizeMultiplier;
-            raw.auto_reset = AutoReset ? 1 : 0;
-            raw.flush_on_waiting_outputs = FlushOnWaitingOutputs ? 1 : 0;
-            raw.is_batch_size_timeout_enabled = IsBatchSizeTimeoutEnabled ? 1 : 0;
-            raw.batch_size_timeout_ns = Nanoseconds(BatchSizeTimeout);
-            raw.data_parallel_timeout_ns = Nanoseconds(DataParallelTimeout);
-            raw.request_tracepoints_buffer_size = RequestTracepointsBufferSize;
-            raw.replication_factor = ReplicationFactor;
-            raw.overlap_io = OverlapIo ? 1 : 0;
-            raw.batches_per_step = BatchesPerStep;
-            raw.device_wait_timeout_ns = Nanoseconds(DeviceWaitTimeout);
-            raw.device_wait_sleep_ns = Nanoseconds(DeviceWaitSleep);
             if (Device != null) raw.set_device(Device.Raw);
         }
 
@@ -148,9 +173,6 @@ namespace Poprt
         {
             return checked(time.Ticks * 100);
         }
-
-        /// <summary>The device to run on; null: any free one.</summary>
-        public Device Device { get; set; }
     }
 
     /// <summary>A model on a device, served to any number of threads.</summary>
@@ -350,7 +372,7 @@ namespace Poprt
         }
 
         /// <summary>Times of every instruction since the runner was made, as JSON.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: made without EnableProfile.</exception>
+        /// <exception cref="PoprtException">FailedPrecondition: made without RuntimeConfig.Profile.</exception>
         public string Profile()
         {
             return raw.profile();

@@ -219,7 +219,7 @@ namespace Poprt
         }
 
         /// <summary>Times of every instruction since the last upload, as JSON. Since 1.0.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: made without EnableProfile, or on no
+        /// <exception cref="PoprtException">FailedPrecondition: made without SessionOptions.Profile, or on no
         /// device.</exception>
         public string Profile()
         {

@@ -5,43 +5,61 @@ namespace Poprt
     /// <summary>How a <see cref="Session"/> is made. Zero and null mean the default.</summary>
     public sealed class SessionOptions
     {
-        /// <summary>Compute threads; 0: POPRT_THREADS, or all CPUs. Results are equal for any number.</summary>
+        // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+        /// <summary>Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or
+        /// all CPUs. Since 0.1.</summary>
         public int Threads { get; set; }
 
-        /// <summary>Whether to time every instruction, for <see cref="Session.Profile"/>; slower. Since 1.0.</summary>
-        public bool EnableProfile { get; set; }
+        /// <summary>Whether to time every instruction, for <see cref="Session.Profile"/>; slower. Default: false. Since
+        /// 1.0.</summary>
+        public bool Profile { get; set; }
 
-        /// <summary>The device; null: any free one that fits.</summary>
+        /// <summary><see cref="Profile"/> by its older name. Since 0.1.</summary>
+        public bool EnableProfile
+        {
+            get { return Profile; }
+            set { Profile = value; }
+        }
+
+        /// <summary>The device. Null: any free one that fits the executable. Since 0.1.</summary>
         public Device Device { get; set; }
 
-        /// <summary>Whether the device is taken by BindToDevice or the first run, not when the session is
-        /// made.</summary>
+        /// <summary>Whether the device is acquired by BindToDevice or the first run, not when the session is made.
+        /// Default: false. Since 0.1.</summary>
         public bool Deferred { get; set; }
 
-        /// <summary>Whether other sessions cannot take the device; else whoever binds it next does.</summary>
+        /// <summary>Whether other sessions cannot take the device; otherwise whoever binds it next does. Default:
+        /// false. Since 0.1.</summary>
         public bool Exclusive { get; set; }
 
         /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
-        /// <see cref="Library.ReadTelemetry"/>.</summary>
+        /// <see cref="Library.ReadTelemetry"/>. Default: false. Since 0.1.</summary>
         public bool Telemetry { get; set; }
 
-        /// <summary>How long to wait for a device when none is free; zero: not at all.</summary>
+        /// <summary>How long to wait for a device when none is free. Zero: not at all. Since 0.1.</summary>
         public TimeSpan DeviceWaitTimeout { get; set; }
 
-        /// <summary>Between attempts to get one; zero: 6 seconds.</summary>
+        /// <summary>How long to sleep between two looks at devices that other processes have. Zero: 15 s. Since
+        /// 0.1.</summary>
         public TimeSpan DeviceWaitSleep { get; set; }
 
-        /// <summary>Which anchors handlers or queues serve; null: those of main programs and of none, without
-        /// data.</summary>
+        /// <summary>Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped. Null:
+        /// anchors of main programs and of none, without data. Since 0.1.</summary>
         public AnchorPredicate UserAnchors { get; set; }
 
-        internal void Fill(RawSessionOptions raw)
+        private void FillFields(RawSessionOptions raw)
         {
             raw.set_threads(Threads);
-            raw.set_profile(EnableProfile);
+            raw.set_profile(Profile);
             raw.set_deferred(Deferred);
             raw.set_exclusive(Exclusive);
             raw.set_telemetry(Telemetry);
+        }
+        // </options:session>
+
+        internal void Fill(RawSessionOptions raw)
+        {
+            FillFields(raw);
             raw.set_wait(DeviceWaitTimeout == TimeSpan.Zero ? 0 : 1, RuntimeConfig.Nanoseconds(DeviceWaitTimeout),
                 RuntimeConfig.Nanoseconds(DeviceWaitSleep));
             if (Device != null) raw.set_device(Device.Raw);

@@ -39,17 +39,27 @@ class LaunchPolicy(enum.Enum):
 class SessionConfig(Config):
     """Options of a session. Without predicates the caller serves anchors of main programs and of none."""
 
-    policy: LaunchPolicy = LaunchPolicy.Immediate
-    check_package_hash: bool = True
-    wait_config: DeviceWaitConfig = DeviceWaitConfig()
     input_predicate: Optional[Callable[..., Any]] = None
     output_predicate: Optional[Callable[..., Any]] = None
-    # poprt's own.
-    threads: int = 0  # compute threads; 0: POPRT_THREADS, or all CPUs
-    profile: bool = False  # time every instruction
-    device: Optional[Device] = None  # None: any free one
-    exclusive: bool = False  # other sessions cannot take the device
-    telemetry: bool = False  # publish, as POPRT_TELEMETRY=1 does
+    # <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+    #: When the device is acquired: as the session is made, or deferred until it is bound or first run. Since 0.1.
+    policy: LaunchPolicy = LaunchPolicy.Immediate
+    #: What to do while no device is free. Default: fail at once. Since 0.1.
+    wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    #: The device. None: any free one that fits the executable. Since 0.1.
+    device: Optional[Device] = None
+    #: Whether files that another version has compiled are refused. Since 0.1.
+    check_package_hash: bool = True
+    #: Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
+    #: 0.1.
+    threads: int = 0
+    #: Whether to time every instruction, for ``profile()``; slower. Since 0.1.
+    profile: bool = False
+    #: Whether other sessions cannot take the device; otherwise whoever binds it next does. Since 0.1.
+    exclusive: bool = False
+    #: Whether to publish what it does, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since 0.1.
+    telemetry: bool = False
+    # </options:session>
     _aliases = {"waitConfig": "wait_config", "checkPackageHash": "check_package_hash"}
 
 

@@ -59,7 +59,6 @@ class CompilerOptions(Config):
     compilation_progress_logger: Optional[Callable[[int, int], Any]] = None
     custom_patterns: list[Any] = []
     custom_transform_applier_settings: dict[str, Any] = {}
-    opaque_blobs: dict[str, Any] = {}  # text, or bytes of any kind
     use_128bit_conv_unit_load: bool = False
     enable_multi_stage_reduce: bool = True
     enable_fast_reduce: bool = False
@@ -70,9 +69,6 @@ class CompilerOptions(Config):
     rearrange_anchors_on_host: bool = True
     enable_non_stable_softmax: bool = False
     enable_pipelining: bool = False
-    enable_engine_caching: bool = False
-    cache_path: Union[str, os.PathLike[str]] = ""
-    constant_weights: bool = True
     subgraph_copying_strategy: int = 0
     virtual_graph_mode: str = "off"
     virtual_graph_split_ratios: list[float] = []
@@ -81,26 +77,67 @@ class CompilerOptions(Config):
     transitive_closure_optimization_threshold: int = 100000
     create_host_transferable_tensor_with_offset: bool = False
     enable_efficient_overlap_io_topo_cons: bool = False
-    # poprt's own: what poprt's converter options do on the command line.
-    input_shape: dict[str, Any] = {}  # sequences of dimensions; a list of such compiles the model at several shapes
-    input_length: dict[str, int] = {}  # elements of sequences whose elements' shapes do not tell; of an optional 0 or 1
+    # <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+    #: Fixes the variable dimensions of inputs, by name. None given: as the model says. A list of shapes compiles the
+    #: model at all of them. Since 0.1.
+    input_shape: dict[str, Any] = {}
+    #: Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1] ... tell; of
+    #: an optional one 0 or 1. None given: as the model says. Since 1.0.
+    input_length: dict[str, int] = {}
+    #: Batch size of every input. 0: as the model says. Since 0.1.
     batch_size: int = 0
+    #: Which dimension the batch size is about. Since 0.1.
     batch_axis: int = 0
+    #: What to do with floating-point types. Default: as the model says. "fp32" or "fp16". Since 0.1.
     precision: Optional[str] = ""
-    winograd: Optional[str] = ""  # what may compute 3x3 convolutions: "off", "exact" (F(2x2)) or "fast" (F(4x4) too)
+    #: Passes to run after the default ones, of ``list_passes()``. Since 0.1.
     passes: list[str] = []
+    #: Passes to leave out, of ``list_passes()``. Since 0.1.
     skip_passes: list[str] = []
-    max_tensor_size: int = 0
-    rewrite_limit: int = 0  # stop rewriting after so many rewrites; 0: no limit
-    stop_after: str = ""  # name of a pass
-    allow_links: bool = False  # external data may be reached through links; only for models that are trusted
-    convert_version: int = 0
-    strict: bool = False  # refuse a model for what is a warning otherwise, such as attributes that nobody knows
-    options: dict[str, str] = {}  # of command poprt, by name without dashes
-    embed_source: bool = False  # the PopEF file holds the ONNX model, for poprt_exec recompile
+    #: Whether to verify the graph after each pass. Since 0.1.
     verify: bool = True
-    # after_pass(name, rewrites, milliseconds, nodes_before, nodes_after), while it compiles
+    #: Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.
+    max_tensor_size: int = 0
+    #: Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since 0.1.
+    rewrite_limit: int = 0
+    #: Name of the pass after which to stop. "": none. Since 0.1.
+    stop_after: str = ""
+    #: Engine caching: compile once, later map the file that the cache folder keeps under the hash of model (external
+    #: data included), options and version. A file that is damaged or belongs to something else is compiled again, with
+    #: a warning in the log. POPART_CACHE_DIR in the environment turns caching on as well, and is the folder when none
+    #: is given. Since 0.1.
+    enable_engine_caching: bool = False
+    #: Folder of engine caching, made when missing. "": POPART_CACHE_DIR from the environment, or session_cache. Since
+    #: 0.1.
+    cache_path: Union[str, os.PathLike[str]] = ""
+    #: Off: named weights stay tensors of their own, which ``Session.updateWeights`` replaces and the save programs
+    #: return; slower, since weights are then not prepared ahead of time. Since 0.1.
+    constant_weights: bool = True
+    #: Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it; HostConcatRunner looks for
+    #: "HostConcatRunnerConfig". Text, or bytes of any kind. Since 1.0.
+    opaque_blobs: dict[str, Any] = {}
+    #: Hears of each pass that was run, on the compiling thread. None: nobody. Called with name, rewrites, milliseconds,
+    #: nodes before and after. Since 0.1.
     after_pass: Optional[Callable[[str, int, float, int, int], Any]] = None
+    #: Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.
+    convert_version: int = 0
+    #: Whether external data may be reached through symbolic and hard links, wherever they lead (the layout of some
+    #: download caches). Only for models that are trusted. Since 0.1.
+    allow_links: bool = False
+    #: Whether to refuse a model for what is a warning in the log otherwise: attributes that an operator does not have,
+    #: a domain without an opset import. Since 1.0.
+    strict: bool = False
+    #: What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each layer within 1e-4 of
+    #: exact sums. "off", "exact" (F(2x2)) or "fast" (F(4x4) too). Since 1.0.
+    winograd: Optional[str] = ""
+    #: Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that ``poprt_exec
+    #: recompile`` needs nothing else. The file names the model in any case. Since 1.0.
+    embed_source: bool = False
+    #: Options of command poprt by name, without dashes, those of other fields and more; ``list_options()`` has them
+    #: all. A flag's value is "True" or "False", names are separated by commas, words by line feeds. One that is not
+    #: available is unimplemented; what tunes a chip goes into the PopEF file's metadata. Since 1.0.
+    options: dict[str, str] = {}
+    # </options:compile>
 
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
         if self.num_ipus != 1 or self.enable_pipelining or self.virtual_graph_mode not in ("off", "auto"):

@@ -145,38 +145,79 @@ class _RunnerConfig(Config):
 
 
 class RuntimeConfig(_RunnerConfig):
-    """Options of a model runner, by PopRT's names and with its defaults; poprt's own come last.
+    """Options of a model runner, by PopRT's names and with its defaults, and poprt's own.
 
     Times are in nanoseconds; a ``timedelta`` is taken as well.
     """
 
+    # <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+    #: Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
+    #: 0.1.
+    threads: int = 0
+    #: Whether to time every instruction, for ``profile()``; slower. Since 0.1.
+    profile: bool = False
+    #: The device to run on. None: any free one. Since 0.1.
+    device: Optional["Device"] = None
+    #: Requests in flight per replica that the queue has places for; see ``execute_async()``. 0: the size of the ring.
+    #: Since 0.1.
+    queue_depth: int = 0
+    #: Which runner: one of fused models finds the model by the names of a request. Since 0.1.
     runner_type: RunnerType = RunnerType.ModelRunner
+    #: What to do while no device is free: how long to try, and how long to sleep between two attempts. Default: 1 and 6
+    #: seconds. Since 0.1.
     device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    #: Whether several threads may use the runner at once; off saves a lock. Since 0.1.
     thread_safe: bool = True
-    timeout_ns: Union[int, datetime.timedelta] = 10_000_000  # how long a started batch waits for its next rows; 0: for ever
+    #: How long a started batch waits for its next rows before it is padded with zeros. 0: for ever. Nanoseconds, or a
+    #: ``timedelta``. Since 0.1.
+    timeout_ns: Union[int, datetime.timedelta] = 10_000_000
+    #: Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that are not given
+    #: are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused and conditional models
+    #: need that. Since 0.1.
     validate_io_params: bool = True
-    batching_dim: int = UINT32_MAX  # the dimension that may have any size
+    #: The dimension along which requests may have any size. UINT32_MAX: none, requests are whole compiled batches.
+    #: Since 0.1.
+    batching_dim: int = UINT32_MAX
+    #: Whether files that another version has compiled are refused. Since 0.1.
     check_package_hash: bool = True
+    #: Size of the ring in requests: it times the rows of a step, rows being batches without a batching dimension. With
+    #: 2 it is at least 64. Since 0.1.
     ring_buffer_size_multiplier: int = 2
+    #: Whether the device is reset after errors that allow it. Since 0.1.
     auto_reset: bool = False
+    #: Whether batches are padded only while somebody waits for one of their requests or has given a callback; turns
+    #: tracing on. Since 0.1.
     flush_on_waiting_outputs: bool = False
+    #: How long batches are waited for: from a batch's first row until it is padded. Nanoseconds, or a ``timedelta``.
+    #: Since 0.1.
     batch_size_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
+    #: How long steps are waited for: from the first complete batch of a step until the step goes without the others.
+    #: Nanoseconds, or a ``timedelta``. Since 0.1.
     data_parallel_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
+    #: Whether the timeouts of batches and of steps hold. Since 0.1.
     is_batch_size_timeout_enabled: bool = False
+    #: How many requests ``tracepoints()`` remembers. 0: all. Since 0.1.
     request_tracepoints_buffer_size: int = 1000
+    #: Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
     replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
-    flush_by_name: Optional[tuple[Mapping[str, Any], Mapping[str, Any]]] = None  # pair of dicts of arrays: rows for padding, and where their results go
-    # poprt's own.
-    threads: int = 0  # compute threads; 0: POPRT_THREADS, or all CPUs
-    profile: bool = False  # time every instruction
-    queue_depth: int = 0  # places of the queue, further requests stand in a line; 0: the ring's size
-    device: Optional["Device"] = None  # None: any free one
-    replication_factor: Optional[int] = None  # copies of the model, each on its own device
-    frozen_inputs: Optional[dict[str, Any]] = None  # dict of arrays that every request gets
+    #: By name: rows for padding, instead of zeros, and where their results go; all inputs that requests give, all
+    #: outputs. Must stay valid while the runner lives. Since 0.1.
+    flush_by_name: Optional[tuple[Mapping[str, Any], Mapping[str, Any]]] = None
+    #: Copies of the model, each on a device of its own. None: 1. Since 0.1.
+    replication_factor: Optional[int] = None
+    #: Constant values, copied, for inputs that requests then leave out. Since 0.1.
+    frozen_inputs: Optional[dict[str, Any]] = None
+    #: Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
+    #: their own. Since 0.1.
     overlap_io: bool = False
-    batches_per_step: int = 0  # 0: as the executable says
-    telemetry: bool = False  # publish, as POPRT_TELEMETRY=1 does; see model_runtime.read_telemetry
-    faults: Optional[str] = None  # device errors to inject, as POPRT_INJECT_FAULTS has them
+    #: Batches of one step. 0: as the executable says. Since 0.1.
+    batches_per_step: int = 0
+    #: Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
+    #: POPRT_INJECT_FAULTS from the environment. Since 1.0.
+    faults: Optional[str] = None
+    #: Whether to publish what it does, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since 1.0.
+    telemetry: bool = False
+    # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
     @property

@@ -83,57 +83,86 @@ typedef void (*poprt_pass_fn)(const char* pass, int64_t rewrites, double millise
  * Everything is copied before a function returns. */
 typedef struct poprt_compile_options {
   size_t struct_size;
+  /* <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* Fixes the variable dimensions of inputs, by name. None given: as the model says. One that is
+   * there several times has so many shapes, see poprt_input_shape. Since 0.1. */
   const poprt_input_shape* input_shapes;
   size_t input_shape_count;
-  int64_t batch_size; /* of every input; 0: as the model says */
-  int64_t batch_axis; /* used with batch_size */
+  /* Batch size of every input. 0: as the model says. Since 0.1. */
+  int64_t batch_size;
+  /* Which dimension the batch size is about. Since 0.1. */
+  int64_t batch_axis;
+  /* What to do with floating-point types. Default: as the model says. Since 0.1. */
   poprt_precision precision;
-  int32_t no_verify;         /* non-zero: do not verify the graph after each pass */
-  const char* const* passes; /* run after the default converter passes */
+  /* Whether not to verify the graph after each pass. Non-zero: yes. Since 0.1. */
+  int32_t no_verify;
+  /* Passes to run after the default ones, of poprt_compiler_list_passes. Since 0.1. */
+  const char* const* passes;
   size_t pass_count;
-  const char* const* skip_passes; /* left out of the default pipeline */
+  /* Passes to leave out, of poprt_compiler_list_passes. Since 0.1. */
+  const char* const* skip_passes;
   size_t skip_pass_count;
-  int64_t max_tensor_size; /* bytes; constant folding makes nothing larger; 0: no limit */
-  int64_t rewrite_limit;   /* stop rewriting after so many rewrites; 0: no limit */
-  const char* stop_after;  /* name of the pass after which to stop; null: none */
+  /* Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1. */
+  int64_t max_tensor_size;
+  /* Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since
+   * 0.1. */
+  int64_t rewrite_limit;
+  /* Name of the pass after which to stop. Null: none. Since 0.1. */
+  const char* stop_after;
+  /* Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
+   * Null: nobody. Since 0.1. */
   poprt_progress_fn progress;
+  /* Hears of each pass that was run, on the compiling thread. Null: nobody. Since 0.1. */
   poprt_pass_fn after_pass;
-  void* user_data;            /* for both callbacks */
-  const char* const* outputs; /* outputs to keep, in this order; none: all */
+  void* user_data;
+  /* Outputs to keep, in this order. None given: all. Since 0.1. */
+  const char* const* outputs;
   size_t output_count;
-  int64_t convert_version; /* opset of what convert writes, 11 to 28; 0: the model's */
-  /* Engine caching: compile once, later map the file that cache_path keeps under the hash of model
-   * (external data included), options and version. A file that is damaged or belongs to something
-   * else is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment turns
-   * caching on as well, and is the folder when cache_path is null. */
+  /* Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1. */
+  int64_t convert_version;
+  /* Engine caching: compile once, later map the file that the cache folder keeps under the hash of
+   * model (external data included), options and version. A file that is damaged or belongs to
+   * something else is compiled again, with a warning in the log. POPART_CACHE_DIR in the
+   * environment turns caching on as well, and is the folder when none is given. Non-zero: yes.
+   * Since 0.1. */
   int32_t enable_engine_caching;
-  /* Non-zero: external data may be reached through symbolic and hard links, wherever they lead (the
-   * layout of some download caches). Only for models that are trusted. */
+  /* Whether external data may be reached through symbolic and hard links, wherever they lead (the
+   * layout of some download caches). Only for models that are trusted. Non-zero: yes. Since 0.1. */
   int32_t allow_links;
-  const char* cache_path; /* folder, made when missing; null: POPART_CACHE_DIR or session_cache */
-  /* Non-zero (constant_weights = false): named weights stay tensors of their own, which
-   * poprt_session_update_weights replaces and the save programs return. Slower: weights are then
-   * not prepared ahead of time. */
+  /* Folder of engine caching, made when missing. Null: POPART_CACHE_DIR from the environment, or
+   * session_cache. Since 0.1. */
+  const char* cache_path;
+  /* Whether named weights stay tensors of their own, which poprt_session_update_weights replaces
+   * and the save programs return; slower, since weights are then not prepared ahead of time.
+   * Non-zero: yes. Since 0.1. */
   int32_t variable_weights;
-  int32_t reserved_2; /* 0 */
-  /* Lengths that input_shapes (of the elements NAME[0], NAME[1] ...) do not tell. Since 1.0. */
+  int32_t reserved_2;
+  /* Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0],
+   * NAME[1] ... tell; of an optional one 0 or 1. None given: as the model says. Since 1.0. */
   const poprt_input_length* input_lengths;
   size_t input_length_count;
-  /* For whoever runs it; PopRT's host concat runner finds "HostConcatRunnerConfig". Since 1.0. */
+  /* Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it; PopRT's
+   * host concat runner looks for "HostConcatRunnerConfig". Since 1.0. */
   const poprt_opaque_blob* opaque_blobs;
   size_t opaque_blob_count;
-  /* Non-zero: refuse a model for what is a warning in the log otherwise (attributes that an
-   * operator does not have, a domain without an opset import). Since 1.0. */
+  /* Whether to refuse a model for what is a warning in the log otherwise: attributes that an
+   * operator does not have, a domain without an opset import. Non-zero: yes. Since 1.0. */
   int32_t strict;
-  poprt_winograd winograd; /* Since 1.0. */
-  /* Options by name, those of the fields above and others. One that is not available is
-   * unimplemented; what tunes a chip goes into the PopEF file's metadata. Since 1.0. */
+  /* What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each
+   * layer within 1e-4 of exact sums. Since 1.0. */
+  poprt_winograd winograd;
+  /* Options of command poprt by name, without dashes, those of other fields and more;
+   * poprt_compiler_list_options has them all. A flag's value is "True" or "False", names are
+   * separated by commas, words by line feeds. One that is not available is unimplemented; what
+   * tunes a chip goes into the PopEF file's metadata. Since 1.0. */
   const poprt_option* options;
   size_t option_count;
-  /* Non-zero: the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
-   * `poprt_exec recompile` needs nothing else. The file names the model in any case. Since 1.0. */
+  /* Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
+   * `poprt_exec recompile` needs nothing else. The file names the model in any case. Non-zero: yes.
+   * Since 1.0. */
   int32_t embed_source;
-  int32_t reserved_3; /* 0 */
+  int32_t reserved_3;
+  /* </options:compile> */
 } poprt_compile_options;
 
 /* Options, checked and copied. Immutable; several threads may compile with one at the same time

@@ -41,31 +41,72 @@ struct PassReport {
 };
 
 struct CompilerOptions {
-  std::map<std::string, std::vector<int64_t>> inputShape;  // fixes variable dimensions
-  std::map<std::string, int64_t> inputLength;              // of sequences, see poprt_input_length
-  int64_t batchSize = 0;                                   // 0: as the model says
-  int64_t batchAxis = 0;                                   // used with batchSize
+  // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
+  // Fixes the variable dimensions of inputs, by name. None given: as the model says. Since 0.1.
+  std::map<std::string, std::vector<int64_t>> inputShape;
+  // Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0],
+  // NAME[1] ... tell; of an optional one 0 or 1. None given: as the model says. Since 1.0.
+  std::map<std::string, int64_t> inputLength;
+  // Batch size of every input. 0: as the model says. Since 0.1.
+  int64_t batchSize = 0;
+  // Which dimension the batch size is about. Since 0.1.
+  int64_t batchAxis = 0;
+  // What to do with floating-point types. Default: as the model says. Since 0.1.
   Precision precision = Precision::keep;
+  // Passes to run after the default ones, of listPasses(). Since 0.1.
   std::vector<std::string> passes;
+  // Passes to leave out, of listPasses(). Since 0.1.
   std::vector<std::string> skipPasses;
+  // Whether to verify the graph after each pass. Since 0.1.
   bool verify = true;
-  int64_t maxTensorSize = 0;  // 0: no limit
-  int64_t rewriteLimit = 0;   // 0: no limit
+  // Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.
+  int64_t maxTensorSize = 0;
+  // Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since
+  // 0.1.
+  int64_t rewriteLimit = 0;
+  // Name of the pass after which to stop. "": none. Since 0.1.
   std::string stopAfter;
-  bool enableEngineCaching = false;  // see poprt_compile_options
+  // Engine caching: compile once, later map the file that the cache folder keeps under the hash of
+  // model (external data included), options and version. A file that is damaged or belongs to
+  // something else is compiled again, with a warning in the log. POPART_CACHE_DIR in the
+  // environment turns caching on as well, and is the folder when none is given. Since 0.1.
+  bool enableEngineCaching = false;
+  // Folder of engine caching, made when missing. "": POPART_CACHE_DIR from the environment, or
+  // session_cache. Since 0.1.
   std::string cachePath;
-  bool constantWeights = true;  // false: Session::updateWeights() may change named weights
-  std::map<std::string, std::string> opaqueBlobs;  // lie in the PopEF file beside the executable
-  // What it throws comes out of the compiling function, when that has ended.
+  // Off: named weights stay tensors of their own, which Session::updateWeights() replaces and the
+  // save programs return; slower, since weights are then not prepared ahead of time. Since 0.1.
+  bool constantWeights = true;
+  // Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it;
+  // HostConcatRunner looks for "HostConcatRunnerConfig". Since 1.0.
+  std::map<std::string, std::string> opaqueBlobs;
+  // Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
+  // Null: nobody. What it throws comes out of the compiling function, when that has ended. Since
+  // 0.1.
   std::function<void(double done, const std::string& what)> progress;
-  std::function<void(const PassReport&)> afterPass;  // after each pass; the same
-  int64_t convertVersion = 0;  // opset of what convert writes, 11 to 28; 0: the model's
-  bool allowLinks = false;     // see poprt_compile_options
-  bool strict = false;         // see poprt_compile_options
+  // Hears of each pass that was run, on the compiling thread. Null: nobody. What it throws comes
+  // out of the compiling function, when that has ended. Since 0.1.
+  std::function<void(const PassReport&)> afterPass;
+  // Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.
+  int64_t convertVersion = 0;
+  // Whether external data may be reached through symbolic and hard links, wherever they lead (the
+  // layout of some download caches). Only for models that are trusted. Since 0.1.
+  bool allowLinks = false;
+  // Whether to refuse a model for what is a warning in the log otherwise: attributes that an
+  // operator does not have, a domain without an opset import. Since 1.0.
+  bool strict = false;
+  // What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each
+  // layer within 1e-4 of exact sums. Since 1.0.
   Winograd winograd = Winograd::standard;
-  bool embedSource = false;  // see poprt_compile_options
-  // Options of command `poprt` by name, see poprt_option. Since 1.0.
+  // Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
+  // `poprt_exec recompile` needs nothing else. The file names the model in any case. Since 1.0.
+  bool embedSource = false;
+  // Options of command poprt by name, without dashes, those of other fields and more; listOptions()
+  // has them all. A flag's value is "True" or "False", names are separated by commas, words by line
+  // feeds. One that is not available is unimplemented; what tunes a chip goes into the PopEF file's
+  // metadata. Since 1.0.
   std::map<std::string, std::string> options;
+  // </options:compile>
 };
 
 // Model arguments are a path, or the bytes of an ONNX file. `outputs` names the outputs to keep;

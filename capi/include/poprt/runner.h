@@ -63,54 +63,84 @@ typedef struct poprt_replica_device {
  * from `timeout_ns` on are PopRT's RuntimeConfig. */
 typedef struct poprt_runner_options {
   size_t struct_size;
-  int32_t threads;         /* compute threads; 0: POPRT_THREADS from the environment, or all CPUs.
-                              Results are bit-equal for any number. */
-  int32_t profile;         /* non-zero: time every instruction (slower), see poprt_runner_profile */
-  poprt_device* device;    /* null: any free one */
-  int32_t queue_depth;     /* requests in flight per replica before execute_async blocks; 0: the
-                              size of the ring */
-  int32_t telemetry;       /* non-zero: publish, as POPRT_TELEMETRY=1 does (telemetry.h) */
-  int64_t timeout_ns;      /* how long a started batch waits for its next rows before it is padded
-                              with zeros; 0: 10 ms, negative: for ever */
-  int32_t not_thread_safe; /* non-zero: no lock; one thread at a time uses the runner */
-  int32_t no_validate_io_params; /* non-zero: unknown names are ignored, inputs that are not given
-                                    are zeros, such outputs dropped, and sizes believed (the first
-                                    tells them all); fused and conditional models need it */
-  int32_t use_batching_dim; /* non-zero: requests may have any size along batching_dim. Otherwise a
-                               whole number of compiled batches. */
+  /* <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
+   * or all CPUs. Since 0.1. */
+  int32_t threads;
+  /* Whether to time every instruction, for poprt_runner_profile; slower. Non-zero: yes. Since
+   * 0.1. */
+  int32_t profile;
+  /* The device to run on. Null: any free one. Since 0.1. */
+  poprt_device* device;
+  /* Requests in flight per replica that the queue has places for; see poprt_runner_execute_async,
+   * which blocks then. 0: the size of the ring. Since 0.1. */
+  int32_t queue_depth;
+  /* Whether to publish what it does, as POPRT_TELEMETRY=1 does; see telemetry.h. Non-zero: yes.
+   * Since 1.0. */
+  int32_t telemetry;
+  /* How long a started batch waits for its next rows before it is padded with zeros. 0: 10 ms;
+   * negative: for ever. Nanoseconds. Since 0.1. */
+  int64_t timeout_ns;
+  /* Whether to do without the lock: one thread at a time uses the runner. Non-zero: yes. Since
+   * 0.1. */
+  int32_t not_thread_safe;
+  /* Whether to do without checks of names and sizes: unknown names are ignored, inputs that are not
+   * given are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused
+   * and conditional models need that. Non-zero: yes. Since 0.1. */
+  int32_t no_validate_io_params;
+  /* Whether requests may have any size along the batching dimension: rows of several then make one
+   * batch. Without, a request has a whole number of compiled batches. Non-zero: yes. Since 0.1. */
+  int32_t use_batching_dim;
+  /* The dimension along which requests may have any size. Since 0.1. */
   uint32_t batching_dim;
-  int32_t ring_buffer_size_multiplier;   /* ring size in requests: it x the rows of a step, "rows"
-                                            being batches without batching_dim; 0: 2. With 2 it is
-                                            at least 64. */
-  int32_t auto_reset;                    /* non-zero: reset the IPU after errors that allow it */
-  int32_t flush_on_waiting_outputs;      /* non-zero: pad only while somebody waits for a request of
-                                            the batch or has given a callback; turns tracing on */
-  int32_t is_batch_size_timeout_enabled; /* non-zero: the next two hold */
-  int64_t batch_size_timeout_ns;         /* from a batch's first row until it is padded; 0: never */
-  int64_t data_parallel_timeout_ns; /* from the first complete batch of a step until the step goes
-                                       without the others; 0: never */
-  int64_t request_tracepoints_buffer_size; /* 0: 1000; negative: all are kept */
-  int32_t replication_factor;              /* copies, each on its own device; 0: 1 */
-  int32_t overlap_io;       /* non-zero: copy the next step's inputs in and the last one's outputs
-                               out while one computes, on threads of their own */
-  int64_t batches_per_step; /* 0: as the executable says */
+  /* Size of the ring in requests: it times the rows of a step, rows being batches without a
+   * batching dimension. With 2 it is at least 64. 0: 2. Since 0.1. */
+  int32_t ring_buffer_size_multiplier;
+  /* Whether the device is reset after errors that allow it. Non-zero: yes. Since 0.1. */
+  int32_t auto_reset;
+  /* Whether batches are padded only while somebody waits for one of their requests or has given a
+   * callback; turns tracing on. Non-zero: yes. Since 0.1. */
+  int32_t flush_on_waiting_outputs;
+  /* Whether the timeouts of batches and of steps hold. Non-zero: yes. Since 0.1. */
+  int32_t is_batch_size_timeout_enabled;
+  /* How long batches are waited for: from a batch's first row until it is padded. 0: never.
+   * Nanoseconds. Since 0.1. */
+  int64_t batch_size_timeout_ns;
+  /* How long steps are waited for: from the first complete batch of a step until the step goes
+   * without the others. 0: never. Nanoseconds. Since 0.1. */
+  int64_t data_parallel_timeout_ns;
+  /* How many requests poprt_runner_tracepoints remembers. 0: 1000; negative: all. Since 0.1. */
+  int64_t request_tracepoints_buffer_size;
+  /* Copies of the model, each on a device of its own. 0: 1. Since 0.1. */
+  int32_t replication_factor;
+  /* Whether the next step's inputs are copied in and the last one's outputs out while one computes,
+   * on threads of their own. Non-zero: yes. Since 0.1. */
+  int32_t overlap_io;
+  /* Batches of one step. 0: as the executable says. Since 0.1. */
+  int64_t batches_per_step;
+  /* Devices of replicas, from 0 on. None given: any free ones. Since 0.1. */
   const poprt_replica_device* replica_devices;
   size_t replica_device_count;
-  const struct poprt_input* frozen_inputs; /* constant values, copied, for inputs that requests then
-                                              leave out */
+  /* Constant values, copied, for inputs that requests then leave out. Since 0.1. */
+  const struct poprt_input* frozen_inputs;
   size_t frozen_input_count;
-  const struct poprt_input* flush_inputs; /* by name: rows for padding, instead of zeros, for all
-                                             inputs that requests give; must stay valid while the
-                                             runner lives */
+  /* By name: rows for padding, instead of zeros, for all inputs that requests give; must stay valid
+   * while the runner lives. None given: zeros. Since 0.1. */
+  const struct poprt_input* flush_inputs;
   size_t flush_input_count;
-  const struct poprt_output* flush_outputs; /* by name: where results of padding rows go; same,
-                                              all outputs */
+  /* By name: where results of padding rows go; same, all outputs. None given: nowhere. Since
+   * 0.1. */
+  const struct poprt_output* flush_outputs;
   size_t flush_output_count;
-  int64_t device_wait_timeout_ns; /* how long to try when no device is free; 0: 1 s,
-                                     POPRT_DO_NOT_WAIT: not at all, else negative: for ever */
-  int64_t device_wait_sleep_ns;   /* between attempts; 0: 6 s */
-  const char* faults; /* device errors to inject: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
-                         ABI.md; null: POPRT_INJECT_FAULTS from the environment */
+  /* How long to try when no device is free. 0: 1 s; negative: for ever. Nanoseconds.
+   * POPRT_DO_NOT_WAIT: not at all. Since 0.1. */
+  int64_t device_wait_timeout_ns;
+  /* How long to sleep between two attempts to get a device. 0: 6 s. Nanoseconds. Since 0.1. */
+  int64_t device_wait_sleep_ns;
+  /* Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
+   * capi/ABI.md. Null: POPRT_INJECT_FAULTS from the environment. Since 1.0. */
+  const char* faults;
+  /* </options:runner> */
 } poprt_runner_options;
 
 /* Acquires devices, loads the executable and runs its load programs. `options` may be null.

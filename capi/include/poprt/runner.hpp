@@ -44,60 +44,130 @@ using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
 struct RuntimeConfig {
   static constexpr int64_t kNever = INT64_MAX;
 
-  int32_t threads = 0;             // 0: POPRT_THREADS, or all CPUs
-  bool profile = false;            // time every instruction
-  std::shared_ptr<Device> device;  // null: any free one
-  int32_t queueDepth = 0;          // 0: the ring's size
-
+  // <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+  // Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
+  // or all CPUs. Since 0.1.
+  int32_t threads = 0;
+  // Whether to time every instruction, for profile(); slower. Since 0.1.
+  bool profile = false;
+  // The device to run on. Null: any free one. Since 0.1.
+  std::shared_ptr<Device> device;
+  // Requests in flight per replica that the queue has places for; see executeAsync(). 0: the size
+  // of the ring. Since 0.1.
+  int32_t queueDepth = 0;
+  // Which runner: one of fused models finds the model by the names of a request. Since 0.1.
   RunnerType runnerType = RunnerType::ModelRunner;
+  // What to do while no device is free: how long to try, and how long to sleep between two
+  // attempts. Default: 1 and 6 seconds. Since 0.1.
   DeviceWaitConfig deviceWaitConfig{std::chrono::seconds(1), std::chrono::seconds(6)};
+  // Whether several threads may use the runner at once; off saves a lock. Since 0.1.
   bool threadSafe = true;
-  int64_t timeoutNS = 10'000'000;  // 0: wait for ever
+  // How long a started batch waits for its next rows before it is padded with zeros. 0: for ever.
+  // Nanoseconds. Since 0.1.
+  int64_t timeoutNS = 10'000'000;
+  // Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs
+  // that are not given are zeros, such outputs are dropped, and sizes believed (the first tells
+  // them all); fused and conditional models need that. Since 0.1.
   bool validateIOParams = true;
-  uint32_t batchingDim = UINT32_MAX;     // off
-  bool checkPackageHash = true;          // of files
-  int32_t ringBufferSizeMultiplier = 2;  // x the rows of a step; 2: at least 64 requests
+  // The dimension along which requests may have any size. UINT32_MAX: none, requests are whole
+  // compiled batches. Since 0.1.
+  uint32_t batchingDim = UINT32_MAX;
+  // Whether files that another version has compiled are refused. Since 0.1.
+  bool checkPackageHash = true;
+  // Size of the ring in requests: it times the rows of a step, rows being batches without a
+  // batching dimension. With 2 it is at least 64. Since 0.1.
+  int32_t ringBufferSizeMultiplier = 2;
+  // Whether the device is reset after errors that allow it. Since 0.1.
   bool autoReset = false;
+  // Whether batches are padded only while somebody waits for one of their requests or has given a
+  // callback; turns tracing on. Since 0.1.
   bool flushOnWaitingOutputs = false;
+  // How long batches are waited for: from a batch's first row until it is padded. Nanoseconds.
+  // Since 0.1.
   int64_t batchSizeTimeoutNS = kNever;
+  // How long steps are waited for: from the first complete batch of a step until the step goes
+  // without the others. Nanoseconds. Since 0.1.
   int64_t dataParallelTimeoutNS = kNever;
+  // Whether the timeouts of batches and of steps hold. Since 0.1.
   bool isBatchSizeTimeoutEnabled = false;
-  int64_t requestTracepointsBufferSize = 1000;  // 0: unbounded
+  // How many requests tracepoints() remembers. 0: all. Since 0.1.
+  int64_t requestTracepointsBufferSize = 1000;
+  // Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
   ReplicaIdToDevice replicaIdToDevice;
+  // By name: rows for padding, instead of zeros, and where their results go; all inputs that
+  // requests give, all outputs. Must stay valid while the runner lives. Since 0.1.
   std::pair<InputMemoryView, OutputMemoryView> flushByName;
+  // Copies of the model, each on a device of its own. Since 0.1.
   int32_t replicationFactor = 1;
+  // Constant values, copied, for inputs that requests then leave out. Since 0.1.
   InputMemoryView frozenInputs;
+  // Whether the next step's inputs are copied in and the last one's outputs out while one computes,
+  // on threads of their own. Since 0.1.
   bool overlapIO = false;
-  int64_t batchesPerStep = 0;  // 0: as compiled
-  std::string faults;          // empty: POPRT_INJECT_FAULTS
-  bool telemetry = false;      // publish, as POPRT_TELEMETRY=1 does
+  // Batches of one step. 0: as the executable says. Since 0.1.
+  int64_t batchesPerStep = 0;
+  // Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
+  // capi/ABI.md. "": POPRT_INJECT_FAULTS from the environment. Since 1.0.
+  std::string faults;
+  // Whether to publish what it does, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since 1.0.
+  bool telemetry = false;
+  // </options:runner>
 };
 
 // The fields of PopRT that Model Runtime has, by its names. Times are durations there.
 struct ModelRunnerConfig {
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
+  // <options:model_runner> made from capi/options.toml by tests/lint/option_fields.py --write
+  // What to do while no device is free: how long to try, and how long to sleep between two
+  // attempts. Default: 1 and 6 seconds. Since 0.1.
   DeviceWaitConfig device_wait_config{std::chrono::seconds(1), std::chrono::seconds(6)};
+  // Whether several threads may use the runner at once; off saves a lock. Since 0.1.
   bool thread_safe = true;
+  // Copies of the model, each on a device of its own. Since 0.1.
   int32_t replication_factor = 1;
-  std::chrono::nanoseconds timeout_ns = std::chrono::milliseconds(10);  // 0: wait for ever
+  // How long a started batch waits for its next rows before it is padded with zeros. 0: for ever.
+  // Since 0.1.
+  std::chrono::nanoseconds timeout_ns = std::chrono::nanoseconds(10'000'000);
+  // Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs
+  // that are not given are zeros, such outputs are dropped, and sizes believed (the first tells
+  // them all); fused and conditional models need that. Since 0.1.
   bool validate_io_params = true;
-  uint32_t batching_dim = UINT32_MAX;  // off
+  // The dimension along which requests may have any size. UINT32_MAX: none, requests are whole
+  // compiled batches. Since 0.1.
+  uint32_t batching_dim = UINT32_MAX;
+  // Whether files that another version has compiled are refused. Since 0.1.
   bool check_package_hash = true;
+  // Size of the ring in requests: it times the rows of a step, rows being batches without a
+  // batching dimension. With 2 it is at least 64. Since 0.1.
   int32_t ring_buffer_size_multiplier = 2;
+  // Whether the device is reset after errors that allow it. Since 0.1.
   bool auto_reset = false;
+  // Constant values, copied, for inputs that requests then leave out. Since 0.1.
   InputMemoryView frozen_inputs;
+  // Whether batches are padded only while somebody waits for one of their requests or has given a
+  // callback; turns tracing on. Since 0.1.
   bool flush_on_waiting_outputs = false;
+  // How long batches are waited for: from a batch's first row until it is padded. Since 0.1.
   std::chrono::nanoseconds batch_size_timeout_ns = kNever;
+  // How long steps are waited for: from the first complete batch of a step until the step goes
+  // without the others. Since 0.1.
   std::chrono::nanoseconds data_parallel_timeout_ns = kNever;
+  // Whether the timeouts of batches and of steps hold. Since 0.1.
   bool is_batch_size_timeout_enabled = false;
-  int64_t request_tracepoints_buffer_size = 1000;  // 0: unbounded
+  // How many requests tracepoints() remembers. 0: all. Since 0.1.
+  int64_t request_tracepoints_buffer_size = 1000;
+  // Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
   ReplicaIdToDevice replica_id_to_device;
+  // By name: rows for padding, instead of zeros, and where their results go; all inputs that
+  // requests give, all outputs. Must stay valid while the runner lives. Since 0.1.
   std::pair<InputMemoryView, OutputMemoryView> flush_by_name;
+  // </options:model_runner>
 
   // What runners take.
   operator RuntimeConfig() const {
     RuntimeConfig c;
+    // <options:copies> made from capi/options.toml by tests/lint/option_fields.py --write
     c.deviceWaitConfig = device_wait_config;
     c.threadSafe = thread_safe;
     c.replicationFactor = replication_factor;
@@ -115,6 +185,7 @@ struct ModelRunnerConfig {
     c.requestTracepointsBufferSize = request_tracepoints_buffer_size;
     c.replicaIdToDevice = replica_id_to_device;
     c.flushByName = flush_by_name;
+    // </options:copies>
     return c;
   }
 };

@@ -46,17 +46,37 @@ typedef int32_t (*poprt_anchor_predicate_fn)(const char* name, int32_t is_output
 /* Set struct_size to sizeof(poprt_session_options) and the rest to zero; zero means default. */
 typedef struct poprt_session_options {
   size_t struct_size;
-  int32_t threads;      /* compute threads, as in poprt_runner_options */
-  int32_t profile;      /* non-zero: time every instruction, see poprt_session_profile */
-  poprt_device* device; /* null: any free one that fits the executable */
-  int32_t deferred;     /* non-zero: acquire a device at bind or the first run, not now */
-  int32_t exclusive;    /* non-zero: others cannot take the device; zero: who binds it next does */
-  int32_t telemetry;    /* non-zero: publish, as POPRT_TELEMETRY=1 does (telemetry.h) */
-  poprt_wait_strategy wait_strategy; /* when it acquires a device, as poprt_device_request */
+  /* <options:session> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
+   * or all CPUs. Since 0.1. */
+  int32_t threads;
+  /* Whether to time every instruction, for poprt_session_profile; slower. Non-zero: yes. Since
+   * 0.1. */
+  int32_t profile;
+  /* The device. Null: any free one that fits the executable. Since 0.1. */
+  poprt_device* device;
+  /* Whether the device is acquired by poprt_session_bind_to_device or the first run, not when the
+   * session is made. Non-zero: yes. Since 0.1. */
+  int32_t deferred;
+  /* Whether other sessions cannot take the device; otherwise whoever binds it next does. Non-zero:
+   * yes. Since 0.1. */
+  int32_t exclusive;
+  /* Whether to publish what it does, as POPRT_TELEMETRY=1 does; see telemetry.h. Non-zero: yes.
+   * Since 0.1. */
+  int32_t telemetry;
+  /* What to do while every device that fits is busy, as in poprt_device_request. Since 0.1. */
+  poprt_wait_strategy wait_strategy;
+  /* How long to wait for a device when none is free. 0: not at all. Nanoseconds. With
+   * POPRT_WAIT_WITH_TIMEOUT. Since 0.1. */
   int64_t wait_timeout_ns;
+  /* How long to sleep between two looks at devices that other processes have. 0: 15 s. Nanoseconds.
+   * Since 0.1. */
   int64_t wait_sleep_ns;
-  poprt_anchor_predicate_fn predicate; /* null: anchors of main programs and of none */
+  /* Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped.
+   * Null: anchors of main programs and of none, without data. Since 0.1. */
+  poprt_anchor_predicate_fn predicate;
   void* predicate_data;
+  /* </options:session> */
 } poprt_session_options;
 
 /* `options` may be null. Errors: unavailable (no free device), failed_precondition (another session

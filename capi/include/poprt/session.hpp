@@ -122,15 +122,29 @@ using namespace anchor_callbacks;  // older code has them here
 namespace impl {
 
 struct SessionFields {
+  // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
+  // When the device is acquired: as the session is made, or deferred until it is bound or first
+  // run. Since 0.1.
   LaunchPolicy policy = LaunchPolicy::Immediate;
+  // What to do while no device is free. Default: fail at once. Since 0.1.
   DeviceWaitConfig waitConfig;
-  std::shared_ptr<Device> device;  // null: any free one that fits
-  bool checkPackageHash = true;    // of files
+  // The device. Null: any free one that fits the executable. Since 0.1.
+  std::shared_ptr<Device> device;
+  // Whether files that another version has compiled are refused. Since 0.1.
+  bool checkPackageHash = true;
+  // Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
+  // or all CPUs. Since 0.1.
   int32_t threads = 0;
+  // Whether to time every instruction, for profile(); slower. Since 0.1.
   bool profile = false;
-  bool exclusive = false;  // others cannot take the device
+  // Whether other sessions cannot take the device; otherwise whoever binds it next does. Since 0.1.
+  bool exclusive = false;
+  // Whether to publish what it does, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since 0.1.
   bool telemetry = false;
-  AnchorCallbackPredicate predicate;  // empty: anchors of main programs and of none
+  // Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped.
+  // Null: anchors of main programs and of none, without data. Since 0.1.
+  AnchorCallbackPredicate predicate;
+  // </options:session>
 };
 
 }  // namespace impl

@@ -25,15 +25,16 @@ constexpr std::array kTypes = {DType::f32,        DType::f16,      DType::bf16, 
 
 constexpr std::array kText = {DType::string};
 
-// A node to try: core/ops/common/op_trials.inc.
-struct Trial {
-  std::string_view operators, inputs, attributes = "";
-  size_t outputs = 1;
-};
-
-constexpr Trial kTrials[] = {
-#include "ops/common/op_trials.inc"
-};
+// The trials of operators that state none, from the most to the least demanding: one with an
+// optional second input passes the first that it can.
+constexpr Trial kCommonTrials[] = {{"T[4,4]"},
+                                   {"T[1,4,4,4]"},
+                                   {"T[4,4]; T[4,4]"},
+                                   {"T[1,4,4,4]; T[1,4,4,4]"},
+                                   {"T[1,4,4,4]; T[4]; T[4]"},
+                                   {"T[4,4]; T[4]; T[4]"},
+                                   {"T[4,4]; s64[1] = [1]"},
+                                   {"T[4,4]; s64[4,4]"}};
 
 // What ONNX's schemas, and those of ONNX Runtime, allow. Sorted by domain, operator.
 struct Allowed {
@@ -53,18 +54,15 @@ void for_each_part(std::string_view text, char separator, Visit&& visit) {
   }
 }
 
-std::vector<const Trial*> trials_of(const OpDef& op) {
-  const auto rows_of = [](std::string_view name) {
-    std::vector<const Trial*> rows;
-    for (const Trial& t : kTrials)
-      for_each_part(t.operators, ' ', [&](std::string_view row) {
-        if (row == name) rows.push_back(&t);
-      });
-    return rows;
-  };
-  auto rows = rows_of(fmt::format("{}.{}", op.domain, op.name));
-  if (rows.empty()) rows = rows_of(op.name);
-  return rows.empty() ? rows_of("*") : rows;
+std::vector<Trial> trials_of(const OpDef& op) {
+  const Trial& stated = op.facts.trial;
+  if (!stated.stated()) return {std::begin(kCommonTrials), std::end(kCommonTrials)};
+  if (stated.attributes.empty()) return {stated};
+  std::vector<Trial> trials;
+  for_each_part(stated.attributes, '|', [&](std::string_view attributes) {
+    trials.push_back({stated.inputs, attributes, stated.outputs});
+  });
+  return trials;
 }
 
 // One element of a constant: one, because zeros divide badly.
@@ -220,9 +218,9 @@ OpSupport find_support(const OpDef& op) {
   const NoExplanations quiet;
   const auto list = trials_of(op);
   const auto try_type = [&](DType type) {
-    for (const Trial* t : list) {
+    for (const Trial& t : list) {
       std::vector<std::string> kernels;
-      if (!works(op, *t, type, &kernels)) continue;
+      if (!works(op, t, type, &kernels)) continue;
       if (s.types.empty())
         s.implementation = std::all_of(kernels.begin(), kernels.end(), is_fast_kernel)
                                ? Implementation::fast

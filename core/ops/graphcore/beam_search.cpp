@@ -51,4 +51,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_beam_search_op, "ai.graphcore", "BeamSearch", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_beam_search_op, "ai.graphcore", "BeamSearch", expand,
+                           .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"})

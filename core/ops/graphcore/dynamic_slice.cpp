@@ -16,4 +16,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_dynamic_slice_op, "ai.graphcore", "DynamicSlice", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_dynamic_slice_op, "ai.graphcore", "DynamicSlice", expand,
+                           .trial = {"T[4,4]; s32[1]", "axes = [0], sizes = [2]"})

@@ -29,4 +29,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_dynamic_update_op, "ai.graphcore", "DynamicUpdate", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_dynamic_update_op, "ai.graphcore", "DynamicUpdate", expand,
+                           .trial = {"T[4,4]; s32[1]; T[2,4]", "axes = [0], sizes = [2]"})

@@ -28,4 +28,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_group_normalization_op, "ai.graphcore", "GroupNormalization", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_group_normalization_op, "ai.graphcore", "GroupNormalization",
+                           expand, .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"})

@@ -20,4 +20,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_increment_mod_op, "ai.graphcore", "IncrementMod", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_increment_mod_op, "ai.graphcore", "IncrementMod", expand,
+                           .trial = {"T[4,4]", "increment = 1.0, modulus = 3.0"})

@@ -35,4 +35,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_int4_to_half_op, "ai.graphcore", "Int4ToHalf", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_int4_to_half_op, "ai.graphcore", "Int4ToHalf", expand,
+                           .trial = {"T[4,4]; f16[4]"})

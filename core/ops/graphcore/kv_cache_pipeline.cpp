@@ -15,6 +15,7 @@ const OpDef graphcore_kv_cache_pipeline_op = {
     .infer = infer_by_expansion,
     .lower = [](LowerContext& c) { expand_kv_cache_pipeline(expansion_of(c)); },
     .pure = false,
-    .stateful = true};
+    .stateful = true,
+    .facts = {.trial = {"s32[]; T[4,4]", "max_len = 8, step_len = 4, max_bps = 2"}}};
 
 }  // namespace poprt::ops

@@ -29,4 +29,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_mask_compress_op, "ai.graphcore", "MaskCompress", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_mask_compress_op, "ai.graphcore", "MaskCompress", expand,
+                           .trial = {"T[4,4]; bool[4]", "axis = 0"})

@@ -1,4 +1,6 @@
 // What Unpack gave, back to rows.
 #include "ops/common/sequence_packing.h"
 
-POPRT_EXPANSION(graphcore_pack_op, "ai.graphcore", "Pack", expand_pack)
+POPRT_EXPANSION_WITH_FACTS(graphcore_pack_op, "ai.graphcore", "Pack", expand_pack,
+                           .trial = {"T[2,2,4]; s32[2,1]",
+                                     "max_valid_num = 2, segment_max_size = [2]"})

@@ -20,4 +20,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_subsample_op, "ai.graphcore", "Subsample", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_subsample_op, "ai.graphcore", "Subsample", expand,
+                           .trial = {"T[4,4]", "strides = [2, 2]"})

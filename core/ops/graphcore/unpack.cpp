@@ -32,4 +32,6 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_unpack_op, "ai.graphcore", "Unpack", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_unpack_op, "ai.graphcore", "Unpack", expand,
+                           .trial = {"T[4,4]; s32[2,1]",
+                                     "max_valid_num = 2, segment_max_size = [2]"})

@@ -20,4 +20,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_attention_op, "com.microsoft", "Attention", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_attention_op, "com.microsoft", "Attention", expand,
+                           .trial = {"T[1,2,4]; T[4,12]", "num_heads = 2"})

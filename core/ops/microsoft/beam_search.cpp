@@ -11,6 +11,8 @@ const OpDef microsoft_beam_search_op = {
     .domain = "com.microsoft",
     .infer = infer_search,
     .lower = lower_container,
-    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::search}};
+    .facts = {.constant_inputs_of = search_sizes,
+              .flow = Flow::search,
+              .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}}};
 
 }  // namespace poprt::ops

@@ -48,6 +48,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef microsoft_crop_and_resize_op;
 const OpDef microsoft_crop_and_resize_op = {
-    .name = "CropAndResize", .domain = "com.microsoft", .infer = infer, .lower = lower};
+    .name = "CropAndResize",
+    .domain = "com.microsoft",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s32[1] = [0]; s32[2] = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -11,4 +11,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_dequantize_linear_op, "com.microsoft", "DequantizeLinear", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_dequantize_linear_op, "com.microsoft", "DequantizeLinear",
+                           expand, .trial = {"T[4,4]; f32[]; T[]"})

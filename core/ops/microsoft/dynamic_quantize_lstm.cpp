@@ -87,4 +87,7 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_dynamic_quantize_lstm_op, "com.microsoft", "DynamicQuantizeLSTM", expand)
+POPRT_EXPANSION_WITH_FACTS(
+    microsoft_dynamic_quantize_lstm_op, "com.microsoft", "DynamicQuantizeLSTM", expand,
+    .trial = {"T[2,1,4]; u8[1,4,8]; u8[1,2,8]; _; _; _; _; _; f32[1]; u8[1]; f32[1]; u8[1]",
+              "hidden_size = 2"})

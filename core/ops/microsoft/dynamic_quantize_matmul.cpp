@@ -16,5 +16,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_dynamic_quantize_matmul_op, "com.microsoft", "DynamicQuantizeMatMul",
-                expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_dynamic_quantize_matmul_op, "com.microsoft",
+                           "DynamicQuantizeMatMul", expand, .trial = {"T[4,4]; u8[4,4]; f32[]"})

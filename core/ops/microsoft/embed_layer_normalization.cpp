@@ -37,5 +37,6 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_embed_layer_normalization_op, "com.microsoft", "EmbedLayerNormalization",
-                expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_embed_layer_normalization_op, "com.microsoft",
+                           "EmbedLayerNormalization", expand,
+                           .trial = {"s32[1,2]; _; T[4,4]; T[4,4]; _; T[4]; T[4]"})

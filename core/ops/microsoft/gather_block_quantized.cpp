@@ -63,5 +63,7 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_gather_block_quantized_op, "com.microsoft", "GatherBlockQuantized",
-                expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_gather_block_quantized_op, "com.microsoft",
+                           "GatherBlockQuantized", expand,
+                           .trial = {"T[4,32]; s64[2] = [0, 1]; f32[4,2]",
+                                     "bits = 8, block_size = 16"})

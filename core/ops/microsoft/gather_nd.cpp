@@ -12,4 +12,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_gather_nd_op, "com.microsoft", "GatherND", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_gather_nd_op, "com.microsoft", "GatherND", expand,
+                           .trial = {"T[4,4]; s64[1,2] = [0, 1]"})

@@ -17,4 +17,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_grid_sample_op, "com.microsoft", "GridSample", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_grid_sample_op, "com.microsoft", "GridSample", expand,
+                           .trial = {"T[1,4,4,4]; T[1,2,2,2]"})

@@ -197,4 +197,7 @@ void expand(Expansion& e) { GroupQueryAttention(e).run(); }
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_group_query_attention_op, "com.microsoft", "GroupQueryAttention", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_group_query_attention_op, "com.microsoft",
+                           "GroupQueryAttention", expand,
+                           .trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]; _; _; s32[1]; s32[] = 2",
+                                     "num_heads = 2, kv_num_heads = 2"})

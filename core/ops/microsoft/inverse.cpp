@@ -29,7 +29,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef microsoft_inverse_op;
-const OpDef microsoft_inverse_op = {
-    .name = "Inverse", .domain = "com.microsoft", .infer = infer, .lower = lower};
+const OpDef microsoft_inverse_op = {.name = "Inverse",
+                                    .domain = "com.microsoft",
+                                    .infer = infer,
+                                    .lower = lower,
+                                    .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

@@ -14,5 +14,6 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_matmul_integer_to_float_op, "com.microsoft", "MatMulIntegerToFloat",
-                expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_matmul_integer_to_float_op, "com.microsoft",
+                           "MatMulIntegerToFloat", expand,
+                           .trial = {"T[4,4]; T[4,4]; f32[]; f32[]"})

@@ -56,4 +56,6 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_matmul_nbits_op, "com.microsoft", "MatMulNBits", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_matmul_nbits_op, "com.microsoft", "MatMulNBits", expand,
+                           .trial = {"T[4,16]; u8[4,1,8]; T[4]",
+                                     "N = 4, K = 16, bits = 4, block_size = 16"})

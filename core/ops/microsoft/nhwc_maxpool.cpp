@@ -37,6 +37,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef microsoft_nhwc_maxpool_op;
 const OpDef microsoft_nhwc_maxpool_op = {
-    .name = "NhwcMaxPool", .domain = "com.microsoft", .infer = infer, .lower = lower};
+    .name = "NhwcMaxPool",
+    .domain = "com.microsoft",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -15,4 +15,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_pad_op, "com.microsoft", "Pad", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_pad_op, "com.microsoft", "Pad", expand,
+                           .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"})

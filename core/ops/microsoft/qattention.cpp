@@ -19,4 +19,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qattention_op, "com.microsoft", "QAttention", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qattention_op, "com.microsoft", "QAttention", expand,
+                           .trial = {"T[1,2,4]; T[4,12]; f32[12]; f32[]; f32[]", "num_heads = 2"})

@@ -20,4 +20,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_qgemm_op, "com.microsoft", "QGemm", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_qgemm_op, "com.microsoft", "QGemm", expand,
+                           .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]"})

@@ -13,4 +13,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_add_op, "com.microsoft", "QLinearAdd", expand,
-                           .f32_inputs = ~0u)
+                           .f32_inputs = ~0u,
+                           .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"})

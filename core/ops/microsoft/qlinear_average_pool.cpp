@@ -17,4 +17,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_average_pool_op, "com.microsoft", "QLinearAveragePool",
-                           expand, .f32_inputs = ~0u)
+                           expand, .f32_inputs = ~0u,
+                           .trial = {"T[1,4,4,4]; f32[]; T[]; f32[]; T[]", "kernel_shape = [2, 2]"})

@@ -17,4 +17,6 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_concat_op, "com.microsoft", "QLinearConcat", expand,
-                           .f32_inputs = ~0u)
+                           .f32_inputs = ~0u,
+                           .trial = {"f32[]; T[]; T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]",
+                                     "axis = 0"})

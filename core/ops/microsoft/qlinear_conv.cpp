@@ -19,4 +19,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_conv_op, "com.microsoft", "QLinearConv", expand,
-                           .f32_inputs = ~0u)
+                           .f32_inputs = ~0u,
+                           .trial = {"T[1,4,4,4]; f32[]; T[]; T[4,4,1,1]; f32[]; T[]; f32[]; T[]"})

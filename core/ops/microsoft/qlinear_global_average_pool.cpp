@@ -31,4 +31,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_global_average_pool_op, "com.microsoft",
-                           "QLinearGlobalAveragePool", expand, .f32_inputs = ~0u)
+                           "QLinearGlobalAveragePool", expand, .f32_inputs = ~0u,
+                           .trial = {"T[1,4,4,4]; f32[]; T[]; f32[]; T[]"})

@@ -14,4 +14,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_reduce_mean_op, "com.microsoft", "QLinearReduceMean",
-                           expand, .f32_inputs = ~0u)
+                           expand, .f32_inputs = ~0u,
+                           .trial = {"T[1,4,4,4]; f32[]; T[]; f32[]; T[]", "axes = [1]"})

@@ -12,4 +12,4 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_sigmoid_op, "com.microsoft", "QLinearSigmoid", expand,
-                           .f32_inputs = ~0u)
+                           .f32_inputs = ~0u, .trial = {"T[1,4,4,4]; f32[]; T[]; f32[]; T[]"})

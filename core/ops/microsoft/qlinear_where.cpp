@@ -14,4 +14,6 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_where_op, "com.microsoft", "QLinearWhere", expand,
-                           .f32_inputs = ~0u)
+                           .f32_inputs = ~0u,
+                           .trial = {
+                               "bool[4,4]; T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"})

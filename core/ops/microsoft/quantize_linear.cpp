@@ -11,4 +11,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_quantize_linear_op, "com.microsoft", "QuantizeLinear", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_quantize_linear_op, "com.microsoft", "QuantizeLinear", expand,
+                           .trial = {"T[4,4]; T[]; u8[]"})

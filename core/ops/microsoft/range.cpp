@@ -18,4 +18,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_range_op, "com.microsoft", "Range", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_range_op, "com.microsoft", "Range", expand,
+                           .trial = {"T[]; T[]; T[]"})

@@ -39,4 +39,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_rotary_embedding_op, "com.microsoft", "RotaryEmbedding", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_rotary_embedding_op, "com.microsoft", "RotaryEmbedding",
+                           expand, .trial = {"T[1,4,4,4]; s64[1] = [0]; T[4,2]; T[4,2]"})

@@ -9,6 +9,7 @@ const OpDef microsoft_simplified_layer_normalization_op = {
     .domain = "com.microsoft",
     .infer = infer_layer_norm,
     .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
-    .sharing = {.in_place = 1}};
+    .sharing = {.in_place = 1},
+    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
 }  // namespace poprt::ops

@@ -11,4 +11,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(microsoft_trilu_op, "com.microsoft", "Trilu", expand)
+POPRT_EXPANSION_WITH_FACTS(microsoft_trilu_op, "com.microsoft", "Trilu", expand,
+                           .trial = {"T[4,4]"})

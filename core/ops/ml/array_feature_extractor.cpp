@@ -18,4 +18,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_array_feature_extractor_op, "ai.onnx.ml", "ArrayFeatureExtractor", expand)
+POPRT_EXPANSION_WITH_FACTS(ml_array_feature_extractor_op, "ai.onnx.ml", "ArrayFeatureExtractor",
+                           expand, .trial = {"T[4,4]; s64[1]"})

@@ -31,4 +31,6 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_imputer_op, "ai.onnx.ml", "Imputer", expand)
+POPRT_EXPANSION_WITH_FACTS(ml_imputer_op, "ai.onnx.ml", "Imputer", expand,
+                           .trial = {"T[4,4]",
+                                     "imputed_value_floats = [1.0], imputed_value_int64s = [1]"})

@@ -89,6 +89,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef ml_label_encoder_op;
 const OpDef ml_label_encoder_op = {
-    .name = "LabelEncoder", .domain = "ai.onnx.ml", .infer = infer, .lower = lower};
+    .name = "LabelEncoder",
+    .domain = "ai.onnx.ml",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[4,4]", "keys_tensor = T[1] fill @, values_tensor = T[1] fill @"}}};
 
 }  // namespace poprt::ops

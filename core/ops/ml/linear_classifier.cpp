@@ -50,4 +50,7 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_linear_classifier_op, "ai.onnx.ml", "LinearClassifier", expand)
+POPRT_EXPANSION_WITH_FACTS(ml_linear_classifier_op, "ai.onnx.ml", "LinearClassifier", expand,
+                           .trial = {
+                               "T[4,2]",
+                               "classlabels_ints = [0, 1], coefficients = [1.0, 2.0, 3.0, 4.0]"})

@@ -24,4 +24,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_linear_regressor_op, "ai.onnx.ml", "LinearRegressor", expand)
+POPRT_EXPANSION_WITH_FACTS(ml_linear_regressor_op, "ai.onnx.ml", "LinearRegressor", expand,
+                           .trial = {"T[4,2]", "coefficients = [1.0, 2.0]"})

@@ -33,4 +33,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_one_hot_encoder_op, "ai.onnx.ml", "OneHotEncoder", expand)
+POPRT_EXPANSION_WITH_FACTS(ml_one_hot_encoder_op, "ai.onnx.ml", "OneHotEncoder", expand,
+                           .trial = {"T[4,4]", "cats_int64s = [0, 1]"})

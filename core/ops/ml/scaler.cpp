@@ -19,4 +19,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_scaler_op, "ai.onnx.ml", "Scaler", expand)
+POPRT_EXPANSION_WITH_FACTS(ml_scaler_op, "ai.onnx.ml", "Scaler", expand,
+                           .trial = {"T[4,4]", "offset = [1.0], scale = [2.0]"})

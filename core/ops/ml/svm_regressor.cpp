@@ -27,4 +27,7 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(ml_svm_regressor_op, "ai.onnx.ml", "SVMRegressor", expand)
+POPRT_EXPANSION_WITH_FACTS(
+    ml_svm_regressor_op, "ai.onnx.ml", "SVMRegressor", expand,
+    .trial = {"T[4,2]",
+              "n_supports = 1, support_vectors = [1.0, 2.0], coefficients = [1.0], rho = [0.0]"})

@@ -106,6 +106,16 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef ml_tree_ensemble_op;
 const OpDef ml_tree_ensemble_op = {
-    .name = "TreeEnsemble", .domain = "ai.onnx.ml", .since = 5, .infer = infer, .lower = lower};
+    .name = "TreeEnsemble",
+    .domain = "ai.onnx.ml",
+    .since = 5,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[4,4]",
+                        "nodes_featureids = [0], nodes_truenodeids = [0], nodes_trueleafs = [1], "
+                        "nodes_falsenodeids = [0], "
+                        "nodes_falseleafs = [1], nodes_modes = u8[1] [0], nodes_splits = T[1] fill "
+                        "@, tree_roots = [0], "
+                        "leaf_targetids = [0], leaf_weights = T[1] fill @"}}};
 
 }  // namespace poprt::ops

@@ -31,10 +31,18 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef ml_tree_ensemble_classifier_op;
-const OpDef ml_tree_ensemble_classifier_op = {.name = "TreeEnsembleClassifier",
-                                              .domain = "ai.onnx.ml",
-                                              .until = 4,  // TreeEnsemble took its place
-                                              .infer = infer,
-                                              .lower = lower};
+const OpDef ml_tree_ensemble_classifier_op = {
+    .name = "TreeEnsembleClassifier",
+    .domain = "ai.onnx.ml",
+    .until = 4,  // TreeEnsemble took its place
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .trial = {"T[4,4]",
+                  R"(nodes_nodeids = [0], nodes_treeids = [0], nodes_featureids = [0], nodes_modes =
+               ["LEAF"], nodes_values = [0.0], nodes_truenodeids = [0], nodes_falsenodeids = [0],
+               class_ids = [0], class_nodeids = [0], class_treeids = [0], class_weights = [1.0],
+               classlabels_int64s = [0, 1])",
+                  2}}};
 
 }  // namespace poprt::ops

@@ -37,10 +37,16 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef ml_tree_ensemble_regressor_op;
-const OpDef ml_tree_ensemble_regressor_op = {.name = "TreeEnsembleRegressor",
-                                             .domain = "ai.onnx.ml",
-                                             .until = 4,  // TreeEnsemble took its place
-                                             .infer = infer,
-                                             .lower = lower};
+const OpDef ml_tree_ensemble_regressor_op = {
+    .name = "TreeEnsembleRegressor",
+    .domain = "ai.onnx.ml",
+    .until = 4,  // TreeEnsemble took its place
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .trial = {"T[4,4]",
+                  R"(nodes_nodeids = [0], nodes_treeids = [0], nodes_featureids = [0], nodes_modes =
+               ["LEAF"], nodes_values = [0.0], nodes_truenodeids = [0], nodes_falsenodeids = [0],
+               target_ids = [0], target_nodeids = [0], target_treeids = [0], target_weights = [1.0])"}}};
 
 }  // namespace poprt::ops

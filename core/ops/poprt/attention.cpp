@@ -56,6 +56,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef poprt_attention_op;
 const OpDef poprt_attention_op = {
-    .name = "Attention", .domain = "poprt", .infer = infer, .lower = lower};
+    .name = "Attention",
+    .domain = "poprt",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]", "heads = 2, head_size = 2"}}};
 
 }  // namespace poprt::ops

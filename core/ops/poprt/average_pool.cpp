@@ -7,6 +7,7 @@ const OpDef poprt_average_pool_op = {
     .name = "AveragePool",
     .domain = "poprt",
     .infer = infer_blocked_pool,
-    .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::average); }};
+    .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::average); },
+    .facts = {.trial = {"T[1,1,4,4,16]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -25,6 +25,7 @@ const OpDef poprt_byte_map_op = {.name = "ByteMap",
                                  .domain = "poprt",
                                  .infer = infer,
                                  .lower = lower,
-                                 .sharing = {.in_place = 1}};
+                                 .sharing = {.in_place = 1},
+                                 .facts = {.trial = {"T[4,4]; T[256]"}}};
 
 }  // namespace poprt::ops

@@ -117,6 +117,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_conv_op;
-const OpDef poprt_conv_op = {.name = "Conv", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_conv_op = {.name = "Conv",
+                             .domain = "poprt",
+                             .infer = infer,
+                             .lower = lower,
+                             .facts = {.trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
 
 }  // namespace poprt::ops

@@ -68,6 +68,10 @@ void lower(LowerContext& ctx) {
 
 extern const OpDef poprt_conv_transpose_op;
 const OpDef poprt_conv_transpose_op = {
-    .name = "ConvTranspose", .domain = "poprt", .infer = infer, .lower = lower};
+    .name = "ConvTranspose",
+    .domain = "poprt",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.trial = {"T[1,1,4,4,16]; T[16,16,2,2]", "strides = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -41,10 +41,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_elementwise_op;
-const OpDef poprt_elementwise_op = {.name = "Elementwise",
-                                    .domain = "poprt",
-                                    .infer = infer,
-                                    .lower = lower,
-                                    .sharing = {.in_place = 0xffff}};
+const OpDef poprt_elementwise_op = {
+    .name = "Elementwise",
+    .domain = "poprt",
+    .infer = infer,
+    .lower = lower,
+    .sharing = {.in_place = 0xffff},
+    .facts = {
+        .trial = {"T[4,4]",
+                  "program = [1, 1, 1, 2, 0, 0, 0, 16], constants = floats [], dtypes = [1]"}}};
 
 }  // namespace poprt::ops

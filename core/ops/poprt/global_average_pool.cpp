@@ -27,7 +27,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_global_average_pool_op;
-const OpDef poprt_global_average_pool_op = {
-    .name = "GlobalAveragePool", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_global_average_pool_op = {.name = "GlobalAveragePool",
+                                            .domain = "poprt",
+                                            .infer = infer,
+                                            .lower = lower,
+                                            .facts = {.trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
 }  // namespace poprt::ops

@@ -49,6 +49,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_linear_op;
-const OpDef poprt_linear_op = {.name = "Linear", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_linear_op = {.name = "Linear",
+                               .domain = "poprt",
+                               .infer = infer,
+                               .lower = lower,
+                               .facts = {.trial = {"T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops

@@ -7,6 +7,7 @@ const OpDef poprt_max_pool_op = {
     .name = "MaxPool",
     .domain = "poprt",
     .infer = infer_blocked_pool,
-    .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::max); }};
+    .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::max); },
+    .facts = {.trial = {"T[1,1,4,4,16]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -16,7 +16,10 @@ void lower(LowerContext& ctx) { find_op("", "NonZero", 13)->lower(ctx); }
 }  // namespace
 
 extern const OpDef poprt_non_zero_op;
-const OpDef poprt_non_zero_op = {
-    .name = "NonZero", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_non_zero_op = {.name = "NonZero",
+                                 .domain = "poprt",
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

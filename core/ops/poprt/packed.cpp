@@ -27,7 +27,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_packed_op;
-const OpDef poprt_packed_op = {
-    .name = "Packed", .domain = "poprt", .infer = infer, .lower = lower, .sharing = {.view = true}};
+const OpDef poprt_packed_op = {.name = "Packed",
+                               .domain = "poprt",
+                               .infer = infer,
+                               .lower = lower,
+                               .sharing = {.view = true},
+                               .facts = {.trial = {"T[4,4]", "to = 21"}}};
 
 }  // namespace poprt::ops

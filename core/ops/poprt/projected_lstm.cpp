@@ -16,6 +16,7 @@ const OpDef poprt_projected_lstm_op = {
     .name = "ProjectedLSTM",
     .domain = "poprt",
     .infer = [](InferContext& ctx) { infer_recurrent(ctx, kOp); },
-    .lower = [](LowerContext& ctx) { lower_recurrent(ctx, kOp); }};
+    .lower = [](LowerContext& ctx) { lower_recurrent(ctx, kOp); },
+    .facts = {.trial = {"T[2,1,8]; _; T[1,8,2]", "hidden_size = 2", 3}}};
 
 }  // namespace poprt::ops

@@ -207,10 +207,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_qlinear_conv_op;
-const OpDef poprt_qlinear_conv_op = {.name = "QLinearConv",
-                                     .domain = "poprt",
-                                     .infer = infer,
-                                     .lower = lower,
-                                     .facts = {.f32_inputs = ~0u}};
+const OpDef poprt_qlinear_conv_op = {
+    .name = "QLinearConv",
+    .domain = "poprt",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.f32_inputs = ~0u,
+              .trial = {"T[1,4,4,4]; f32[]; T[]; s8[4,4,1,1]; f32[]; s8[] = 0; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

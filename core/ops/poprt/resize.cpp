@@ -47,6 +47,10 @@ void lower(LowerContext& ctx) { lower_resize(ctx, spec_of(ctx.node, ctx.in_shape
 }  // namespace
 
 extern const OpDef poprt_resize_op;
-const OpDef poprt_resize_op = {.name = "Resize", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_resize_op = {.name = "Resize",
+                               .domain = "poprt",
+                               .infer = infer,
+                               .lower = lower,
+                               .facts = {.trial = {"T[1,1,4,4,16]", "sizes = [8, 8]"}}};
 
 }  // namespace poprt::ops

@@ -21,6 +21,7 @@ const OpDef poprt_scaled_matmul_integer_op = {
     .name = "ScaledMatMulInteger",
     .domain = "poprt",
     .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 1, DType::f32); },
-    .lower = lower};
+    .lower = lower,
+    .facts = {.trial = {"T[4,4]; s8[4,4]; T[]; s8[] = 0; f32[]; f32[1]"}}};
 
 }  // namespace poprt::ops

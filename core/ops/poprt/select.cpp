@@ -14,6 +14,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_select_op;
-const OpDef poprt_select_op = {.name = "Select", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_select_op = {.name = "Select",
+                               .domain = "poprt",
+                               .infer = infer,
+                               .lower = lower,
+                               .facts = {.trial = {"bool[]; T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops

@@ -39,6 +39,7 @@ const OpDef poprt_shift_op = {.name = "Shift",
                               .infer = infer,
                               .lower = lower,
                               .pure = false,
-                              .stateful = true};
+                              .stateful = true,
+                              .facts = {.trial = {"s32[]; T[4,4]", "axis = 0, length = 8"}}};
 
 }  // namespace poprt::ops

@@ -21,7 +21,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_sum_bytes_op;
-const OpDef poprt_sum_bytes_op = {
-    .name = "SumBytes", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_sum_bytes_op = {.name = "SumBytes",
+                                  .domain = "poprt",
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .facts = {.trial = {"T[4,4,4]"}}};
 
 }  // namespace poprt::ops

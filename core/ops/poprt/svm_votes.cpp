@@ -48,7 +48,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_svm_votes_op;
-const OpDef poprt_svm_votes_op = {
-    .name = "SvmVotes", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_svm_votes_op = {.name = "SvmVotes",
+                                  .domain = "poprt",
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .facts = {.trial = {"T[4,1]", "labels = [0, 1]", 2}}};
 
 }  // namespace poprt::ops

@@ -26,7 +26,10 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_unblock_op;
-const OpDef poprt_unblock_op = {
-    .name = "Unblock", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_unblock_op = {.name = "Unblock",
+                                .domain = "poprt",
+                                .infer = infer,
+                                .lower = lower,
+                                .facts = {.trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
 }  // namespace poprt::ops

@@ -24,6 +24,10 @@ void lower(LowerContext& ctx) { find_op("", "Unique", 11)->lower(ctx); }
 }  // namespace
 
 extern const OpDef poprt_unique_op;
-const OpDef poprt_unique_op = {.name = "Unique", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef poprt_unique_op = {.name = "Unique",
+                               .domain = "poprt",
+                               .infer = infer,
+                               .lower = lower,
+                               .facts = {.trial = {"T[4]", "sorted = 1", 4}}};
 
 }  // namespace poprt::ops

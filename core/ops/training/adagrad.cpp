@@ -20,4 +20,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(training_adagrad_op, "ai.onnx.preview.training", "Adagrad", expand)
+POPRT_EXPANSION_WITH_FACTS(training_adagrad_op, "ai.onnx.preview.training", "Adagrad", expand,
+                           .trial = {"T[]; s64[]; T[4]; T[4]; T[4]", "", 2})

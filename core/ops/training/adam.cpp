@@ -33,4 +33,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(training_adam_op, "ai.onnx.preview.training", "Adam", expand)
+POPRT_EXPANSION_WITH_FACTS(training_adam_op, "ai.onnx.preview.training", "Adam", expand,
+                           .trial = {"T[]; s64[]; T[4]; T[4]; T[4]; T[4]", "", 3})

@@ -27,4 +27,7 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(training_momentum_op, "ai.onnx.preview.training", "Momentum", expand)
+POPRT_EXPANSION_WITH_FACTS(
+    training_momentum_op, "ai.onnx.preview.training", "Momentum", expand,
+    .trial = {"T[]; s64[]; T[4]; T[4]; T[4]",
+              R"(alpha = 0.9, beta = 0.9, norm_coefficient = 0.0, mode = "standard")", 2})

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/time_slice.h"
 
 namespace poprt::runtime {
 
@@ -70,6 +71,7 @@ void DeadlineWatch::State::serve() {
   std::unique_lock lock(mutex);
   thread = std::this_thread::get_id();
   pthread_setname_np(pthread_self(), "poprt-limits");
+  expect_short_stretches();
   Clock::TimePoint quiet_until = Clock::TimePoint::min();
   while (!ending) {
     if (heap.empty()) {

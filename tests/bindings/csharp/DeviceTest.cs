@@ -43,12 +43,15 @@ public sealed class DeviceTest
     public void Scenario25Statistics()
     {
         using (Executable executable = Affine(2))
-        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, EnableProfile = true }))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { Threads = 1, Profile = true }))
+        using (var older = new ModelRunner(executable, new RuntimeConfig { Threads = 1, EnableProfile = true }))
         using (var without = new ModelRunner(executable, new RuntimeConfig { Threads = 1 }))
         {
             for (int i = 0; i < 3; i++) runner.Execute(new float[8], new float[8]);
             Assert.That(runner.Profile(), Contains.Substring("\"runs\": 3"));
             Assert.That(runner.Profile(), Contains.Substring("\"kernel\""));
+            older.Execute(new float[8], new float[8]);
+            Assert.That(older.Profile(), Contains.Substring("\"runs\": 1"));
             Fails(ErrorCode.FailedPrecondition, () => without.Profile());
         }
     }

@@ -87,6 +87,29 @@ func TestScenario29WaitingForADevice(t *testing.T) {
 	equal(t, fits.ID(), zero)
 }
 
+func TestOptionsByTheirOlderNames(t *testing.T) {
+	for _, options := range []*poprt.RunnerOptions{{Replicas: 2}, {ReplicationFactor: 2}, {Replicas: 2, ReplicationFactor: 2}} {
+		equal(t, must(must(poprt.NewRunner(affine(t), options)).Counters()).Replicas, 2)
+	}
+	_, err := poprt.NewRunner(affine(t), &poprt.RunnerOptions{Replicas: 2, ReplicationFactor: 3})
+	fails(t, err, poprt.InvalidArgument, "ReplicationFactor and Replicas are one option")
+	_, err = poprt.NewRunner(affine(t), &poprt.RunnerOptions{ReplicationFactor: 1 << 40})
+	fails(t, err, poprt.InvalidArgument, "ReplicationFactor is a 32-bit number, given 1099511627776")
+	_, err = poprt.NewSession(affine(t), &poprt.SessionOptions{DeviceWait: 1, DeviceWaitTimeout: 2})
+	fails(t, err, poprt.InvalidArgument, "DeviceWaitTimeout and DeviceWait are one option")
+	_, err = poprt.CompileBytes(nil, "", &poprt.CompileOptions{OpsetVersion: 17, ConvertVersion: 18})
+	fails(t, err, poprt.InvalidArgument, "ConvertVersion and OpsetVersion are one option")
+}
+
+// A batch that nobody fills goes when its time is over, whatever the time between rows.
+func TestTheTimeoutOfABatch(t *testing.T) {
+	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: -1,
+		IsBatchSizeTimeoutEnabled: true, BatchSizeTimeout: 300 * time.Microsecond}))
+	x, y := iota8(0)[:4], make([]float32, 4)
+	ok(t, r.Execute(in(x), out(y)))
+	equal(t, must(r.Counters()).PaddedRows, int64(1))
+}
+
 func TestScenario30Telemetry(t *testing.T) {
 	equal(t, strings.TrimSpace(must(poprt.ReadTelemetry(t.TempDir()))), "[]")
 }
@@ -110,7 +133,7 @@ func TestScenario31ALimitOnWaitingInTheQueue(t *testing.T) {
 
 func TestScenario32AnyNumberOfRows(t *testing.T) {
 	e := compile(t, "affine.onnx", map[string][]int64{"x": {4, 4}})
-	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, Dynamic: true, PadTimeout: 300 * time.Microsecond}))
+	r := must(poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: 300 * time.Microsecond}))
 	defer r.Close()
 	for _, rows := range []int{3, 1, 4, 7} {
 		x, y := make([]float32, 4*rows), make([]float32, 4*rows)
@@ -137,7 +160,7 @@ func TestScenario33RunnerStatistics(t *testing.T) {
 }
 
 func TestScenario33CountersOfARunner(t *testing.T) {
-	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, Replicas: 2}))
+	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, ReplicationFactor: 2}))
 	x, y := iota8(0), make([]float32, 8)
 	for i := 0; i < 3; i++ {
 		ok(t, r.Execute(in(x), out(y)))

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -167,8 +168,14 @@ class AsyncTest extends Scenarios {
       for (int i = 0; i < 4; i++) runs.add(runner.executeAsync(slowBindings(runner)));
       CompletableFuture<Void> late =
           runner.executeAsync(slowBindings(runner), Runnable::run, Duration.ofNanos(1));
-      Throwable e = assertThrows(CompletionException.class, late::join).getCause();
-      assertEquals(ErrorCode.DEADLINE_EXCEEDED, ((PoprtException) e).code());
+      CompletionException waiting = assertThrows(CompletionException.class, late::join);
+      PoprtException e = (PoprtException) waiting.getCause();
+      assertEquals(ErrorCode.DEADLINE_EXCEEDED, e.code());
+      // The frames are those of whoever waits; those of the executor's thread are not collected.
+      assertEquals(0, e.getStackTrace().length);
+      assertTrue(
+          Arrays.stream(waiting.getStackTrace())
+              .anyMatch(frame -> frame.getClassName().equals(AsyncTest.class.getName())));
       runs.forEach(CompletableFuture::join);
     }
   }

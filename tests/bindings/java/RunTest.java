@@ -12,6 +12,7 @@ import java.nio.LongBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.nio.ShortBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.poprt.Anchor;
@@ -252,6 +253,24 @@ class RunTest extends Scenarios {
       for (int i = 0; i < 12; i++) x.put(i, i);
       runner.execute(Map.of("x", x), Map.of("y", y));
       for (int i = 0; i < 12; i++) assertEquals(2 * i + 1, y.get(i));
+    }
+  }
+
+  /** A batch that nobody fills goes when its time is over, whatever the time between rows. */
+  @Test
+  void theTimeoutOfABatch() {
+    RuntimeConfig config =
+        new RuntimeConfig()
+            .threads(1)
+            .batchingDim(0)
+            .timeout(Duration.ofNanos(-1))
+            .isBatchSizeTimeoutEnabled(true)
+            .batchSizeTimeout(Duration.ofNanos(300_000));
+    try (Executable executable = affine(2);
+        ModelRunner runner = new ModelRunner(executable, config)) {
+      FloatBuffer x = FloatBuffer.allocate(4);
+      runner.execute(Map.of("x", x), Map.of("y", FloatBuffer.allocate(4)));
+      assertEquals(1, runner.counters().paddedRows());
     }
   }
 

@@ -71,7 +71,25 @@ TEST(OpSupport, TypesAreThoseOfTheDataWhereInput0IsNot) {
 TEST(OpSupport, EveryOperatorHasATrialThatFits) {
   for (const OpDef* op : all_ops())
     EXPECT_NE(support_of(*op).implementation, Implementation::unknown)
-        << "core/ops/common/op_trials.inc has none for " << op->domain << " " << op->name;
+        << "neither the common trials nor Facts::trial fit " << op->domain << " " << op->name;
+}
+
+TEST(OpSupport, EachOfTheAttributesOfATrialIsTried) {
+  static OpDef words = *find_op("", "BitCast", 26), words_and_bytes = words;
+  words.facts.trial = {"T[4,4]", "to = 1"};
+  words_and_bytes.facts.trial = {"T[4,4]", "to = 1 | to = 2"};
+  EXPECT_EQ(type_list(support_of(words).types), "f32 s32 u32");
+  for (const DType t : {DType::f32, DType::u32, DType::s8, DType::f8e5m2})
+    EXPECT_TRUE(takes(support_of(words_and_bytes), t)) << dtype_name(t);
+  EXPECT_FALSE(takes(support_of(words_and_bytes), DType::f16));
+}
+
+TEST(OpSupport, ATrialMayHaveNoAttributesBesideSome) {
+  static OpDef either = *find_op("", "Mod", 13), floats = either;
+  either.facts.trial = {"T[4,4]; T[4,4]", "| fmod = 1"};
+  floats.facts.trial = {"T[4,4]; T[4,4]"};
+  EXPECT_TRUE(takes(support_of(either), DType::f32) && takes(support_of(either), DType::s32));
+  EXPECT_TRUE(!takes(support_of(floats), DType::f32) && takes(support_of(floats), DType::s32));
 }
 
 TEST(OpSupport, OpsetRanges) {

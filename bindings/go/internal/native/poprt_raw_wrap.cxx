@@ -271,21 +271,6 @@ static int64_t raw_tracepoints(raw_runner* runner, poprt_result* error) {
   *error = poprt_runner_tracepoints(runner, &text);
   return poprt_shim::address(text);
 }
-static void raw_set_batching(raw_runner_options* options, int64_t timeout_ns, bool dynamic, int64_t dimension,
-                             int64_t ring_buffer_size_multiplier, bool flush_on_waiting_outputs) {
-  options->timeout_ns = timeout_ns;
-  options->use_batching_dim = dynamic;
-  options->batching_dim = static_cast<uint32_t>(dimension);
-  options->ring_buffer_size_multiplier = static_cast<int32_t>(ring_buffer_size_multiplier);
-  options->flush_on_waiting_outputs = flush_on_waiting_outputs;
-}
-static void raw_set_devices(raw_runner_options* options, int64_t replicas, int64_t wait_ns, int64_t sleep_ns,
-                            bool auto_reset) {
-  options->replication_factor = static_cast<int32_t>(replicas);
-  options->device_wait_timeout_ns = wait_ns;
-  options->device_wait_sleep_ns = sleep_ns;
-  options->auto_reset = auto_reset;
-}
 static void raw_request_free(int64_t request) {
   poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
 }
@@ -1304,44 +1289,6 @@ long long _wrap_raw_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_sw
   result = (int64_t)raw_tracepoints(arg1,arg2);
   _swig_go_result = result; 
   return _swig_go_result;
-}
-
-
-void _wrap_raw_set_batching_native(raw_runner_options *_swig_go_0, long long _swig_go_1, bool _swig_go_2, long long _swig_go_3, long long _swig_go_4, bool _swig_go_5) {
-  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
-  int64_t arg2 ;
-  bool arg3 ;
-  int64_t arg4 ;
-  int64_t arg5 ;
-  bool arg6 ;
-  
-  arg1 = *(raw_runner_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (bool)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  arg6 = (bool)_swig_go_5; 
-  
-  raw_set_batching(arg1,arg2,arg3,arg4,arg5,arg6);
-  
-}
-
-
-void _wrap_raw_set_devices_native(raw_runner_options *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, bool _swig_go_4) {
-  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
-  int64_t arg2 ;
-  int64_t arg3 ;
-  int64_t arg4 ;
-  bool arg5 ;
-  
-  arg1 = *(raw_runner_options **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (bool)_swig_go_4; 
-  
-  raw_set_devices(arg1,arg2,arg3,arg4,arg5);
-  
 }
 
 

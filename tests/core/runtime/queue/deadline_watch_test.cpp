@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 
 #include "core/runtime/runner/replica_support.h"
@@ -58,12 +61,20 @@ TEST(DeadlineWatch, ForgetsRequestsThatAreDoneLongBeforeTheirTime) {
   EXPECT_LE(seen.size(), 200u);  // they are used again
 }
 
+// 0 where the kernel does not say.
+uint64_t slice_of_this_thread() {
+  std::array<uint64_t, 6> attributes = {};
+  syscall(SYS_sched_getattr, 0, attributes.data(), sizeof attributes, 0);
+  return attributes[3];
+}
+
 // What the watching thread has done when it tells of a request.
 struct Told {
   std::atomic<int> count{0};
   std::atomic<int64_t> sleeps{0};  // of the thread, until the last one
   std::atomic<bool> in_time{true};
   char thread[16] = "";
+  uint64_t slice = 0;  // that the thread asked the kernel for
 
   static void call(void* context, const Request& request) noexcept {
     auto& told = *static_cast<Told*>(context);
@@ -71,6 +82,7 @@ struct Told {
     getrusage(RUSAGE_THREAD, &usage);
     told.sleeps = usage.ru_nvcsw;
     pthread_getname_np(pthread_self(), told.thread, sizeof told.thread);
+    told.slice = slice_of_this_thread();
     if (std::chrono::steady_clock::now() < request.deadline()) told.in_time = false;
     told.count++;
   }
@@ -94,6 +106,9 @@ TEST(DeadlineWatch, TellsManyLimitsThatAreCloseInOneGo) {
   EXPECT_TRUE(told.in_time);  // none before its time
   EXPECT_STREQ(told.thread, "poprt-limits");
   EXPECT_LE(told.sleeps, 200);  // 80 naps of 500 us; one for each would be 2000
+  if (const uint64_t usual = slice_of_this_thread()) {
+    EXPECT_LT(told.slice, usual);  // it may interrupt what computes
+  }
 }
 
 }  // namespace

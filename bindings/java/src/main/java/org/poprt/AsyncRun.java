@@ -12,7 +12,7 @@ final class AsyncRun extends CompletableFuture<Void> {
   static {
     // Loads the classes of failures: of thousands that are told their limit, the first waits for
     // them, and all others for the first.
-    PoprtException.of(ErrorCode.DEADLINE_EXCEEDED.number(), new byte[0]);
+    PoprtException.ofRun(ErrorCode.DEADLINE_EXCEEDED.number(), new byte[0]);
   }
 
   private RawRun run;
@@ -131,7 +131,7 @@ final class AsyncRun extends CompletableFuture<Void> {
           CancellationException cancelled = new CancellationException(Utf8.string(message));
           future.completeExceptionally(cancelled);
         } else {
-          future.completeExceptionally(PoprtException.of(code, message));
+          future.completeExceptionally(PoprtException.ofRun(code, message));
         }
       } catch (Throwable e) {
         future.completeExceptionally(e);

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** What a {@link Compiler} does with a model. */
 public final class CompilerOptions {
@@ -67,23 +68,254 @@ public final class CompilerOptions {
   private final List<String> passes = new ArrayList<>();
   private final List<String> skipPasses = new ArrayList<>();
   private final List<String> outputs = new ArrayList<>();
+
+  // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
   private long batchSize;
   private long batchAxis;
   private Precision precision = Precision.KEEP;
-  private Winograd winograd = Winograd.DEFAULT;
   private boolean verify = true;
   private long maxTensorSize;
   private long rewriteLimit;
   private String stopAfter = "";
-  private long convertVersion;
-  private boolean variableWeights;
-  private boolean strict;
-  private boolean embedSource;
-  private boolean engineCaching;
-  private boolean allowLinks;
-  private String cachePath = "";
   ProgressListener progress;
   PassListener afterPass;
+  private long convertVersion;
+  private boolean enableEngineCaching;
+  private boolean allowLinks;
+  private String cachePath = "";
+  private boolean variableWeights;
+  private boolean strict;
+  private Winograd winograd = Winograd.DEFAULT;
+  private boolean embedSource;
+
+  /**
+   * Batch size of every input.
+   *
+   * @param value 0, the default: as the model says
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions batchSize(long value) {
+    batchSize = value;
+    return this;
+  }
+
+  /**
+   * Which dimension the batch size is about.
+   *
+   * @param value 0, the default
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions batchAxis(long value) {
+    batchAxis = value;
+    return this;
+  }
+
+  /**
+   * What to do with floating-point types.
+   *
+   * @param value default {@link Precision#KEEP}: as the model says
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions precision(Precision value) {
+    precision = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * Whether to verify the graph after each pass.
+   *
+   * @param on default true
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions verify(boolean on) {
+    verify = on;
+    return this;
+  }
+
+  /**
+   * Constant folding makes nothing larger, in bytes.
+   *
+   * @param value 0, the default: no limit
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions maxTensorSize(long value) {
+    maxTensorSize = value;
+    return this;
+  }
+
+  /**
+   * Stops rewriting after so many rewrites, to find the one that is to blame.
+   *
+   * @param value 0, the default: no limit
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions rewriteLimit(long value) {
+    rewriteLimit = value;
+    return this;
+  }
+
+  /**
+   * Name of the pass after which to stop.
+   *
+   * @param value "", the default: none
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions stopAfter(String value) {
+    stopAfter = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
+   * What it throws comes out of the compiling call, after that has ended.
+   *
+   * @param value null, the default: nobody
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions progress(ProgressListener value) {
+    progress = value;
+    return this;
+  }
+
+  /**
+   * Hears of each pass that was run, on the compiling thread. What it throws comes out of the
+   * compiling call, after that has ended.
+   *
+   * @param value null, the default: nobody
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions afterPass(PassListener value) {
+    afterPass = value;
+    return this;
+  }
+
+  /**
+   * Opset of the model that conversion writes, 11 to 28.
+   *
+   * @param value 0, the default: the model's
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions convertVersion(long value) {
+    convertVersion = value;
+    return this;
+  }
+
+  /**
+   * Engine caching: compile once, later map the file that the cache folder keeps under the hash of
+   * model (external data included), options and version. A file that is damaged or belongs to
+   * something else is compiled again, with a warning in the log. POPART_CACHE_DIR in the
+   * environment turns caching on as well, and is the folder when none is given.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions enableEngineCaching(boolean on) {
+    enableEngineCaching = on;
+    return this;
+  }
+
+  /**
+   * Whether external data may be reached through symbolic and hard links, wherever they lead (the
+   * layout of some download caches). Only for models that are trusted.
+   *
+   * @param on default false
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions allowLinks(boolean on) {
+    allowLinks = on;
+    return this;
+  }
+
+  /**
+   * Folder of engine caching, made when missing.
+   *
+   * @param value "", the default: POPART_CACHE_DIR from the environment, or session_cache
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions cachePath(String value) {
+    cachePath = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * Whether named weights stay tensors of their own, which {@link Session#updateWeights} replaces
+   * and the save programs return; slower, since weights are then not prepared ahead of time.
+   *
+   * @param on default false
+   * @return this
+   * @since 0.1
+   */
+  public CompilerOptions variableWeights(boolean on) {
+    variableWeights = on;
+    return this;
+  }
+
+  /**
+   * Whether to refuse a model for what is a warning in the log otherwise: attributes that an
+   * operator does not have, a domain without an opset import.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions strict(boolean on) {
+    strict = on;
+    return this;
+  }
+
+  /**
+   * What may compute 3x3 convolutions in 32 bits, besides direct sums.
+   *
+   * @param value default {@link Winograd#DEFAULT}: what keeps each layer within 1e-4 of exact
+   *     sums
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions winograd(Winograd value) {
+    winograd = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
+   * {@code poprt_exec recompile} needs nothing else. The file names the model in any case.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions embedSource(boolean on) {
+    embedSource = on;
+    return this;
+  }
+
+  private void fillFields(RawCompileOptions raw) {
+    raw.set_precision(precision.ordinal());
+    raw.set_verify(verify);
+    raw.set_max_tensor_size(maxTensorSize);
+    raw.set_rewrite_limit(rewriteLimit);
+    raw.set_stop_after(stopAfter);
+    raw.set_convert_version(convertVersion);
+    raw.set_allow_links(allowLinks);
+    raw.set_variable_weights(variableWeights);
+    raw.set_strict(strict);
+    raw.set_winograd(winograd.ordinal());
+    raw.set_embed_source(embedSource);
+  }
+  // </options:compile>
 
   /** The defaults. */
   public CompilerOptions() {}
@@ -143,18 +375,6 @@ public final class CompilerOptions {
   }
 
   /**
-   * Whether external data may be reached through symbolic and hard links, wherever they lead. Only
-   * for models that are trusted.
-   *
-   * @param on default false
-   * @return this
-   */
-  public CompilerOptions allowLinks(boolean on) {
-    allowLinks = on;
-    return this;
-  }
-
-  /**
    * Fixes the batch size of every input.
    *
    * @param size 0, the default: as the model says
@@ -164,39 +384,6 @@ public final class CompilerOptions {
   public CompilerOptions batchSize(long size, long axis) {
     batchSize = size;
     batchAxis = axis;
-    return this;
-  }
-
-  /**
-   * What to do with floating-point types.
-   *
-   * @param precision default {@link Precision#KEEP}
-   * @return this
-   */
-  public CompilerOptions precision(Precision precision) {
-    this.precision = precision;
-    return this;
-  }
-
-  /**
-   * What may compute 3x3 convolutions. Since 1.0.
-   *
-   * @param winograd default {@link Winograd#DEFAULT}
-   * @return this
-   */
-  public CompilerOptions winograd(Winograd winograd) {
-    this.winograd = winograd;
-    return this;
-  }
-
-  /**
-   * Whether to verify the graph after each pass.
-   *
-   * @param on default true
-   * @return this
-   */
-  public CompilerOptions verify(boolean on) {
-    verify = on;
     return this;
   }
 
@@ -223,39 +410,6 @@ public final class CompilerOptions {
   }
 
   /**
-   * Limits what constant folding makes.
-   *
-   * @param bytes of one tensor; 0, the default: no limit
-   * @return this
-   */
-  public CompilerOptions maxTensorSize(long bytes) {
-    maxTensorSize = bytes;
-    return this;
-  }
-
-  /**
-   * Stops rewriting after a number of rewrites, to find the one that is to blame.
-   *
-   * @param limit 0, the default: no limit
-   * @return this
-   */
-  public CompilerOptions rewriteLimit(long limit) {
-    rewriteLimit = limit;
-    return this;
-  }
-
-  /**
-   * Stops after a pass.
-   *
-   * @param pass its name; "", the default: do not stop
-   * @return this
-   */
-  public CompilerOptions stopAfter(String pass) {
-    stopAfter = pass;
-    return this;
-  }
-
-  /**
    * Keeps only some outputs, in this order.
    *
    * @param names of outputs; none, the default: all
@@ -263,40 +417,6 @@ public final class CompilerOptions {
    */
   public CompilerOptions outputs(String... names) {
     outputs.addAll(List.of(names));
-    return this;
-  }
-
-  /**
-   * The opset of the model that convert writes.
-   *
-   * @param opset from 11 to 28; 0, the default: the model's
-   * @return this
-   */
-  public CompilerOptions convertVersion(long opset) {
-    convertVersion = opset;
-    return this;
-  }
-
-  /**
-   * Whether named weights stay tensors of their own, which can be replaced later; slower.
-   *
-   * @param on default false
-   * @return this
-   */
-  public CompilerOptions variableWeights(boolean on) {
-    variableWeights = on;
-    return this;
-  }
-
-  /**
-   * Whether to refuse a model for what is a warning in the log otherwise, such as attributes that an
-   * operator does not have.
-   *
-   * @param on default false
-   * @return this
-   */
-  public CompilerOptions strict(boolean on) {
-    strict = on;
     return this;
   }
 
@@ -315,49 +435,14 @@ public final class CompilerOptions {
   }
 
   /**
-   * Whether the PopEF file holds the ONNX model, external data included, so that {@code poprt_exec
-   * recompile} needs nothing else. Since 1.0.
-   *
-   * @param on whether it does
-   * @return this
-   */
-  public CompilerOptions embedSource(boolean on) {
-    embedSource = on;
-    return this;
-  }
-
-  /**
    * Keeps what is compiled in a folder and takes it from there the next time.
    *
    * @param folder made when missing
    * @return this
    */
   public CompilerOptions engineCaching(Path folder) {
-    engineCaching = true;
+    enableEngineCaching = true;
     cachePath = folder.toString();
-    return this;
-  }
-
-  /**
-   * Hears how far a compilation is. What it throws comes out of the compiling call, after that has
-   * ended.
-   *
-   * @param listener null: none
-   * @return this
-   */
-  public CompilerOptions progress(ProgressListener listener) {
-    progress = listener;
-    return this;
-  }
-
-  /**
-   * Hears of each pass. What it throws comes out of the compiling call, after that has ended.
-   *
-   * @param listener null: none
-   * @return this
-   */
-  public CompilerOptions afterPass(PassListener listener) {
-    afterPass = listener;
     return this;
   }
 
@@ -370,21 +455,11 @@ public final class CompilerOptions {
           Reference.reachabilityFence(data);
         });
     options.forEach(raw::add_option);
-    raw.set_allow_links(allowLinks);
+    fillFields(raw);
     raw.set_batch_size(batchSize, batchAxis);
-    raw.set_precision(precision.ordinal());
-    raw.set_winograd(winograd.ordinal());
-    raw.set_verify(verify);
     passes.forEach(raw::add_pass);
     skipPasses.forEach(raw::add_skip_pass);
-    raw.set_max_tensor_size(maxTensorSize);
-    raw.set_rewrite_limit(rewriteLimit);
-    raw.set_stop_after(stopAfter);
     outputs.forEach(raw::add_output);
-    raw.set_convert_version(convertVersion);
-    raw.set_variable_weights(variableWeights);
-    raw.set_strict(strict);
-    raw.set_embed_source(embedSource);
-    raw.set_engine_caching(engineCaching, cachePath);
+    raw.set_engine_caching(enableEngineCaching, cachePath);
   }
 }

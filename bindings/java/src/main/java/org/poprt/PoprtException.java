@@ -17,11 +17,12 @@ public final class PoprtException extends RuntimeException {
   private final PopefError popefError;
 
   PoprtException(ErrorCode code, String message) {
-    this(code, PopefError.NONE, message);
+    this(code, PopefError.NONE, message, true);
   }
 
-  private PoprtException(ErrorCode code, PopefError popefError, String message) {
-    super(message);
+  private PoprtException(
+      ErrorCode code, PopefError popefError, String message, boolean withStackTrace) {
+    super(message, null, true, withStackTrace);
     this.code = code;
     this.popefError = popefError;
   }
@@ -29,7 +30,17 @@ public final class PoprtException extends RuntimeException {
   /** Called by the native code. */
   static PoprtException of(int code, int popefError, byte[] message) {
     return new PoprtException(
-        ErrorCode.of(code), PopefError.of(popefError), spellOptions(Utf8.string(message)));
+        ErrorCode.of(code), PopefError.of(popefError), spellOptions(Utf8.string(message)), true);
+  }
+
+  /**
+   * What a run has ended with, told on a thread that did not ask for it: the frames there are the
+   * executor's and say nothing, and to collect them takes longer than all the rest. Whoever waits
+   * gets an exception around it, with his own.
+   */
+  static PoprtException ofRun(int code, byte[] message) {
+    return new PoprtException(
+        ErrorCode.of(code), PopefError.NONE, spellOptions(Utf8.string(message)), false);
   }
 
   /** Makes of {@code `batch_size`}, as the library has it, {@code batchSize}. */
@@ -44,10 +55,6 @@ public final class PoprtException extends RuntimeException {
       option.appendReplacement(text, java.util.regex.Matcher.quoteReplacement(spelled));
     }
     return option.appendTail(text).toString();
-  }
-
-  static PoprtException of(int code, byte[] message) {
-    return of(code, 0, message);
   }
 
   /**

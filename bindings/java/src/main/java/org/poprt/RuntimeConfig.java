@@ -8,8 +8,10 @@ import java.util.Objects;
 
 /** How a {@link ModelRunner} runs. */
 public final class RuntimeConfig {
+  // <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
   private int threads;
   private boolean profile;
+  Device device;
   private int queueDepth;
   private boolean telemetry;
   private Duration timeout = Duration.ZERO;
@@ -18,33 +20,26 @@ public final class RuntimeConfig {
   private int ringBufferSizeMultiplier;
   private boolean autoReset;
   private boolean flushOnWaitingOutputs;
+  private boolean isBatchSizeTimeoutEnabled;
+  private Duration batchSizeTimeout = Duration.ZERO;
+  private Duration dataParallelTimeout = Duration.ZERO;
   private long requestTracepointsBufferSize;
   private int replicationFactor;
   private boolean overlapIo;
   private long batchesPerStep;
-  private boolean useBatchingDim;
-  private int batchingDim;
-  private boolean batchSizeTimeoutEnabled;
-  private Duration batchSizeTimeout = Duration.ZERO;
-  private Duration dataParallelTimeout = Duration.ZERO;
   private Duration deviceWaitTimeout = Duration.ZERO;
   private Duration deviceWaitSleep = Duration.ZERO;
   private String faults = "";
-  Device device;
-  final Map<Long, Device> replicaDevices = new LinkedHashMap<>();
-  private final Map<String, Buffer> frozenInputs = new LinkedHashMap<>();
-
-  /** The defaults. */
-  public RuntimeConfig() {}
 
   /**
-   * Compute threads. Results are equal for any number.
+   * Compute threads. Results are bit-equal for any number.
    *
-   * @param count 0, the default: POPRT_THREADS from the environment, or all CPUs
+   * @param value 0, the default: POPRT_THREADS from the environment, or all CPUs
    * @return this
+   * @since 0.1
    */
-  public RuntimeConfig threads(int count) {
-    threads = count;
+  public RuntimeConfig threads(int value) {
+    threads = value;
     return this;
   }
 
@@ -53,9 +48,35 @@ public final class RuntimeConfig {
    *
    * @param on default false
    * @return this
+   * @since 0.1
    */
   public RuntimeConfig profile(boolean on) {
     profile = on;
+    return this;
+  }
+
+  /**
+   * The device to run on.
+   *
+   * @param value null, the default: any free one
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig device(Device value) {
+    device = value;
+    return this;
+  }
+
+  /**
+   * Requests in flight per replica that the queue has places for; see
+   * {@link ModelRunner#executeAsync}.
+   *
+   * @param value 0, the default: the size of the ring
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig queueDepth(int value) {
+    queueDepth = value;
     return this;
   }
 
@@ -72,27 +93,236 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Asynchronous runs that the queue has places for. {@link ModelRunner#executeAsync} never
-   * blocks: further runs stand in a line until there is a place.
+   * How long a started batch waits for its next rows before it is padded with zeros.
    *
-   * @param depth 0, the default: the ring's size
+   * @param value zero, the default: 10 ms; negative: for ever
    * @return this
+   * @since 0.1
    */
-  public RuntimeConfig queueDepth(int depth) {
-    queueDepth = depth;
+  public RuntimeConfig timeout(Duration value) {
+    timeout = Objects.requireNonNull(value);
     return this;
   }
 
   /**
-   * The device to run on.
+   * Whether several threads may use the runner at once; off saves a lock.
    *
-   * @param device null, the default: any free one
+   * @param on default true
    * @return this
+   * @since 0.1
    */
-  public RuntimeConfig device(Device device) {
-    this.device = device;
+  public RuntimeConfig threadSafe(boolean on) {
+    threadSafe = on;
     return this;
   }
+
+  /**
+   * Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs
+   * that are not given are zeros, such outputs are dropped, and sizes believed (the first tells
+   * them all); fused and conditional models need that.
+   *
+   * @param on default true
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig validateIoParams(boolean on) {
+    validateIoParams = on;
+    return this;
+  }
+
+  /**
+   * Size of the ring in requests: it times the rows of a step, rows being batches without a
+   * batching dimension. With 2 it is at least 64.
+   *
+   * @param value 0, the default: 2
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig ringBufferSizeMultiplier(int value) {
+    ringBufferSizeMultiplier = value;
+    return this;
+  }
+
+  /**
+   * Whether the device is reset after errors that allow it.
+   *
+   * @param on default false
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig autoReset(boolean on) {
+    autoReset = on;
+    return this;
+  }
+
+  /**
+   * Whether batches are padded only while somebody waits for one of their requests or has given a
+   * callback; turns tracing on.
+   *
+   * @param on default false
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig flushOnWaitingOutputs(boolean on) {
+    flushOnWaitingOutputs = on;
+    return this;
+  }
+
+  /**
+   * Whether the timeouts of batches and of steps hold.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig isBatchSizeTimeoutEnabled(boolean on) {
+    isBatchSizeTimeoutEnabled = on;
+    return this;
+  }
+
+  /**
+   * How long batches are waited for: from a batch's first row until it is padded.
+   *
+   * @param value zero, the default: never
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig batchSizeTimeout(Duration value) {
+    batchSizeTimeout = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * How long steps are waited for: from the first complete batch of a step until the step goes
+   * without the others.
+   *
+   * @param value zero, the default: never
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig dataParallelTimeout(Duration value) {
+    dataParallelTimeout = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * How many requests {@link ModelRunner#tracepoints} remembers.
+   *
+   * @param value 0, the default: 1000; negative: all
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig requestTracepointsBufferSize(long value) {
+    requestTracepointsBufferSize = value;
+    return this;
+  }
+
+  /**
+   * Copies of the model, each on a device of its own.
+   *
+   * @param value 0, the default: 1
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig replicationFactor(int value) {
+    replicationFactor = value;
+    return this;
+  }
+
+  /**
+   * Whether the next step's inputs are copied in and the last one's outputs out while one computes,
+   * on threads of their own.
+   *
+   * @param on default false
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig overlapIo(boolean on) {
+    overlapIo = on;
+    return this;
+  }
+
+  /**
+   * Batches of one step.
+   *
+   * @param value 0, the default: as the executable says
+   * @return this
+   * @since 0.1
+   */
+  public RuntimeConfig batchesPerStep(long value) {
+    batchesPerStep = value;
+    return this;
+  }
+
+  /**
+   * How long to try when no device is free.
+   *
+   * @param value zero, the default: 1 s; negative: for ever
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig deviceWaitTimeout(Duration value) {
+    deviceWaitTimeout = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * How long to sleep between two attempts to get a device.
+   *
+   * @param value zero, the default: 6 s
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig deviceWaitSleep(Duration value) {
+    deviceWaitSleep = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
+   * capi/ABI.md.
+   *
+   * @param value "", the default: POPRT_INJECT_FAULTS from the environment
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig faults(String value) {
+    faults = Objects.requireNonNull(value);
+    return this;
+  }
+
+  private void fillFields(RawRunnerOptions raw) {
+    raw.setThreads(threads);
+    raw.setProfile(profile ? 1 : 0);
+    raw.setQueue_depth(queueDepth);
+    raw.setTelemetry(telemetry ? 1 : 0);
+    raw.setTimeout_ns(timeout.toNanos());
+    raw.setNot_thread_safe(threadSafe ? 0 : 1);
+    raw.setNo_validate_io_params(validateIoParams ? 0 : 1);
+    raw.setRing_buffer_size_multiplier(ringBufferSizeMultiplier);
+    raw.setAuto_reset(autoReset ? 1 : 0);
+    raw.setFlush_on_waiting_outputs(flushOnWaitingOutputs ? 1 : 0);
+    raw.setIs_batch_size_timeout_enabled(isBatchSizeTimeoutEnabled ? 1 : 0);
+    raw.setBatch_size_timeout_ns(batchSizeTimeout.toNanos());
+    raw.setData_parallel_timeout_ns(dataParallelTimeout.toNanos());
+    raw.setRequest_tracepoints_buffer_size(requestTracepointsBufferSize);
+    raw.setReplication_factor(replicationFactor);
+    raw.setOverlap_io(overlapIo ? 1 : 0);
+    raw.setBatches_per_step(batchesPerStep);
+    raw.setDevice_wait_timeout_ns(deviceWaitTimeout.toNanos());
+    raw.setDevice_wait_sleep_ns(deviceWaitSleep.toNanos());
+    raw.set_faults(faults);
+  }
+  // </options:runner>
+
+  private boolean useBatchingDim;
+  private int batchingDim;
+
+  final Map<Long, Device> replicaDevices = new LinkedHashMap<>();
+  private final Map<String, Buffer> frozenInputs = new LinkedHashMap<>();
+
+  /** The defaults. */
+  public RuntimeConfig() {}
 
   /**
    * The device of a replica; others get any free one.
@@ -122,129 +352,6 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Device errors to inject, for tests.
-   *
-   * @param list as POPRT_INJECT_FAULTS has it; "", the default: what that says
-   * @return this
-   * @since 1.0
-   */
-  public RuntimeConfig faults(String list) {
-    faults = Objects.requireNonNull(list);
-    return this;
-  }
-
-  /**
-   * How long a started batch waits for its next rows before it is padded with zeros.
-   *
-   * @param limit 0, the default: 10 ms; negative: for ever
-   * @return this
-   */
-  public RuntimeConfig timeout(Duration limit) {
-    timeout = limit;
-    return this;
-  }
-
-  /**
-   * Whether several threads may use the runner at once.
-   *
-   * @param on default true; false saves a lock
-   * @return this
-   */
-  public RuntimeConfig threadSafe(boolean on) {
-    threadSafe = on;
-    return this;
-  }
-
-  /**
-   * Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that are not given
-   * are zeros and such outputs dropped.
-   *
-   * @param on default true
-   * @return this
-   */
-  public RuntimeConfig validateIoParams(boolean on) {
-    validateIoParams = on;
-    return this;
-  }
-
-  /**
-   * Size of the ring buffers, as a multiple of the rows of a step.
-   *
-   * @param multiplier 0, the default: 2
-   * @return this
-   */
-  public RuntimeConfig ringBufferSizeMultiplier(int multiplier) {
-    ringBufferSizeMultiplier = multiplier;
-    return this;
-  }
-
-  /**
-   * Whether the device is reset after errors that allow it.
-   *
-   * @param on default false
-   * @return this
-   */
-  public RuntimeConfig autoReset(boolean on) {
-    autoReset = on;
-    return this;
-  }
-
-  /**
-   * Whether batches are padded only while somebody waits for one of their runs. Turns tracing on.
-   *
-   * @param on default false
-   * @return this
-   */
-  public RuntimeConfig flushOnWaitingOutputs(boolean on) {
-    flushOnWaitingOutputs = on;
-    return this;
-  }
-
-  /**
-   * How many runs {@link ModelRunner#tracepoints} remembers.
-   *
-   * @param count 0, the default: 1000; negative: all
-   * @return this
-   */
-  public RuntimeConfig requestTracepointsBufferSize(long count) {
-    requestTracepointsBufferSize = count;
-    return this;
-  }
-
-  /**
-   * Copies of the model, each on a device of its own.
-   *
-   * @param factor 0, the default: 1
-   * @return this
-   */
-  public RuntimeConfig replicationFactor(int factor) {
-    replicationFactor = factor;
-    return this;
-  }
-
-  /**
-   * Whether inputs and outputs are copied while a step computes, on threads of their own.
-   *
-   * @param on default false
-   * @return this
-   */
-  public RuntimeConfig overlapIo(boolean on) {
-    overlapIo = on;
-    return this;
-  }
-
-  /**
-   * Batches of one step.
-   *
-   * @param count 0, the default: as the executable says
-   * @return this
-   */
-  public RuntimeConfig batchesPerStep(long count) {
-    batchesPerStep = count;
-    return this;
-  }
-
-  /**
    * Runs may have any size along an axis; runs of several callers then share a batch.
    *
    * @param axis without this call runs are a whole number of compiled batches
@@ -257,7 +364,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long batches are waited for.
+   * Sets both timeouts, and that they hold.
    *
    * @param batch from a batch's first row until it is padded; 0: for ever
    * @param dataParallel from the first complete batch of a step until the step goes without the
@@ -265,48 +372,24 @@ public final class RuntimeConfig {
    * @return this
    */
   public RuntimeConfig batchSizeTimeout(Duration batch, Duration dataParallel) {
-    batchSizeTimeoutEnabled = true;
-    batchSizeTimeout = batch;
-    dataParallelTimeout = dataParallel;
-    return this;
+    return isBatchSizeTimeoutEnabled(true).batchSizeTimeout(batch).dataParallelTimeout(dataParallel);
   }
 
   /**
    * Waits for a device when none is free.
    *
-   * @param timeout how long; 0, the default: not at all
-   * @param sleep between attempts; 0: 6 seconds
+   * @param timeout as {@link #deviceWaitTimeout}
+   * @param sleep as {@link #deviceWaitSleep}
    * @return this
    */
   public RuntimeConfig deviceWait(Duration timeout, Duration sleep) {
-    deviceWaitTimeout = timeout;
-    deviceWaitSleep = sleep;
-    return this;
+    return deviceWaitTimeout(timeout).deviceWaitSleep(sleep);
   }
 
   void fill(RawRunnerOptions raw) {
-    raw.setThreads(threads);
-    raw.setProfile(profile ? 1 : 0);
-    raw.setQueue_depth(queueDepth);
-    raw.setTelemetry(telemetry ? 1 : 0);
-    raw.setTimeout_ns(timeout.toNanos());
-    raw.setNot_thread_safe(threadSafe ? 0 : 1);
-    raw.setNo_validate_io_params(validateIoParams ? 0 : 1);
-    raw.setRing_buffer_size_multiplier(ringBufferSizeMultiplier);
-    raw.setAuto_reset(autoReset ? 1 : 0);
-    raw.setFlush_on_waiting_outputs(flushOnWaitingOutputs ? 1 : 0);
-    raw.setRequest_tracepoints_buffer_size(requestTracepointsBufferSize);
-    raw.setReplication_factor(replicationFactor);
-    raw.setOverlap_io(overlapIo ? 1 : 0);
-    raw.setBatches_per_step(batchesPerStep);
+    fillFields(raw);
     raw.setUse_batching_dim(useBatchingDim ? 1 : 0);
     raw.setBatching_dim(batchingDim);
-    raw.setIs_batch_size_timeout_enabled(batchSizeTimeoutEnabled ? 1 : 0);
-    raw.setBatch_size_timeout_ns(batchSizeTimeout.toNanos());
-    raw.setData_parallel_timeout_ns(dataParallelTimeout.toNanos());
-    raw.setDevice_wait_timeout_ns(deviceWaitTimeout.toNanos());
-    raw.setDevice_wait_sleep_ns(deviceWaitSleep.toNanos());
-    raw.set_faults(faults);
     // This keeps the values until the runner is made.
     frozenInputs.forEach(
         (name, value) -> raw.add_frozen_input(name, Memory.address(value), Memory.bytes(value)));

@@ -5,27 +5,25 @@ import java.util.Objects;
 
 /** How a {@link Session} is made. */
 public final class SessionOptions {
+  // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
   private int threads;
   private boolean profile;
+  Device device;
   private boolean deferred;
   private boolean exclusive;
   private boolean telemetry;
-  private Duration waitTimeout = Duration.ZERO;
-  private Duration waitSleep = Duration.ZERO;
-  AnchorPredicate predicate;
-  Device device;
-
-  /** The defaults. */
-  public SessionOptions() {}
+  private Duration deviceWaitTimeout = Duration.ZERO;
+  private Duration deviceWaitSleep = Duration.ZERO;
 
   /**
-   * Compute threads. Results are equal for any number.
+   * Compute threads. Results are bit-equal for any number.
    *
-   * @param count 0, the default: POPRT_THREADS from the environment, or all CPUs
+   * @param value 0, the default: POPRT_THREADS from the environment, or all CPUs
    * @return this
+   * @since 0.1
    */
-  public SessionOptions threads(int count) {
-    threads = count;
+  public SessionOptions threads(int value) {
+    threads = value;
     return this;
   }
 
@@ -34,7 +32,7 @@ public final class SessionOptions {
    *
    * @param on default false
    * @return this
-   * @since 1.0
+   * @since 0.1
    */
   public SessionOptions profile(boolean on) {
     profile = on;
@@ -44,20 +42,22 @@ public final class SessionOptions {
   /**
    * The device.
    *
-   * @param on null, the default: any free one that fits
+   * @param value null, the default: any free one that fits the executable
    * @return this
+   * @since 0.1
    */
-  public SessionOptions device(Device on) {
-    device = on;
+  public SessionOptions device(Device value) {
+    device = value;
     return this;
   }
 
   /**
-   * Whether the device is taken by {@link Session#bindToDevice()} or the first run, not when the
+   * Whether the device is acquired by {@link Session#bindToDevice()} or the first run, not when the
    * session is made.
    *
    * @param on default false
    * @return this
+   * @since 0.1
    */
   public SessionOptions deferred(boolean on) {
     deferred = on;
@@ -65,10 +65,11 @@ public final class SessionOptions {
   }
 
   /**
-   * Whether other sessions cannot take the device.
+   * Whether other sessions cannot take the device; otherwise whoever binds it next does.
    *
-   * @param on default false: whoever binds it next takes it
+   * @param on default false
    * @return this
+   * @since 0.1
    */
   public SessionOptions exclusive(boolean on) {
     exclusive = on;
@@ -80,6 +81,7 @@ public final class SessionOptions {
    *
    * @param on default false
    * @return this
+   * @since 0.1
    */
   public SessionOptions telemetry(boolean on) {
     telemetry = on;
@@ -87,16 +89,52 @@ public final class SessionOptions {
   }
 
   /**
+   * How long to wait for a device when none is free.
+   *
+   * @param value zero, the default: not at all
+   * @return this
+   * @since 1.0
+   */
+  public SessionOptions deviceWaitTimeout(Duration value) {
+    deviceWaitTimeout = Objects.requireNonNull(value);
+    return this;
+  }
+
+  /**
+   * How long to sleep between two looks at devices that other processes have.
+   *
+   * @param value zero, the default: 15 s
+   * @return this
+   * @since 1.0
+   */
+  public SessionOptions deviceWaitSleep(Duration value) {
+    deviceWaitSleep = Objects.requireNonNull(value);
+    return this;
+  }
+
+  private void fillFields(RawSessionOptions raw) {
+    raw.set_threads(threads);
+    raw.set_profile(profile);
+    raw.set_deferred(deferred);
+    raw.set_exclusive(exclusive);
+    raw.set_telemetry(telemetry);
+  }
+  // </options:session>
+
+  AnchorPredicate predicate;
+
+  /** The defaults. */
+  public SessionOptions() {}
+
+  /**
    * Waits for a device when none is free.
    *
-   * @param timeout how long; 0, the default: not at all
-   * @param sleep between attempts; 0: 6 seconds
+   * @param timeout as {@link #deviceWaitTimeout}
+   * @param sleep as {@link #deviceWaitSleep}
    * @return this
    */
   public SessionOptions deviceWait(Duration timeout, Duration sleep) {
-    waitTimeout = timeout;
-    waitSleep = sleep;
-    return this;
+    return deviceWaitTimeout(timeout).deviceWaitSleep(sleep);
   }
 
   /**
@@ -111,11 +149,8 @@ public final class SessionOptions {
   }
 
   void fill(RawSessionOptions raw) {
-    raw.set_threads(threads);
-    raw.set_profile(profile);
-    raw.set_deferred(deferred);
-    raw.set_exclusive(exclusive);
-    raw.set_telemetry(telemetry);
-    raw.set_wait(waitTimeout.isZero() ? 0 : 1, waitTimeout.toNanos(), waitSleep.toNanos());
+    fillFields(raw);
+    long timeout = deviceWaitTimeout.toNanos();
+    raw.set_wait(timeout == 0 ? 0 : 1, timeout, deviceWaitSleep.toNanos());
   }
 }

@@ -1,0 +1,72 @@
+#include "base/time_slice.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+namespace poprt {
+namespace {
+
+// What the kernel says of the calling thread.
+struct Said {
+  uint64_t slice = 0;  // 0: it does not say
+  int policy = 0, nice = 0;
+};
+
+Said said() {
+  std::array<uint64_t, 6> words = {};  // size and policy, flags, nice and priority, runtime ...
+  EXPECT_EQ(syscall(SYS_sched_getattr, 0, words.data(), sizeof words, 0), 0);
+  return {words[3], sched_getscheduler(0), getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))};
+}
+
+// On a thread of its own: the slice stays with it.
+void on_a_thread(const std::function<void()>& test) { std::thread(test).join(); }
+
+TEST(TimeSlice, WhoTellsMayInterruptWhoComputes) {
+  Said usual, shorter;
+  on_a_thread([&] { usual = said(); });
+  on_a_thread([&] {
+    expect_short_stretches();
+    shorter = said();
+  });
+  if (!usual.slice) GTEST_SKIP() << "this kernel has no slices of threads";
+  EXPECT_LT(shorter.slice, usual.slice);
+}
+
+TEST(TimeSlice, SharesOfTheProcessorStay) {
+  on_a_thread([] {
+    ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 7), 0);
+    expect_short_stretches();
+    EXPECT_EQ(said().policy & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
+    EXPECT_EQ(said().nice, 7);
+  });
+}
+
+TEST(TimeSlice, AThreadThatIsStartedThenHasTheUsualOne) {
+  on_a_thread([] {
+    const uint64_t usual = said().slice;
+    expect_short_stretches();
+    on_a_thread([usual] { EXPECT_EQ(said().slice, usual); });
+  });
+}
+
+TEST(TimeSlice, ABackgroundThreadStaysOne) {
+  on_a_thread([] {
+    const sched_param none = {};
+    ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
+    const Said before = said();
+    expect_short_stretches();
+    EXPECT_EQ(said().slice, before.slice);
+    EXPECT_EQ(said().policy, SCHED_BATCH);
+  });
+}
+
+}  // namespace
+}  // namespace poprt

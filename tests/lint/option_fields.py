@@ -1,0 +1,394 @@
+"""Options of compilers, runners and sessions are said once, in capi/options.toml. Checks, or with --write makes, what comes
+from it: the structs of the C ABI, and fields or setters with their documentation in C++, Java, C#, Go and Python.
+
+Usage: option_fields.py [--write]
+
+What is made stands between two comments, <options:...> and </options:...>. A field that a language has under a name that is
+written by hand (`by`) must be there, too."""
+
+import os
+import re
+import sys
+import textwrap
+import tomllib
+
+import tree
+
+TABLE = "capi/options.toml"
+LANGUAGES = ("cpp", "python", "java", "csharp", "go")
+SPELLED = {"cpp": "C++", "python": "Python", "java": "Java", "csharp": "C#", "go": "Go"}
+JAVA, CSHARP = "bindings/java/src/main/java/org/poprt/", "bindings/csharp/src/"
+# Where each struct lies, what it is called there, and whether the raw layer has its fields as attributes.
+PLACES = {
+    "runner": {"c": "runner.h", "cpp": "runner.hpp", "python": "poprt/runtime.py", "java": "RuntimeConfig", "csharp": "ModelRunner.cs",
+               "go": "runner.go", "type": "RunnerOptions", "attributes": True},
+    "compile": {"c": "compiler.h", "cpp": "compiler.hpp", "python": "poprt/compiler.py", "java": "CompilerOptions",
+                "csharp": "Compiler.cs", "go": "compiler.go", "type": "CompileOptions", "attributes": False},
+    "session": {"c": "session.h", "cpp": "session.hpp", "python": "model_runtime/session.py", "java": "SessionOptions",
+                "csharp": "SessionOptions.cs", "go": "session.go", "type": "SessionOptions", "attributes": False},
+}
+# Fields of C++'s ModelRunnerConfig, in their order.
+MODEL_RUNTIME = ("device_wait_config", "thread_safe", "replication_factor", "timeout", "validate_io_params", "batching_dim",
+                 "check_package_hash", "ring_buffer_size_multiplier", "auto_reset", "frozen_inputs", "flush_on_waiting_outputs",
+                 "batch_size_timeout", "data_parallel_timeout", "is_batch_size_timeout_enabled",
+                 "request_tracepoints_buffer_size", "replica_devices", "flush_by_name")
+TYPES = {
+    "c": {"flag": "int32_t", "int": "int32_t", "long": "int64_t", "duration": "int64_t", "text": "const char*"},
+    "cpp": {"flag": "bool", "int": "int32_t", "long": "int64_t", "duration": "int64_t", "text": "std::string"},
+    "python": {"flag": "bool", "int": "int", "long": "int", "duration": "Union[int, datetime.timedelta]", "text": "str"},
+    "java": {"flag": "boolean", "int": "int", "long": "long", "duration": "Duration", "text": "String"},
+    "csharp": {"flag": "bool", "int": "int", "long": "long", "duration": "TimeSpan", "text": "string"},
+    "go": {"flag": "bool", "int": "int", "long": "int64", "duration": "time.Duration", "text": "string"},
+}
+# What zero is called.
+NUMBERS = ("int", "long", "duration")
+EMPTY = {"text": {"c": "Null", "csharp": 'Null or ""'},
+         "object": {"c": "Null", "cpp": "Null", "python": "None", "java": "Null", "csharp": "Null", "go": "Nil"}}
+WORDS = {"io": "IO", "ns": "NS", "ipu": "IPU", "id": "ID"}
+
+
+def camel(name, first_upper=False, words=None):
+    parts = [(words or {}).get(p, p.capitalize()) for p in name.split("_")]
+    return "".join(parts) if first_upper else name.split("_")[0] + "".join(parts[1:])
+
+
+class Field:
+    def __init__(self, struct, key, row, names):
+        self.struct, self.key, self.row, self.names = struct, key, row, names
+        self.kind = row.get("kind", "object")
+        self.on = row.get("on", False)
+
+    def of(self, language, key, default=None):
+        return self.row.get(language, {}).get(key, default)
+
+    def made(self, language):
+        """Whether it is generated there."""
+        if self.row.get("only") and language not in self.row["only"]:
+            return False
+        return not self.of(language, "by") and not self.of(language, "without")
+
+    def c_name(self):
+        declared = self.row.get("c")
+        return declared.split()[-1] if declared else self.key + ("_ns" if self.kind == "duration" else "")
+
+    def name(self, language):
+        given = self.of(language, "name")
+        if given:
+            return given
+        timed = self.key + "_ns" if self.kind == "duration" else self.key
+        return {"cpp": camel(timed, words={"ns": "NS"}), "python": timed, "java": camel(self.key),
+                "csharp": camel(self.key, True), "go": camel(self.key, True, WORDS)}[language]
+
+    def type(self, language):
+        return self.of(language, "type") or TYPES[language][self.kind]
+
+    def default(self, language):
+        """The literal that initializes it in C++ and Python; None: the type's own."""
+        given = self.of(language, "default")
+        if given is not None:
+            return given
+        value = self.row.get("popart", {}).get("default", 0)
+        if value == "never":
+            return {"cpp": "kNever", "python": "INT64_MAX"}[language]
+        if self.kind == "flag":
+            return {"cpp": "true" if self.on else "false", "python": str(self.on)}[language]
+        if self.kind in NUMBERS:
+            return f"{value:,}".replace(",", {"cpp": "'", "python": "_"}[language]) if value > 9999 else str(value)
+        return {"cpp": None, "python": '""'}[language]
+
+    def since(self, language):
+        """A newer name of an older option is younger than that."""
+        if language == "c":
+            return self.row["since"]
+        return self.of(language, "since") or ("1.0" if self.of(language, "also") else self.row["since"])
+
+    def text(self, language):
+        text = self.row["negated"] if language in ("c", "go") and "negated" in self.row else self.row["text"]
+        if language == "csharp":
+            text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        code = {"java": r"{@code \1}", "csharp": r"<c>\1</c>", "python": r"``\1``"}.get(language, r"`\1`")
+        text = re.sub("`([^`]*)`", code, text)
+        return re.sub(r"\{(\w+)\}", lambda m: self.names[m.group(1)][language], text)
+
+    def meanings(self, language):
+        """[(what is given, what that means)] of zero, nothing and negative numbers."""
+        row = {**self.row, **({"negative": None, **self.row["popart"]} if language in ("cpp", "python") and "popart" in self.row
+                              else {})}
+        zero, negative = row.get("zero"), row.get("negative")
+        if self.kind == "list" and zero == "none":
+            return []
+        word = "0"
+        if self.kind == "duration" and language in ("java", "csharp"):
+            word = "Zero"
+        elif self.kind not in NUMBERS:
+            word = EMPTY.get(self.kind, {}).get(language, {"text": '""', "list": "None given", "enum": "Default"}.get(self.kind))
+        return ([(word, zero)] if zero else []) + ([("Negative", negative)] if negative else [])
+
+    def remarks(self, language):
+        """The sentences about units, defaults and the language."""
+        said = []
+        if self.kind == "duration" and language in ("c", "cpp", "python"):
+            said.append("Nanoseconds, or a ``timedelta``." if language == "python" else "Nanoseconds.")
+        if self.kind == "flag" and language == "c":
+            said.append("Non-zero: yes.")
+        if self.kind == "flag" and language in ("csharp", "go") and (language == "csharp" or "negated" not in self.row):
+            said.append(f"Default: {str(self.on).lower()}.")
+        note = self.row.get("c_note") if language == "c" else self.of(language, "note")
+        return said + ([note] if note else [])
+
+    def document(self, language):
+        pairs = "; ".join(f"{w if i == 0 else w.lower()}: {m}" for i, (w, m) in enumerate(self.meanings(language)))
+        return " ".join([self.text(language)] + ([pairs + "."] if pairs else []) + self.remarks(language) +
+                        [f"Since {self.since(language)}."])
+
+
+def comment(text, first, rest, width, last=""):
+    """Lines of a comment: `first` before the first, `rest` before the others, `last` behind the last."""
+    # What must not be broken at a blank.
+    held = re.sub(r"<see cref=[^>]*>|\{@\w+ [^}]*\}", lambda m: m.group().replace(" ", "\0"), text)
+    lines = textwrap.wrap(held + last.replace(" ", "\0"), width - max(len(first.expandtabs(4)), len(rest.expandtabs(4))),
+                          break_long_words=False, break_on_hyphens=False)
+    return [((first if i == 0 else rest) + line).replace("\0", " ") for i, line in enumerate(lines)]
+
+
+def c_struct(fields, _):
+    lines = []
+    for f in fields:
+        if "only" in f.row:
+            continue
+        lines += comment(f.document("c"), "  /* ", "   * ", 100, " */")
+        lines.append(f"  {f.row.get('c') or TYPES['c'][f.kind] + ' ' + f.c_name()};")
+        lines += [f"  {more};" for more in f.row.get("after", [])]
+    return lines
+
+
+def cpp_fields(fields, _, indent="  "):
+    lines = []
+    for f in fields:
+        if not f.made("cpp"):
+            continue
+        lines += comment(f.document("cpp"), indent + "// ", indent + "// ", 100)
+        default = f.default("cpp") if f.kind in TYPES["cpp"] or f.of("cpp", "default") else None
+        value = f" = {default}" if default else ""
+        lines.append(indent + (f.of("cpp", "code") or f"{f.type('cpp')} {f.name('cpp')}{value};"))
+    return lines
+
+
+def model_runtime_name(f):
+    return {"replica_devices": "replica_id_to_device"}.get(f.key, f.key + ("_ns" if f.kind == "duration" else ""))
+
+
+def model_runtime_fields(fields, place):
+    """C++'s ModelRunnerConfig: the same by other names, and durations."""
+    lines = []
+    known = {f.key: f for f in fields}
+    for key in MODEL_RUNTIME:
+        f = known[key]
+        line = cpp_fields([f], place)[-1].replace(f.name("cpp"), model_runtime_name(f), 1)
+        if f.kind == "duration":
+            default = f.default("cpp") if f.default("cpp") == "kNever" else f"std::chrono::nanoseconds({f.default('cpp')})"
+            line = f"  std::chrono::nanoseconds {model_runtime_name(f)} = {default};"
+        text = f.document("cpp").replace("Nanoseconds. ", "") if f.kind == "duration" else f.document("cpp")
+        lines += comment(text, "  // ", "  // ", 100) + [line]
+    return lines
+
+
+def model_runtime_copies(fields, _):
+    known = {f.key: f for f in fields}
+    return [f"    c.{known[key].name('cpp')} = {model_runtime_name(known[key])}" +
+            (".count();" if known[key].kind == "duration" else ";") for key in MODEL_RUNTIME]
+
+
+def python_fields(fields, _):
+    lines = []
+    for f in fields:
+        if f.made("python"):
+            lines += comment(f.document("python"), "    #: ", "    #: ", 120)
+            lines.append(f"    {f.name('python')}: {f.type('python')} = {f.default('python')}")
+    return lines
+
+
+def java_setter(f, owner):
+    name, kind = f.name("java"), f.type("java")
+    given = "on" if f.kind == "flag" else "value"
+    pairs = f.meanings("java")
+    said = f"default {str(f.on).lower()}" if f.kind == "flag" else "; ".join(
+        f"{w.lower()}{', the default' if i == 0 else ''}: {m}" for i, (w, m) in enumerate(pairs))
+    if f.kind == "enum":
+        said = "default " + "{@link " + f.of("java", "default").replace(".", "#") + "}: " + pairs[0][1]
+    lines = ["", "  /**"] + comment(" ".join([f.text("java")] + f.remarks("java")), "   * ", "   * ", 100) + ["   *"]
+    lines += comment(f"@param {given} {said or '0, the default'}", "   * ", "   *     ", 100)
+    lines += ["   * @return this", f"   * @since {f.since('java')}", "   */", f"  public {owner} {name}({kind} {given}) {{"]
+    checked = kind in ("String", "Duration") or f.kind == "enum"
+    value = f"Objects.requireNonNull({given})" if checked else given
+    return lines + [f"    {name} = {value};", "    return this;", "  }"]
+
+
+def java_fields(fields, place):
+    made = [f for f in fields if f.made("java")]
+    lines = []
+    for f in made:
+        start = {"flag": " = true" if f.on else "", "duration": " = Duration.ZERO", "text": ' = ""'}.get(f.kind, "")
+        start = f" = {f.of('java', 'default')}" if f.of("java", "default") else start
+        lines.append(f"  {'' if f.kind == 'object' else 'private '}{f.type('java')} {f.name('java')}{start};")
+    for f in made:
+        lines += java_setter(f, place["java"])
+    lines += ["", f"  private void fillFields(Raw{place['type']} raw) {{"]
+    for f in made:
+        value = {"duration": f"{f.name('java')}.toNanos()", "enum": f"{f.name('java')}.ordinal()"}.get(f.kind, f.name("java"))
+        lines += told(f, "java", place, value, f"{f.name('java')} ? {'0 : 1' if f.on else '1 : 0'}", "    raw.set{}({});")
+    return lines + ["  }"]
+
+
+def told(f, language, place, value, number, attribute):
+    """The line that tells the raw layer, if it is not written by hand: by an attribute, or by its function."""
+    raw = f.of(language, "raw")
+    if raw is not None:
+        return ["\t" + raw.format(value=value)] if raw else []
+    if f.kind in ("object", "list"):
+        return []
+    function = {"java": "    raw.set_{}({});", "csharp": "            raw.set_{}({});", "go": "\traw.Set_{}({})"}[language]
+    if not place["attributes"] or f.kind == "text":
+        return [function.format(f.key, value)]
+    name = f.c_name() if language == "csharp" else f.c_name()[0].upper() + f.c_name()[1:]
+    return [attribute.format(name, number if f.kind == "flag" else value)]
+
+
+def csharp_fields(fields, place):
+    made = [f for f in fields if f.made("csharp")]
+    lines = []
+    for f in made:
+        text = "<summary>" + f.document("csharp") + "</summary>"
+        lines += comment(text, "        /// ", "        /// ", 120)
+        start = {"flag": " = true;" if f.on else "", "text": ' = "";'}.get(f.kind, "")
+        if f.of("csharp", "default") is not None:
+            start = f.of("csharp", "default")
+        make = f.of("csharp", "make")
+        body = f"{{ get; }} = {make};" if make else "{ get; set; }" + start
+        lines += [f"        public {f.type('csharp')} {f.name('csharp')} {body}", ""]
+        for older in f.of("csharp", "also", []):
+            name = f.name("csharp")
+            lines += [f'        /// <summary><see cref="{name}"/> by its older name. Since {f.row["since"]}.</summary>',
+                      f"        public {f.type('csharp')} {older}", "        {", f"            get {{ return {name}; }}",
+                      f"            set {{ {name} = value; }}", "        }", ""]
+    lines += [f"        private void FillFields(Raw{place['type']} raw)", "        {"]
+    for f in made:
+        name = f.name("csharp")
+        value = {"duration": f"RuntimeConfig.Nanoseconds({name})", "enum": f"(int){name}", "text": f'{name} ?? ""'}.get(f.kind, name)
+        lines += told(f, "csharp", place, value, f"{name} ? {'0 : 1' if f.on else '1 : 0'}", "            raw.{} = {};")
+    return lines + ["        }"]
+
+
+def go_fields(fields, _):
+    lines = []
+    for f in fields:
+        if not f.made("go"):
+            continue
+        lines += comment(f.document("go"), "\t// ", "\t// ", 120)
+        lines.append(f"\t{f.name('go')} {f.type('go')}")
+        for older in f.of("go", "also", []):
+            lines += [f"\t// {older} is {f.name('go')} by its older name: only one of them may be set. Since {f.row['since']}.",
+                      f"\t{older} {f.type('go')}"]
+    return lines
+
+
+def go_functions(fields, place):
+    made, owner = [f for f in fields if f.made("go")], place["type"]
+    lines = ["", "// settled has each option under its newest name, and is checked.",
+             f"func (o {owner}) settled() ({owner}, error) {{", "\tvar err error"]
+    for f in made:
+        name = f.name("go")
+        lines += [f'\to.{name} = oneOf(&err, "{name}", o.{name}, "{older}", o.{older})' for older in f.of("go", "also", [])]
+        lines += [f'\tcheck32(&err, "{name}", o.{name})'] if f.kind == "int" else []
+    lines += ["\treturn o, err", "}", "", f"func (o {owner}) fill(raw native.Raw{owner}) {{"]
+    for f in made:
+        name = f"o.{f.name('go')}"
+        value = {"duration": f"int64({name})", "enum": f"int({name})"}.get(f.kind, name)
+        lines += told(f, "go", place, value, f"number({name})", "\traw.Set{}({})")
+    return lines + ["}", ""]
+
+
+def read():
+    with open(os.path.join(tree.ROOT, TABLE), "rb") as file:
+        return tomllib.load(file)
+
+
+def absent():
+    """(struct, language, field, why) of what a language does not have."""
+    table = read()
+    for struct in PLACES:
+        for key, row in table[struct].items():
+            for language, name in SPELLED.items():
+                if "without" in row.get(language, {}):
+                    yield struct, name, Field(struct, key, row, {}).c_name(), row[language]["without"]
+
+
+def regions():
+    """(file, name of the region, fields, place, what makes it)"""
+    table = read()
+    for struct, place in PLACES.items():
+        fields = [Field(struct, key, row, table["names"]) for key, row in table[struct].items()]
+        known = {f.key: f for f in fields}
+        ordered = [known[key] for key in table["order"][struct]]
+        ordered += [f for f in fields if f not in ordered]
+        yield f"capi/include/poprt/{place['c']}", struct, fields, place, c_struct
+        yield f"capi/include/poprt/{place['cpp']}", struct, ordered, place, cpp_fields
+        yield f"bindings/python/{place['python']}", struct, ordered, place, python_fields
+        yield f"{JAVA}{place['java']}.java", struct, fields, place, java_fields
+        yield CSHARP + place["csharp"], struct, fields, place, csharp_fields
+        yield f"bindings/go/{place['go']}", struct, fields, place, go_fields
+        yield f"bindings/go/{place['go']}", struct + "_functions", fields, place, go_functions
+        if struct == "runner":
+            yield f"capi/include/poprt/{place['cpp']}", "model_runner", fields, place, model_runtime_fields
+            yield f"capi/include/poprt/{place['cpp']}", "copies", fields, place, model_runtime_copies
+
+
+def lacking(fields, place):
+    """Fields of a struct that a language has neither from here nor by hand."""
+    files = {"cpp": "capi/include/poprt/" + place["cpp"], "python": "bindings/python/" + place["python"],
+             "java": f"{JAVA}{place['java']}.java", "csharp": CSHARP + place["csharp"], "go": "bindings/go/" + place["go"]}
+    for f in fields:
+        for language in LANGUAGES:
+            by = f.of(language, "by")
+            if "only" in f.row or f.of(language, "without"):
+                continue
+            if by and not re.search(rf"\b{by}\b", tree.read(files[language])):
+                yield f"{files[language]}: nothing is called {by}, which offers {f.struct}.{f.key}"
+            elif not by and f.kind not in TYPES[language] and not f.of(language, "type") and not f.of(language, "code"):
+                yield f"{TABLE}: {f.struct}.{f.key} does not say what {language} has"
+
+
+def check(write):
+    """What is not as the table says, and how many parts were looked at."""
+    problems, checked = [], 0
+    for _, _, fields, place, make in regions():
+        problems += lacking(fields, place) if make is c_struct else []
+    if problems:
+        return problems, checked
+    for path, name, fields, place, make in regions():
+        text = tree.read(path)
+        found = re.search(rf"(^[^\n]*<options:{name}>[^\n]*\n)(.*?)(^[^\n]*</options:{name}>)", text, re.S | re.M)
+        checked += 1
+        if not found:
+            problems.append(f"{path}: there are no comments <options:{name}> and </options:{name}>")
+            continue
+        made = "\n".join(make(fields, place)) + "\n"
+        if found.group(2) == made:
+            continue
+        if write:
+            with open(os.path.join(tree.ROOT, path), "w", encoding="utf-8") as file:
+                file.write(text[:found.start(2)] + made + text[found.end(2):])
+            continue
+        have, want = found.group(2).splitlines(), made.splitlines()
+        first = next((i for i, (h, w) in enumerate(zip(have, want)) if h != w), min(len(have), len(want)))
+        line = text[:found.start(2)].count("\n") + first + 1
+        problems.append(f"{path}:{line}: not what {TABLE} says; run tests/lint/option_fields.py --write")
+    return problems, checked
+
+
+def main():
+    tree.finish(*check("--write" in sys.argv), "generated parts")
+
+
+if __name__ == "__main__":
+    main()

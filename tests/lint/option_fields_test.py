@@ -1,0 +1,52 @@
+"""lint.option_fields notices what it is there for: each generated part edited by hand, and a field that a language lacks."""
+
+import unittest
+from unittest import mock
+
+import option_fields
+import tree
+
+
+class OptionFields(unittest.TestCase):
+    def check_with(self, path, change):
+        """The problems when one file reads otherwise."""
+        def read(asked):
+            text = real(asked)
+            return change(text) if asked == path else text
+
+        real = tree.read
+        with mock.patch.object(tree, "read", read):
+            return option_fields.check(False)[0]
+
+    def test_what_is_there_is_right(self):
+        self.assertEqual(option_fields.check(False)[0], [])
+
+    def test_an_edit_by_hand_is_named_with_its_line(self):
+        for path, name, _, _, _ in list(option_fields.regions()):
+            with self.subTest(path=path, part=name):
+                lines = tree.read(path).split("\n")
+                at = next(i for i, line in enumerate(lines) if f"<options:{name}>" in line) + 1
+                lines[at] += " "
+                problems = self.check_with(path, lambda _, text="\n".join(lines): text)
+                self.assertEqual(problems, [f"{path}:{at + 1}: not what capi/options.toml says; run "
+                                            "tests/lint/option_fields.py --write"])
+
+    def test_a_part_that_is_gone_is_named(self):
+        for path, name, _, _, _ in list(option_fields.regions()):
+            problems = self.check_with(path, lambda text, name=name: text.replace(f"</options:{name}>", ""))
+            self.assertEqual(problems, [f"{path}: there are no comments <options:{name}> and </options:{name}>"])
+
+    def test_a_field_that_a_language_lacks_is_named(self):
+        path = "bindings/java/src/main/java/org/poprt/RuntimeConfig.java"
+        problems = self.check_with(path, lambda text: text.replace("frozenInput(", "other("))
+        self.assertEqual(problems, [f"{path}: nothing is called frozenInput, which offers runner.frozen_inputs"])
+
+    def test_a_row_that_leaves_out_a_language_is_named(self):
+        table = option_fields.read()
+        del table["runner"]["device"]["go"]
+        with mock.patch.object(option_fields, "read", lambda: table):
+            self.assertEqual(option_fields.check(False)[0], ["capi/options.toml: runner.device does not say what go has"])
+
+
+if __name__ == "__main__":
+    unittest.main()
