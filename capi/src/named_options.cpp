@@ -238,9 +238,10 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
       fail(ErrorCode::unimplemented, "--compiler_options: {}: {}", key, row.note);
     if (row.effect == OptionEffect::warns) log().warn("--compiler_options: {}: {}", key, row.note);
     const bool on = value == "True";
-    if ((key == "num_ipus" && value != "1") || (key == "enable_pipelining" && on) ||
-        (key == "virtual_graph_mode" && value != "off" && value != "auto"))
-      fail(ErrorCode::unimplemented, "--compiler_options: {}={}: {}", key, value, kOneIpu);
+    if (key == "virtual_graph_mode" && value == "executionPhases")
+      fail(ErrorCode::unimplemented,
+           "--compiler_options: virtual_graph_mode=executionPhases is for training: use manual or "
+           "auto");
     if (key == "enable_engine_caching")
       o.enable_engine_caching = on;
     else if (key == "cache_path")

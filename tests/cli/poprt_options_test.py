@@ -737,8 +737,10 @@ class Compile(OptionTest):
                           ("available_memory_proportion=2", "at most 1"), ("opaque_blobs=x", "JSON object of texts"),
                           ('opaque_blobs={"a": 1}', "JSON object of texts"), ("opaque_blobs=" + "[" * 100000, "JSON object")):
             self.misused(["-i", model("relu"), "--compiler_options", word], "--compiler_options", why)
-        for word in ("num_ipus=2", "enable_pipelining=True", "virtual_graph_mode=manual"):
-            self.fails(["-i", model("relu"), "--compiler_options", word], "one IPU")
+        for word, why in (("num_ipus=2", "needs virtual_graph_mode"), ("enable_pipelining=True", "needs several IPUs"),
+                          ("virtual_graph_mode=manual", "no node has __ipu_number"),
+                          ("virtual_graph_mode=executionPhases", "is for training")):
+            self.fails(["-i", model("relu"), "--export_popef", "--compiler_options", word], why)
 
     def test_one_value_by_two_ways(self):
         self.recorded("--num_io_tiles", "32", "--compiler_options", "num_io_tiles=32")
