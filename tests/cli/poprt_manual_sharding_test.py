@@ -98,7 +98,8 @@ class ManualSharding(CommandTest):
 
     def test_what_the_compiler_needs(self):
         cut = ["-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--output", "x.popef", "--compiler_options"]
-        for words, why in ((["num_ipus=4"], "needs virtual_graph_mode"), (["virtual_graph_mode=manual", "num_ipus=3"], "4 or more, found 3"),
+        self.misused([*cut, "num_ipus=4"], "num_ipus=4 needs virtual_graph_mode")
+        for words, why in ((["virtual_graph_mode=manual", "num_ipus=3"], "4 or more, found 3"),
                            (["virtual_graph_mode=manual", "num_ipus=4", "enable_pipelining=True", "batches_per_step=6"],
                             "batches_per_step=6 must be a multiple of the 4 stages")):
             ran = self.run_command(*cut, *words)
