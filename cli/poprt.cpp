@@ -248,6 +248,43 @@ std::string convert(const GivenOptions& given, const poprt_compiler* compiler,
   return converted;
 }
 
+// All of it or nothing.
+void write_whole(const fs::path& path, const std::string& bytes) {
+  const fs::path beside = path.string() + ".part";
+  std::ofstream file(beside, std::ios::binary);
+  file << bytes;
+  file.close();
+  std::error_code error;
+  if (file) fs::rename(beside, path, error);
+  if (file && !error) return;
+  fs::remove(beside, error);
+  throw Failure(fmt::format("cannot write '{}'", path.string()));
+}
+
+// --only_manual_sharding: the model with the attributes of pass manual_sharding, else as it was.
+void shard_only(const GivenOptions& given) {
+  const Source source(given);
+  const fs::path input = source.path();
+  MadeFolder made(given.text("output_dir", "./"));
+  const std::string path = converted_path(given, input.string());
+  std::ifstream file(input, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file || bytes.empty()) throw Failure(fmt::format("cannot read '{}'", input.string()));
+  const std::string devices = given.joined("sharding_info"),
+                    stages = given.joined("pipelining_info");
+  std::vector<poprt_option> arguments;
+  if (!devices.empty()) arguments.push_back({"sharding_info", devices.c_str()});
+  if (!stages.empty()) arguments.push_back({"pipelining_info", stages.c_str()});
+  const poprt_pass_call call{"manual_sharding", arguments.data(), arguments.size()};
+  const fs::path folder = input.parent_path().empty() ? fs::path(".") : input.parent_path();
+  poprt_string* made_model = nullptr;
+  check(poprt_model_apply_passes(bytes.data(), bytes.size(), folder.c_str(), &call, 1, nullptr,
+                                 &made_model));
+  write_whole(path, take(made_model));
+  made.keep();
+  fmt::print("sharded model: {}\n", path);
+}
+
 void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
   const bool scripts = has_scripts(given);
@@ -462,6 +499,11 @@ int main_checked(int argc, char** argv) {
   given.take();
   std::vector<GivenOptions> models;
   if (given.has("config_yaml")) models = read_config_yaml(given.text("config_yaml"), given);
+  if (given.has("manual_sharding_config"))
+    read_sharding_yaml(given.text("manual_sharding_config"), given);
+  for (GivenOptions& model : models)
+    if (model.has("manual_sharding_config"))
+      throw Usage("model_fusion: a fused model runs on one IPU, manual_sharding_config cuts it");
   given.check_needs();
   for (const GivenOptions& model : models) model.check_needs();
 
@@ -483,6 +525,12 @@ int main_checked(int argc, char** argv) {
   if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");
   if (from_tensorflow && !given.has("saved_model"))
     throw Usage("--framework tensorflow takes a SavedModel: give tf2onnx --saved_model");
+  if (given.has("only_manual_sharding")) {
+    if (!given.has("sharding_info") && !given.has("pipelining_info"))
+      throw Usage("--only_manual_sharding needs --manual_sharding_config");
+    shard_only(given);
+    return 0;
+  }
   convert_and_compile(given);
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "compiler_plugin.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -56,13 +57,15 @@ constexpr OptionOfPass kOptionsOfPasses[] = {
     {"enable_insert_remap", "auto_insert_remap", nullptr},
     {"fold_periodic_initializer", "fold_periodic_initializer", nullptr},
     {"apply_hcsr", "apply_host_concat_split", "merged_inputs"},
+    {"sharding_info", "manual_sharding", "sharding_info"},
+    {"pipelining_info", "manual_sharding", "pipelining_info"},
 };
 
 void request_passes(const poprt_compile_options& o, compiler::Options& to) {
   for (const OptionOfPass& row : kOptionsOfPasses) {
     const char* value = capi::named_option(o, row.option);
     if (!value) continue;
-    to.requested.emplace_back(row.pass);
+    if (!std::ranges::count(to.requested, row.pass)) to.requested.emplace_back(row.pass);
     if (row.parameter) to.pass_arguments[row.pass][row.parameter] = value;
   }
   if (const char* modes = capi::named_option(o, "remap_mode"))
@@ -182,6 +185,38 @@ void check_pass_args(const poprt_compile_options& o, const compiler::Options& to
   }
 }
 
+std::vector<float> split_ratios(std::string_view text) {
+  std::vector<float> ratios;
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  if (text.empty()) return ratios;
+  for (const std::string& word : capi::split_names(text, "virtual_graph_split_ratios")) {
+    float ratio = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, ratio);
+    if (error != std::errc() || stop != end || !(ratio > 0 && ratio < 1))
+      fail(ErrorCode::invalid_argument,
+           "virtual_graph_split_ratios: expected numbers between 0 and 1, found '{}'", word);
+    ratios.push_back(ratio);
+  }
+  return ratios;
+}
+
+// What the options say about several IPUs.
+void take_ipus(const poprt_compile_options& o, compiler::Options& to) {
+  const auto named = [&](const char* name, std::string_view standard) -> std::string_view {
+    const char* value = capi::named_option(o, name);
+    return value ? value : standard;
+  };
+  const auto number = [&](const char* name) { return std::stoll(std::string(named(name, "1"))); };
+  to.num_ipus = number("num_ipus");
+  to.batches_per_step = number("batches_per_step");
+  const std::string_view mode = named("virtual_graph_mode", "off");
+  if (mode == "manual") to.virtual_graph = compiler::VirtualGraph::manual;
+  if (mode == "auto") to.virtual_graph = compiler::VirtualGraph::automatic;
+  to.pipelining = named("enable_pipelining", "False") == "True";
+  to.split_ratios = split_ratios(named("virtual_graph_split_ratios", ""));
+}
+
 // Conversion, compilation and writing share the progress of one call.
 compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source) {
   compiler::Options to;
@@ -197,6 +232,7 @@ compiler::Options make_options(const poprt_compile_options& o, const poprt_plugi
   if (o.precision == POPRT_PRECISION_FP16) to.precision = compiler::Precision::fp16;
   take_precision(o, source, to);
   to.winograd = static_cast<compiler::Winograd>(o.winograd);
+  take_ipus(o, to);
   to.passes.assign(o.passes, o.passes + o.pass_count);
   to.skip_passes.assign(o.skip_passes, o.skip_passes + o.skip_pass_count);
   if (o.max_tensor_size) to.max_tensor_size = o.max_tensor_size;

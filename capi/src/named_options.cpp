@@ -230,6 +230,8 @@ void NamedOptions::take_shapes(poprt_compile_options& o) {
 void NamedOptions::take_compiler_options(poprt_compile_options& o) {
   const auto found = values_.find("compiler_options");
   if (found == values_.end()) return;
+  std::string ipus = "1", mode = "off";
+  bool pipelined = false;
   for (const std::string_view word : split_lines(found->second, "compiler_options")) {
     const auto [key, given] = split_pair(word, "compiler_options");
     const FieldRow& row = compiler_field(key);
@@ -238,9 +240,13 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
       fail(ErrorCode::unimplemented, "--compiler_options: {}: {}", key, row.note);
     if (row.effect == OptionEffect::warns) log().warn("--compiler_options: {}: {}", key, row.note);
     const bool on = value == "True";
-    if ((key == "num_ipus" && value != "1") || (key == "enable_pipelining" && on) ||
-        (key == "virtual_graph_mode" && value != "off" && value != "auto"))
-      fail(ErrorCode::unimplemented, "--compiler_options: {}={}: {}", key, value, kOneIpu);
+    if (key == "virtual_graph_mode" && value == "executionPhases")
+      fail(ErrorCode::unimplemented,
+           "--compiler_options: virtual_graph_mode=executionPhases is for training: use manual or "
+           "auto");
+    if (key == "num_ipus") ipus = value;
+    if (key == "virtual_graph_mode") mode = value;
+    if (key == "enable_pipelining") pipelined = on;
     if (key == "enable_engine_caching")
       o.enable_engine_caching = on;
     else if (key == "cache_path")
@@ -257,6 +263,14 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
       record(std::string(key), value);
   }
   values_.erase(found);
+  if (ipus != "1" && mode == "off")
+    fail(ErrorCode::invalid_argument,
+         "--compiler_options: num_ipus={} needs virtual_graph_mode manual (of a model that is cut) "
+         "or auto",
+         ipus);
+  if (pipelined && ipus == "1")
+    fail(ErrorCode::invalid_argument,
+         "--compiler_options: enable_pipelining needs several IPUs, num_ipus is 1");
 }
 
 void NamedOptions::take_opaque_blobs(poprt_compile_options& o, const std::string& json) {

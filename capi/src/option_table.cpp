@@ -17,7 +17,6 @@ constexpr std::string_view kGraph = "Graph optimisation";
 constexpr std::string_view kCompile = "Compilation";
 
 constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
-constexpr std::string_view kShards = "models run on one IPU";
 
 constexpr OptionRow kOptions[] = {
     // -- input, output, information
@@ -511,16 +510,33 @@ constexpr OptionRow kOptions[] = {
      .group = kCompile,
      .kind = text,
      .value = "FILE.yaml",
-     .help = "Where the model is cut for several chips",
-     .effect = fails,
-     .note = kShards,
-     .since = "1.1"},
+     .help = "Where the model is cut for several IPUs: a list of maps with node, device and stage",
+     .note = "sharding_info and pipelining_info from a file",
+     .since = "1.1",
+     .command = true},
     {.name = "only_manual_sharding",
      .group = kCompile,
-     .help = "Only cut it",
-     .effect = fails,
-     .note = kShards,
-     .since = "1.1"},
+     .help = "Only cut the model: nothing else is converted",
+     .note = "only input_model, output_model and output_dir are looked at besides; the model stays "
+             "as it is but for the attributes",
+     .since = "1.1",
+     .command = true},
+    {.name = "sharding_info",
+     .group = kCompile,
+     .kind = words,
+     .value = "NODE=DEVICE",
+     .help =
+         "Cut points: each takes to its IPU what it needs and no cut point before it has taken; "
+         "the rest goes to the next IPU",
+     .note = "pass manual_sharding, behind the others",
+     .since = ""},
+    {.name = "pipelining_info",
+     .group = kCompile,
+     .kind = words,
+     .value = "NODE=STAGE",
+     .help = "The same for the stages of a pipeline",
+     .note = "pass manual_sharding, behind the others",
+     .since = ""},
     {.name = "winograd",
      .group = kCompile,
      .kind = text,

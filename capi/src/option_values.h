@@ -14,8 +14,6 @@
 
 namespace poprt::capi {
 
-inline constexpr std::string_view kOneIpu = "models run on one IPU";
-
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

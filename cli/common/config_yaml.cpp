@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "common/abi.h"
@@ -20,7 +21,9 @@ constexpr size_t kMostBytes = 1 << 20;
 // aliases of a file cost nothing.
 class Events {
  public:
-  Events(const std::string& path, const std::string& text) : path_(path) {
+  // `option` names the file.
+  Events(const std::string& option, const std::string& path, const std::string& text)
+      : option_(option), path_(path) {
     if (!yaml_parser_initialize(&parser_)) throw Failure("out of memory");
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
@@ -58,17 +61,18 @@ class Events {
            (word.empty() || word == "~" || word == "null" || word == "Null" || word == "NULL");
   }
   [[noreturn]] void fail(const std::string& why) const {
-    throw Usage(fmt::format("--config_yaml: {}:{}: {}", path_, line_, why));
+    throw Usage(fmt::format("--{}: {}:{}: {}", option_, path_, line_, why));
   }
 
  private:
+  const std::string option_;
   const std::string& path_;
   yaml_parser_t parser_{};
   yaml_event_t event_{};
   size_t line_ = 1;
 };
 
-std::string read_text(const std::string& path) {
+std::string read_text(const std::string& option, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text;
   if (file) {
@@ -77,9 +81,9 @@ std::string read_text(const std::string& path) {
     text.resize(static_cast<size_t>(file.gcount()));
   }
   if (file.bad() || (text.empty() && !file.eof()))
-    throw Failure(fmt::format("--config_yaml: cannot read '{}'", path));
+    throw Failure(fmt::format("--{}: cannot read '{}'", option, path));
   if (text.size() > kMostBytes)
-    throw Usage(fmt::format("--config_yaml: '{}' has more than {} bytes", path, kMostBytes));
+    throw Usage(fmt::format("--{}: '{}' has more than {} bytes", option, path, kMostBytes));
   return text;
 }
 
@@ -185,11 +189,60 @@ std::vector<GivenOptions> read_models(Events& events, const GivenOptions& option
   return models;
 }
 
+// One cut point of --manual_sharding_config.
+void read_cut(Events& events, std::vector<std::string>& devices, std::vector<std::string>& stages) {
+  std::map<std::string, std::string> cut;
+  while (true) {
+    const yaml_event_type_t type = events.next();
+    if (type == YAML_MAPPING_END_EVENT) break;
+    if (type != YAML_SCALAR_EVENT) events.fail("expected node, device or stage");
+    const std::string key = events.text();
+    if (key != "node" && key != "device" && key != "stage")
+      events.fail(fmt::format("expected node, device or stage, found '{}'", key));
+    if (events.next() != YAML_SCALAR_EVENT || events.is_nothing())
+      events.fail(fmt::format("{}: expected one value", key));
+    const std::string word = events.text();
+    if (key == "node"
+            ? word.empty() || word.find_first_of(std::string("\n\0", 2)) != word.npos
+            : word.empty() || word.size() > 9 || word.find_first_not_of("0123456789") != word.npos)
+      events.fail(fmt::format("{}: expected a {}, found '{}'", key,
+                              key == "node" ? "name" : "whole number from 0", word));
+    if (!cut.emplace(key, word).second) events.fail(fmt::format("{} is given twice", key));
+  }
+  if (!cut.contains("node")) events.fail("a cut point has no node");
+  if (cut.size() == 1)
+    events.fail(fmt::format("node '{}' has neither device nor stage", cut.at("node")));
+  if (cut.contains("device")) devices.push_back(cut.at("node") + "=" + cut.at("device"));
+  if (cut.contains("stage")) stages.push_back(cut.at("node") + "=" + cut.at("stage"));
+}
+
 }  // namespace
 
+void read_sharding_yaml(const std::string& path, GivenOptions& options) {
+  const std::string option = "manual_sharding_config", text = read_text(option, path);
+  for (const char* name : {"sharding_info", "pipelining_info"})
+    if (options.has(name))
+      throw Usage(fmt::format("--{} and --{}: give the cut points once", option, name));
+  Events events(option, path, text);
+  events.next();  // of the stream
+  if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no cut points");
+  if (events.next() != YAML_SEQUENCE_START_EVENT)
+    events.fail("expected a list of maps with node, device and stage");
+  std::vector<std::string> devices, stages;
+  for (yaml_event_type_t type; (type = events.next()) != YAML_SEQUENCE_END_EVENT;) {
+    if (type != YAML_MAPPING_START_EVENT) events.fail("expected a map with node, device and stage");
+    read_cut(events, devices, stages);
+  }
+  if (devices.empty() && stages.empty()) events.fail("there are no cut points");
+  events.next();  // of the document
+  if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
+  if (!devices.empty()) options.add(*option_tables().find("sharding_info"), std::move(devices));
+  if (!stages.empty()) options.add(*option_tables().find("pipelining_info"), std::move(stages));
+}
+
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options) {
-  const std::string text = read_text(path);
-  Events events(path, text);
+  const std::string option = "config_yaml", text = read_text(option, path);
+  Events events(option, path, text);
   events.next();  // of the stream
   if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no options");
   if (events.next() != YAML_MAPPING_START_EVENT) events.fail("expected NAME: VALUE");

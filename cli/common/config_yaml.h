@@ -13,4 +13,8 @@ namespace poprt::cli {
 // a value of another kind, aliases, tags, more than one document, 1 MiB or three levels.
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options);
 
+// Adds what a file of --manual_sharding_config says, as options sharding_info and pipelining_info:
+// a list of maps with node, and device or stage or both. Throws Usage as above.
+void read_sharding_yaml(const std::string& path, GivenOptions& options);
+
 }  // namespace poprt::cli

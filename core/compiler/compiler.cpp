@@ -14,6 +14,7 @@
 #include "compiler/onnx_metadata.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
+#include "compiler/shard.h"
 #include "ir/schemas.h"
 #include "ops/common/conv.h"
 #include "ops/common/required_inputs.h"
@@ -144,6 +145,7 @@ void convert(ir::Graph& graph, const Options& options) {
   // Passes make nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);
+  const ir::Placement seats(graph);
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
@@ -157,10 +159,12 @@ void convert(ir::Graph& graph, const Options& options) {
   run_converter(graph, options, specialized ? DeclaredTypes() : declared);
   const bool narrows = options.narrow_int64 || std::ranges::count(options.passes, "int64_to_int32");
   if (narrows) keep_sizes_wide(graph);
+  seats.restore(graph);
 }
 
 Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
+  const ir::Placement placement = take_placement(graph, options);
   const bool has_narrow = has_narrow_constants(graph);
   run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
   limit_winograd(graph, options.winograd);
@@ -171,9 +175,13 @@ Executable compile(ir::Graph& graph, const Options& options) {
   if (const auto found = graph.metadata.find(std::string("prop.") + kJoined);
       found != graph.metadata.end())
     notes[kJoined] = found->second;
-  Executable executable = lower(graph, [&](double done) {
-    if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
-  });
+  Executable executable = lower(
+      graph,
+      [&](double done) {
+        if (options.progress) options.progress(0.5 + 0.5 * done, "Graph compilation");
+      },
+      options, placement);
+  notes.merge(executable.notes);
   executable.notes = notes;
   if (has_narrow) executable.narrow = narrow_weights(executable.program, executable.weights);
   return executable;

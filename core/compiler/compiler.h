@@ -20,6 +20,10 @@ enum class Precision { keep, fp32, fp16, fp8, fp8_weight };
 // rounds hardly more; F(4x4) too, where that is faster. docs/design.md states the errors.
 enum class Winograd { automatic, off, exact, fast };
 
+// Which IPU a node is on, when there are several: as the model says (pass manual_sharding), or
+// equal parts of the work.
+enum class VirtualGraph { off, manual, automatic };
+
 struct Calibration;  // compiler/quantize/calibrate.h
 
 struct Options {
@@ -57,6 +61,13 @@ struct Options {
   // Only the converter passes without which a model may not compile: what conversion is checked
   // against.
   bool plain = false;
+  // Several IPUs (compiler/shard.h). Results are those of one, bit for bit: the same passes make
+  // the same nodes, of which each IPU runs its own.
+  int64_t num_ipus = 1;
+  VirtualGraph virtual_graph = VirtualGraph::off;
+  std::vector<float> split_ratios;  // of automatic: the parts of the work, for each IPU
+  bool pipelining = false;          // IPUs work on different runs at the same time
+  int64_t batches_per_step = 1;     // a multiple of the stages
   bool verify_each = true;
   bool strict = false;  // attributes that an operator does not have are an error, not a warning
   std::function<void(const passes::PassReport&, const ir::Graph&)> after_pass;

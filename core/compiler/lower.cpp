@@ -1,11 +1,17 @@
 #include "compiler/lower.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "base/checked.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
 #include "ops/op.h"
+#include "program/control.h"
+#include "program/shards.h"
 
 namespace poprt::compiler {
 namespace {
@@ -28,19 +34,46 @@ void give_outputs_producers(ir::Graph& graph) {
   }
 }
 
+// What a subgraph gives on of a graph around it is copied inside, so that it counts as a use.
+void copy_outer_outputs(const ir::Graph& graph) {
+  for (const ir::Node* n : graph.nodes())
+    ir::for_each_subgraph(*n, [](ir::Graph& sub) {
+      for (size_t i = 0; i < sub.outputs().size(); i++) {
+        ir::Value* v = sub.outputs()[i];
+        if (&v->graph() == &sub) continue;
+        ir::Node* copy = sub.add_node("Identity", "", {v});
+        copy->output()->type = v->type;
+        sub.set_output(i, copy->output());
+      }
+      copy_outer_outputs(sub);
+    });
+}
+
+// Where a graph's inputs and outputs are: anchors of their number, or places in the arena.
+struct Ports {
+  struct Port {
+    std::optional<uint32_t> anchor;
+    uint64_t offset = 0;
+  };
+  std::vector<Port> inputs, outputs;
+};
+
+// What one IPU runs: its memory begins at `base` of the arena.
 class Lowering {
  public:
-  explicit Lowering(ir::Graph& graph, std::vector<std::string> input_names,
-                    std::vector<std::string> output_names)
-      : graph_(graph), plan_(graph) {
-    for (size_t i = 0; i < graph.inputs().size(); i++)
-      builder_.add_input({input_names[i], graph.inputs()[i]->dtype(), graph.inputs()[i]->shape()});
-    for (size_t i = 0; i < graph.outputs().size(); i++)
-      builder_.add_output(
-          {output_names[i], graph.outputs()[i]->dtype(), graph.outputs()[i]->shape()});
-  }
+  Lowering(ir::Graph& graph, program::Builder& builder, Ports ports, uint64_t base = 0)
+      : graph_(graph), plan_(graph), builder_(builder), ports_(std::move(ports)), base_(base) {}
 
-  Executable run(const std::function<void(double)>& progress);
+  struct Memory {
+    uint64_t arena = 0, state = 0;
+  };
+  Memory run(const std::function<void()>& lowered);
+  // Of state that several nodes share.
+  std::vector<int64_t> state_keys() const {
+    std::vector<int64_t> keys;
+    for (const auto& [key, id] : states_) keys.push_back(key);
+    return keys;
+  }
 
   BufferId buffer_of(const ir::Value* v) {
     if (const auto it = buffers_.find(v); it != buffers_.end()) return it->second;
@@ -104,10 +137,15 @@ class Lowering {
  private:
   BufferId add(Place p, uint64_t bytes, DType dtype, Shape shape) {
     const Storage& s = plan_.storage(p.storage);
-    if (s.space == Space::input)
-      return builder_.input(s.anchor, p.offset, bytes, dtype, std::move(shape));
-    if (s.space == Space::output)
-      return builder_.output(s.anchor, p.offset, bytes, dtype, std::move(shape));
+    if (s.space == Space::input || s.space == Space::output) {
+      const auto& list = s.space == Space::input ? ports_.inputs : ports_.outputs;
+      const Ports::Port& port = list[s.anchor];
+      if (!port.anchor)
+        return builder_.arena(port.offset + p.offset, bytes, dtype, std::move(shape));
+      return s.space == Space::input
+                 ? builder_.input(*port.anchor, p.offset, bytes, dtype, std::move(shape))
+                 : builder_.output(*port.anchor, p.offset, bytes, dtype, std::move(shape));
+    }
     const BufferId id = builder_.arena(0, 0, dtype, std::move(shape));  // place and size follow
     builder_.program().buffers[id].bytes = bytes;
     arena_[id] = p;
@@ -120,7 +158,9 @@ class Lowering {
 
   ir::Graph& graph_;
   MemoryPlan plan_;
-  program::Builder builder_;
+  program::Builder& builder_;
+  const Ports ports_;
+  const uint64_t base_;
   std::unordered_map<const ir::Value*, BufferId> buffers_;
   std::unordered_map<int64_t, BufferId> states_;
   std::unordered_map<BufferId, Place> arena_;  // buffers whose offset is planned at the end
@@ -197,33 +237,20 @@ void Lowering::lower_node(const ir::Node& node) {
   ops::lower(op, ctx);
 }
 
-Executable Lowering::run(const std::function<void(double)>& progress) {
-  const std::vector<ir::Node*> nodes = graph_.nodes();
-  for (ir::Node* n : nodes) {
+Lowering::Memory Lowering::run(const std::function<void()>& lowered) {
+  for (ir::Node* n : graph_.nodes()) {
     lower_node(*n);
     position_++;
-    if (progress) progress(static_cast<double>(position_) / static_cast<double>(nodes.size()));
+    lowered();
   }
   const uint64_t arena_bytes = plan_.plan_offsets();
   for (const auto& [id, place] : arena_)
-    builder_.program().buffers[id].offset = plan_.storage(place.storage).offset + place.offset;
-  Executable out;
-  out.program = std::move(builder_.program());
-  out.program.arena_bytes = arena_bytes;
-  out.program.state_bytes = plan_.state_bytes();
-  out.weights = std::move(builder_.weight_records());
-  program::verify(out.program);
-  return out;
+    builder_.program().buffers[id].offset =
+        base_ + plan_.storage(place.storage).offset + place.offset;
+  return {arena_bytes, plan_.state_bytes()};
 }
 
-}  // namespace
-
-Executable lower(ir::Graph& graph, const std::function<void(double)>& progress) {
-  std::vector<std::string> inputs, outputs;
-  for (const ir::Value* v : graph.inputs()) inputs.push_back(v->name());
-  for (const ir::Value* v : graph.outputs()) outputs.push_back(v->name());
-  give_outputs_producers(graph);
-  flatten_control_flow(graph);
+void require_static(const ir::Graph& graph) {
   for (const ir::Node* n : graph.nodes())
     for (const ir::Value* v : n->outputs())
       if (!v->type.is_static() && (!v->uses().empty() || graph.is_output(v)))
@@ -231,7 +258,137 @@ Executable lower(ir::Graph& graph, const std::function<void(double)>& progress) 
              "{}: the shape of '{}' is {} and depends on run-time values; the device runs static "
              "shapes only",
              n->describe(), v->name(), type_string(v->type));
-  return Lowering(graph, std::move(inputs), std::move(outputs)).run(progress);
+}
+
+// One IPU's memory after the other, behind the places of what crosses.
+class ShardedLowering {
+ public:
+  ShardedLowering(program::Builder& builder, Cut cut) : builder_(builder), cut_(std::move(cut)) {
+    for (const CutTransfer& c : cut_.transfers) {
+      program::Transfer t{c.name, c.type.dtype, c.type.shape, base_, 0, c.from, {}};
+      t.bytes = dtype_bytes(t.dtype, element_count(t.shape));
+      base_ = align_up(checked_add(base_, t.bytes), 64);
+      const BufferId place[] = {builder_.arena(t.offset, t.bytes, t.dtype, t.shape)};
+      builder_.emit(program::kControlTransfer, place, program::encode(t), {}, t.name);
+      transfers_.push_back(std::move(t));
+    }
+  }
+
+  void run(const std::function<void()>& lowered) {
+    for (size_t s = 0; s < cut_.shards.size(); s++) add(s, lowered);
+    builder_.program().arena_bytes = base_;
+  }
+
+ private:
+  void add(size_t s, const std::function<void()>& lowered) {
+    ShardGraph& shard = cut_.shards[s];
+    give_outputs_producers(*shard.graph);
+    flatten_control_flow(*shard.graph);
+    require_static(*shard.graph);
+    Ports ports;
+    for (const Port& p : shard.inputs) ports.inputs.push_back(place(p));
+    for (const Port& p : shard.outputs) ports.outputs.push_back(place(p));
+    const size_t begin = builder_.program().main.size();
+    builder_.emit(program::kControlShard, {}, {}, {}, fmt::format("ipu{}", shard.seat.ipu));
+    Lowering lowering(*shard.graph, builder_, std::move(ports), base_);
+    const auto [arena, state] = lowering.run(lowered);
+    for (const int64_t key : lowering.state_keys())
+      if (!keys_.insert(key).second)
+        fail(ErrorCode::unimplemented,
+             "what the model keeps from run to run would be shared by IPU {} and another: cut it "
+             "elsewhere",
+             shard.seat.ipu);
+    builder_.program().main[begin].ints =
+        program::encode(program::Shard{shard.seat.ipu, shard.seat.stage, base_, arena, state});
+    builder_.emit(program::kControlEnd, {}, {}, {}, fmt::format("ipu{}", shard.seat.ipu));
+    base_ = align_up(checked_add(base_, arena), 64);
+    builder_.program().arena_bytes = base_;
+    shard.graph.reset();
+  }
+
+  Ports::Port place(const Port& p) const {
+    if (!p.is_transfer) return {p.number, 0};
+    return {std::nullopt, transfers_[p.number].offset};
+  }
+
+  program::Builder& builder_;
+  Cut cut_;
+  std::vector<program::Transfer> transfers_;
+  uint64_t base_ = 0;
+  std::unordered_set<int64_t> keys_;
+};
+
+std::string note_of(const program::Program& p) {
+  using Json = nlohmann::ordered_json;
+  const program::Shards all = program::shards_of(p);
+  Json shards = Json::array(), transfers = Json::array();
+  for (const program::Shard& s : all.shards) {
+    std::set<std::pair<uint64_t, uint64_t>> weights;
+    for (size_t i = s.begin; i < s.end; i++)
+      for (const uint32_t id : p.main[i].operands)
+        if (id != program::kNoBuffer && p.buffers[id].space == Space::weights)
+          weights.emplace(p.buffers[id].offset, p.buffers[id].bytes);
+    uint64_t bytes = 0;
+    for (const auto& [offset, size] : weights) bytes += size;
+    Json row{{"ipu", s.ipu}};
+    if (s.stage >= 0) row["stage"] = s.stage;
+    row["instructions"] = s.end - s.begin;
+    row["weights_bytes"] = bytes;
+    row["arena_bytes"] = s.arena_bytes;
+    shards.push_back(row);
+  }
+  for (const program::Transfer& t : all.transfers) {
+    Json to = Json::array();
+    for (const uint32_t shard : t.to) to.push_back(shard);
+    transfers.push_back({{"name", t.name},
+                         {"dtype", dtype_name(t.dtype)},
+                         {"shape", t.shape},
+                         {"bytes", t.bytes},
+                         {"from", t.from},
+                         {"to", to}});
+  }
+  return Json{{"ipus", all.ipus},
+              {"pipelined", all.pipelined},
+              {"shards", shards},
+              {"transfers", transfers}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
+                 const Options& options, const ir::Placement& placement) {
+  program::Builder builder;
+  Ports ports;
+  for (const ir::Value* v : graph.inputs())
+    ports.inputs.push_back({builder.add_input({v->name(), v->dtype(), v->shape()}), 0});
+  for (const ir::Value* v : graph.outputs())
+    ports.outputs.push_back({builder.add_output({v->name(), v->dtype(), v->shape()}), 0});
+  give_outputs_producers(graph);
+  if (options.num_ipus > 1) copy_outer_outputs(graph);
+  Cut cut = cut_graph(graph, placement, options);
+  const bool sharded = !cut.shards.empty();
+  if (!sharded) flatten_control_flow(graph);
+  if (!sharded) require_static(graph);
+  double done = 0;
+  const auto nodes = static_cast<double>(graph.node_count());
+  const auto lowered = [&] {
+    if (progress) progress(std::min(1.0, ++done / nodes));
+  };
+  program::Program& p = builder.program();
+  if (sharded) {
+    ShardedLowering(builder, std::move(cut)).run(lowered);
+  } else {
+    const auto [arena, state] = Lowering(graph, builder, std::move(ports)).run(lowered);
+    p.arena_bytes = arena;
+    p.state_bytes = state;
+  }
+  Executable out;
+  out.program = std::move(p);
+  out.weights = std::move(builder.weight_records());
+  program::verify(out.program);
+  if (sharded) out.notes[kShards] = note_of(out.program);
+  return out;
 }
 
 }  // namespace poprt::compiler

@@ -39,6 +39,8 @@ constexpr std::string_view kAfterUsers[] = {
 // When no constant changes any more.
 constexpr std::string_view kLast[] = {
     "fold_periodic_initializer",
+    // Nor any node: what comes behind would only have to keep what this says of them.
+    "manual_sharding",
 };
 
 constexpr std::string_view kConverter[] = {

@@ -57,8 +57,19 @@ class Engine {
   // Any thread: a run ends soon, and so do later ones until resume(). It looks between
   // instructions, and in long ones after each of some 5 ms of work; what a kernel does as one task
   // is finished. What such a run has written is unspecified.
-  void interrupt() noexcept { interrupted_.store(true, std::memory_order_relaxed); }
-  void resume() noexcept { interrupted_.store(false, std::memory_order_relaxed); }
+  virtual void interrupt() noexcept { interrupted_.store(true, std::memory_order_relaxed); }
+  virtual void resume() noexcept { interrupted_.store(false, std::memory_order_relaxed); }
+
+  // Of a pipelined program: how many stages work on different runs at the same time; else 1. A run
+  // goes through all, in order, with memory of its own for what crosses: `frame`, of frame_bytes(),
+  // aligned to 64 bytes. One thread at a time runs a stage, and none runs run() meanwhile.
+  virtual size_t stages() const noexcept { return 1; }
+  virtual uint64_t frame_bytes() const noexcept { return 0; }
+  virtual void run_stage(size_t stage, const void* const* inputs, void* const* outputs,
+                         std::byte* frame) noexcept {
+    static_cast<void>(stage), static_cast<void>(frame);
+    run(Flow::main, inputs, outputs);
+  }
 
  protected:
   bool interrupted() const noexcept { return interrupted_.load(std::memory_order_relaxed); }

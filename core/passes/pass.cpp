@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "ir/placement.h"
 #include "ir/verifier.h"
 
 namespace poprt::passes {
@@ -123,8 +124,10 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
     const int64_t before = context.rewrites_done;
     const auto start = Clock::now();
     context.arguments = std::move(arguments[i]);
+    const ir::Placement seats(graph);
     try {
       pass.run(graph, context);
+      seats.restore(graph);
       if (options.verify_each) ir::verify(graph);
     } catch (Error& e) {
       e.add_context(fmt::format("pass {}", pass.name));

@@ -139,7 +139,9 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   for (const OpaqueReader& o : reader->opaqueBlobs()) {
     opaque.push_back({{"name", o.name}, {"executable", o.executable}, {"bytes", o.size()}});
     constexpr uint64_t kLongest = 1 << 16;
-    if (!o.name.starts_with("class_labels/") || o.size() > kLongest) continue;
+    // Labels, and what is on which IPU.
+    if (!o.name.starts_with("class_labels/") && o.name != "poprt.shards") continue;
+    if (o.size() > kLongest) continue;
     std::string labels(o.size(), '\0');
     o.read(0, std::as_writable_bytes(std::span(labels)));
     opaque.back()["text"] = labels;

@@ -36,17 +36,27 @@ std::optional<Control> control_of(std::string_view kernel) {
   if (kernel == kControlLoop) return Control::loop;
   if (kernel == kControlEnd) return Control::end;
   if (kernel == kControlCase) return Control::choice;
+  if (kernel == kControlShard) return Control::shard;
+  if (kernel == kControlTransfer) return Control::transfer;
   return std::nullopt;
 }
 
 ControlNumbers encode(ControlIf call) { return {{call.when}, {}}; }
 ControlNumbers encode(ControlLoop call) { return {{call.most}, {}}; }
 ControlNumbers encode(ControlCase call) { return {{call.number}, {}}; }
+ControlNumbers encode(ControlShard c) {
+  return {{c.ipu, c.stage, c.arena_begin, c.arena_bytes, c.state_bytes}, {}};
+}
+ControlNumbers encode(ControlTransfer call) { return {{call.from}, {}}; }
 ControlNumbers encode(ControlEnd) { return {}; }
 
 ControlIf decode_if(const Instruction& instruction) { return {instruction.ints.at(0) != 0}; }
 ControlLoop decode_loop(const Instruction& instruction) { return {instruction.ints.at(0)}; }
 ControlCase decode_case(const Instruction& instruction) { return {instruction.ints.at(0)}; }
+ControlShard decode_shard(const Instruction& in) {
+  return {in.ints.at(0), in.ints.at(1), in.ints.at(2), in.ints.at(3), in.ints.at(4)};
+}
+ControlTransfer decode_transfer(const Instruction& instruction) { return {instruction.ints.at(0)}; }
 
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow) {
@@ -89,6 +99,16 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
         open.push_back(i);
         break;
       }
+      // shards_of() looks at the rest.
+      case Control::shard:
+        c.check(in.operands.empty() && in.ints.size() == 5, i,
+                "control.shard takes no operand and five integers");
+        open.push_back(i);
+        break;
+      case Control::transfer:
+        c.check(in.operands.size() == 1 && in.ints.size() == 1, i,
+                "control.transfer takes one operand and one integer");
+        break;
       case Control::end:
         c.check(in.operands.empty(), i, "control.end takes no operand");
         c.check(!open.empty(), i, "control.end without a beginning");

@@ -12,6 +12,9 @@
 //   control.case  operands [index u32]: the region runs when index is the number of ControlCase.
 //                 Regions in a row are the branches of one executable: index says which of them
 //                 runs
+//   control.shard, control.transfer  parts of a program for several IPUs (program/shards.h): one
+//   IPU
+//                 that is given all of them runs them one after the other
 //   control.end   no operands, ends the innermost region
 //
 // Regions nest. Scalars are buffers of exactly one element. A library that does not know these
@@ -28,12 +31,14 @@
 
 namespace poprt::program {
 
-enum class Control : uint8_t { branch, loop, end, choice };
+enum class Control : uint8_t { branch, loop, end, choice, shard, transfer };
 
 inline constexpr std::string_view kControlIf = "control.if";
 inline constexpr std::string_view kControlLoop = "control.loop";
 inline constexpr std::string_view kControlEnd = "control.end";
 inline constexpr std::string_view kControlCase = "control.case";
+inline constexpr std::string_view kControlShard = "control.shard";
+inline constexpr std::string_view kControlTransfer = "control.transfer";
 
 // What control instructions say besides their operands.
 struct ControlIf {
@@ -48,6 +53,16 @@ struct ControlCase {
   static constexpr std::string_view kKernel = kControlCase;
   int64_t number = 0;  // 0 to 2^32 - 1
 };
+struct ControlShard {
+  static constexpr std::string_view kKernel = kControlShard;
+  int64_t ipu = 0;
+  int64_t stage = -1;
+  int64_t arena_begin = 0, arena_bytes = 0, state_bytes = 0;
+};
+struct ControlTransfer {
+  static constexpr std::string_view kKernel = kControlTransfer;
+  int64_t from = 0;  // shard
+};
 struct ControlEnd {
   static constexpr std::string_view kKernel = kControlEnd;
 };
@@ -60,11 +75,15 @@ struct ControlNumbers {
 ControlNumbers encode(ControlIf call);
 ControlNumbers encode(ControlLoop call);
 ControlNumbers encode(ControlCase call);
+ControlNumbers encode(ControlShard call);
+ControlNumbers encode(ControlTransfer call);
 ControlNumbers encode(ControlEnd call);
 // Of an instruction that match_regions() accepted.
 ControlIf decode_if(const Instruction& instruction);
 ControlLoop decode_loop(const Instruction& instruction);
 ControlCase decode_case(const Instruction& instruction);
+ControlShard decode_shard(const Instruction& instruction);
+ControlTransfer decode_transfer(const Instruction& instruction);
 
 inline constexpr size_t kMaxControlDepth = 64;
 // Rounds of one loop, and of all loops in one run: when they are used up, no loop begins another.

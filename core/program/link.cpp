@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "program/control.h"
+#include "program/shards.h"
 
 namespace poprt::program {
 namespace {
@@ -86,6 +87,11 @@ class Linker {
       fail(ErrorCode::invalid_argument,
            "a model that is several branches already (fused, or with several shapes) cannot become "
            "a branch");
+    if (has_shards(p))
+      fail(ErrorCode::unimplemented,
+           "a model that is cut for several IPUs cannot become a branch (of a fused model, or one "
+           "of "
+           "several shapes): compile it by itself, or for one IPU");
     if (share_ && p.state_bytes)
       fail(ErrorCode::unimplemented,
            "the model keeps {} bytes of state from run to run, which several shapes of it would "

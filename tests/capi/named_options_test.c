@@ -101,7 +101,8 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
       {"pass_args", "sort_graph.x=1", "no parameter 'x'", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "num_io_tiles=1\n", "an empty word", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "=1", "KEY=VAL, found '=1'", POPRT_INVALID_ARGUMENT},
-      {"compiler_options", "num_ipus=2", "one IPU", POPRT_UNIMPLEMENTED},
+      {"compiler_options", "virtual_graph_mode=executionPhases", "is for training",
+       POPRT_UNIMPLEMENTED},
       {"fp8_params", "F143", "--fp8_params: expected INPUT_FORMAT", POPRT_INVALID_ARGUMENT},
       {"precision", "fp8", "needs --ipu_version ipu21", POPRT_INVALID_ARGUMENT},
   };

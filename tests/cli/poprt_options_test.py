@@ -753,7 +753,7 @@ class Compile(OptionTest):
         fields = {f["name"]: f for f in json.loads(self.succeeds("--json", command="poprt_exec options"))["compiler_options"]}
         self.assertEqual(len(fields), 39)  # of 40; compilation_progress_logger is a function
         for name, field in fields.items():
-            value = "{}" if name == "opaque_blobs" else {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
+            value = {"opaque_blobs": "{}", "virtual_graph_split_ratios": "[0.5]"}.get(name) or {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
             words = ["-i", model("relu"), "--export_popef", "--compiler_options", f"{name}={value}"]
             with self.subTest(name):
                 if field["effect"] == "fails":
@@ -770,8 +770,14 @@ class Compile(OptionTest):
                           ("available_memory_proportion=2", "at most 1"), ("opaque_blobs=x", "JSON object of texts"),
                           ('opaque_blobs={"a": 1}', "JSON object of texts"), ("opaque_blobs=" + "[" * 100000, "JSON object")):
             self.misused(["-i", model("relu"), "--compiler_options", word], "--compiler_options", why)
-        for word in ("num_ipus=2", "enable_pipelining=True", "virtual_graph_mode=manual"):
-            self.fails(["-i", model("relu"), "--compiler_options", word], "one IPU")
+        self.fails(["-i", model("relu"), "--compiler_options", "virtual_graph_mode=executionPhases"], "is for training")
+        for word, why in (("num_ipus=2", "needs virtual_graph_mode"), ("enable_pipelining=True", "needs several IPUs"),
+                          ("num_ipus=0", "at least 1"), ("num_ipus=1025", "at most 1024")):
+            self.misused(["-i", model("relu"), "--compiler_options", word], "--compiler_options", why)
+        for word, why in (("virtual_graph_mode=manual", "no node has __ipu_number"),
+                          ("virtual_graph_split_ratios=1.5", "between 0 and 1, found '1.5'")):
+            ran = self.run_command("-i", model("relu"), "--export_popef", "--compiler_options", word)
+            self.assertEqual((ran.code, why in ran.err), (1, True), ran.err)
 
     def test_one_value_by_two_ways(self):
         self.recorded("--num_io_tiles", "32", "--compiler_options", "num_io_tiles=32")

@@ -1,6 +1,6 @@
 """Runs an example and checks what it prints.
 
-Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def main():
                 shutil.copy(os.path.join(models, name), folder)
             subprocess.run([poprt, "--config_yaml", "config.yaml"], check=True, stdout=subprocess.DEVNULL, cwd=folder)
             command += [os.path.join(folder, "executable.popef")]
-        elif kind == "buckets":
+        elif kind in ("buckets", "sharding"):
             command += [model]
         done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr)
@@ -56,6 +56,8 @@ def check(kind, data, printed):
         assert printed == "graph0: 3, 3\ngraph1: 0, 1.5, 2\n"
     elif kind == "buckets":
         assert printed == "1, 3, 7 and 20 scans: the same answers as one by one\n"
+    elif kind == "sharding":
+        assert printed == "20 scans on 2 IPUs: the same answers as on one\n"
     elif kind == "export":
         assert printed == "by hand: made by an example\noutput scores: 320 bytes, as compiled\n"
     else:

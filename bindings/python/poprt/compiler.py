@@ -20,7 +20,7 @@ _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
 # Fields of PopRT's that CompilerOptions hands on in a way of their own.
-_HANDED_ON = {"num_ipus", "enable_pipelining", "enable_engine_caching", "cache_path", "constant_weights", "opaque_blobs",
+_HANDED_ON = {"enable_engine_caching", "cache_path", "constant_weights", "opaque_blobs",
               "show_compilation_progress_bar"}
 
 
@@ -36,8 +36,8 @@ class CompilerOptions(Config):
 
     Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) go into the PopEF file's
     metadata; the emulated IPU plans these itself. ``options`` has those of command poprt by name, as ``list_options()``
-    says. ``num_ipus``, ``enable_pipelining`` and ``virtual_graph_mode`` ask for more than one IPU,
-    which is an UnimplementedError. Nothing draws a progress bar here, whatever ``show_compilation_progress_bar`` says:
+    says. ``num_ipus`` and ``virtual_graph_mode`` ("manual": as ``Sharder`` has cut the model; "auto") share the model among
+    several emulated IPUs; with ``enable_pipelining`` they work on different requests at the same time. Nothing draws a progress bar here, whatever ``show_compilation_progress_bar`` says:
     ``compilation_progress_logger`` is told of progress.
     """
 
@@ -140,9 +140,6 @@ class CompilerOptions(Config):
     # </options:compile>
 
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
-        if self.num_ipus != 1 or self.enable_pipelining or self.virtual_graph_mode not in ("off", "auto"):
-            raise UnimplementedError("models run on one IPU: num_ipus must be 1, virtual_graph_mode 'off' and "
-                                     "enable_pipelining False")
         if self.partials_type not in ("half", "float"):
             raise ValueError(f"partials_type must be 'half' or 'float', given {self.partials_type!r}")
         if self.precision not in _PRECISIONS:

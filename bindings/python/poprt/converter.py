@@ -10,11 +10,12 @@ import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ._conversion import convert, names_of, read_model
-from ._onnx import checked
+from ._onnx import checked, load
 from .compiler import Compiler
+from .passes.base_pass import Pass
 from .quantizer import METADATA_KEY
 
-__all__ = ["Converter", "MFConverter"]
+__all__ = ["Converter", "MFConverter", "Sharder"]
 
 _Model = TypeVar("_Model")
 _FP8_PARAMS = "F143,F143,0,0"
@@ -68,6 +69,11 @@ def _opset(given: Any) -> int:
         return int(given)
     except (TypeError, ValueError):
         raise ValueError(f"convert_version: expected an opset such as 11, or None for the model's own, found {given!r}") from None
+
+
+def _cuts(info: Mapping[str, int]) -> str:
+    """NODE=NUMBER, one a line."""
+    return "\n".join(f"{node}={int(number)}" for node, number in info.items())
 
 
 class Converter:
@@ -151,6 +157,31 @@ class Converter:
         if self.deferred:
             made.metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))  # type: ignore[attr-defined]
         return made
+
+
+class Sharder:
+    """Says of each node of a model which IPU it is on, and which stage of a pipeline.
+
+    ``Sharder(sharding_info={"conv_7": 0}, pipelining_info={"conv_7": 0}).run(model)``: each cut point, in the order of the
+    graph, takes what it needs and no other has taken; the rest goes to the IPU and the stage behind the last. The model is
+    a copy of the given one (a path, bytes or an onnx.ModelProto) whose nodes have the attributes ``__ipu_number`` and
+    ``__pipeline_stage``. ``CompilerOptions(num_ipus=2, virtual_graph_mode="manual")`` compiles it.
+    """
+
+    def __init__(self, sharding_info: Optional[Mapping[str, int]] = None, pipelining_info: Optional[Mapping[str, int]] = None):
+        self.sharding_info = dict(sharding_info or {})
+        self.pipelining_info = dict(pipelining_info or {})
+        if not self.sharding_info and not self.pipelining_info:
+            raise ValueError("there is no cut point: give sharding_info={node: device}, or pipelining_info={node: stage} for a "
+                             "model that is sharded")
+
+    def __repr__(self) -> str:
+        return f"Sharder(sharding_info={self.sharding_info!r}, pipelining_info={self.pipelining_info!r})"
+
+    def run(self, model: Any) -> Any:
+        infos = {"sharding_info": _cuts(self.sharding_info), "pipelining_info": _cuts(self.pipelining_info)}
+        sharding = Pass.get_pass("manual_sharding", **{name: text for name, text in infos.items() if text})
+        return sharding.run(model if hasattr(model, "SerializeToString") else load(model, "Sharder.run"))
 
 
 class MFConverter:

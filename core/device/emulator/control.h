@@ -55,6 +55,8 @@ inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
       }
       return next_round(region, left) ? position : region.other;
     }
+    case program::Control::shard:
+    case program::Control::transfer: return position;
     case program::Control::end: break;
   }
   if (region.begin->kind != program::Control::loop) return position;

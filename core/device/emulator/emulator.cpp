@@ -18,9 +18,11 @@
 #include "device/cpu_quota.h"
 #include "device/emulator/control.h"
 #include "device/emulator/memory.h"
+#include "device/emulator/sharded.h"
 #include "device/environment.h"
 #include "kernels/common/cpu.h"
 #include "kernels/kernel.h"
+#include "program/shards.h"
 
 namespace poprt::device {
 namespace {
@@ -221,6 +223,8 @@ std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Co
       region->number = static_cast<uint32_t>(decode_case(in).number);
       break;
     case program::Control::loop: region->most = decode_loop(in).most; break;
+    case program::Control::shard:
+    case program::Control::transfer: break;
     case program::Control::end: region->begin = others[other]; break;
   }
   return region;
@@ -441,7 +445,11 @@ int default_threads() {
 
 std::unique_ptr<Engine> EmulatedDevice::load(const Image& image, const LoadOptions& options) {
   kernels::warn_of_isa();
-  return std::make_unique<Emulator>(image, options);
+  const auto load_one = [](const Image& i, const LoadOptions& o) -> std::unique_ptr<Engine> {
+    return std::make_unique<Emulator>(i, o);
+  };
+  if (program::has_shards(*image.program)) return load_shards(image, options, load_one);
+  return load_one(image, options);
 }
 
 }  // namespace poprt::device

@@ -33,22 +33,24 @@ bool is_one_group(const Node& n) {
          n.input(0)->shape().size() == 2;
 }
 
-// The Cast to f16 that reads the node's f32 result and nothing else does; the node itself when its
-// result is f16.
-Node* end_of(Node& n) {
-  if (n.output()->dtype() == DType::f16) return &n;
-  Node* cast = ir::single_reader(n.output());
-  return cast && cast->is("Cast") && cast->output()->dtype() == DType::f16 ? cast : nullptr;
+// The node whose f16 result `end` is: itself, or what the Cast to f16 rounds and nobody else reads.
+Node* rounded_by(Node& end) {
+  if (end.outputs().empty() || end.output()->dtype() != DType::f16) return nullptr;
+  if (!end.is("Cast")) return &end;
+  Value* x = end.input(0);
+  return x->producer() && x->dtype() != DType::f16 && single_use(x) ? x->producer() : nullptr;
 }
 
 void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
+  for_each_node(graph, [&](Node& end) {
+    Node* found = rounded_by(end);
+    if (!found) return;
+    Node& n = *found;
     const bool layer = n.is("LayerNormalization") && is_last_axis(n);
     const bool group = n.is("GroupNormalization", kGraphcore) && is_one_group(n);
     if ((!layer && !group) || !one_result(n)) return;
     Value* x = half_of(n.input(0));
-    Node* end = end_of(n);
-    if (!x || !end || !context.allow()) return;
+    if (!x || !context.allow()) return;
     Value* scale = cast_to(n, n.input(1), DType::f16);
     Value* bias = n.input(2) ? cast_to(n, n.input(2), DType::f16)
                              : n.graph().add_constant(n.output()->name() + "_bias",
@@ -57,7 +59,7 @@ void run(Graph& graph, PassContext& context) {
     Value* result =
         insert_graphcore(n, "FastNorm", std::vector<Value*>{x, scale, bias}, {{"epsilon", epsilon}})
             ->output();
-    replace_outputs(*end, std::span(&result, 1));
+    replace_outputs(end, std::span(&result, 1));
   });
 }
 

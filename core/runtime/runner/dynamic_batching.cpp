@@ -19,6 +19,7 @@ void Replica::Step::clear() {
   segments.clear();
   rows = 0;
   failure = nullptr;
+  failed.store(false, std::memory_order_relaxed);
 }
 
 // The next request that is not done; null when none waits.

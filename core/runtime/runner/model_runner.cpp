@@ -14,7 +14,7 @@ namespace poprt::runtime {
 namespace {
 
 // The devices of one replica: those that the configuration pins, and free ones.
-std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id) {
+std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id, int64_t ipus) {
   if (const auto found = config.replica_id_to_device.find(id);
       found != config.replica_id_to_device.end() && found->second)
     return found->second;
@@ -23,7 +23,7 @@ std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id) 
   if (config.device_wait_timeout.count() <= 0) wait.strategy = device::WaitStrategy::no_wait;
   if (config.device_wait_timeout == RunnerConfig::kNever)
     wait.strategy = device::WaitStrategy::wait_forever;
-  return device::DeviceManager().get_device(1, wait);
+  return device::DeviceManager().get_device(ipus, wait);
 }
 
 }  // namespace
@@ -73,12 +73,13 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
     devices.emplace_back();
     // A device of as many IPUs takes all compiled-in copies.
     const auto& given = plan->config.session.device;
-    if (compiled > 1 && r == 0 && given && given->num_ipus() >= compiled) {
+    const int64_t ipus = plan->model->ipus;
+    if (compiled > 1 && r == 0 && given && given->num_ipus() >= compiled * ipus) {
       devices.back().push_back(given);
       continue;
     }
     for (int c = 0; c < compiled; c++)
-      devices.back().push_back(find_device(plan->config, r * compiled + c));
+      devices.back().push_back(find_device(plan->config, r * compiled + c, ipus));
   }
   // The replicas hold them from here on, and nothing longer than they.
   plan->config.session.device = nullptr;
@@ -137,7 +138,18 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
   };
   check(inputs, p.inputs, p.model->inputs(), true);
   check(outputs, p.outputs, p.model->outputs(), false);
-  state_->choose_idle().execute(inputs, outputs, p.chunk_rows * p.replicas);
+  Replica& replica = state_->choose_idle();
+  if (!replica.pipelined()) return replica.execute(inputs, outputs, p.chunk_rows * p.replicas);
+  // The stages are other threads'.
+  std::vector<InputBinding> from;
+  std::vector<OutputBinding> to;
+  for (size_t i = 0; i < p.inputs.size(); i++)
+    if (!p.fixed[i]) from.push_back({{}, i, inputs[i], p.inputs[i].bytes * p.replicas});
+  for (size_t i = 0; i < p.outputs.size(); i++)
+    to.push_back({{}, i, outputs[i], p.outputs[i].bytes * p.replicas});
+  const RequestPtr request = replica.submit(from, to, {}, {});
+  request->wait();
+  request->check();
 }
 
 RequestPtr ModelRunner::execute_async(std::span<const InputBinding> inputs,

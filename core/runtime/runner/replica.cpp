@@ -32,9 +32,9 @@ Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
       fixed_(plan_->fixed_data),
       queue_(plan_->inputs.size(), plan_->outputs.size(), plan_->depth, plan_->config.clock,
              plan_->config.thread_safe, [this](ErrorCode code) { count_answered(code); }),
-      free_(plan_->config.ring_buffer_size_multiplier + 1),
-      loaded_(plan_->config.ring_buffer_size_multiplier + 2),
-      computed_(plan_->config.ring_buffer_size_multiplier + 2) {
+      free_(plan_->config.ring_buffer_size_multiplier + 1 + plan_->model->stages),
+      loaded_(plan_->config.ring_buffer_size_multiplier + 2 + plan_->model->stages),
+      computed_(plan_->config.ring_buffer_size_multiplier + 2 + plan_->model->stages) {
   const RunnerPlan& p = *plan_;
   queue_.pool().wake_on_watch = p.config.flush_on_waiting_outputs;
   for (auto* list : {&direct_inputs_, &request_inputs_}) list->resize(p.inputs.size());
@@ -85,6 +85,7 @@ void Replica::make_sessions() {
     sessions_.back()->run_load_programs();
   }
   threads_ = sessions_[0]->threads();
+  stages_.store(sessions_[0]->stages(), std::memory_order_relaxed);
   if (Telemetry* const t = sessions_[0]->telemetry()) {
     std::vector<std::pair<std::string_view, bool>> anchors;
     for (size_t i = 0; i < plan_->inputs.size(); i++)
@@ -105,6 +106,7 @@ void Replica::drop_sessions() noexcept {
 }
 
 void Replica::set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes) {
+  drain();
   bool reload = false;
   for (const auto& [i, memory] : changes) {
     if (fixed_[i].data()) {
@@ -202,6 +204,7 @@ bool Replica::execute_checked(std::span<const InputBinding> inputs,
     many_outputs.resize(p.outputs.size());
     out = many_outputs.data();
   }
+  if (pipelined()) return false;
   const uint64_t rows = p.resolve(inputs, outputs, in, out);
   if (rows % p.step_rows != 0 || !p.contiguous(rows)) return false;
   execute(in, out, rows);
@@ -244,7 +247,12 @@ void Replica::start_threads() {
   }
   const RunnerPlan& p = *plan_;
   const bool overlap = p.config.overlap_io;
-  steps_.resize(overlap ? p.config.ring_buffer_size_multiplier + 1 : 1);
+  // One is formed, one stored, and each stage has one.
+  const size_t staged_steps = pipelined() ? stages_ + 2 : 1;
+  const size_t count =
+      overlap ? std::max(p.config.ring_buffer_size_multiplier + 1, staged_steps) : staged_steps;
+  while (steps_.size() < count) steps_.emplace_back();
+  make_pipeline();
   const size_t most = std::min<size_t>(p.depth, p.step_rows) + 1;
   open_.reserve(most);
   for (Step& s : steps_) {
@@ -285,8 +293,8 @@ void Replica::start_threads() {
 // Threads have names, for those who count them.
 void Replica::serve() noexcept {
   pthread_setname_np(pthread_self(), "poprt-runner");
-  current_replica = this;
-  if (!plan_->config.overlap_io) {
+  take_thread();
+  if (!plan_->config.overlap_io && !pipelined()) {
     Step& step = steps_[0];
     for (bool more = true; more;) {
       more = form_batch(step) == Formed::step;
@@ -297,7 +305,11 @@ void Replica::serve() noexcept {
     }
   } else {
     for (Step& s : steps_) free_.try_push(&s);
-    std::thread computing([this] { compute_loop(); }), storing([this] { store_loop(); });
+    std::vector<std::thread> computing;
+    if (!pipelined()) computing.emplace_back([this] { compute_loop(); });
+    for (size_t s = 0; s < pipeline_.size(); s++)
+      computing.emplace_back([this, s] { stage_loop(s); });
+    std::thread storing([this] { store_loop(); });
     for (bool more = true; more;) {
       Step* step = nullptr;
       handed_.wait([&] { return free_.try_pop(step); });
@@ -309,7 +321,7 @@ void Replica::serve() noexcept {
     }
     loaded_.try_push(nullptr);
     handed_.notify();
-    computing.join();
+    for (std::thread& t : computing) t.join();
     storing.join();
   }
   finished_.store(true);
@@ -317,9 +329,11 @@ void Replica::serve() noexcept {
   if (closed_.load()) release_devices();
 }
 
+void Replica::take_thread() const noexcept { current_replica = this; }
+
 void Replica::compute_loop() noexcept {
   pthread_setname_np(pthread_self(), "poprt-compute");
-  current_replica = this;
+  take_thread();
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return loaded_.try_pop(step); });
     if (step) compute(*step);
@@ -331,7 +345,7 @@ void Replica::compute_loop() noexcept {
 
 void Replica::store_loop() noexcept {
   pthread_setname_np(pthread_self(), "poprt-store");
-  current_replica = this;
+  take_thread();
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return computed_.try_pop(step); });
     if (!step) return;
@@ -383,6 +397,7 @@ RunnerStatistics Replica::statistics() const {
 
 std::vector<device::InstructionProfile> Replica::profile() {
   const std::lock_guard lock(device_mutex_);
+  drain();
   return sessions_.empty() ? std::vector<device::InstructionProfile>() : sessions_[0]->profile();
 }
 

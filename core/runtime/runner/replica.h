@@ -1,11 +1,12 @@
 // One copy of a model: its device(s), its queue, and the threads that serve it.
-// dynamic_batching.cpp makes steps of requests, replica_step.cpp runs them, replica.cpp is the
-// rest.
+// dynamic_batching.cpp makes steps of requests, replica_step.cpp runs them, replica_pipeline.cpp
+// on several IPUs at the same time, replica.cpp is the rest.
 #pragma once
 
 #include <sys/types.h>
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -24,6 +25,11 @@ namespace poprt::runtime {
 // Threads, made by the first asynchronous request: one forms steps and copies inputs in, one
 // computes, one copies outputs out and completes requests. Without overlap_io the first does all.
 // A step in flight belongs to one of them; single-producer rings hand it on.
+//
+// A pipelined model has a thread for each stage instead of the computing one. The first hands a
+// step on before it begins, so that stages share it: a chunk is its from when the stage before has
+// counted it (finished) until it counts it itself. Chunks have numbers of their own, over all
+// steps, and chunk n has the frame n % frames for what crosses between IPUs.
 class Replica : public std::enable_shared_from_this<Replica> {
  public:
   // One device for every compiled-in copy. Prepares them and runs load programs.
@@ -50,6 +56,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   // The runner is gone: as stop(), but what computes is finished; then the devices are released.
   void close() noexcept;
   bool on_thread() const noexcept;
+
+  // Requests are run by threads of its own, also those of execute_checked().
+  bool pipelined() const noexcept { return stages_ > 1; }
 
   size_t in_flight() const noexcept { return queue_.in_flight(); }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
@@ -78,6 +87,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::vector<bool> staged;  // per chunk
     std::vector<TensorMemory> input_memory, output_memory;
     int64_t begun = 0, loaded = 0, compute_begin = 0, compute_end = 0;
+    // Of a pipeline: the number of its first chunk, and how many there are.
+    uint64_t first_chunk = 0, chunks = 0;
+    std::atomic<bool> failed{false};  // some stage has set failure
     void clear();
   };
   enum class Formed : uint8_t { step, stopped };
@@ -86,6 +98,14 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void serve() noexcept;
   void compute_loop() noexcept;
   void store_loop() noexcept;
+  void take_thread() const noexcept;
+  void make_pipeline();
+  void stage_loop(size_t stage) noexcept;
+  void admit(Step& step) noexcept;
+  void run_stage(size_t stage, Step& step) noexcept;
+  void finish(Step& step) noexcept;
+  // With device_mutex_, which keeps others out: nothing is between the first stage and the last.
+  void drain() noexcept;
 
   Formed form_batch(Step& step) noexcept;
   // What became of a request's rows: nothing to run yet, a whole step, or a full batch.
@@ -103,10 +123,18 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool may_flush() const noexcept;
 
   void load(Step& step) noexcept;
+  // What fails a step before it begins, or null.
+  Failure begin_step(const Step& step) noexcept;
+  void count_step(const Step& step) noexcept;
   void compute(Step& step) noexcept;
   void store(Step& step) noexcept;
   void gather(Step& step, uint64_t chunk) noexcept;
   void scatter(Step& step, uint64_t chunk) noexcept;
+  // What anchors that no request gives or wants get.
+  void connect(const void** inputs, void** outputs) const noexcept;
+  // In front of a run: a fault that was asked for, or null.
+  Failure inject() noexcept;
+  Failure failure_of(const Error& error) const noexcept;  // of a session
   // Under device_mutex_: a failure, or null.
   Failure run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept;
   Failure ensure_usable() noexcept;
@@ -161,14 +189,25 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::atomic<uint32_t> waiting_sync_{0};
 
   // Of the forming thread.
-  std::vector<Step> steps_;
+  std::deque<Step> steps_;
   std::vector<Segment> open_;
   uint64_t open_sum_ = 0;
   std::atomic<uint64_t> open_rows_{0};
   Clock::TimePoint open_first_, open_last_, open_chunk_;
   Request* carry_ = nullptr;  // a request that has rows left
 
-  RingBuffer<Step*> free_, loaded_, computed_;  // overlap_io
+  RingBuffer<Step*> free_, loaded_, computed_;  // overlap_io, pipelines
+  // Of a pipeline.
+  std::atomic<size_t> stages_{1};
+  struct Stage {
+    explicit Stage(size_t steps) : handed(steps) {}
+    RingBuffer<Step*> handed;           // from the stage before
+    std::atomic<uint64_t> finished{0};  // chunks
+  };
+  std::deque<Stage> pipeline_;
+  std::vector<TensorMemory> frames_;
+  std::mutex failure_mutex_;            // of steps that several stages have
+  std::atomic<uint64_t> under_way_{0};  // steps between the first stage and the last
   Waiter handed_;
   std::atomic<bool> finished_{true};
   Waiter finish_;

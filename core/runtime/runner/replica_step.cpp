@@ -124,7 +124,7 @@ Failure Replica::ensure_usable() noexcept {
   return failure_;
 }
 
-Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept {
+void Replica::connect(const void** inputs, void** outputs) const noexcept {
   const RunnerPlan& p = *plan_;
   for (size_t i = 0; i < p.inputs.size(); i++) {
     if (p.fixed[i])
@@ -134,20 +134,49 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
   }
   for (size_t i = 0; i < p.outputs.size(); i++)
     if (!outputs[i]) outputs[i] = i < dropped_.size() ? dropped_[i] : nullptr;
-  if (p.config.faults)
-    if (const auto error = p.config.faults->before_run(index_)) return device_failed(*error);
+}
+
+Failure Replica::inject() noexcept {
+  if (plan_->config.faults)
+    if (const auto error = plan_->config.faults->before_run(index_)) return device_failed(*error);
+  return nullptr;
+}
+
+// stop(), or somebody else has interrupted or unloaded the session.
+Failure Replica::failure_of(const Error& error) const noexcept {
+  if (ended_.load(std::memory_order_acquire)) {
+    static const auto interrupted = std::make_shared<const Error>(
+        ErrorCode::cancelled, "the run was interrupted: the runner was stopped");
+    return interrupted;
+  }
+  return std::make_shared<const Error>(error);
+}
+
+Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept {
+  connect(inputs, outputs);
+  if (Failure failure = inject()) return failure;
   try {
     sessions_[chunk % sessions_.size()]->run_main_programs(inputs, outputs);
-  } catch (const Error& e) {  // stop(), or somebody else has interrupted or unloaded the session
-    if (ended_.load(std::memory_order_acquire)) {
-      static const auto interrupted = std::make_shared<const Error>(
-          ErrorCode::cancelled, "the run was interrupted: the runner was stopped");
-      return interrupted;
-    }
-    return std::make_shared<const Error>(e);
+  } catch (const Error& e) {
+    return failure_of(e);
   }
   Counters::add(counters_.batches);
   return nullptr;
+}
+
+Failure Replica::begin_step(const Step& step) noexcept {
+  if (step.failure) return step.failure;
+  if (!step.segments.empty() &&
+      step.segments.front().request->sequence <= fail_until_.load(std::memory_order_acquire))
+    return failure_;  // it waited when the device failed
+  return ensure_usable();
+}
+
+void Replica::count_step(const Step& step) noexcept {
+  const uint64_t rows = plan_->chunk_rows, chunks = (step.rows + rows - 1) / rows;
+  Counters::add(counters_.steps);
+  Counters::add(counters_.rows, step.rows);
+  if (chunks * rows != step.rows) Counters::add(counters_.padded_rows, chunks * rows - step.rows);
 }
 
 void Replica::compute(Step& step) noexcept {
@@ -157,20 +186,12 @@ void Replica::compute(Step& step) noexcept {
   {
     const std::lock_guard lock(device_mutex_);
     step.compute_begin = stamp();
-    if (!step.failure && !step.segments.empty() &&
-        step.segments.front().request->sequence <= fail_until_.load(std::memory_order_acquire))
-      step.failure = failure_;  // it waited when the device failed
-    if (!step.failure) step.failure = ensure_usable();
+    step.failure = begin_step(step);
     const uint64_t chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
     for (uint64_t c = 0; c < chunks && !step.failure; c++)
       step.failure = run_chunk(c, step.inputs.data() + c * p.inputs.size(),
                                step.outputs.data() + c * p.outputs.size());
-    if (!step.failure) {
-      Counters::add(counters_.steps);
-      Counters::add(counters_.rows, step.rows);
-      if (chunks * p.chunk_rows != step.rows)
-        Counters::add(counters_.padded_rows, chunks * p.chunk_rows - step.rows);
-    }
+    if (!step.failure) count_step(step);
   }
   step.compute_end = stamp();
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log_level.h"
+#include "program/shards.h"
 
 namespace poprt::runtime {
 namespace {
@@ -43,6 +44,7 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
   popef::Metadata m;
   m.setExecutable(name);
   m.setIpuVersion(21);
+  m.setNumIpus(static_cast<uint32_t>(program::ipus_of(program)));
   m.programsMap() = {{kLoad, "load"}, {kMain, "main"}, {kSave, "save"}};
   bool has_load = !program.load.empty(), has_save = !program.save.empty();
   const auto add_one = [&](const program::Anchor& a, const char* prefix, popef::TensorType type,
@@ -87,7 +89,7 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
 
 device::Constraints constraints_of(const Model& model) {
   device::Constraints c;
-  c.num_ipus = model.replication_factor;
+  c.num_ipus = int64_t{model.replication_factor} * model.ipus;
   // A Bow IPU (21) runs what was compiled for its predecessor.
   if (model.metadata.ipuVersion() != 2) c.ipu_version = model.metadata.ipuVersion();
   return c;
@@ -157,23 +159,29 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
              m.name());
   }
   const uint32_t replicas = metadata->replicationFactor();
-  if (replicas < 1 || replicas > kMaxReplicas || metadata->numIpus() != replicas)
-    fail(ErrorCode::unimplemented, "the model is for {} IPUs and {} replicas, a replica has 1 IPU",
-         metadata->numIpus(), replicas);
+  const program::Shards shards = program::shards_of(p);
+  const auto ipus = static_cast<uint32_t>(shards.ipus);
+  if (replicas < 1 || replicas > kMaxReplicas || metadata->numIpus() != replicas * ipus)
+    fail(ErrorCode::data_loss,
+         "the model is for {} IPUs and {} replicas, but its program for {} IPUs a replica",
+         metadata->numIpus(), replicas, ipus);
   const uint64_t iterations = metadata->deviceIterations();
   if (iterations < 1 || iterations > kMaxIterations)
     fail(ErrorCode::data_loss, "{} device iterations: expected 1 to {}", iterations,
          kMaxIterations);
-  return std::make_shared<Model>(Model{std::move(name),
-                                       std::move(image),
-                                       file,
-                                       payload,
-                                       replicas,
-                                       static_cast<uint32_t>(iterations),
-                                       std::move(data),
-                                       {},
-                                       std::move(*metadata),
-                                       nullptr});
+  return std::make_shared<Model>(
+      Model{std::move(name),
+            std::move(image),
+            file,
+            payload,
+            replicas,
+            static_cast<uint32_t>(iterations),
+            ipus,
+            static_cast<uint32_t>(shards.pipelined ? shards.shards.size() : 1),
+            std::move(data),
+            {},
+            std::move(*metadata),
+            nullptr});
 }
 
 void read_onnx_metadata(Model& model) {

@@ -37,6 +37,8 @@ struct Model {
   // main program for one call of the host. From the metadata.
   uint32_t replication_factor = 1;
   uint32_t batches_per_step = 1;
+  uint32_t ipus = 1;    // of one copy
+  uint32_t stages = 1;  // of a pipelined model: how many work at the same time
   // Per input: the bytes that come with the model, so that callers need not give them; kept alive
   // by image.owner. A tensor is one value, a feed several, one after the other. Empty: callers give
   // it.

@@ -570,6 +570,33 @@ void Session::run_engine(Flow flow, const void* const* inputs, void* const* outp
     fail_stopped();
 }
 
+size_t Session::stages() const {
+  const std::lock_guard lock(run_mutex_);
+  return engine_ ? engine_->stages() : 1;
+}
+
+uint64_t Session::frame_bytes() const {
+  const std::lock_guard lock(run_mutex_);
+  return engine_ ? engine_->frame_bytes() : 0;
+}
+
+void Session::complete_inputs(const void** inputs) {
+  const std::lock_guard lock(run_mutex_);
+  for (size_t i = 0; i < model_->inputs().size(); i++)
+    if (!inputs[i] && (!inputs_[i].data.empty() || inputs_[i].seed))
+      inputs[i] = own_data(inputs_[i]);
+}
+
+void Session::run_stage(size_t stage, const void* const* inputs, void* const* outputs,
+                        std::byte* frame) {
+  if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  const bool last = stage + 1 == engine_->stages();
+  const auto begin = telemetry_ && last ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
+  engine_->run_stage(stage, inputs, outputs, frame);
+  if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now());
+  if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+}
+
 size_t Session::input_with_data(std::string_view name) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < inputs_.size(); i++) {

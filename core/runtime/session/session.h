@@ -142,6 +142,15 @@ class Session final : private device::Occupant {
     run_pointers(device::Flow::save, inputs, outputs);
   }
 
+  // Of a pipelined model (device::Engine): the stages of a transfer, each run by one thread at a
+  // time; whoever does sees to it that nobody else runs, loads, unloads or updates meanwhile.
+  // complete_inputs() puts in what the model has, once for each transfer. run_stage() throws
+  // cancelled.
+  size_t stages() const;
+  uint64_t frame_bytes() const;
+  void complete_inputs(const void** inputs);
+  void run_stage(size_t stage, const void* const* inputs, void* const* outputs, std::byte* frame);
+
   // The value of an input that has data: for the runs that begin later. Bytes are copied. Throws
   // not_found (no such input, or it has no data; lists those that do), invalid_argument (size).
   void update_weights(std::string_view name, ConstTensorMemoryView value);

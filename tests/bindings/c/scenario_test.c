@@ -781,8 +781,8 @@ static void scenario_52_options_by_name(void** state) {
   poprt_compiler_free(c);
   list[1].name = "nonsense";
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "nonsense");
-  list[1] = (poprt_option){"compiler_options", "num_ipus=2"};
-  FAILS(poprt_compiler_create(&o, &c), POPRT_UNIMPLEMENTED, "num_ipus");
+  list[1] = (poprt_option){"compiler_options", "virtual_graph_mode=executionPhases"};
+  FAILS(poprt_compiler_create(&o, &c), POPRT_UNIMPLEMENTED, "virtual_graph_mode");
 }
 
 typedef struct log_lines {

@@ -483,7 +483,7 @@ TEST(scenario, s52_options_by_name) {
   EXPECT_NE(Compiler::listOptions().find("num_io_tiles"), std::string::npos);
   for (const auto& [name, code] : {std::pair("nonsense", ErrorCode::invalid_argument),
                                    std::pair("compiler_options", ErrorCode::unimplemented)}) {
-    options.options = {{name, "num_ipus=2"}};
+    options.options = {{name, "virtual_graph_mode=executionPhases"}};
     fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, code, {name});
   }
 }
@@ -626,6 +626,27 @@ TEST(scenario, s62_shape_buckets) {
   std::vector<float> x(20), y(20);
   fails([&] { runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}}); },
         ErrorCode::invalid_argument, {"is 5", "1 to 4"});
+}
+
+TEST(scenario, s63_several_ipus) {
+  CompilerOptions options;
+  const auto alone = Compiler::compile(model("slow.onnx"), {}, options);
+  options.options = {
+      {"compiler_options",
+       "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\nbatches_per_step=2"}};
+  const auto several = Compiler::compile(model("slow.onnx"), {}, options);
+  EXPECT_EQ(several->getPopefModel()->metadata.numIpus(), 2);
+  std::vector<float> x(512 * 512), expected(x.size()), y(x.size());
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 7) / 7;
+  ModelRunner(*alone, config()).execute({{"x", view(std::as_const(x))}}, {{"y", view(expected)}});
+  ModelRunner runner(*several, config());
+  for (int round = 0; round < 3; round++) {
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    EXPECT_EQ(y, expected);
+  }
+  options.options = {{"compiler_options", "num_ipus=2"}};
+  fails([&] { Compiler::compile(model("slow.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"virtual_graph_mode"});
 }
 
 TEST(scenario, s56_opaque_blobs) {

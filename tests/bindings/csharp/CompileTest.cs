@@ -58,8 +58,8 @@ public sealed class CompileTest
         nonsense.Options["nonsense"] = "1";
         Fails(ErrorCode.InvalidArgument, () => new Compiler(nonsense), "nonsense");
         var missing = new CompilerOptions();
-        missing.Options["compiler_options"] = "num_ipus=2";
-        Fails(ErrorCode.Unimplemented, () => new Compiler(missing), "num_ipus");
+        missing.Options["compiler_options"] = "virtual_graph_mode=executionPhases";
+        Fails(ErrorCode.Unimplemented, () => new Compiler(missing), "virtual_graph_mode");
     }
 
     [Test]

@@ -103,6 +103,32 @@ public sealed class RunnersTest
     }
 
     [Test]
+    public void Scenario63SeveralIpus()
+    {
+        string slow = System.IO.Path.Combine(models, "slow.onnx");
+        var several = new CompilerOptions();
+        several.Options["compiler_options"] =
+            "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\nbatches_per_step=2";
+        var x = new float[512, 512];
+        for (int i = 0; i < 512; i++)
+            for (int j = 0; j < 512; j++) x[i, j] = (512 * i + j) % 7 / 7.0f;
+        var inputs = new Dictionary<string, Array> { { "x", x } };
+        using (var plain = new Compiler(new CompilerOptions()))
+        using (var compiler = new Compiler(several))
+        using (Executable on1 = plain.Compile(slow))
+        using (Executable on2 = compiler.Compile(slow))
+        using (var alone = new ModelRunner(on1, one))
+        using (var runner = new ModelRunner(on2, one))
+        {
+            float[] expected = alone.Run(inputs)["y"].Span<float>().ToArray();
+            for (int round = 0; round < 3; round++)
+                Assert.That(runner.Run(inputs)["y"].Span<float>().SequenceEqual(expected));
+        }
+        several.Options["compiler_options"] = "num_ipus=2";
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(several), "virtual_graph_mode");
+    }
+
+    [Test]
     public void Scenario47PackRunner()
     {
         var options = new PackOptions

@@ -29,7 +29,7 @@ func TestScenario52OptionsByName(t *testing.T) {
 		t.Fatal(counts)
 	}
 	for name, code := range map[string]poprt.Code{"nonsense": poprt.InvalidArgument, "compiler_options": poprt.Unimplemented} {
-		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{name: "num_ipus=2"}})
+		_, err := poprt.Compile(model("affine.onnx"), &poprt.CompileOptions{Options: map[string]string{name: "virtual_graph_mode=executionPhases"}})
 		fails(t, err, code, name)
 	}
 }

@@ -85,6 +85,30 @@ func TestScenario62ShapeBuckets(t *testing.T) {
 	equal(t, strings.Contains(strings.Join(strings.Fields(fmt.Sprint(buckets)), ""), `"requests":3,"padded":2`), true)
 }
 
+func TestScenario63SeveralIPUs(t *testing.T) {
+	several := &poprt.CompileOptions{Options: map[string]string{
+		"compiler_options": "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\nbatches_per_step=2"}}
+	x := make([]float32, 512*512)
+	for i := range x {
+		x[i] = float32(i%7) / 7
+	}
+	alone := must(poprt.NewRunner(must(poprt.Compile(model("slow.onnx"), nil)), one))
+	defer alone.Close()
+	r := must(poprt.NewRunner(must(poprt.Compile(model("slow.onnx"), several)), one))
+	defer r.Close()
+	expected := must(poprt.Values[float32](must(alone.Run(poprt.Shaped("x", x, 512, 512)))["y"]))
+	for round := 0; round < 3; round++ {
+		y := must(poprt.Values[float32](must(r.Run(poprt.Shaped("x", x, 512, 512)))["y"]))
+		for i, v := range expected {
+			if y[i] != v {
+				t.Fatal(i, y[i], v)
+			}
+		}
+	}
+	_, err := poprt.Compile(model("slow.onnx"), &poprt.CompileOptions{Options: map[string]string{"compiler_options": "num_ipus=2"}})
+	fails(t, err, poprt.InvalidArgument, "virtual_graph_mode")
+}
+
 func TestScenario47PackRunner(t *testing.T) {
 	e := affine(t)
 	pack := poprt.PackOptions{DynamicInput: "x", Timeout: 5 * time.Millisecond, MaxValidNum: 16,

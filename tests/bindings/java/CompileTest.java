@@ -44,8 +44,8 @@ class CompileTest extends Scenarios {
     assertTrue(Compiler.listOptions().contains("num_io_tiles"));
     CompilerOptions nonsense = new CompilerOptions().option("nonsense", "1");
     fails(ErrorCode.INVALID_ARGUMENT, () -> new Compiler(nonsense), "nonsense");
-    CompilerOptions missing = new CompilerOptions().option("compiler_options", "num_ipus=2");
-    fails(ErrorCode.UNIMPLEMENTED, () -> new Compiler(missing), "num_ipus");
+    CompilerOptions missing = new CompilerOptions().option("compiler_options", "virtual_graph_mode=executionPhases");
+    fails(ErrorCode.UNIMPLEMENTED, () -> new Compiler(missing), "virtual_graph_mode");
   }
 
   @Test

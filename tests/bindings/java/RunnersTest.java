@@ -114,6 +114,30 @@ class RunnersTest extends Scenarios {
   }
 
   @Test
+  void scenario_63_several_ipus() {
+    CompilerOptions several =
+        new CompilerOptions()
+            .option(
+                "compiler_options",
+                "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\nbatches_per_step=2");
+    float[][] x = new float[512][512];
+    for (int i = 0; i < 512; i++)
+      for (int j = 0; j < 512; j++) x[i][j] = (512 * i + j) % 7 / 7.0f;
+    try (Executable on1 = compile("slow.onnx", new CompilerOptions());
+        Executable on2 = compile("slow.onnx", several);
+        ModelRunner alone = new ModelRunner(on1, ONE);
+        ModelRunner runner = new ModelRunner(on2, ONE)) {
+      float[][] expected = alone.run(Map.of("x", x)).get("y").array(float[][].class);
+      for (int round = 0; round < 3; round++) {
+        float[][] y = runner.run(Map.of("x", x)).get("y").array(float[][].class);
+        for (int i = 0; i < 512; i++) assertArrayEquals(expected[i], y[i]);
+      }
+    }
+    CompilerOptions missing = new CompilerOptions().option("compiler_options", "num_ipus=2");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> compile("slow.onnx", missing), "virtual_graph_mode");
+  }
+
+  @Test
   void scenario_47_pack_runner() {
     try (Executable executable = affine(2);
         PackRunner runner =

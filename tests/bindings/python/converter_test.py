@@ -8,7 +8,7 @@ import unittest
 
 import poprt
 from poprt.compiler import Compiler, CompilerOptions
-from poprt.converter import Converter, MFConverter
+from poprt.converter import Converter, MFConverter, Sharder
 from poprt.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 
 DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
@@ -48,6 +48,30 @@ class ModelProto:
             with open(path, "wb") as file:
                 file.write(self.data)
             return Compiler.show(path)
+
+
+class SharderTest(unittest.TestCase):
+    def test_a_model_is_cut(self):
+        slow = ModelProto.load("slow.onnx")
+        cut = Sharder(sharding_info={"x3": 0}, pipelining_info={"x3": 0}).run(slow)
+        self.assertIsInstance(cut, ModelProto)
+        self.assertIn(b"__ipu_number", cut.data)
+        self.assertIn(b"__pipeline_stage", cut.data)
+        made = Compiler.compile(cut.data, None, CompilerOptions(num_ipus=2, virtual_graph_mode="manual"))
+        self.assertEqual(made.popef_model().metadata.numIpus(), 2)
+        self.assertNotIn(b"__pipeline_stage", Sharder({"x3": 0}).run(slow).data)
+
+    def test_what_is_wrong_is_said(self):
+        slow = ModelProto.load("slow.onnx")
+        with self.assertRaisesRegex(ValueError, "no cut point"):
+            Sharder()
+        with self.assertRaisesRegex(NotFoundError, "no node 'nowhere'"):
+            Sharder({"nowhere": 0}).run(slow)
+        with self.assertRaisesRegex(RuntimeError, "a model that is sharded"):
+            Sharder(pipelining_info={"x3": 0}).run(slow)
+        with self.assertRaisesRegex(ValueError, "num_ipus must be 2 or more"):
+            cut = Sharder({"x3": 0}).run(slow)
+            Compiler.compile(cut.data, None, CompilerOptions(virtual_graph_mode="manual"))
 
 
 class MFConverterTest(unittest.TestCase):
@@ -180,7 +204,7 @@ class NamedOptions(unittest.TestCase):
         self.assertIn("inputs: 1", Compiler.io_statistics(path))
         for name, error in (("nonsense", InvalidArgumentError), ("compiler_options", UnimplementedError)):
             with self.assertRaisesRegex(error, name):
-                Compiler.compile(path, None, CompilerOptions(options={name: "num_ipus=2"}))
+                Compiler.compile(path, None, CompilerOptions(options={name: "virtual_graph_mode=executionPhases"}))
 
     def test_options_of_the_chip_are_recorded(self):
         options = CompilerOptions(input_shape={"x": [2, 4]}, num_io_tiles=32, partials_type="float", enable_outlining=False,

@@ -90,10 +90,12 @@ class PoprtScripts(Popef):
         with self.assertRaisesRegex(AttributeError, "num_ipus"):
             o.numIpus = 2
 
-    def test_more_than_one_ipu_is_refused(self):
-        for options in (CompilerOptions(num_ipus=2), CompilerOptions(virtual_graph_mode="manual"),
-                        CompilerOptions(enable_pipelining=True)):
-            with self.assertRaises(RuntimeError):
+    def test_several_ipus_need_to_know_who_has_what(self):
+        for options, why in ((CompilerOptions(num_ipus=2), "virtual_graph_mode"),
+                             (CompilerOptions(virtual_graph_mode="manual"), "__ipu_number"),
+                             (CompilerOptions(enable_pipelining=True), "several IPUs"),
+                             (CompilerOptions(virtual_graph_mode="executionPhases"), "training")):
+            with self.assertRaisesRegex(RuntimeError, why):
                 Compiler.compile(LOOKUP, None, options)
 
     def test_choose_a_device(self):

@@ -85,6 +85,23 @@ class Runners(unittest.TestCase):
             buckets = runner.statistics()["shape_buckets"]
             self.assertEqual([(b["requests"], b["padded"]) for b in buckets], [(2, 0), (6, 4)])
 
+    def test_scenario_63_several_ipus(self):
+        x = (np.arange(512 * 512, dtype=np.float32) % 7 / 7).reshape(512, 512)
+        several = dict(num_ipus=2, virtual_graph_mode="auto", enable_pipelining=True, batches_per_step=2)
+        executable = compiled("slow.onnx", **several)
+        self.assertEqual(executable.popef_model().metadata.numIpus(), 2)
+        with Runner(compiled("slow.onnx"), RuntimeConfig(threads=1)) as runner:
+            expected = runner.run({"x": x})["y"]
+        with Runner(executable, RuntimeConfig(threads=1)) as runner:
+            results = [np.empty_like(x) for _ in range(6)]
+            requests = [runner.execute_async({"x": x}, {"y": y}) for y in results]
+            for request, y in zip(requests, results):
+                request.wait()
+                np.testing.assert_array_equal(y, expected)
+            np.testing.assert_array_equal(runner.run({"x": x})["y"], expected)
+        with self.assertRaisesRegex(ValueError, "virtual_graph_mode"):
+            compiled("slow.onnx", num_ipus=2)
+
     def test_scenario_47_pack_runner(self):
         config = PackRunnerConfig(5000, 16, "x")
         config.algorithm, config.disable_data_across_rows = PackAlgorithm.first_fit, True

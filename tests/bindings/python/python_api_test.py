@@ -105,7 +105,7 @@ DOCUMENTED = [
 ]
 
 # Documented passes that the library gets one by one; a name that it has leaves this list.
-NOT_YET = {"insert_attention_mask", "manual_sharding", "packed_transformer"}
+NOT_YET = {"insert_attention_mask", "packed_transformer"}
 
 
 class Names(unittest.TestCase):

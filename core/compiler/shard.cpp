@@ -1,0 +1,361 @@
+#include "compiler/shard.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/checked.h"
+#include "base/log.h"
+
+namespace poprt::compiler {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+using ir::Seat;
+using ir::Value;
+
+using Seats = std::unordered_map<const Node*, Seat>;
+
+// The nodes of the outermost graph that read a value, or hold what reads it.
+std::vector<const Node*> readers_of(const Value* v, const Graph& graph,
+                                    const std::unordered_map<const Graph*, const Node*>& holders) {
+  std::vector<const Node*> readers;
+  for (const ir::Use& use : v->uses()) {
+    const Node* n = use.node;
+    while (&n->graph() != &graph) n = holders.at(&n->graph());
+    readers.push_back(n);
+  }
+  return readers;
+}
+
+void find_holders(const Graph& graph, std::unordered_map<const Graph*, const Node*>& holders) {
+  for (const Node* n : graph.nodes())
+    ir::for_each_subgraph(*n, [&](const Graph& sub) {
+      holders[&sub] = n;
+      find_holders(sub, holders);
+    });
+}
+
+std::unordered_map<const Graph*, const Node*> holders_of(const Graph& graph) {
+  std::unordered_map<const Graph*, const Node*> holders;
+  find_holders(graph, holders);
+  return holders;
+}
+
+// Stages follow each other along every edge, and each is on one IPU.
+void check_stages(const Graph& graph) {
+  const auto holders = holders_of(graph);
+  std::map<int64_t, const Node*> first;  // of each stage
+  for (const Node* n : graph.nodes()) {
+    const auto seat = ir::seat_of(*n);
+    if (!seat || seat->stage < 0)
+      fail(ErrorCode::invalid_argument,
+           "enable_pipelining: {} has no {}: give pipelining_info to pass manual_sharding, too",
+           n->describe(), seat ? ir::kPipelineStage : ir::kIpuNumber);
+    const auto [other, added] = first.emplace(seat->stage, n);
+    if (const auto of = ir::seat_of(*other->second); of->ipu != seat->ipu)
+      fail(ErrorCode::invalid_argument,
+           "stage {} is on IPU {} ({}) and on IPU {} ({}): a stage is on one IPU", seat->stage,
+           of->ipu, other->second->describe(), seat->ipu, n->describe());
+    for (const Value* v : n->outputs())
+      for (const Node* reader : readers_of(v, graph, holders))
+        if (const auto to = ir::seat_of(*reader); to && to->stage >= 0 && to->stage < seat->stage)
+          fail(ErrorCode::invalid_argument,
+               "{} of stage {} reads what {} of stage {} makes: stages never go back",
+               reader->describe(), to->stage, n->describe(), seat->stage);
+  }
+}
+
+uint64_t bytes_of(const Value* v) {
+  return v->type.is_static() ? dtype_bytes(v->dtype(), element_count(v->shape())) : 0;
+}
+
+// Multiplications and additions, roughly: of a product with constant weights, each of which is used
+// once for each row; of anything else, one for each element that it makes.
+double cost_of(const Node& n) {
+  double made = 0, cost = 0;
+  for (const Value* v : n.outputs())
+    if (v->type.is_static()) made += static_cast<double>(element_count(v->shape()));
+  cost = made;
+  for (const Value* v : n.inputs()) {
+    if (!v || !v->is_constant() || v->shape().size() < 2) continue;
+    const auto elements = static_cast<double>(element_count(v->shape()));
+    const Shape& out = n.output()->shape();
+    if (out.empty()) continue;
+    const int64_t channels = v->shape().size() == 2 ? out.back() : v->shape()[0];
+    if (channels > 0 && elements > static_cast<double>(channels))
+      cost += made * elements / static_cast<double>(channels);
+  }
+  if (n.is("Attention", "poprt") && n.output()->shape().size() > 1)
+    cost += 2 * made * static_cast<double>(n.output()->shape()[1]);
+  return cost;
+}
+
+// Equal parts of the cost, or those of the ratios, along the order of the nodes; cut near there
+// where the fewest bytes cross.
+Seats balance(const Graph& graph, const Options& options) {
+  const std::vector<Node*> nodes = graph.nodes();
+  const auto parts = static_cast<size_t>(options.num_ipus);
+  if (nodes.size() < parts)
+    fail(ErrorCode::invalid_argument, "num_ipus={}: the model has {} nodes to share", parts,
+         nodes.size());
+  std::vector<double> ratios(options.split_ratios.begin(), options.split_ratios.end());
+  if (ratios.empty()) ratios.assign(parts, 1.0);
+  if (ratios.size() != parts)
+    fail(ErrorCode::invalid_argument,
+         "virtual_graph_split_ratios: {} are given for num_ipus={}: expected one for each",
+         ratios.size(), parts);
+  const double whole = std::accumulate(ratios.begin(), ratios.end(), 0.0);
+  // Bytes that cross behind each node, and the cost up to it.
+  const auto holders = holders_of(graph);
+  std::unordered_map<const Node*, size_t> position;
+  for (size_t i = 0; i < nodes.size(); i++) position[nodes[i]] = i;
+  std::vector<double> cost(nodes.size()), crossing(nodes.size() + 1);
+  for (size_t i = 0; i < nodes.size(); i++) {
+    cost[i] = cost_of(*nodes[i]) + (i ? cost[i - 1] : 0);
+    for (const Value* v : nodes[i]->outputs()) {
+      size_t last = i;
+      for (const Node* r : readers_of(v, graph, holders)) last = std::max(last, position.at(r));
+      crossing[i] += static_cast<double>(bytes_of(v));
+      crossing[last] -= static_cast<double>(bytes_of(v));
+    }
+  }
+  std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
+  Seats seats;
+  size_t begin = 0;
+  double share = 0;
+  for (size_t part = 0; part < parts; part++) {
+    share += ratios[part] / whole;
+    const size_t most = nodes.size() - (parts - part - 1);  // leaves each other one a node
+    size_t end = most;
+    if (part + 1 < parts) {
+      const double target = share * cost.back(), slack = 0.03 * cost.back();
+      const auto score = [&](size_t e) {
+        const double miss = std::abs(cost[e - 1] - target);
+        return std::pair(miss <= slack ? crossing[e - 1] : HUGE_VAL, miss);
+      };
+      end = begin + 1;
+      for (size_t e = begin + 1; e <= most; e++)
+        if (score(e) < score(end)) end = e;
+    }
+    const auto number = static_cast<int64_t>(part);
+    for (; begin < end; begin++) seats[nodes[begin]] = {number, options.pipelining ? number : -1};
+  }
+  return seats;
+}
+
+// Nodes that run on one IPU one after the other. Stages are shards; without them an IPU goes on as
+// long as it has what it needs.
+std::vector<std::vector<size_t>> order_shards(const Graph& graph, const Seats& seats,
+                                              bool pipelined) {
+  const std::vector<Node*> nodes = graph.nodes();
+  std::vector<std::vector<size_t>> shards;
+  if (pipelined) {
+    std::map<int64_t, std::vector<size_t>> stages;
+    for (size_t i = 0; i < nodes.size(); i++) stages[seats.at(nodes[i]).stage].push_back(i);
+    for (auto& [stage, list] : stages) shards.push_back(std::move(list));
+    return shards;
+  }
+  const auto holders = holders_of(graph);
+  std::unordered_map<const Node*, size_t> position;
+  for (size_t i = 0; i < nodes.size(); i++) position[nodes[i]] = i;
+  std::vector<std::set<size_t>> readers(nodes.size());
+  std::vector<size_t> waits(nodes.size());
+  for (size_t i = 0; i < nodes.size(); i++)
+    for (const Value* v : nodes[i]->outputs())
+      for (const Node* r : readers_of(v, graph, holders))
+        if (readers[i].insert(position.at(r)).second) waits[position.at(r)]++;
+  std::map<int64_t, std::set<size_t>> ready;  // by IPU
+  for (size_t i = 0; i < nodes.size(); i++)
+    if (waits[i] == 0) ready[seats.at(nodes[i]).ipu].insert(i);
+  while (!ready.empty()) {
+    // The IPU of the first node that waits.
+    auto chosen = ready.begin();
+    for (auto it = ready.begin(); it != ready.end(); ++it)
+      if (*it->second.begin() < *chosen->second.begin()) chosen = it;
+    std::vector<size_t>& shard = shards.emplace_back();
+    while (!chosen->second.empty()) {
+      const size_t i = *chosen->second.begin();
+      chosen->second.erase(chosen->second.begin());
+      shard.push_back(i);
+      for (const size_t r : readers[i])
+        if (--waits[r] == 0) ready[seats.at(nodes[r]).ipu].insert(r);
+    }
+    ready.erase(chosen);
+  }
+  return shards;
+}
+
+// One shard's nodes out of a copy of the graph.
+class Extract {
+ public:
+  Extract(const Graph& graph, Cut& cut, const std::vector<uint32_t>& shard_of)
+      : graph_(graph),
+        cut_(cut),
+        shard_of_(shard_of),
+        nodes_(graph.nodes()),
+        holders_(holders_of(graph)) {
+    for (size_t i = 0; i < nodes_.size(); i++) position_[nodes_[i]] = i;
+  }
+
+  // What nodes make that other shards read.
+  void find_transfers() {
+    for (size_t i = 0; i < nodes_.size(); i++)
+      for (const Value* v : nodes_[i]->outputs()) {
+        const auto readers = readers_of(v, graph_, holders_);
+        const bool crosses = std::ranges::any_of(
+            readers, [&](const Node* r) { return shard_of_[position_.at(r)] != shard_of_[i]; });
+        if (!crosses) continue;
+        if (!v->type.is_static())
+          fail(ErrorCode::unimplemented,
+               "'{}' ({}) would cross from one IPU to another: cut where sizes do not depend on "
+               "data",
+               v->name(), ir::type_string(v->type));
+        transfer_[v->name()] = static_cast<uint32_t>(cut_.transfers.size());
+        cut_.transfers.push_back({v->name(), v->type, shard_of_[i]});
+      }
+  }
+
+  ShardGraph make(uint32_t shard, const Seat& seat) const {
+    ShardGraph out{graph_.clone(), {}, {}, seat};
+    Graph& g = *out.graph;
+    const std::vector<Node*> copies = g.nodes();
+    std::vector<Value*> outputs = g.outputs();
+    while (!g.outputs().empty()) g.remove_output(g.outputs().size() - 1);
+    std::unordered_set<const Node*> mine;
+    for (size_t i = 0; i < copies.size(); i++)
+      if (shard_of_[i] == shard) mine.insert(copies[i]);
+    const auto holders = holders_of(g);
+    std::vector<std::pair<Value*, uint32_t>> entering, leaving;
+    for (Node* n : copies)
+      for (Value* v : n->outputs()) {
+        const auto t = transfer_.find(v->name());
+        if (t == transfer_.end()) continue;
+        const auto readers = readers_of(v, g, holders);
+        if (mine.contains(n))
+          leaving.emplace_back(v, t->second);
+        else if (std::ranges::any_of(readers, [&](const Node* r) { return mine.contains(r); }))
+          entering.emplace_back(v, t->second);
+      }
+    const size_t own_inputs = g.inputs().size();
+    for (const auto& [v, number] : entering) {
+      const std::string name = v->name();
+      g.rename(v, g.fresh_name(name + "_elsewhere"));
+      g.replace_all_uses(v, g.add_input(name, v->type));
+    }
+    for (size_t i = 0; i < outputs.size(); i++)
+      if (mine.contains(outputs[i]->producer())) {
+        g.add_output(outputs[i]);
+        out.outputs.push_back({false, static_cast<uint32_t>(i)});
+      }
+    for (const auto& [v, number] : leaving) {
+      g.add_output(v);
+      out.outputs.push_back({true, number});
+    }
+    for (auto n = copies.rbegin(); n != copies.rend(); ++n)
+      if (!mine.contains(*n)) g.erase_node(*n);
+    for (Value* v : g.values())
+      if (v->is_constant() && v->uses().empty()) g.erase_value(v);
+    const std::vector<Value*> inputs = g.inputs();
+    for (size_t i = 0; i < inputs.size(); i++) {
+      if (inputs[i]->uses().empty())
+        g.erase_value(inputs[i]);
+      else if (i < own_inputs)
+        out.inputs.push_back({false, static_cast<uint32_t>(i)});
+      else
+        out.inputs.push_back({true, entering[i - own_inputs].second});
+    }
+    return out;
+  }
+
+ private:
+  const Graph& graph_;
+  Cut& cut_;
+  const std::vector<uint32_t>& shard_of_;
+  const std::vector<Node*> nodes_;
+  const std::unordered_map<const Graph*, const Node*> holders_;
+  std::unordered_map<const Node*, size_t> position_;
+  std::unordered_map<std::string, uint32_t> transfer_;
+};
+
+}  // namespace
+
+ir::Placement take_placement(Graph& graph, const Options& options) {
+  const bool manual = options.virtual_graph == VirtualGraph::manual;
+  ir::Placement placement;
+  std::set<int64_t> ipus, stages;
+  for (const Node* n : graph.nodes())
+    if (const auto seat = ir::seat_of(*n)) {
+      ipus.insert(seat->ipu);
+      if (seat->stage >= 0) stages.insert(seat->stage);
+    }
+  if (options.num_ipus > 1 && options.virtual_graph == VirtualGraph::off)
+    fail(ErrorCode::invalid_argument,
+         "num_ipus={} needs virtual_graph_mode manual (of a model that manual_sharding has cut) or "
+         "auto",
+         options.num_ipus);
+  if (options.pipelining && options.num_ipus == 1)
+    fail(ErrorCode::invalid_argument,
+         "enable_pipelining needs several IPUs: num_ipus is 1 (set it and virtual_graph_mode)");
+  if (manual) {
+    if (ipus.empty())
+      fail(
+          ErrorCode::invalid_argument,
+          "virtual_graph_mode=manual: no node has {}: cut the model with --manual_sharding_config, "
+          "Sharder or pass manual_sharding, or use virtual_graph_mode=auto",
+          ir::kIpuNumber);
+    if (*ipus.rbegin() >= options.num_ipus)
+      fail(ErrorCode::invalid_argument,
+           "the model is cut for IPUs 0 to {}: num_ipus must be {} or more, found {}",
+           *ipus.rbegin(), *ipus.rbegin() + 1, options.num_ipus);
+    if (options.pipelining) check_stages(graph);
+    placement = ir::Placement(graph);
+  } else if (!ipus.empty()) {
+    log().warn(
+        "the model is cut for {} IPUs, which is not used: virtual_graph_mode=manual num_ipus={} "
+        "uses it",
+        ipus.size(), *ipus.rbegin() + 1);
+  }
+  if (options.pipelining) {
+    const int64_t count = manual ? static_cast<int64_t>(stages.size()) : options.num_ipus;
+    if (options.batches_per_step % count != 0)
+      fail(ErrorCode::invalid_argument,
+           "batches_per_step={} must be a multiple of the {} stages of the pipeline",
+           options.batches_per_step, count);
+  }
+  ir::remove_placement(graph);
+  return placement;
+}
+
+Cut cut_graph(const Graph& graph, const ir::Placement& placement, const Options& options) {
+  Cut cut;
+  const bool manual = options.virtual_graph == VirtualGraph::manual;
+  if (options.num_ipus == 1) return cut;
+  Seats seats = manual ? placement.complete(graph) : balance(graph, options);
+  const std::vector<Node*> nodes = graph.nodes();
+  std::set<int64_t> used;
+  for (const Node* n : nodes) used.insert(seats.at(n).ipu);
+  if (static_cast<int64_t>(used.size()) < options.num_ipus)
+    log().warn("num_ipus={}: the model has become {} nodes, which are on {} of them",
+               options.num_ipus, nodes.size(), used.size());
+  const auto lists = order_shards(graph, seats, options.pipelining);
+  std::vector<uint32_t> shard_of(nodes.size());
+  for (size_t s = 0; s < lists.size(); s++)
+    for (const size_t i : lists[s]) shard_of[i] = static_cast<uint32_t>(s);
+  Extract extract(graph, cut, shard_of);
+  extract.find_transfers();
+  for (size_t s = 0; s < lists.size(); s++) {
+    Seat seat = seats.at(nodes[lists[s][0]]);
+    seat.stage = options.pipelining ? static_cast<int64_t>(s) : -1;
+    cut.shards.push_back(extract.make(static_cast<uint32_t>(s), seat));
+  }
+  return cut;
+}
+
+}  // namespace poprt::compiler

@@ -1,0 +1,52 @@
+// Cuts a graph for several IPUs: which nodes each has, and what crosses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/compiler.h"
+#include "ir/graph.h"
+#include "ir/placement.h"
+
+namespace poprt::compiler {
+
+// Opaque blob that tells people and tools what is on which IPU: ipus, pipelined, shards (ipu,
+// stage, instructions, weights_bytes, arena_bytes) and transfers (name, dtype, shape, bytes, from,
+// to).
+inline constexpr const char* kShards = "poprt.shards";
+
+// What a shard's graph reads or makes: an anchor of the model, or a transfer.
+struct Port {
+  bool is_transfer = false;
+  uint32_t number = 0;  // of the model's inputs or outputs, or of the transfers
+};
+
+struct ShardGraph {
+  std::unique_ptr<ir::Graph> graph;
+  std::vector<Port> inputs, outputs;  // as the graph's
+  ir::Seat seat;
+};
+
+struct CutTransfer {
+  std::string name;
+  ir::ValueType type;
+  uint32_t from = 0;
+};
+
+struct Cut {
+  std::vector<ShardGraph> shards;  // in the order of a run
+  std::vector<CutTransfer> transfers;
+};
+
+// Takes what the model says of IPUs out of it: the seats of its nodes when options ask for them.
+// Throws invalid_argument where model and options do not agree: too few IPUs, stages that go back
+// or are on several IPUs, batches_per_step that stages do not divide.
+ir::Placement take_placement(ir::Graph& graph, const Options& options);
+
+// Of a graph in final order with static types, whose outputs each have a producer of their own.
+// Empty when all of it is on one IPU, and options do not ask for more.
+Cut cut_graph(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
+
+}  // namespace poprt::compiler

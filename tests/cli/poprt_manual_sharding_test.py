@@ -1,0 +1,114 @@
+"""poprt --manual_sharding_config: a model is cut as a file says, and runs on several IPUs."""
+
+import json
+import struct
+import unittest
+
+import onnx_writer as w
+from support import CommandTest
+
+# Twelve layers, of which each third is a cut.
+LAYERS = 12
+
+
+def chain():
+    nodes, constants, last = [], [], "x"
+    for i in range(LAYERS):
+        nodes += [w.node("MatMul", [last, f"w{i}"], [f"m{i}"]), w.node("Relu", [f"m{i}"], [f"r{i}"])]
+        constants.append(w.floats(f"w{i}", [8, 8], [(j * 7 + i) % 5 / 8 - 0.125 for j in range(64)]))
+        last = f"r{i}"
+    return w.model(nodes, [w.value("x", w.F32, [2, 8])], [w.value(last, w.F32, [2, 8])], constants)
+
+
+class ManualSharding(CommandTest):
+    command = "poprt"
+
+    def setUp(self):
+        super().setUp()
+        self.write("m.onnx", chain())
+        self.write("cuts.yaml", b"""
+- {node: node_r2, device: 0, stage: 0}
+- node: node_r5
+  device: 1
+  stage: 1
+- {node: 'node_r8', device: 2, stage: 2}
+""")
+
+    def attributes(self, path):
+        """Of each node, as text: the IPU and the stage."""
+        printed = self.succeeds(path, "--elide", command="poprt_exec opt")
+        return {line.split('"')[1]: line[line.index("{"):line.index("}") + 1]
+                for line in printed.splitlines() if "__ipu_number" in line}
+
+    def test_attributes_of_a_converted_model(self):
+        self.succeeds("-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--output_model", "cut.onnx")
+        found = self.attributes("cut.onnx")
+        self.assertEqual(len(found), 2 * LAYERS)
+        for i in range(LAYERS):
+            self.assertEqual(found[f"node_r{i}"], f"{{__ipu_number = {i // 3}, __pipeline_stage = {i // 3}}}")
+
+    def test_only_that(self):
+        out = self.succeeds("-i", "m.onnx", "--only_manual_sharding", "--manual_sharding_config", "cuts.yaml", "--output_model",
+                            "only.onnx", "--precision", "fp16")
+        self.assertIn("only.onnx", out)
+        self.assertEqual(len(self.attributes("only.onnx")), 2 * LAYERS)
+        self.assertNotIn("f16", self.succeeds("only.onnx", "--elide", command="poprt_exec opt"))
+        self.misused(["-i", "m.onnx", "--only_manual_sharding"], "needs --manual_sharding_config")
+
+    def test_four_ipus_give_what_one_gives(self):
+        self.succeeds("-i", "m.onnx", "--output", "one.popef")
+        values = b"".join(struct.pack("<f", i / 4 - 2) for i in range(16))
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 8), }".ljust(117) + "\n"
+        self.write("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + values)
+        results = []
+        for name, words in (("one", None), ("cut", []), ("piped", ["enable_pipelining=True", "batches_per_step=16"])):
+            if words is not None:
+                self.succeeds("-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--output", f"{name}.popef", "--overwrite",
+                              "--compiler_options", "num_ipus=4", "virtual_graph_mode=manual", *words)
+                dumped = json.loads(self.succeeds("--json", f"{name}.popef", command="popef_dump"))
+                self.assertEqual(dumped["models"][0]["num_ipus"], 4)
+            self.succeeds(f"{name}.popef", "--input", "x=x.npy", "--output", f"r{LAYERS - 1}={name}.npy", command="poprt_exec run")
+            with open(self.path(f"{name}.npy"), "rb") as file:
+                results.append(file.read())
+        self.assertEqual(results[0], results[1])
+        self.assertEqual(results[0], results[2])
+        self.assertIn("Tput", self.succeeds("-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--run", "--compiler_options",
+                                            "num_ipus=4", "virtual_graph_mode=manual"))
+
+    def test_words_instead_of_a_file(self):
+        self.succeeds("-i", "m.onnx", "--sharding_info", "node_r3=0", "node_r7=1", "--output_model", "cut.onnx")
+        self.assertEqual(self.attributes("cut.onnx")["node_r11"], "{__ipu_number = 2}")
+        self.misused(["-i", "m.onnx", "--sharding_info", "node_r3=0", "--manual_sharding_config", "cuts.yaml"], "once")
+
+    def test_files_that_are_wrong(self):
+        for text, why in (("", "no cut points"), ("[]", "no cut points"), ("{}", "expected a list"), ("- x", "expected a map"),
+                          ("- {node: node_r1}", "neither device nor stage"), ("- {device: 1}", "has no node"),
+                          ("- {node: node_r1, device: -1}", "device: expected a whole number"),
+                          ("- {node: node_r1, device: one}", "device: expected a whole number"),
+                          ("- {node: node_r1, device: [1]}", "device: expected one value"),
+                          ("- {node: node_r1, place: 1}", "found 'place'"), ("- {node: a, node: b, device: 1}", "given twice"),
+                          ("- {node: node_r1, device: 1}\n--- \n- 1", "more than one document"), ("- &a {node: x}\n- *a", "")):
+            self.write("wrong.yaml", text.encode())
+            self.misused(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "--manual_sharding_config", "wrong.yaml", why)
+        self.fails(["-i", "m.onnx", "--manual_sharding_config", "none.yaml"], "cannot read 'none.yaml'")
+        self.write("wrong.yaml", b"- {node: nowhere, device: 1}")
+        self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "no node 'nowhere'")
+        self.write("wrong.yaml", b"- {node: node_r1, stage: 1}")
+        self.fails(["-i", "m.onnx", "--manual_sharding_config", "wrong.yaml"], "for a model that is sharded")
+
+    def test_what_the_compiler_needs(self):
+        cut = ["-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--output", "x.popef", "--compiler_options"]
+        self.misused([*cut, "num_ipus=4"], "num_ipus=4 needs virtual_graph_mode")
+        for words, why in ((["virtual_graph_mode=manual", "num_ipus=3"], "4 or more, found 3"),
+                           (["virtual_graph_mode=manual", "num_ipus=4", "enable_pipelining=True", "batches_per_step=6"],
+                            "batches_per_step=6 must be a multiple of the 4 stages")):
+            ran = self.run_command(*cut, *words)
+            self.assertEqual(ran.code, 1)
+            self.assertIn(why, ran.err)
+        ran = self.run_command(*cut, "virtual_graph_mode=off")
+        self.assertEqual(ran.code, 0)
+        self.assertIn("virtual_graph_mode=manual num_ipus=4 uses it", ran.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
