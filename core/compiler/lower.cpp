@@ -1,12 +1,12 @@
 #include "compiler/lower.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <unordered_set>
 
 #include "base/checked.h"
+#include "base/json.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
 #include "ops/op.h"
@@ -347,11 +347,10 @@ std::string note_of(const program::Program& p) {
                          {"from", t.from},
                          {"to", to}});
   }
-  return Json{{"ipus", all.ipus},
-              {"pipelined", all.pipelined},
-              {"shards", shards},
-              {"transfers", transfers}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(Json{{"ipus", all.ipus},
+                        {"pipelined", all.pipelined},
+                        {"shards", shards},
+                        {"transfers", transfers}});
 }
 
 }  // namespace
