@@ -295,6 +295,20 @@ POPRT_HANDLE(raw_log, RawLog)
   }
 }
 
+// Libraries of the user's for the whole process.
+%rename(RawPlugins) raw_plugins;
+%nodefaultctor raw_plugins;
+%nodefaultdtor raw_plugins;
+struct raw_plugins {};
+%extend raw_plugins {
+  static poprt_result load_library(const char* path) { return poprt_plugin_load(path); }
+  static poprt_text list_json(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_plugin_list(&text);
+    return text;
+  }
+}
+
 // -- devices ----------------------------------------------------------------------------------
 
 // The numbers are attributes, as the C struct has them.

@@ -8,6 +8,7 @@
 
 #include "ir/placement.h"
 #include "ir/verifier.h"
+#include "passes/custom.h"
 
 namespace poprt::passes {
 namespace {
@@ -64,7 +65,7 @@ bool is_called(const PassDef& pass, std::string_view name) {
 const PassDef* find_pass(std::string_view name) {
   for (const PassDef* pass : all_passes())
     if (is_called(*pass, name)) return pass;
-  return nullptr;
+  return find_custom_pass(name);
 }
 
 const PassDef& pass_of(std::string_view name) {
@@ -126,7 +127,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
     context.arguments = std::move(arguments[i]);
     const ir::Placement seats(graph);
     try {
-      pass.run(graph, context);
+      run_pass(pass, graph, context);
       seats.restore(graph);
       if (options.verify_each) ir::verify(graph);
     } catch (Error& e) {
