@@ -1,17 +1,17 @@
 #include "compiler_plugin_settings.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace poprt::capi {
 
 passes::TransformSettings parse_transforms(std::string_view text) {
   std::string json(text);
   std::ranges::replace(json, '\'', '"');
-  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto parsed = try_parse_json(json);
   const auto is_text = [](const auto& item) { return item.is_string(); };
   const auto is_list = [&](const auto& item) {
     return item.is_array() && std::ranges::all_of(item, is_text);

@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/log_level.h"
 #include "common/arguments.h"
+#include "common/json.h"
 #include "compiler/compiler.h"
 #include "exec/commands.h"
-#include "exec/support/json_output.h"
 #include "exec/support/shard_plans.h"
 #include "ir/placement.h"
 #include "onnx/export.h"
@@ -316,8 +316,8 @@ int run(Arguments a) {
 }  // namespace
 
 void add_auto_shard(CLI::App& app, std::function<int()>& action) {
-  CLI::App* command = app.add_subcommand(
-      "auto_shard", "Choose where a converted model is cut for several IPUs, and try it");
+  CLI::App* command = add_command(
+      app, "auto_shard", "Choose where a converted model is cut for several IPUs, and try it");
   const auto a = std::make_shared<Arguments>();
   command->add_option("-i,--input_model", a->input_model, "Converted ONNX model")->required();
   command->add_option("--num_ipus", a->num_ipus, "How many IPUs share it, more than 1")->required();

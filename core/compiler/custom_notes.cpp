@@ -1,8 +1,8 @@
 #include "compiler/custom_notes.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "kernels/common/custom.h"
 
 namespace poprt::compiler {
@@ -38,7 +38,7 @@ void note_plugins(Executable& executable) {
   Json note = {{"plugins", Json::array()}, {"operators", operators}};
   for (const auto& [name, version] : plugins)
     note["plugins"].push_back({{"name", name}, {"version", version}});
-  executable.notes[kPluginsNote] = note.dump();
+  executable.notes[kPluginsNote] = json_text(note);
 }
 
 }  // namespace poprt::compiler
