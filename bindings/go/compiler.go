@@ -285,13 +285,13 @@ func ListOps() (string, error) {
 // LoadPlugin loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and runners
 // of the process; its code runs. The second time does nothing. Since 1.0.
 func LoadPlugin(path string) error {
-	return check(native.RawPluginsLoad_library(path))
+	return check(native.RawCompilerLoad_plugin(path))
 }
 
 // ListPlugins returns the libraries that are loaded, as JSON. Since 1.0.
 func ListPlugins() (string, error) {
 	var failure uintptr
-	text := native.RawPluginsList_json(&failure)
+	text := native.RawCompilerList_plugins(&failure)
 	return native.TakeText(text), check(failure)
 }
 

@@ -31,9 +31,6 @@ using raw_device_request = poprt_device_request;
 using raw_runner = poprt_runner;
 using raw_outputs = poprt_outputs;
 
-// Functions without an object.
-struct raw_plugins {};
-
 namespace poprt_shim {
 
 inline const char* or_null(const char* text) { return text && *text ? text : nullptr; }

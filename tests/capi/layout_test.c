@@ -339,13 +339,13 @@ static void what_plugins_see_stays_as_it_is(void** state) {
   AT(poprt_graph_host, value_name, 200);
   AT(poprt_graph_host, add_node, 248);
   AT(poprt_graph_host, set_name, 264);
-  AT(poprt_graph_host, remove_attribute, 320);
-  AT(poprt_graph_host, replace_value, 328);
-  AT(poprt_graph_host, erase_node, 336);
-  AT(poprt_graph_host, infer, 344);
-  AT(poprt_graph_host, fail, 352);
-  AT(poprt_graph_host, log, 360);
-  assert_int_equal(sizeof(poprt_graph_host), 368);
+  AT(poprt_graph_host, remove_attribute, 328);
+  AT(poprt_graph_host, replace_value, 336);
+  AT(poprt_graph_host, erase_node, 344);
+  AT(poprt_graph_host, infer, 352);
+  AT(poprt_graph_host, fail, 360);
+  AT(poprt_graph_host, log, 368);
+  assert_int_equal(sizeof(poprt_graph_host), 376);
 
   AT(poprt_pass, name, 8);
   AT(poprt_pass, summary, 16);

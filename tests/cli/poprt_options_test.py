@@ -753,7 +753,11 @@ class Compile(OptionTest):
         fields = {f["name"]: f for f in json.loads(self.succeeds("--json", command="poprt_exec options"))["compiler_options"]}
         self.assertEqual(len(fields), 39)  # of 40; compilation_progress_logger is a function
         for name, field in fields.items():
+<<<<<<< ours
             value = {"opaque_blobs": "{}", "virtual_graph_split_ratios": "[0.5]"}.get(name) or {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
+=======
+            value = {"opaque_blobs": "{}", "custom_patterns": "InPlace:0", "custom_transform_applier_settings": "{}"}.get(name) or {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
+>>>>>>> theirs
             words = ["-i", model("relu"), "--export_popef", "--compiler_options", f"{name}={value}"]
             with self.subTest(name):
                 if field["effect"] == "fails":

@@ -95,9 +95,10 @@ class CustomOperators(PluginTest):
         with mock.patch.dict(os.environ, {"POPRT_PLUGINS": library("leaky_relu")}):
             self.near(self.computes(popef, x), expected)
             self.assertIn("throughput", self.succeeds("--popef", popef, "--iteration", "3", command="poprt_exec poprt_run_popef"))
-        self.assertNotIn("libleaky_relu", open(popef, "rb").read().decode("latin-1"))  # where it lay is nobody's business
-        blob = re.search(r'\{"plugins":\[.*?\]\}', open(popef, "rb").read().decode("latin-1")).group(0)
-        note = json.loads(blob)
+        with open(popef, "rb") as file:
+            text = file.read().decode("latin-1")
+        self.assertNotIn("libleaky_relu", text)  # where it lay is nobody's business
+        note = json.loads(re.search(r'\{"plugins":\[.*?\]\}', text).group(0))
         self.assertEqual(note["plugins"], [{"name": "leaky_relu", "version": "1.0"}])
         self.assertEqual({k: note["operators"][0][k] for k in ("domain", "name", "version", "plugin", "node")},
                          {"domain": "org.example", "name": "LeakyRelu", "version": 1, "plugin": "leaky_relu", "node": "node_y"})
@@ -112,6 +113,7 @@ class CustomOperators(PluginTest):
 
     def test_a_model_without_its_plugin_is_one_line(self):
         self.fails(["-i", self.leaky()], "LeakyRelu", "org.example", "--custom_library_so_paths")
+        self.fails(["-i", self.trial("SplitSign", outputs=("y", "z"))], "SplitSign", "ai.graphcore", "--custom_library_so_paths")
 
     def test_other_commands_take_plugins(self):
         self.leaky(alpha=0.5)

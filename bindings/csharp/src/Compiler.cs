@@ -345,13 +345,13 @@ namespace Poprt
             {
                 throw new ArgumentNullException(nameof(path));
             }
-            RawPlugins.load_library(path);
+            RawCompiler.load_plugin(path);
         }
 
         /// <summary>The libraries that are loaded, as JSON. Since 1.0.</summary>
         public static string ListPlugins()
         {
-            return RawPlugins.list_json();
+            return RawCompiler.list_plugins();
         }
 
         /// <summary>Frees it; what it compiled lives on. A second time does nothing.</summary>

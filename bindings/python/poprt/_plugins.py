@@ -20,7 +20,7 @@ def load_plugin(path: Union[str, os.PathLike[str]]) -> None:
     ``CompilerOptions(options={"custom_library_so_paths": path})`` loads it, too, and so does environment variable
     POPRT_PLUGINS. Its passes are there by name, as the library's own. docs/plugins.md says how one is made. Since 1.0."""
     with _opening(os.fspath(path)):
-        _raw.RawPlugins.load_library(os.fspath(path))
+        _raw.RawCompiler.load_plugin(os.fspath(path))
     # What is known of passes and operators is asked for again.
     _builtin.infos.cache_clear()
     base_pass.forget_builtins()
@@ -29,5 +29,5 @@ def load_plugin(path: Union[str, os.PathLike[str]]) -> None:
 
 def list_plugins() -> list[dict[str, Any]]:
     """What is loaded: name, version, path, operators, passes, patterns and transforms of each. Since 1.0."""
-    found: list[dict[str, Any]] = json.loads(_raw.RawPlugins.list_json())
+    found: list[dict[str, Any]] = json.loads(_raw.RawCompiler.list_plugins())
     return found

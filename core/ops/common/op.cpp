@@ -168,7 +168,8 @@ const OpDef& op_of(const ir::Node& node) {
          "an issue with this line",
          node.describe(), node.opset(), node.op_type);
   const auto of_domain = [&](const OpDef* op) { return op->domain == node.domain; };
-  if (std::ranges::none_of(all_ops(), of_domain))
+  // Operators of PopRT's users have the domain of PopRT's own.
+  if (node.domain == "ai.graphcore" || std::ranges::none_of(all_ops(), of_domain))
     fail(ErrorCode::unimplemented,
          "{}: operator {} of domain '{}' is not supported; an operator of your own comes from a "
          "plug-in: --custom_library_so_paths, or POPRT_PLUGINS (docs/plugins.md)",

@@ -298,7 +298,7 @@ public final class Compiler implements AutoCloseable {
    * @since 1.0
    */
   public static void loadPlugin(Path path) {
-    RawPlugins.load_library(path.toString());
+    RawCompiler.load_plugin(path.toString());
   }
 
   /**
@@ -308,7 +308,7 @@ public final class Compiler implements AutoCloseable {
    * @since 1.0
    */
   public static String listPlugins() {
-    return RawPlugins.list_json();
+    return RawCompiler.list_plugins();
   }
 
   /** Frees it; what it compiled lives on. A second time does nothing. */
