@@ -399,6 +399,7 @@ class Fusion {
 // One name a line with what the pass does, or all that is known of them as JSON. Those of scripts
 // take the place of others of their name, or come last.
 void list_passes(const GivenOptions& given) {
+  if (given.has("custom_library_so_paths")) load_plugins(given.joined("custom_library_so_paths"));
   poprt_string* text = nullptr;
   check(poprt_compiler_list_passes_json(&text));
   auto all = nlohmann::ordered_json::parse(take(text));

@@ -26,5 +26,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (const auto code = parse(app, argc, argv)) return *code;
-  return guarded(("poprt_exec " + command).c_str(), action);
+  return guarded(("poprt_exec " + command).c_str(), [&] {
+    load_given_plugins();
+    return action();
+  });
 }

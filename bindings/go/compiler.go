@@ -227,6 +227,19 @@ func ListOps() (string, error) {
 	return native.TakeText(text), check(failure)
 }
 
+// LoadPlugin loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and runners
+// of the process; its code runs. The second time does nothing. Since 1.0.
+func LoadPlugin(path string) error {
+	return check(native.RawCompilerLoad_plugin(path))
+}
+
+// ListPlugins returns the libraries that are loaded, as JSON. Since 1.0.
+func ListPlugins() (string, error) {
+	var failure uintptr
+	text := native.RawCompilerList_plugins(&failure)
+	return native.TakeText(text), check(failure)
+}
+
 // ListOptions returns all options by name, as JSON. Since 1.0.
 func ListOptions() (string, error) {
 	var failure uintptr

@@ -293,6 +293,13 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_compiler_list_options(&text);
     return text;
   }
+  // Libraries of the user's, for the whole process.
+  static poprt_result load_plugin(const char* path) { return poprt_plugin_load(path); }
+  static poprt_text list_plugins(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_plugin_list(&text);
+    return text;
+  }
 }
 
 // -- devices ----------------------------------------------------------------------------------

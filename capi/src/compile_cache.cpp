@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/shape.h"
 #include "option_table.h"
+#include "plugins/registry.h"
 #include "program/serialize.h"
 
 namespace poprt::capi {
@@ -19,9 +20,12 @@ namespace {
 std::vector<poprt_option> acting(const poprt_compile_options& o) {
   std::vector<poprt_option> list(o.options, o.options + o.option_count);
   std::erase_if(list, [](const poprt_option& option) {
-    const OptionRow* row = find_option(option.name);
-    // The opset is the converted ONNX file's alone.
-    return !row || row->effect != OptionEffect::acts || row->name == "lowest_opset";
+    const std::string_view name = option.name;
+    if (name == "custom_patterns" || name == "custom_transform_applier_settings") return false;
+    const OptionRow* row = find_option(name);
+    // The opset is the converted ONNX file's alone; of libraries counts what is in them.
+    return !row || row->effect != OptionEffect::acts || row->name == "lowest_opset" ||
+           row->name == "custom_library_so_paths";
   });
   return list;
 }
@@ -100,6 +104,9 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
         std::filesystem::exists(option.value, missing))
       hash.add_sized(MappedFile::open(option.value)->bytes());
   }
+  // Of the whole process: a pattern may act unasked.
+  for (const plugins::Library* library : plugins::libraries())
+    hash.add_sized("plug-in").add_sized(library->hash);
   key.hash = hash.finish();
   for (char& c : key.description)
     if (static_cast<unsigned char>(c) < 0x20) c = '?';

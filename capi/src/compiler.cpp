@@ -29,6 +29,7 @@
 #include "option_lists.h"
 #include "option_table.h"
 #include "plugin_calls.h"
+#include "plugins/registry.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 
@@ -348,7 +349,9 @@ std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
   // Of what is left by name 8-bit floats are a precision, too, and bytes for images another model.
   std::erase_if(named, [](const poprt_option& option) {
     const std::string_view name = option.name;
-    return name == "precision" || name == "eightbitsio";
+    // Patterns act where an executable is made, and the converted one is made without options.
+    return name == "precision" || name == "eightbitsio" || name == "custom_patterns" ||
+           name == "custom_transform_applier_settings";
   });
   named.push_back({capi::kPlain, "1"});
   return compile_quietly(o, named, source);
@@ -429,6 +432,8 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     auto& out = capi::required(out_compiler, "out_compiler");
     const capi::NamedOptions named(o);
     check(o);
+    if (const char* paths = capi::named_option(o, "custom_library_so_paths"))
+      for (const std::string& path : capi::library_paths(paths)) plugins::load(path);
     auto compiler = std::make_unique<poprt_compiler>(o);
     compiler->check_models = named.check();
     compiler->compare_layers = named.precision_compare();

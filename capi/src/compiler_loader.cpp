@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "plugin_calls.h"
+#include "plugins/registry.h"
 
 namespace poprt::capi {
 namespace {
@@ -17,6 +19,7 @@ constexpr const char* kFile = "libpoprt_compiler.so.1";
 struct Loader {
   std::mutex mutex;
   const poprt_compiler_plugin* plugin = nullptr;
+  size_t adopted = 0;     // of the plug-ins that users have loaded, so many are known to it
   std::string log_level;  // to be set when it is loaded
   LogReceiver log_receiver = nullptr;
 };
@@ -59,12 +62,18 @@ const poprt_compiler_plugin* load() {
 }  // namespace
 
 const poprt_compiler_plugin& compiler_plugin() {
+  plugins::load_environment();
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
   if (!l.plugin) {
     l.plugin = load();
     if (!l.log_level.empty()) l.plugin->set_log_level(l.log_level.c_str());
     l.plugin->set_log_receiver(l.log_receiver);
+  }
+  const std::vector<const plugins::Library*> libraries = plugins::libraries();
+  for (; l.adopted < libraries.size(); l.adopted++) {
+    const poprt_plugin_contents contents = libraries[l.adopted]->contents();
+    call([&](poprt_plugin_error* error) { l.plugin->adopt_plugin(&contents, error); });
   }
   return *l.plugin;
 }

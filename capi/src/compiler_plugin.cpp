@@ -14,10 +14,12 @@
 #include "base/sha256.h"
 #include "compiler/branches.h"
 #include "compiler/compiler.h"
+#include "compiler/custom_notes.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler/variable_weights.h"
 #include "compiler_plugin_passes.h"
+#include "compiler_plugin_settings.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "onnx/export.h"
@@ -26,8 +28,10 @@
 #include "ops/op.h"
 #include "opsets/convert.h"
 #include "option_lists.h"
+#include "passes/custom.h"
 #include "passes/describe.h"
 #include "passes/pass.h"
+#include "plugins/registry.h"
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
 
@@ -95,6 +99,7 @@ compiler::RunModel run_on_device(const compiler::Executable& executable) {
     for (const Tensor& t : inputs) from.push_back(t.data());
     for (Tensor& t : outputs) to.push_back(t.mutable_data());
     engine->run(device::Flow::main, from.data(), to.data());
+    if (const auto failure = engine->take_failure()) throw *failure;
   };
 }
 
@@ -163,6 +168,14 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
   to.calibration = calibration;
 }
 
+// Which patterns and transforms of plug-ins run.
+void take_plugins(const poprt_compile_options& o, compiler::Options& to) {
+  if (const char* patterns = capi::named_option(o, "custom_patterns"))
+    to.patterns = passes::parse_patterns(patterns);
+  if (const char* given = capi::named_option(o, "custom_transform_applier_settings"))
+    to.transforms = capi::parse_transforms(given);
+}
+
 // Conversion, compilation and writing share the progress of one call.
 compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source) {
   compiler::Options to;
@@ -186,6 +199,7 @@ compiler::Options make_options(const poprt_compile_options& o, const poprt_plugi
   if (const char* types = capi::named_option(o, "fp16_skip_op_types"))
     to.fp16_skip_op_types = capi::split_names(types, "fp16_skip_op_types");
   request_passes(o, to);
+  take_plugins(o, to);
   to.plain = capi::named_option(o, capi::kPlain) != nullptr;
   to.narrow_int64 = capi::named_option(o, "narrow_int64") != nullptr;
   to.verify_each = o.no_verify == 0;
@@ -393,8 +407,8 @@ compiler::Executable compile_shapes(const poprt_compile_options& o,
   return compiler::link_shapes(parts, compiler::symbols_of(graph), padding);
 }
 
-compiler::Executable compile_source(const poprt_compile_options& o,
-                                    const poprt_plugin_source& source) {
+compiler::Executable compile_noteless(const poprt_compile_options& o,
+                                      const poprt_plugin_source& source) {
   say(o, 0, "read");
   const auto graph = import(source, o);
   select_outputs(*graph, o);
@@ -413,6 +427,13 @@ compiler::Executable compile_source(const poprt_compile_options& o,
   return compile_graph(o, make_options(o, source), *graph, {});
 }
 
+compiler::Executable compile_source(const poprt_compile_options& o,
+                                    const poprt_plugin_source& source) {
+  compiler::Executable executable = compile_noteless(o, source);
+  compiler::note_plugins(executable);
+  return executable;
+}
+
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
     for (const char* name : std::span(o->passes, o->pass_count)) passes::pass_of(name);
@@ -420,6 +441,9 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
     if (o->stop_after) passes::pass_of(o->stop_after);
     compiler::Options to;
     request_passes(*o, to);
+    take_plugins(*o, to);
+    passes::check_patterns(to.patterns);
+    passes::check_transforms(to.transforms);
     std::vector<std::string> named(o->passes, o->passes + o->pass_count);
     named.insert(named.end(), to.requested.begin(), to.requested.end());
     for (const auto& [pass, arguments] : to.pass_arguments) named.push_back(pass);
@@ -616,10 +640,14 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
 
 void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const auto own = passes::all_passes();
+    std::vector<const passes::PassDef*> all(own.begin(), own.end());
+    const auto custom = passes::custom_passes();
+    all.insert(all.end(), custom.begin(), custom.end());
     size_t width = 0;
-    for (const passes::PassDef* p : passes::all_passes()) width = std::max(width, p->name.size());
+    for (const passes::PassDef* p : all) width = std::max(width, p->name.size());
     std::string text;
-    for (const passes::PassDef* p : passes::all_passes())
+    for (const passes::PassDef* p : all)
       text += fmt::format("{:<{}}  {}\n", p->name, width, p->summary);
     write(*sink, text);
   });
@@ -634,6 +662,9 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
       text += op->until < (1 << 30) ? fmt::format("{} {}-{}\n", name, op->since, op->until)
                                     : fmt::format("{} {}+\n", name, op->since);
     }
+    for (const plugins::Library* library : plugins::libraries())
+      for (const poprt_operator& op : library->operators)
+        text += fmt::format("{}.{} 1+\n", op.domain, op.name);
     write(*sink, text);
   });
 }
@@ -653,6 +684,18 @@ void embed(const poprt_plugin_source* source, int allow_links,
 void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
           poprt_plugin_error* error) {
   plugin_guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
+}
+
+void adopt_plugin(const poprt_plugin_contents* contents, poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count))
+      for (const passes::PassDef* own : passes::all_passes())
+        if (passes::is_called(*own, pass.name))
+          fail(ErrorCode::already_exists,
+               "plug-in '{}': pass '{}' is one of poprt's own, give yours another name",
+               contents->path, pass.name);
+    plugins::adopt(*contents);
+  });
 }
 
 }  // namespace
@@ -677,6 +720,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       capi::list_passes_json,
       capi::sort_passes,
       fuse,
+      adopt_plugin,
   };
   return &table;
 }

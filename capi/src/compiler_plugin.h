@@ -25,6 +25,8 @@ typedef struct poprt_plugin_sink {
   void* context;
 } poprt_plugin_sink;
 
+struct poprt_plugin_contents;
+
 // An ONNX model: a file, or bytes with the folder of their external data (or null).
 typedef struct poprt_plugin_source {
   const char* path;
@@ -76,6 +78,8 @@ typedef struct poprt_compiler_plugin {
   // Writes several ONNX models as one.
   void (*fuse)(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
                poprt_plugin_error* error);
+  // What a user's library has brought along (core/plugins): good for ever.
+  void (*adopt_plugin)(const struct poprt_plugin_contents* contents, poprt_plugin_error* error);
 } poprt_compiler_plugin;
 
 // The plugin's only symbol; static storage.

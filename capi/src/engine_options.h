@@ -60,6 +60,8 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
   add("embed_source", o.embed_source != 0, "1");
   for (const auto& named : std::span(o.options, o.option_count)) {
     if (named.name == std::string_view("lowest_opset")) continue;  // of the converted ONNX alone
+    // A file names the plug-ins that it needs, and no place where code is to be loaded from.
+    if (named.name == std::string_view("custom_library_so_paths")) continue;
     std::string value = named.value;
     std::ranges::replace(value, '\n', ' ');  // between words
     add(named.name, true, std::move(value));

@@ -50,10 +50,13 @@ constexpr FieldRow kCompilerFields[] = {
      .effect = acts,
      .note = "as --disable_compilation_progress_bar"},
     {.name = "custom_patterns",
-     .note = "patterns of PopART tune a chip; plug-ins are not available yet"},
+     .effect = acts,
+     .note = "NAME or NAME:0, separated by commas, of patterns of plug-ins; those of PopART tune a "
+             "chip and are recorded"},
     {.name = "custom_transform_applier_settings",
-     .effect = fails,
-     .note = "plug-ins are not available yet"},
+     .effect = acts,
+     .note = "{'CHECKPOINT': ['TRANSFORM', ...]} of transforms of plug-ins; checkpoints are Fwd0, "
+             "Fwd1, Bwd0, PreAlias, MainLoops and Final"},
     {.name = "opaque_blobs",
      .effect = acts,
      .note = "a JSON object of texts by name, which lie in the PopEF file beside the executable"},

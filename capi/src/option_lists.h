@@ -60,6 +60,15 @@ inline std::vector<std::string_view> split_lines(std::string_view text, std::str
   }
 }
 
+// The libraries of custom_library_so_paths: several words, or separated by commas.
+inline std::vector<std::string> library_paths(std::string_view text) {
+  std::vector<std::string> list;
+  for (const std::string_view line : split_lines(text, "custom_library_so_paths"))
+    for (std::string& path : split_names(line, "custom_library_so_paths"))
+      list.push_back(std::move(path));
+  return list;
+}
+
 // NAME=VALUE or NAME=mask of pad_values; no value is a mask.
 inline std::pair<std::string, std::optional<double>> parse_padding(std::string_view word) {
   const size_t at = word.rfind('=');

@@ -504,9 +504,9 @@ constexpr OptionRow kOptions[] = {
      .group = kCompile,
      .kind = words,
      .value = "FILE.so",
-     .help = "Shared libraries with operators, patterns and transforms",
-     .effect = fails,
-     .note = "plug-ins are not available yet"},
+     .help = "Shared libraries with operators, passes, patterns and transforms (several words)",
+     .note = "docs/plugins.md; a PopEF file does not say where they lie, who runs it loads them, "
+             "too"},
     {.name = "manual_sharding_config",
      .group = kCompile,
      .kind = text,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,15 @@ void check(poprt_error* error) {
   std::string message = poprt_error_message(error);
   poprt_error_free(error);
   throw Failure(message);
+}
+
+void load_plugins(std::string_view paths) {
+  while (!paths.empty()) {
+    const size_t end = std::min(paths.find_first_of(",\n"), paths.size());
+    const std::string path(paths.substr(0, end));
+    paths.remove_prefix(std::min(end + 1, paths.size()));
+    if (!path.empty()) check(poprt_plugin_load(path.c_str()));
+  }
 }
 
 std::string take(poprt_string* string) {

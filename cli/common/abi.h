@@ -26,6 +26,10 @@ class Usage : public Failure {
 // Throws Failure when there is an error, and frees it.
 void check(poprt_error* error);
 
+// Libraries with operators, passes, patterns and transforms: paths separated by commas or line
+// feeds. Throws Failure.
+void load_plugins(std::string_view paths);
+
 template <auto free_function>
 struct Free {
   template <class T>

@@ -15,4 +15,9 @@ namespace poprt::cli {
 struct CompileSettings;
 void add_compile_options(CLI::App& command, CompileSettings& settings);
 
+// --plugins, which load_given_plugins() loads before the command runs, those of POPRT_PLUGINS
+// first.
+void add_plugin_option(CLI::App& command);
+void load_given_plugins();
+
 }  // namespace poprt::cli

@@ -114,6 +114,7 @@ void add_opt(CLI::App& app, std::function<int()>& action) {
   CLI::App* c =
       app.add_subcommand("opt", "Run passes on an .onnx model or a text graph and print the graph");
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
+  add_plugin_option(*c);
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
   c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: arguments of passes")
       ->expected(1, 1 << 20);

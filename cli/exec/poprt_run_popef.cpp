@@ -191,6 +191,7 @@ void add_poprt_run_popef(CLI::App& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("poprt_run_popef", "Run any PopEF file with random data");
   c->add_option("--popef", a->popef, "PopEF file")->required();
+  add_plugin_option(*c);
   c->add_option("--runner", a->runner,
                 "modelRunner (of fused models the one for them), lightRunner, hostConcatRunner or "
                 "packRunner")

@@ -293,6 +293,7 @@ void add_recompile(CLI::App& app, std::function<int()>& action) {
       "recompile", "Compile the source of a PopEF file again, with the options that it records");
   c->add_option("FILE", a->file, "PopEF file of one executable; replaced when that has succeeded")
       ->required();
+  add_plugin_option(*c);
   c->add_option("-o,--output", a->output, "Write to this file instead");
   c->add_option(
       "--source", a->source,

@@ -25,8 +25,9 @@ namespace {
 
 constexpr int64_t kOpsetOfNewNodes = 21;
 
+// Progress goes from `from` to `until`.
 void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& list,
-                  const Options& options, std::string_view title, double share) {
+                  const Options& options, std::string_view title, double until, double from = 0) {
   passes::PassManagerOptions manager;
   manager.verify_each = options.verify_each;
   manager.rewrite_limit = options.rewrite_limit;
@@ -39,7 +40,9 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   manager.after_each = [&](const passes::PassReport& report, const ir::Graph& g) {
     done++;
     if (options.progress)
-      options.progress(share * static_cast<double>(done) / static_cast<double>(list.size()), title);
+      options.progress(
+          from + (until - from) * static_cast<double>(done) / static_cast<double>(list.size()),
+          title);
     if (options.after_pass) options.after_pass(report, g);
   };
   passes::run_passes(graph, list, manager);
@@ -138,6 +141,28 @@ void limit_winograd(ir::Graph& graph, Winograd choice) {
   });
 }
 
+// With patterns and transforms of plug-ins in their places.
+void run_compile_stages(ir::Graph& graph, const Options& options) {
+  passes::run_transforms(graph, options.transforms, "Fwd0");
+  passes::run_patterns(graph, options.patterns);
+  passes::run_transforms(graph, options.transforms, "Fwd1");
+  passes::run_transforms(graph, options.transforms, "Bwd0");
+  const std::vector<Stage> stages = compile_stages(options);
+  double done = 0, all = 0;
+  for (const Stage& stage : stages) all += static_cast<double>(stage.passes.size());
+  for (const Stage& stage : stages) {
+    const double begin = done;
+    done += static_cast<double>(stage.passes.size());
+    run_pipeline(graph, stage.passes, options, "Graph compilation", 0.5 * done / all,
+                 0.5 * begin / all);
+    if (std::ranges::any_of(stage.passes, [&](const passes::PassDef* p) {
+          return passes::is_called(*p, options.stop_after);
+        }))
+      return;
+    passes::run_transforms(graph, options.transforms, stage.checkpoint);
+  }
+}
+
 }  // namespace
 
 void convert(ir::Graph& graph, const Options& options) {
@@ -162,7 +187,7 @@ void convert(ir::Graph& graph, const Options& options) {
 Executable compile(ir::Graph& graph, const Options& options) {
   require_static_inputs(graph);
   const bool has_narrow = has_narrow_constants(graph);
-  run_pipeline(graph, compile_pipeline(options), options, "Graph compilation", 0.5);
+  run_compile_stages(graph, options);
   limit_winograd(graph, options.winograd);
   auto notes = class_labels_of(graph);
   notes.merge(onnx_metadata_of(graph));

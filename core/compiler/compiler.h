@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/custom.h"
 #include "passes/pass.h"
 #include "program/builder.h"
 #include "program/narrow_weights.h"
@@ -59,6 +60,9 @@ struct Options {
   bool plain = false;
   bool verify_each = true;
   bool strict = false;  // attributes that an operator does not have are an error, not a warning
+  // Of plug-ins: which patterns and transforms compile() applies.
+  passes::PatternSettings patterns;
+  passes::TransformSettings transforms;
   std::function<void(const passes::PassReport&, const ir::Graph&)> after_pass;
   // 0..1, and what is being done; conversion and compilation each run from 0 to 1.
   std::function<void(double done, std::string_view what)> progress;

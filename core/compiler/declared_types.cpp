@@ -15,9 +15,16 @@ namespace {
 constexpr std::string_view kRemedy =
     "correct the declaration or remove it (value_info, the shape of an output)";
 
+// A plug-in's operator that infers nothing: what the model declares is all that is known.
+bool infers_nothing(const ir::Node& n) {
+  const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
+  return op && !op->infer;
+}
+
 void forget(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes()) {
-    for (ir::Value* v : n->outputs()) v->type = {};
+    if (!infers_nothing(*n))
+      for (ir::Value* v : n->outputs()) v->type = {};
     ir::for_each_subgraph(*n, [](ir::Graph& sub) { forget(sub); });
   }
 }
@@ -60,6 +67,7 @@ DeclaredTypes::DeclaredTypes(ir::Graph& graph) {
   std::unordered_set<const ir::Value*> misjudged;
   const auto take = [&](const auto& self, ir::Graph& g) -> void {
     for (ir::Node* n : g.nodes()) {
+      if (infers_nothing(*n)) continue;
       const auto inputs = n->inputs();
       const bool wrong = is_misjudged_by_onnx(*n) ||
                          std::any_of(inputs.begin(), inputs.end(),

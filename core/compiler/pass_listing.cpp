@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/pipeline.h"
+#include "passes/custom.h"
 
 namespace poprt::compiler {
 namespace {
@@ -33,7 +34,11 @@ std::string_view stage_of(const passes::PassDef& pass) {
 
 std::string passes_json() {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const passes::PassDef* p : passes::all_passes()) {
+  const auto own = passes::all_passes();
+  std::vector<const passes::PassDef*> listed(own.begin(), own.end());
+  const auto custom = passes::custom_passes();
+  listed.insert(listed.end(), custom.begin(), custom.end());
+  for (const passes::PassDef* p : listed) {
     nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
     for (const passes::Parameter& parameter : p->parameters)
       parameters.push_back(parameter_json(parameter));

@@ -109,7 +109,7 @@ constexpr std::string_view kPlain[] = {
     "remove_empty_concat_inputs",
 };
 
-constexpr std::string_view kCompile[] = {
+constexpr std::string_view kExpand[] = {
     // User passes may leave gaps.
     "shape_inference",
     // While weights are bytes beside their scales; makes operators that expand.
@@ -118,6 +118,9 @@ constexpr std::string_view kCompile[] = {
     // one.
     "expand_operators",
     "constant_folding",
+};
+
+constexpr std::string_view kFuse[] = {
     // Half precision is a storage type of the fast emulator: f32 operators meet directly, and the
     // casts of
     // f16 or quantised weights fold back, so that Linear and Conv can pack them.
@@ -163,6 +166,9 @@ constexpr std::string_view kCompile[] = {
     "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",
     "elementwise_fusion",
+};
+
+constexpr std::string_view kFinish[] = {
     "eliminate_deadend",
     "eliminate_unused_initializer",
     "sort_graph",
@@ -229,7 +235,16 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
 }
 
 std::vector<const PassDef*> compile_pipeline(const Options& options) {
-  return resolve(kCompile, options);
+  std::vector<const PassDef*> all;
+  for (const Stage& stage : compile_stages(options))
+    all.insert(all.end(), stage.passes.begin(), stage.passes.end());
+  return all;
+}
+
+std::vector<Stage> compile_stages(const Options& options) {
+  return {{"PreAlias", resolve(kExpand, options)},
+          {"MainLoops", resolve(kFuse, options)},
+          {"Final", resolve(kFinish, options)}};
 }
 
 }  // namespace poprt::compiler

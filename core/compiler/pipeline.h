@@ -14,5 +14,11 @@ std::vector<const passes::PassDef*> early_pipeline(const Options& options);
 std::vector<const passes::PassDef*> converter_pipeline(const Options& options);
 // From a converted graph to one whose nodes are lowered one by one.
 std::vector<const passes::PassDef*> compile_pipeline(const Options& options);
+// The same in the parts between which plug-ins' transforms run; each ends at a checkpoint.
+struct Stage {
+  std::string_view checkpoint;
+  std::vector<const passes::PassDef*> passes;
+};
+std::vector<Stage> compile_stages(const Options& options);
 
 }  // namespace poprt::compiler

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "program/program.h"
 
 namespace poprt::device {
@@ -38,7 +40,7 @@ struct InstructionProfile {
   int64_t total_ns = 0, min_ns = 0;
 };
 
-// A program prepared on a device. One thread at a time calls run() and profile().
+// A program prepared on a device. One thread at a time calls run(), take_failure() and profile().
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -47,6 +49,10 @@ class Engine {
   // the anchor has; inputs are only read. Never allocates. A flow that touches no anchor may be
   // given null arrays.
   virtual void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept = 0;
+
+  // What went wrong in an operator of a plug-in since this was asked last; the first of several.
+  // The run has gone on to its end, with results that are worth nothing.
+  virtual std::optional<Error> take_failure() { return std::nullopt; }
 
   // One row per instruction of the main flow; empty unless loaded with LoadOptions::profile.
   virtual std::vector<InstructionProfile> profile() const { return {}; }

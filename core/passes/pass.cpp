@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/verifier.h"
+#include "passes/custom.h"
 
 namespace poprt::passes {
 namespace {
@@ -63,7 +64,7 @@ bool is_called(const PassDef& pass, std::string_view name) {
 const PassDef* find_pass(std::string_view name) {
   for (const PassDef* pass : all_passes())
     if (is_called(*pass, name)) return pass;
-  return nullptr;
+  return find_custom_pass(name);
 }
 
 const PassDef& pass_of(std::string_view name) {
@@ -124,7 +125,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
     const auto start = Clock::now();
     context.arguments = std::move(arguments[i]);
     try {
-      pass.run(graph, context);
+      run_pass(pass, graph, context);
       if (options.verify_each) ir::verify(graph);
     } catch (Error& e) {
       e.add_context(fmt::format("pass {}", pass.name));

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/newest.h"
+#include "ops/common/custom.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -45,6 +46,8 @@ class Retyper {
       narrowed_.insert(v);
     }
     for (Node* n : g.nodes()) {
+      // What the attributes of others mean only they know.
+      if (ops::custom_op_of(*n) && !rule_.accepts(*n)) continue;
       const bool is_cast = n->op_type == "Cast" && ir::is_onnx_domain(n->domain);
       for (auto& [key, attribute] : n->attributes) {
         auto* number = std::get_if<int64_t>(&attribute);

@@ -287,6 +287,109 @@ static void structs_stay_as_they_are(void** state) {
   assert_int_equal(sizeof(poprt_popef_source), 40);
 }
 
+static void what_plugins_see_stays_as_it_is(void** state) {
+  (void)state;
+  if (sizeof(void*) != 8) skip();
+
+  AT(poprt_op_tensor, struct_size, 0);
+  AT(poprt_op_tensor, dtype, 8);
+  AT(poprt_op_tensor, rank, 12);
+  AT(poprt_op_tensor, shape, 16);
+  AT(poprt_op_tensor, data, 24);
+  AT(poprt_op_tensor, bytes, 32);
+  assert_int_equal(sizeof(poprt_op_tensor), 40);
+
+  AT(poprt_op_call, struct_size, 0);
+  AT(poprt_op_call, host, 8);
+  AT(poprt_op_call, node, 16);
+  AT(poprt_op_call, input_count, 24);
+  AT(poprt_op_call, inputs, 32);
+  AT(poprt_op_call, output_count, 40);
+  AT(poprt_op_call, outputs, 48);
+  assert_int_equal(sizeof(poprt_op_call), 56);
+
+  AT(poprt_op_host, struct_size, 0);
+  AT(poprt_op_host, get_int, 8);
+  AT(poprt_op_host, get_tensor, 48);
+  AT(poprt_op_host, set_output, 56);
+  AT(poprt_op_host, fail, 64);
+  AT(poprt_op_host, log, 72);
+  assert_int_equal(sizeof(poprt_op_host), 80);
+
+  AT(poprt_op_cost, cycles, 8);
+  AT(poprt_op_cost, flops, 16);
+  AT(poprt_op_cost, tile_bytes, 24);
+  assert_int_equal(sizeof(poprt_op_cost), 32);
+
+  AT(poprt_operator, domain, 8);
+  AT(poprt_operator, name, 16);
+  AT(poprt_operator, version, 24);
+  AT(poprt_operator, flags, 28);
+  AT(poprt_operator, infer, 32);
+  AT(poprt_operator, prepare, 40);
+  AT(poprt_operator, compute, 48);
+  AT(poprt_operator, release, 56);
+  AT(poprt_operator, cost, 64);
+  AT(poprt_operator, user_data, 72);
+  assert_int_equal(sizeof(poprt_operator), 80);
+
+  AT(poprt_graph_host, graph_name, 8);
+  AT(poprt_graph_host, node_graph, 48);
+  AT(poprt_graph_host, attribute_count, 120);
+  AT(poprt_graph_host, value_name, 200);
+  AT(poprt_graph_host, add_node, 248);
+  AT(poprt_graph_host, set_name, 264);
+  AT(poprt_graph_host, remove_attribute, 328);
+  AT(poprt_graph_host, replace_value, 336);
+  AT(poprt_graph_host, erase_node, 344);
+  AT(poprt_graph_host, infer, 352);
+  AT(poprt_graph_host, fail, 360);
+  AT(poprt_graph_host, log, 368);
+  assert_int_equal(sizeof(poprt_graph_host), 376);
+
+  AT(poprt_pass, name, 8);
+  AT(poprt_pass, summary, 16);
+  AT(poprt_pass, condition, 24);
+  AT(poprt_pass, run, 32);
+  AT(poprt_pass, user_data, 40);
+  assert_int_equal(sizeof(poprt_pass), 48);
+
+  AT(poprt_pattern, name, 8);
+  AT(poprt_pattern, summary, 16);
+  AT(poprt_pattern, enabled, 24);
+  AT(poprt_pattern, mandatory, 28);
+  AT(poprt_pattern, matches, 32);
+  AT(poprt_pattern, apply, 40);
+  AT(poprt_pattern, user_data, 48);
+  assert_int_equal(sizeof(poprt_pattern), 56);
+
+  AT(poprt_transform, name, 8);
+  AT(poprt_transform, summary, 16);
+  AT(poprt_transform, apply, 24);
+  AT(poprt_transform, user_data, 32);
+  assert_int_equal(sizeof(poprt_transform), 40);
+
+  AT(poprt_plugin_host, poprt_version, 8);
+  AT(poprt_plugin_host, add_operator, 16);
+  AT(poprt_plugin_host, add_pass, 24);
+  AT(poprt_plugin_host, add_pattern, 32);
+  AT(poprt_plugin_host, add_transform, 40);
+  AT(poprt_plugin_host, fail, 48);
+  AT(poprt_plugin_host, log, 56);
+  assert_int_equal(sizeof(poprt_plugin_host), 64);
+
+  AT(poprt_plugin, abi, 0);
+  AT(poprt_plugin, struct_size, 8);
+  AT(poprt_plugin, name, 16);
+  AT(poprt_plugin, version, 24);
+  AT(poprt_plugin, init, 32);
+  assert_int_equal(sizeof(poprt_plugin), 40);
+
+  assert_int_equal(POPRT_PLUGIN_ABI, 1);
+  assert_int_equal(POPRT_OPERATOR_HALF, 4);
+  assert_int_equal(POPRT_ATTRIBUTE_GRAPHS, 10);
+}
+
 static void numbers_stay_as_they_are(void** state) {
   (void)state;
   assert_int_equal(sizeof(poprt_error_code), 4);
@@ -321,6 +424,7 @@ static void numbers_stay_as_they_are(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(structs_stay_as_they_are),
+      cmocka_unit_test(what_plugins_see_stays_as_it_is),
       cmocka_unit_test(numbers_stay_as_they_are),
   };
   return cmocka_run_group_tests_name("layout", tests, NULL, NULL);

@@ -29,15 +29,26 @@ def value(name, dtype, shape):
 
 
 def attribute(key, value):
-    """An integer, or the bytes of a graph."""
-    typed = [message(6, value), number(20, 5)] if isinstance(value, bytes) else [number(3, value), number(20, 2)]
+    """An integer, a float, a text, a list of integers or of floats, or the bytes of a graph."""
+    if isinstance(value, bytes):
+        typed = [message(6, value), number(20, 5)]
+    elif isinstance(value, str):
+        typed = [message(4, value), number(20, 3)]
+    elif isinstance(value, float):
+        typed = [varint(2 << 3 | 5), struct.pack("<f", value), number(20, 1)]
+    elif isinstance(value, list) and isinstance(value[0], float):
+        typed = [*[varint(7 << 3 | 5) + struct.pack("<f", v) for v in value], number(20, 6)]
+    elif isinstance(value, list):
+        typed = [*[number(8, v) for v in value], number(20, 7)]
+    else:
+        typed = [number(3, value), number(20, 2)]
     return message(5, message(1, key), *typed)
 
 
-def node(op_type, inputs, outputs, **attributes):
+def node(op_type, inputs, outputs, domain="", **attributes):
     attributes = b"".join(attribute(k, v) for k, v in attributes.items())
     return message(1, *[message(1, i) for i in inputs], *[message(2, o) for o in outputs], message(3, "node_" + outputs[0]),
-                   message(4, op_type), attributes)
+                   message(4, op_type), attributes, *([message(7, domain)] if domain else []))
 
 
 def floats(name, shape, values):
@@ -51,5 +62,6 @@ def graph(nodes, inputs, outputs, initializers=()):
                      *[message(11, i) for i in inputs], *[message(12, o) for o in outputs]])
 
 
-def model(nodes, inputs, outputs, initializers=(), opset=17):
-    return number(1, 8) + message(7, graph(nodes, inputs, outputs, initializers)) + message(8, message(1, ""), number(2, opset))
+def model(nodes, inputs, outputs, initializers=(), opset=17, domains=()):
+    return number(1, 8) + message(7, graph(nodes, inputs, outputs, initializers)) + message(8, message(1, ""), number(2, opset)) + \
+        b"".join(message(8, message(1, domain), number(2, 1)) for domain in domains)

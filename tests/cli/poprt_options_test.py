@@ -720,7 +720,7 @@ class Compile(OptionTest):
         fields = {f["name"]: f for f in json.loads(self.succeeds("--json", command="poprt_exec options"))["compiler_options"]}
         self.assertEqual(len(fields), 39)  # of 40; compilation_progress_logger is a function
         for name, field in fields.items():
-            value = "{}" if name == "opaque_blobs" else {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
+            value = {"opaque_blobs": "{}", "custom_patterns": "InPlace:0", "custom_transform_applier_settings": "{}"}.get(name) or {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
             words = ["-i", model("relu"), "--export_popef", "--compiler_options", f"{name}={value}"]
             with self.subTest(name):
                 if field["effect"] == "fails":

@@ -84,6 +84,25 @@ def use_tools(options, prefix, folder):
     assert "relu" in run([f"{commands}/poprt_exec", "ops"], env=here).lower()
 
 
+def use_plugins(options, prefix, folder):
+    """examples/plugins, built with the installed headers alone."""
+    source = os.path.join(os.path.dirname(os.path.dirname(HERE)), "examples", "plugins")
+    environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
+    run([options.cmake, "-S", source, "-B", folder, f"-DCMAKE_C_COMPILER={options.cc}", f"-DCMAKE_CXX_COMPILER={options.cxx}"],
+        env=environment)
+    run([options.cmake, "--build", folder])
+    commands = os.path.join(prefix, "bin")
+    library = os.path.join(folder, "libir_serialise.so")
+    assert "poprt" not in run(["nm", "-D", "--undefined-only", library]), "a plug-in needs symbols of poprt"
+    if options.kind == "deb":
+        environment["LD_LIBRARY_PATH"] = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
+    environment["IR_SERIALISE_DIR"] = folder
+    run([f"{commands}/poprt", "-i", options.model, "--output_dir", os.path.join(folder, "out"), "--custom_library_so_paths", library,
+         "--compiler_options", "custom_transform_applier_settings={'Fwd0': ['IrSerialise']}", "--export_popef"], env=environment)
+    with open(os.path.join(folder, "ir_Fwd0.json"), encoding="utf-8") as file:
+        assert '"type": "Relu"' in file.read()
+
+
 def expect_answer(command):
     # Nothing of the build tree or the system may stand in for what was installed.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
@@ -112,6 +131,7 @@ def main():
         use_pkg_config(options, prefix, folder)
         use_cmake(options, prefix, os.path.join(folder, "project"))
         use_tools(options, prefix, folder)
+        use_plugins(options, prefix, os.path.join(folder, "plugins"))
     print(f"{options.kind}: {len(PROGRAMS)} programs by pkg-config and by CMake, and the tools work")
 
 

@@ -321,6 +321,25 @@ namespace Poprt
             return RawCompiler.list_options();
         }
 
+        /// <summary>
+        /// Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all compilers and runners
+        /// of the process; its code runs. The second time does nothing. Throws PoprtException. Since 1.0.
+        /// </summary>
+        public static void LoadPlugin(string path)
+        {
+            if (path == null)
+            {
+                throw new ArgumentNullException(nameof(path));
+            }
+            RawCompiler.load_plugin(path);
+        }
+
+        /// <summary>The libraries that are loaded, as JSON. Since 1.0.</summary>
+        public static string ListPlugins()
+        {
+            return RawCompiler.list_plugins();
+        }
+
         /// <summary>Frees it; what it compiled lives on. A second time does nothing.</summary>
         public void Dispose()
         {

@@ -16,6 +16,7 @@ from . import errors, compiler, runtime, utils, backends, backend, passes, quant
 from . import optimizer, frontend, profile  # noqa: F401
 from ._describe import DataDesc, DataType
 from ._log import LogSubscription
+from ._plugins import list_plugins, load_plugin
 from .backends import Backend
 from .compiler import Compiler, CompilerOptions, Executable
 from .converter import Converter
@@ -26,7 +27,7 @@ from .runtime import Runner, RuntimeConfig
 __all__ = ["Backend", "Compiler", "CompilerOptions", "Converter", "DataDesc", "DataType", "Error", "Executable", "LogSubscription",
            "Pass", "PassManager", "Runner", "RuntimeConfig", "backend", "backends", "bytes_copied", "compiler", "converter",
            "dump_popef", "errors", "export_popef_feed", "export_popef_tensor", "frontend", "get_pass", "get_registered_passes",
-           "optimizer", "passes", "profile", "quantizer", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
+           "list_plugins", "load_plugin", "optimizer", "passes", "profile", "quantizer", "runtime", "set_log_level", "subscribe_log", "utils", "version"]
 __version__ = _raw.raw_version_string()
 
 _load.check_version()

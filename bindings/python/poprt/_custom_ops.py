@@ -27,6 +27,11 @@ def _known_operators() -> frozenset[str]:
     return frozenset(line.split()[0] for line in _raw.RawCompiler.list_ops().splitlines() if line.strip())
 
 
+def forget_operators() -> None:
+    """There may be others now."""
+    _known_operators.cache_clear()
+
+
 def custom_nodes(model: ModelProto) -> list[NodeProto]:
     """Nodes of operators that the library does not know and somebody has a shape function for."""
     return [node for node in model.graph.node if get_shape_func(node.op_type) is not None

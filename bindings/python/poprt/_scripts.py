@@ -18,6 +18,7 @@ from typing import Any
 from . import poprt_raw as _raw
 from ._conversion import convert, in_python
 from ._onnx import onnx
+from ._plugins import load_plugin
 from .errors import Error, NotFoundError
 from .passes.base_pass import BuiltinPass, Pass
 
@@ -76,6 +77,9 @@ def _convert(request: dict[str, Any]) -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     paths = tuple(os.path.abspath(path) for path in request["scripts"])
     try:
+        for library in request.get("options", {}).get("custom_library_so_paths", "").replace(",", "\n").splitlines():
+            if library.strip():
+                load_plugin(library.strip())
         for path in request["scripts"]:
             load_script(path)
         if "source" in request:

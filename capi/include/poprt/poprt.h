@@ -10,6 +10,8 @@
 #include "poprt/executable.h"
 #include "poprt/log.h"
 #include "poprt/passes.h"
+#include "poprt/plugin.h"
+#include "poprt/plugins.h"
 #include "poprt/popef.h"
 #include "poprt/popef_metadata.h"
 #include "poprt/popef_model.h"

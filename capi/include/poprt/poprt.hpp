@@ -13,6 +13,7 @@
 #include "poprt/executable.hpp"
 #include "poprt/log.hpp"
 #include "poprt/passes.hpp"
+#include "poprt/plugins.hpp"
 #include "poprt/popef.hpp"
 #include "poprt/poprt.h"
 #include "poprt/run.hpp"

@@ -13,10 +13,39 @@
 #include "common/random_inputs.h"
 #include "exec/commands.h"
 #include "onnx/tensor_io.h"
+#include "plugins/registry.h"
 
 namespace poprt::cli {
 
+namespace {
+
+std::vector<std::string>& given_plugins() {
+  static std::vector<std::string> paths;
+  return paths;
+}
+
+}  // namespace
+
+void add_plugin_option(CLI::App& command) {
+  command
+      .add_option("--plugins", given_plugins(),
+                  "Shared libraries with operators, passes, patterns and transforms of your own, "
+                  "besides those of POPRT_PLUGINS; separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+// Commands use the library and, where they look into models, a copy of what it is made of.
+void load_given_plugins() {
+  plugins::load_environment();
+  for (const std::string& path : given_plugins()) {
+    check(poprt_plugin_load(path.c_str()));
+    plugins::load(path);
+  }
+}
+
 void add_compile_options(CLI::App& command, CompileSettings& s) {
+  add_plugin_option(command);
   command
       .add_option("--input_shape", s.input_shape,
                   "NAME=d0,d1,...: fix variable dimensions of an ONNX model")

@@ -20,6 +20,7 @@
 #include "device/emulator/memory.h"
 #include "device/environment.h"
 #include "kernels/common/cpu.h"
+#include "kernels/common/custom.h"
 #include "kernels/kernel.h"
 
 namespace poprt::device {
@@ -142,6 +143,7 @@ class Emulator final : public Engine {
   }
 
   void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept override;
+  std::optional<Error> take_failure() override;
   std::vector<InstructionProfile> profile() const override;
   int threads() const noexcept override { return pool_ ? pool_->threads() : 1; }
 
@@ -162,6 +164,7 @@ class Emulator final : public Engine {
   std::array<Section, 3> sections_;
   std::vector<const kernels::Kernel*> kernels_;
   std::vector<std::shared_ptr<const void>> params_;
+  std::vector<const void*> custom_;  // of those, the calls of plug-ins' operators
   std::unique_ptr<ThreadPool> pool_;
   pid_t process_ = getpid();
   bool profiling_ = false;
@@ -288,6 +291,8 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
       section.steps.push_back(
           {plan.run, plan.params.get(), data, plan.tasks, plan.rounds, parallel, piece});
       params_.push_back(std::move(plan.params));
+      if (p.kernels[in.kernel] == kernels::calls::Custom::kKernel)
+        custom_.push_back(section.steps.back().params);
       scratch_bytes_ = std::max(scratch_bytes_, align_up(plan.scratch_bytes, 64));
     } catch (Error& e) {
       e.add_context(fmt::format("{} instruction {} '{}'", flow, i, in.name));
@@ -412,6 +417,15 @@ void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) n
     run_section<true>(section);
   else
     run_section<false>(section);
+}
+
+std::optional<Error> Emulator::take_failure() {
+  std::optional<Error> first;
+  for (const void* params : custom_) {
+    std::optional<Error> failure = kernels::take_custom_failure(params);
+    if (!first) first = std::move(failure);
+  }
+  return first;
 }
 
 std::vector<InstructionProfile> Emulator::profile() const {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/checked.h"
+#include "kernels/common/custom.h"
 #include "kernels/kernel.h"
 #include "ops/common/evaluate_listing.h"
 #include "ops/common/expansion.h"
@@ -157,6 +158,8 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
     if (plan.tasks > 0)
       plan.run(plan.params.get(), data.data(), 0, plan.tasks * plan.rounds,
                static_cast<std::byte*>(scratch.mutable_data()));
+    if (program.kernels[instruction.kernel] != kernels::calls::Custom::kKernel) continue;
+    if (const auto failure = kernels::take_custom_failure(plan.params.get())) throw *failure;
   }
   return results;
 }

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "ir/newest.h"
 #include "kernels/kernel.h"
+#include "ops/common/custom.h"
 #include "ops/common/op_support.h"
 #include "ops/common/required_inputs.h"
 
@@ -123,6 +124,7 @@ std::string_view canonical(std::string_view domain) {
 }  // namespace
 
 const OpDef* find_op(std::string_view domain, std::string_view name, int64_t opset) {
+  if (const OpDef* custom = find_custom_op(canonical(domain), name)) return custom;
   static const std::unordered_multimap<std::string_view, const OpDef*> by_name = [] {
     std::unordered_multimap<std::string_view, const OpDef*> all;
     for (const OpDef* op : all_ops()) all.emplace(op->name, op);
@@ -165,6 +167,13 @@ const OpDef& op_of(const ir::Node& node) {
          "ORT_ENABLE_EXTENDED or less, or use the model that it was made from; to ask for {}, open "
          "an issue with this line",
          node.describe(), node.opset(), node.op_type);
+  const auto of_domain = [&](const OpDef* op) { return op->domain == node.domain; };
+  // Operators of PopRT's users have the domain of PopRT's own.
+  if (node.domain == "ai.graphcore" || std::ranges::none_of(all_ops(), of_domain))
+    fail(ErrorCode::unimplemented,
+         "{}: operator {} of domain '{}' is not supported; an operator of your own comes from a "
+         "plug-in: --custom_library_so_paths, or POPRT_PLUGINS (docs/plugins.md)",
+         node.describe(), node.op_type, node.domain);
   fail(ErrorCode::unimplemented,
        "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is; the model "
        "imports opset {}; to ask for it, open an issue with this line",

@@ -1,3 +1,4 @@
+#include "passes/custom.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -18,7 +19,7 @@ void run(Graph& graph, PassContext& context) {
   const Arguments own = context.arguments;
   for (const PassCall& call : calls) {
     context.arguments = call.arguments;
-    call.pass->run(graph, context);
+    run_pass(*call.pass, graph, context);
   }
   context.arguments = own;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "ops/common/custom.h"
 #include "ops/op.h"
 #include "passes/retype.h"
 #include "passes/rewrite.h"
@@ -32,8 +33,12 @@ void widen(Graph& graph, const Half& half) {
           .to = DType::f32,
           .onnx_from = half.onnx,
           .onnx_to = 1,
-          // BitCast is about the bits of the half.
-          .accepts = [](const Node& n) { return !n.is("BitCast"); },
+          // BitCast is about the bits of the half, and plug-ins may compute with halves.
+          .accepts =
+              [](const Node& n) {
+                const plugins::OperatorRef custom = ops::custom_op_of(n);
+                return !n.is("BitCast") && !(custom && custom.op->flags & POPRT_OPERATOR_HALF);
+              },
           .keeps = [](const ir::Use&) { return false; },
           .convert =
               [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});

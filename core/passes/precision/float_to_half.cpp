@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "ops/common/custom.h"
 #include "ops/facts.h"
 #include "passes/retype.h"
 #include "passes/rewrite.h"
@@ -24,6 +25,8 @@ constexpr double kLargest = 65500, kSmallest = 1e-7;
 
 bool takes_half(const Node& n) {
   const ops::Facts& facts = ops::facts_of(n);
+  if (const plugins::OperatorRef custom = ops::custom_op_of(n))
+    return (custom.op->flags & POPRT_OPERATOR_HALF) != 0;
   return facts.moves || (facts.per_element && facts.elementwise.append);
 }
 

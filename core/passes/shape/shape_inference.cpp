@@ -9,7 +9,8 @@ using ir::Node;
 using ir::Value;
 
 // Constants and graph inputs are facts; everything else follows from them. What inference cannot
-// know keeps its declared element type.
+// know keeps its declared element type; what an operator of a plug-in makes that infers nothing is
+// what the model declares.
 void infer_graph(Graph& graph) {
   for (Node* n : graph.nodes()) {
     std::vector<ir::ValueType> declared;
@@ -19,8 +20,11 @@ void infer_graph(Graph& graph) {
     }
     ir::for_each_subgraph(*n, [](Graph& sub) { infer_graph(sub); });
     ops::infer(*n);
+    const bool told = ops::op_of(*n).infer;
     for (size_t i = 0; i < declared.size(); i++)
-      if (n->output(i)->type.dtype == DType::undefined)
+      if (!told)
+        n->output(i)->type = std::move(declared[i]);
+      else if (n->output(i)->type.dtype == DType::undefined)
         n->output(i)->type.dtype = declared[i].dtype;
   }
 }

@@ -566,8 +566,10 @@ void Session::run_engine(Flow flow, const void* const* inputs, void* const* outp
   } else {
     engine_->run(flow, inputs, outputs);
   }
+  const std::optional<Error> failure = engine_->take_failure();
   if (stopped_.load(std::memory_order_acquire) || evicting_.load(std::memory_order_acquire))
     fail_stopped();
+  if (failure) throw *failure;
 }
 
 size_t Session::input_with_data(std::string_view name) const {

@@ -473,6 +473,13 @@ TEST(scenario, s27_exit_with_runs_in_flight) {
 
 TEST(scenario, s28_version) { EXPECT_EQ(poprt::version(), POPRT_VERSION); }
 
+TEST(scenario, s63_plugins) {
+  fails([&] { poprt::loadPlugin("missing.so"); }, ErrorCode::not_found, {"missing.so"});
+  fails([&] { poprt::loadPlugin(model("affine.onnx")); }, ErrorCode::failed_precondition,
+        {"no shared library"});
+  EXPECT_EQ(poprt::listPlugins().front(), '[');
+}
+
 TEST(scenario, s52_options_by_name) {
   CompilerOptions options;
   options.options = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};

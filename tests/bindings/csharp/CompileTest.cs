@@ -39,6 +39,14 @@ public sealed class CompileTest
     }
 
     [Test]
+    public void Scenario63Plugins()
+    {
+        Fails(ErrorCode.NotFound, () => Compiler.LoadPlugin("missing.so"), "missing.so");
+        Fails(ErrorCode.FailedPrecondition, () => Compiler.LoadPlugin(Path.Combine(models, "affine.onnx")), "no shared library");
+        Assert.That(Compiler.ListPlugins(), Does.StartWith("["));
+    }
+
+    [Test]
     public void Scenario52OptionsByName()
     {
         var options = new CompilerOptions();

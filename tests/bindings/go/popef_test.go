@@ -15,6 +15,14 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
+func TestScenario63Plugins(t *testing.T) {
+	fails(t, poprt.LoadPlugin("missing.so"), poprt.NotFound, "missing.so")
+	fails(t, poprt.LoadPlugin(model("affine.onnx")), poprt.FailedPrecondition, "no shared library")
+	if list := must(poprt.ListPlugins()); !strings.HasPrefix(list, "[") {
+		t.Fatal(list)
+	}
+}
+
 func TestScenario52OptionsByName(t *testing.T) {
 	options := &poprt.CompileOptions{Options: map[string]string{"input_shape": "x=2,4", "num_io_tiles": "32"}}
 	e := must(poprt.Compile(model("affine.onnx"), options))

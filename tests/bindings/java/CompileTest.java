@@ -31,6 +31,16 @@ import org.poprt.Session;
 /** Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only Java has. */
 class CompileTest extends Scenarios {
   @Test
+  void scenario_63_plugins() {
+    fails(ErrorCode.NOT_FOUND, () -> Compiler.loadPlugin(Path.of("missing.so")), "missing.so");
+    fails(
+        ErrorCode.FAILED_PRECONDITION,
+        () -> Compiler.loadPlugin(MODELS.resolve("affine.onnx")),
+        "no shared library");
+    assertTrue(Compiler.listPlugins().startsWith("["));
+  }
+
+  @Test
   void scenario_52_options_by_name() {
     CompilerOptions options =
         new CompilerOptions().option("input_shape", "x=2,4").option("num_io_tiles", "32");

@@ -169,6 +169,15 @@ class ConverterTest(unittest.TestCase):
         self.assertIn("'nothing'", logs.output[0])
 
 
+class Plugins(unittest.TestCase):
+    def test_scenario_63_plugins(self):
+        with self.assertRaisesRegex(FileNotFoundError, "missing.so"):
+            poprt.load_plugin("missing.so")
+        with self.assertRaisesRegex(poprt.Error, "no shared library"):
+            poprt.load_plugin(os.path.join(DATA, "affine.onnx"))
+        self.assertIsInstance(poprt.list_plugins(), list)
+
+
 class NamedOptions(unittest.TestCase):
     def test_scenario_52_options_by_name(self):
         path = os.path.join(DATA, "affine.onnx")

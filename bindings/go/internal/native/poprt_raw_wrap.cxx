@@ -504,6 +504,12 @@ SWIGINTERN poprt_text raw_compiler_list_options(poprt_result *error){
     *error = poprt_compiler_list_options(&text);
     return text;
   }
+SWIGINTERN poprt_result raw_compiler_load_plugin(char const *path){ return poprt_plugin_load(path); }
+SWIGINTERN poprt_text raw_compiler_list_plugins(poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_plugin_list(&text);
+    return text;
+  }
 SWIGINTERN raw_device_manager *new_raw_device_manager(int64_t device_count,char const *visible,char const *shared,poprt_result *error){
     poprt_device_manager_options options{};
     options.struct_size = sizeof options;
@@ -2558,6 +2564,37 @@ poprt_text _wrap_RawCompiler_list_options_native(poprt_result *_swig_go_0) {
   arg1 = (poprt_result*)_swig_go_0;
   
   result = raw_compiler_list_options(arg1);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawCompiler_load_plugin_native(_gostring_ _swig_go_0) {
+  char *arg1 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  
+  result = raw_compiler_load_plugin((char const *)arg1);
+  _swig_go_result = result;
+  free(arg1); 
+  return _swig_go_result;
+}
+
+
+poprt_text _wrap_RawCompiler_list_plugins_native(poprt_result *_swig_go_0) {
+  poprt_result *arg1 = (poprt_result *) 0 ;
+  poprt_text result;
+  poprt_text _swig_go_result;
+  
+  arg1 = (poprt_result*)_swig_go_0;
+  
+  result = raw_compiler_list_plugins(arg1);
   _swig_go_result = result;
   return _swig_go_result;
 }

@@ -164,12 +164,15 @@ class BuiltinPass(Pass):
 _registered: dict[str, type[Pass]] = {}
 _decorated: "weakref.WeakSet[type[Pass]]" = weakref.WeakSet()
 _builtins: dict[str, type[Pass]] = {}
+_listed: list[bool] = []  # empty: there may be more than in _builtins
 
 
 def builtin_classes() -> dict[str, type[Pass]]:
     """The library's passes by name and alias, as classes that are made once."""
-    if not _builtins:
+    if not _listed:
         for info in _builtin.infos():
+            if info.name in _builtins:
+                continue
             title = "".join(word.capitalize() for word in info.name.split("_"))
             made = type(title, (BuiltinPass,), {"name": info.name, "info": info, "__doc__": f"{info.summary}.",
                                                 "properties": {"type": "ir"}, "constraints": info.constraints})
@@ -179,7 +182,13 @@ def builtin_classes() -> dict[str, type[Pass]]:
             _builtins[info.name] = made
             if info.alias:
                 _builtins[info.alias] = made
+        _listed.append(True)
     return _builtins
+
+
+def forget_builtins() -> None:
+    """There may be more of them now."""
+    _listed.clear()
 
 
 def get_all_named_subclasses(cls: Any) -> dict[str, Any]:

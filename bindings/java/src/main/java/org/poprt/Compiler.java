@@ -289,6 +289,28 @@ public final class Compiler implements AutoCloseable {
     return RawCompiler.list_options();
   }
 
+  /**
+   * Loads a library with operators, passes, patterns and transforms (docs/plugins.md), for all
+   * compilers and runners of the process. The second time does nothing.
+   *
+   * @param path the shared library, whose code runs
+   * @throws PoprtException when it cannot be loaded
+   * @since 1.0
+   */
+  public static void loadPlugin(Path path) {
+    RawCompiler.load_plugin(path.toString());
+  }
+
+  /**
+   * The libraries that are loaded.
+   *
+   * @return JSON
+   * @since 1.0
+   */
+  public static String listPlugins() {
+    return RawCompiler.list_plugins();
+  }
+
   /** Frees it; what it compiled lives on. A second time does nothing. */
   @Override
   public void close() {

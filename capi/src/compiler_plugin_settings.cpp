@@ -1,0 +1,33 @@
+#include "compiler_plugin_settings.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.h"
+
+namespace poprt::capi {
+
+passes::TransformSettings parse_transforms(std::string_view text) {
+  std::string json(text);
+  std::ranges::replace(json, '\'', '"');
+  const auto parsed = nlohmann::json::parse(json, nullptr, false);
+  const auto is_text = [](const auto& item) { return item.is_string(); };
+  const auto is_list = [&](const auto& item) {
+    return item.is_array() && std::ranges::all_of(item, is_text);
+  };
+  if (!parsed.is_object() || !std::ranges::all_of(parsed, is_list))
+    fail(ErrorCode::invalid_argument,
+         "custom_transform_applier_settings: expected {{'CHECKPOINT': ['TRANSFORM', ...]}}, found "
+         "'{}'",
+         text);
+  passes::TransformSettings settings;
+  for (const auto& [given, names] : parsed.items()) {
+    // As part of PopRT's manual writes it.
+    const std::string checkpoint = given == "Prealias" ? "PreAlias" : given;
+    for (const auto& name : names) settings[checkpoint].push_back(name.get<std::string>());
+  }
+  return settings;
+}
+
+}  // namespace poprt::capi

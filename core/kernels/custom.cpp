@@ -1,0 +1,140 @@
+// custom (calls/custom.h): runs an operator of a plug-in, on one thread.
+#include "kernels/common/custom.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "plugins/op_call.h"
+
+namespace poprt::kernels {
+namespace {
+
+// What an operator writes behind its output is found in the first run, when outputs lie between
+// bytes of this kind. Later runs write where they should.
+constexpr size_t kGuard = 256;
+constexpr std::byte kMark{0xA5};
+
+struct Step {
+  Step(const plugins::Record& record, std::vector<plugins::TensorInfo> in,
+       std::vector<plugins::TensorInfo> out)
+      : inputs(in.size()),
+        outputs(out.size()),
+        call(plugins::operator_of(record), record.node, record.attributes, std::move(in),
+             std::move(out)) {
+    call.prepare();
+    for (size_t i = 0; i < outputs; i++)
+      trial.emplace_back(call.output(i).bytes + 2 * kGuard, kMark);
+  }
+
+  size_t inputs, outputs;
+  plugins::OpCall call;
+  std::vector<std::vector<std::byte>> trial;  // empty after the first run
+};
+
+void run_guarded(Step& step, void* const* data) noexcept {
+  for (size_t i = 0; i < step.outputs; i++)
+    step.call.set_output_data(i, step.trial[i].data() + kGuard);
+  step.call.compute();
+  for (size_t i = 0; i < step.outputs; i++) {
+    const std::vector<std::byte>& memory = step.trial[i];
+    const auto marked = [](std::byte b) { return b == kMark; };
+    const auto guard = static_cast<std::ptrdiff_t>(kGuard);
+    if (!std::all_of(memory.begin(), memory.begin() + guard, marked) ||
+        !std::all_of(memory.end() - guard, memory.end(), marked)) {
+      step.call.report().set(ErrorCode::internal,
+                             "compute() wrote outside of the memory of an output: its shape is not "
+                             "what infer() said");
+    }
+    if (const size_t bytes = memory.size() - 2 * kGuard)
+      std::memcpy(data[step.inputs + i], memory.data() + kGuard, bytes);
+  }
+}
+
+void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
+  // One thread at a time runs what was prepared once.
+  Step& step = *static_cast<Step*>(const_cast<void*>(params));
+  for (size_t i = 0; i < step.inputs; i++) step.call.set_input_data(i, data[i]);
+  if (!step.trial.empty()) {
+    run_guarded(step, data);
+    step.trial.clear();
+    step.trial.shrink_to_fit();
+    return;
+  }
+  for (size_t i = 0; i < step.outputs; i++) step.call.set_output_data(i, data[step.inputs + i]);
+  step.call.compute();
+}
+
+plugins::TensorInfo info_of(const Operand& operand) {
+  return {operand.present,
+          operand.dtype,
+          true,
+          Shape(operand.shape.begin(), operand.shape.end()),
+          nullptr,
+          operand.present ? dtype_bytes(operand.dtype, element_count(operand.shape)) : 0};
+}
+
+std::shared_ptr<Step> make_step(const Call& call) {
+  const auto custom = calls::decode<calls::Custom>(call);
+  const auto outputs = static_cast<size_t>(custom.outputs);
+  expect(outputs <= call.operands.size(), "custom", "expected an operand for each output");
+  const size_t inputs = call.operands.size() - outputs;
+  std::vector<plugins::TensorInfo> in, out;
+  for (size_t i = 0; i < call.operands.size(); i++) {
+    const bool written = i >= inputs;
+    expect(!written || call.operands[i].present, "custom", "an output is missing");
+    (written ? out : in).push_back(info_of(call.operands[i]));
+  }
+  return std::make_shared<Step>(custom_record(call), std::move(in), std::move(out));
+}
+
+Plan prepare(const Call& call) {
+  auto step = make_step(call);
+  Plan plan;
+  plan.run = run;
+  plan.outputs = step->outputs;
+  for (size_t i = 0; i < step->outputs; i++)
+    plan.work += static_cast<double>(step->call.output(i).bytes);
+  plan.params = std::move(step);
+  return plan;
+}
+
+}  // namespace
+
+std::optional<Error> take_custom_failure(const void* params) {
+  Step& step = *static_cast<Step*>(const_cast<void*>(params));
+  if (!step.call.report().failed) return std::nullopt;
+  const plugins::Report report = std::exchange(step.call.report(), {});
+  try {
+    plugins::check(report, report.code, step.call.title());
+  } catch (const Error& e) {
+    return e;
+  }
+  return std::nullopt;
+}
+
+calls::Custom custom_call(const plugins::Record& record, size_t outputs) {
+  const std::string bytes = plugins::encode(record);
+  calls::Custom call;
+  call.outputs = static_cast<int64_t>(outputs);
+  call.bytes = static_cast<int64_t>(bytes.size());
+  call.record.resize((bytes.size() + 7) / 8);
+  std::memcpy(call.record.data(), bytes.data(), bytes.size());
+  return call;
+}
+
+plugins::Record custom_record(const Call& call) {
+  const auto custom = calls::decode<calls::Custom>(call);
+  return plugins::decode(
+      {reinterpret_cast<const char*>(custom.record.data()), static_cast<size_t>(custom.bytes)});
+}
+
+poprt_op_cost custom_cost(const Call& call) { return make_step(call)->call.cost(); }
+
+extern const Kernel custom_kernel;
+const Kernel custom_kernel = {"custom", prepare};
+
+}  // namespace poprt::kernels

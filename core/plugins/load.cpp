@@ -1,0 +1,109 @@
+// Finds, loads and asks a shared library.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "plugins/registration.h"
+
+namespace poprt::plugins {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEntry = "poprt_plugin_entry";
+
+// Closes a library that turned out to be none of ours.
+struct Handle {
+  void* raw = nullptr;
+  ~Handle() {
+    if (raw) dlclose(raw);
+  }
+};
+
+std::string loader_message() {
+  const char* why = dlerror();
+  return why ? why : "unknown reason";
+}
+
+const poprt_plugin& ask(void* handle) {
+  const auto entry = reinterpret_cast<poprt_plugin_entry_fn>(dlsym(handle, kEntry));
+  if (!entry)
+    fail(ErrorCode::invalid_argument,
+         "is no plug-in of poprt: it exports no {} (use POPRT_PLUGIN of poprt/plugin.h)", kEntry);
+  Report report;
+  const poprt_plugin* plugin = nullptr;
+  call(report, kEntry, [&] {
+    plugin = entry();
+    return POPRT_OK;
+  });
+  if (!plugin) fail(ErrorCode::invalid_argument, "{} returned null", kEntry);
+  if (plugin->abi != POPRT_PLUGIN_ABI)
+    fail(ErrorCode::failed_precondition,
+         "was built for version {} of the plug-in ABI, this poprt has {}: build it again with its "
+         "headers",
+         plugin->abi, POPRT_PLUGIN_ABI);
+  return *plugin;
+}
+
+void load_file(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (error) fail(ErrorCode::not_found, "cannot be found: {}", error.message());
+  if (!fs::is_regular_file(real, error))
+    fail(ErrorCode::invalid_argument, "is no shared library: it is no file");
+  if (find_path(real.string())) return;
+  Handle handle{dlopen(real.c_str(), RTLD_NOW | RTLD_LOCAL)};
+  if (!handle.raw)
+    fail(ErrorCode::invalid_argument, "is no shared library that can be loaded: {}",
+         loader_message());
+  const poprt_plugin& plugin = ask(handle.raw);
+  // From here on code and data of the library may be known elsewhere: it stays.
+  handle.raw = nullptr;
+  auto library = std::make_unique<Library>();
+  library->path = real.string();
+  library->hash = Sha256().add(MappedFile::open(real)->bytes()).finish();
+  initialize(plugin, *library);
+  add(std::move(library));
+}
+
+}  // namespace
+
+void load(const std::string& path) {
+  // One at a time: init() is told that nobody else is there.
+  static auto* const mutex = new std::mutex;
+  const std::lock_guard lock(*mutex);
+  try {
+    load_file(path);
+  } catch (const Error& e) {
+    // The argument is a path; what is wrong is in the file.
+    const bool in_file = e.code() == ErrorCode::invalid_argument;
+    fail(in_file ? ErrorCode::failed_precondition : e.code(), "plug-in '{}': {}", path,
+         e.message());
+  }
+}
+
+void load_environment() {
+  const char* given = std::getenv("POPRT_PLUGINS");
+  if (!given || !*given) return;
+  std::string_view rest = given;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    const std::string path(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (path.empty()) continue;
+    try {
+      load(path);
+    } catch (Error& e) {
+      e.add_context("POPRT_PLUGINS");
+      throw;
+    }
+  }
+}
+
+}  // namespace poprt::plugins
