@@ -165,8 +165,8 @@ std::vector<std::string> case_names() {
 // The passes of PopRT 1.5, by name: each is here and has cases, or waits for what it belongs to.
 TEST(PopRT, HasItsPassesAndEachHasCases) {
   const std::set<std::string> later = {
-      // packing and sharding
-      "insert_attention_mask", "manual_sharding", "packed_transformer",
+      // sharding
+      "manual_sharding",
       // compares two models: option precision_compare, and a pass of Python
       "layer_precision_compare"};
   // What the text form of a graph cannot hold has tests of its own in core/passes/model, what
