@@ -3,12 +3,14 @@
 // looks at the mask sees 1 where there is a token; what a place of a row adds (position embeddings
 // that are constants) and running sums begin anew with every sequence.
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <vector>
 
 #include "base/log.h"
 #include "ops/op.h"
 #include "passes/build.h"
+#include "passes/constant_cone.h"
 #include "passes/key_masks.h"
 #include "passes/token_places.h"
 
@@ -36,6 +38,8 @@ class Numbered {
   Value* same(Node& at);
   Value* positions(Node& at);
   void follow_tokens();
+  bool has_rows(const Node& n, size_t input) const;
+  void one_row(Node& n, size_t input);
   void restart_sums(Node& n);
 
   Graph& graph_;
@@ -134,6 +138,30 @@ void Numbered::restart_sums(Node& n) {
   erase_if_dead(&n);
 }
 
+// Something that does not depend on tokens and has an element for each.
+bool Numbered::has_rows(const Node& n, size_t input) const {
+  const Value* v = n.input(input);
+  if (!v || !v->type.is_static() || !n.output()->type.is_static()) return false;
+  const Shape &s = v->shape(), &out = n.output()->shape();
+  return rows_ > 1 && s.size() >= 2 && s.size() == out.size() && s[0] == rows_ && s[1] == length_;
+}
+
+// Where all rows are equal, as of embeddings of token types that are not given, one is enough.
+void Numbered::one_row(Node& n, size_t input) {
+  constexpr uint64_t kLargest = uint64_t{1} << 30;
+  const Value* v = n.input(input);
+  const Tensor known = known_value(v, kLargest);
+  const Tensor first = known.defined() ? slice_of(known, 0, 0, 1) : Tensor();
+  for (int64_t r = 0; r < rows_; r++)
+    if (!known.defined() ||
+        std::memcmp(slice_of(known, 0, r, r + 1).data(), first.data(), first.bytes()) != 0)
+      fail(ErrorCode::unimplemented,
+           "insert_attention_mask: {} adds '{}' {}, which rows have of their own: sequences in a "
+           "row cannot share it; give it as an input",
+           n.describe(), v->name(), ir::type_string(v->type));
+  n.set_input(input, graph_.add_constant(v->name() + "_row", first));
+}
+
 // Follows tokens as long as nodes treat each by itself: up to the first attention.
 void Numbered::follow_tokens() {
   std::unordered_map<const Value*, Tokens> tokens;
@@ -162,6 +190,9 @@ void Numbered::follow_tokens() {
       if (!uses.empty()) tokens[uses[0].node->input(uses[0].input)] = Tokens::matrix;
       continue;
     }
+    const bool per_element = ops::facts_of(*n).per_element;
+    for (size_t i = 0; per_element && i < inputs.size(); i++)
+      if (inputs[i] == Tokens::none && has_rows(*n, i)) one_row(*n, i);
     const auto by_token = computed_by_token(*n, inputs, {rows_, length_});
     if (!by_token) continue;
     for (const size_t i : by_token->by_place) {

@@ -31,6 +31,10 @@ TEST(InsertAttentionMask, BertWithPositionIds) {
   expect_as_alone(transformer({position_ids_embedding(), chain_mask(), added()}));
 }
 
+TEST(InsertAttentionMask, TypesOfTokensThatAreNotGiven) {
+  expect_as_alone(transformer({typed_embedding(), chain_mask(), added()}));
+}
+
 TEST(InsertAttentionMask, TodaysBert) {
   expect_as_alone(transformer({bert_embedding(), gathered_mask(), added()}));
 }

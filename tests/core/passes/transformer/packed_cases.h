@@ -26,6 +26,22 @@ inline std::string bert_embedding() {
 )";
 }
 
+// Types of tokens that are not given: rows of one constant.
+inline std::string typed_embedding() {
+  std::string types;
+  for (int64_t i = 0; i < kPackRows * kPackLength * kPackHidden; i++)
+    types += fmt::format("{}{:.4f}", i ? ", " : "",
+                         static_cast<double>(i % (kPackLength * kPackHidden) % 7) / 4.0);
+  return fmt::format(R"(
+const %types : f32[{},{},{}] = [{}]
+%t = Gather(%table, %ids)
+%w = Add(%t, %types)
+%ww = Add(%w, %places)
+%x = LayerNormalization(%ww, %gamma, %be) {{axis = -1}}
+)",
+                     kPackRows, kPackLength, kPackHidden, types);
+}
+
 // Positions are running sums over what is no padding.
 inline std::string roberta_embedding() {
   return R"(

@@ -77,6 +77,10 @@ TEST(PackedTransformer, TodaysBertLooksEveryPlaceOfTheMaskUp) {
   expect_as_alone(transformer({bert_embedding(), gathered_mask(), added()}), "6", {6, 2, 3, 5});
 }
 
+TEST(PackedTransformer, TypesOfTokensThatAreNotGiven) {
+  expect_as_alone(transformer({typed_embedding(), chain_mask(), added()}), "8", {5, 6, 1, 4});
+}
+
 TEST(PackedTransformer, RobertaCountsItsPositions) {
   expect_as_alone(transformer({roberta_embedding(), gathered_mask(), added()}), "7", {7, 3, 6});
 }
