@@ -132,8 +132,7 @@ public sealed class RunnersTest
             Fails(ErrorCode.InvalidArgument, () => runner.Execute(tooLong), "longer than 8");
         }
         compile.Options["pack_args"] = "max_valid_num=4";
-        using (var compiler = new Compiler(compile))
-            Fails(ErrorCode.InvalidArgument, () => compiler.Compile(path), "segment_max_size");
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(compile).Compile(path), "segment_max_size");
     }
 
     [Test]
