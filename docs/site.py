@@ -23,7 +23,7 @@ NAVIGATION = [
     {"Languages": [{"All": "bindings/README.md"}, {"C": "capi/ABI.md"}, {"Python": "bindings/python/README.md"},
                    {"Java": "bindings/java/README.md"}, {"C#": "bindings/csharp/README.md"}, {"Go": "bindings/go/README.md"}]},
     {"Examples": "examples/README.md"}, {"Operators": "docs/operators.md"}, {"Opsets": "docs/opsets.md"}, {"Options": "docs/options.md"},
-    {"Precisions": "docs/precision.md"},
+    {"Precisions": "docs/precision.md"}, {"Packing": "docs/packing.md"},
     {"Inspector": "docs/inspector.md"},
     {"Design": "docs/design.md"}, {"Inside": "core/README.md"}, {"PopEF": "core/popef/FORMAT.md"}, {"Changes": "docs/CHANGELOG.md"},
 ]

@@ -24,10 +24,10 @@ const (
 
 // PackOptions of [NewPackRunner].
 type PackOptions struct {
-	DynamicInput      string        // the input of variable length; must be set
+	DynamicInput      string        // the input of variable length; "": as the model says, the mask, or the first input
 	Timeout           time.Duration // from a pack's first item until it goes, whole microseconds; must be set
 	MaxValidNum       int           // items of a pack; 0: as many as fit
-	UnpackInfoInput   string        // the s32 input that tells lengths; "": none
+	UnpackInfoInput   string        // the s32 input that tells lengths; "": as the model says, or none
 	Mask              string        // the input that masks places; "": none
 	DynamicGroup      []string      // further inputs of the same length
 	Algorithm         PackAlgorithm

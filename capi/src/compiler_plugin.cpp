@@ -72,6 +72,14 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
     if (!std::ranges::count(to.requested, row.pass)) to.requested.emplace_back(row.pass);
     if (row.parameter) to.pass_arguments[row.pass][row.parameter] = value;
   }
+  if (const char* words = capi::named_option(o, "pack_args")) {
+    to.requested.emplace_back("packed_transformer");
+    for (const std::string_view word : capi::split_lines(words, "pack_args")) {
+      const size_t at = word.find('=');  // checked where options are read
+      to.pass_arguments["packed_transformer"][std::string(word.substr(0, at))] =
+          word.substr(at + 1);
+    }
+  }
   if (const char* modes = capi::named_option(o, "remap_mode"))
     to.pass_arguments["auto_insert_remap"]["remap_mode"] = modes;
   if (const char* words = capi::named_option(o, "pass_args"))

@@ -33,6 +33,8 @@ void check_grammar(std::string_view name, std::string_view value) {
              "--{}: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
   } else if (name == "serialize_matmul" || name == "serialize_matmul_add") {
     for (const std::string_view word : split_lines(value, name)) check_serialized(name, word);
+  } else if (name == "pack_args") {
+    check_pack_args(value);
   } else if (name == "pass_args") {
     for (const std::string_view word : split_lines(value, name)) {
       const size_t dot = word.find('.'), at = word.find('=');

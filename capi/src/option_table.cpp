@@ -436,9 +436,10 @@ constexpr OptionRow kOptions[] = {
      .group = kGraph,
      .kind = words,
      .value = "KEY=VAL",
-     .help = "Make a transformer take packed sequences",
-     .effect = fails,
-     .note = "the rewrite is not available yet"},
+     .help = "Make a transformer take packed sequences: max_valid_num=N segment_max_size=N[+N...] "
+             "[dynamic_groups=[[INPUT,...]]] [head_pattern='s:0->OP:KEY->...']",
+     .note = "pass packed_transformer; the file tells the pack runner, which then needs a timeout "
+             "only; enable_double_batch_unpack and efficiency_priority are recorded"},
 
     // -- compilation
     {.name = "ipu_version",

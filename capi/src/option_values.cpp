@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "option_lists.h"
@@ -98,6 +99,44 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
   if (at == std::string_view::npos || at == 0 || at + 1 == word.size())
     fail(ErrorCode::invalid_argument, "--{}: expected KEY=VAL, found '{}'", option, word);
   return {word.substr(0, at), word.substr(at + 1)};
+}
+
+void check_pack_args(std::string_view lines) {
+  constexpr std::string_view kKeys =
+      "max_valid_num,segment_max_size,dynamic_groups,head_pattern,enable_double_batch_unpack,"
+      "efficiency_priority";
+  const auto is_number = [](std::string_view text) {
+    const auto n = parse_number<int64_t>(text);
+    return n && *n >= 1 && *n <= 1 << 20;
+  };
+  std::set<std::string_view> given;
+  for (const std::string_view word : split_lines(lines, "pack_args")) {
+    const auto [key, value] = split_pair(word, "pack_args");
+    if (!is_one_of(kKeys, key))
+      fail(ErrorCode::invalid_argument, "--pack_args: there is no key '{}'; keys are {}", key,
+           kKeys);
+    if (!given.insert(key).second)
+      fail(ErrorCode::invalid_argument, "--pack_args: {} is given twice", key);
+    if (key == "max_valid_num" && !is_number(value))
+      fail(ErrorCode::invalid_argument,
+           "--pack_args: max_valid_num: expected a whole number from 1 to {}, found '{}'", 1 << 20,
+           value);
+    if (key == "segment_max_size")
+      for (std::string_view rest = value;;) {
+        const size_t end = std::min(rest.find('+'), rest.size());
+        if (!is_number(rest.substr(0, end)))
+          fail(ErrorCode::invalid_argument,
+               "--pack_args: segment_max_size: expected sizes from 1 on, joined by + when a "
+               "sequence has several parts, found '{}'",
+               value);
+        if (end == rest.size()) break;
+        rest.remove_prefix(end + 1);
+      }
+  }
+  for (const std::string_view key : {"max_valid_num", "segment_max_size"})
+    if (!given.contains(key))
+      fail(ErrorCode::invalid_argument,
+           "--pack_args: expected max_valid_num=N segment_max_size=N, found no {}", key);
 }
 
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {

@@ -38,6 +38,9 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option);
 // NAME=d0,d1,... with one shape or several, separated by slashes.
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word);
+// Lines of KEY=VAL of pack_args: known keys, each once, and those that it must have.
+void check_pack_args(std::string_view lines);
+
 // OP=FACTOR[/MODE[/KEEP]] of serialize_matmul, MATMUL/ADD=FACTOR of serialize_matmul_add.
 void check_serialized(std::string_view option, std::string_view word);
 

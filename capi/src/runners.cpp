@@ -48,7 +48,7 @@ poprt_error* poprt_pack_runner_create(const poprt_executable* executable,
     c.runner = capi::read_runner_options(o.runner);
     c.timeout = std::chrono::microseconds(o.timeout_microseconds);
     c.max_valid_num = o.max_valid_num;
-    c.dynamic_input_name = &capi::required(o.dynamic_input_name, "dynamic_input_name");
+    c.dynamic_input_name = text(o.dynamic_input_name);
     c.unpack_info_input_name = text(o.unpack_info_input_name);
     c.mask_name = text(o.mask_name);
     c.dynamic_group = names(o.dynamic_group, o.dynamic_group_count, "dynamic_group");

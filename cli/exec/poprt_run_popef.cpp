@@ -35,34 +35,14 @@ int64_t places_of(const poprt_anchor* anchor) {
   return poprt_anchor_rank(anchor) < 2 ? 0 : poprt_anchor_shape(anchor)[1];
 }
 
-// The others of the dynamic input's rows and places, which are as long as it is.
-std::vector<const char*> group_of(const Arguments& a, const poprt_executable* executable) {
-  const poprt_anchor* dynamic = nullptr;
-  for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
-    if (poprt_anchor_name(poprt_executable_input(executable, i)) == a.dynamic_input_name)
-      dynamic = poprt_executable_input(executable, i);
-  std::vector<const char*> group;
-  for (size_t i = 0; dynamic && i < poprt_executable_input_count(executable); i++) {
-    const poprt_anchor* anchor = poprt_executable_input(executable, i);
-    if (anchor != dynamic && poprt_anchor_name(anchor) != a.mask_name && places_of(anchor) > 0 &&
-        places_of(anchor) == places_of(dynamic) &&
-        poprt_anchor_shape(anchor)[0] == poprt_anchor_shape(dynamic)[0])
-      group.push_back(poprt_anchor_name(anchor));
-  }
-  return group;
-}
-
 Runner make_pack_runner(const Arguments& a, const poprt_executable* executable) {
-  if (a.dynamic_input_name.empty()) throw Usage("--runner packRunner needs --dynamicInputName");
-  const std::vector<const char*> group = group_of(a, executable);
+  const bool named = !a.dynamic_input_name.empty();
   poprt_pack_runner_options options = {};
   options.struct_size = sizeof options;
   options.timeout_microseconds = a.pack_timeout;
   options.max_valid_num = static_cast<uint64_t>(a.max_valid_num);
-  options.dynamic_input_name = a.dynamic_input_name.c_str();
+  options.dynamic_input_name = named ? a.dynamic_input_name.c_str() : nullptr;
   options.mask_name = a.mask_name.empty() ? nullptr : a.mask_name.c_str();
-  options.dynamic_group = group.data();
-  options.dynamic_group_count = group.size();
   options.compile_batch_size = a.batch_size;
   poprt_runner* made = nullptr;
   check(poprt_pack_runner_create(executable, &options, &made));
@@ -106,14 +86,14 @@ class Client {
   }
 
   void run(poprt_runner* runner) {
-    // Items of any length, the same for all inputs and outputs of one request.
+    // Items of any length, the same for all inputs of one request.
     const double part = packs_ ? std::uniform_real_distribution<double>(0, 1)(rng_) : 1;
     std::vector<poprt_input> inputs;
     std::vector<poprt_output> outputs;
     for (auto& [anchor, memory] : in_)
       inputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), bytes(anchor, memory, part)});
     for (auto& [anchor, memory] : out_)
-      outputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), bytes(anchor, memory, part)});
+      outputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), memory.bytes()});
     check(
         poprt_runner_execute(runner, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }
@@ -210,7 +190,8 @@ void add_poprt_run_popef(CLI::App& app, std::function<int()>& action) {
   number("--index", a->index, 0, "Which graph of a fused model");
   number("--maxValidNum", a->max_valid_num, 0, "Items in a pack; 0: as many as fit");
   number("--packTimeout", a->pack_timeout, 1, "From a pack's first item until it goes, in us");
-  c->add_option("--dynamicInputName", a->dynamic_input_name, "Input of variable length");
+  c->add_option("--dynamicInputName", a->dynamic_input_name,
+                "Input of variable length; without it as the model says");
   c->add_option("--maskName", a->mask_name, "Input that says which places are real");
   number("--batchSize", a->batch_size, 0, "Rows of a pack; 0: of the dynamic input");
   c->callback([a, &action] { action = [a] { return run(*a); }; });

@@ -22,10 +22,8 @@ constexpr std::string_view kEarly[] = {
 // What options ask for, behind the default passes and in front of those that the user names: whole
 // patterns first, then products, named as the model has them.
 constexpr std::string_view kBeforeUsers[] = {
-    "erf_gelu_pattern",
-    "merge_matmul",
-    "merge_matmul_add",
-    "merge_moe",
+    // While attention is as exported, and every token is computed where it stands.
+    "packed_transformer", "erf_gelu_pattern", "merge_matmul", "merge_matmul_add", "merge_moe",
 };
 
 // And behind them: what cuts products and marks places, once they are what they become; in front of

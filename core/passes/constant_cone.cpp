@@ -32,14 +32,18 @@ bool has_subgraphs(const Node& n) {
   return any;
 }
 
-bool can_be_constant(const Node& n, uint64_t largest) {
+bool can_be_computed(const Node& n, uint64_t largest) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
   if (!op || !op->pure || !op->lower || has_subgraphs(n)) return false;
-  const bool sized = std::all_of(n.outputs().begin(), n.outputs().end(), [&](const Value* v) {
+  return std::all_of(n.outputs().begin(), n.outputs().end(), [&](const Value* v) {
     return v->type.is_static() && v->dtype() != DType::string &&
            dtype_bytes(v->dtype(), element_count(v->shape())) <= largest;
   });
-  return sized && (!op->facts.unpacks || bytes_made(n) <= sizeof(float));
+}
+
+bool can_be_constant(const Node& n, uint64_t largest) {
+  return can_be_computed(n, largest) &&
+         (!ops::facts_of(n).unpacks || bytes_made(n) <= sizeof(float));
 }
 
 ConstantCones::ConstantCones(const ir::Graph& graph, uint64_t largest) {
@@ -92,11 +96,11 @@ double work_of(const std::vector<Node*>& cone) {
   return work;
 }
 
-std::vector<Tensor> evaluate(const std::vector<Node*>& cone) {
+std::vector<Tensor> evaluate(const std::vector<Node*>& cone,
+                             std::unordered_map<const Value*, Tensor> known) {
   std::unordered_map<const Value*, size_t> readers;
   for (const Node* n : cone)
     for (const Value* v : n->inputs()) readers[v]++;
-  std::unordered_map<const Value*, Tensor> known;
   for (const Node* n : cone) {
     std::vector<Tensor> inputs;
     for (const Value* v : n->inputs())
@@ -108,6 +112,27 @@ std::vector<Tensor> evaluate(const std::vector<Node*>& cone) {
       if (--readers[v] == 0) known.erase(v);
   }
   return {};
+}
+
+Tensor known_value(const Value* value, uint64_t largest) {
+  if (value->is_constant()) return value->constant();
+  if (!value->producer()) return {};
+  std::unordered_map<const Node*, size_t> order;
+  for (const Node* n : value->graph().nodes()) order.emplace(n, order.size());
+  std::vector<Node*> cone{value->producer()};
+  std::unordered_set<const Node*> seen{value->producer()};
+  for (size_t i = 0; i < cone.size(); i++) {
+    if (!can_be_computed(*cone[i], largest) || !order.contains(cone[i])) return {};
+    for (const Value* v : cone[i]->inputs()) {
+      if (!v || v->is_constant()) continue;
+      if (!v->producer()) return {};
+      if (seen.insert(v->producer()).second) cone.push_back(v->producer());
+    }
+  }
+  std::ranges::sort(cone, {}, [&](const Node* n) { return order.at(n); });
+  const auto outputs = value->producer()->outputs();
+  const auto which = static_cast<size_t>(std::ranges::find(outputs, value) - outputs.begin());
+  return evaluate(cone)[which];
 }
 
 }  // namespace poprt::passes

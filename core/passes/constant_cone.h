@@ -10,6 +10,10 @@ namespace poprt::passes {
 
 bool has_subgraphs(const ir::Node& node);
 
+// Whether the results of a node can be computed when its inputs are known: no larger than `largest`
+// bytes.
+bool can_be_computed(const ir::Node& node, uint64_t largest);
+
 // Whether the results of a node can be computed when its inputs are known and are worth being
 // constants at all: no larger than `largest` bytes, and no quantized weights widened (they stay
 // quantized; the compiler widens those that no integer kernel takes).
@@ -33,11 +37,16 @@ class ConstantCones {
   std::unordered_map<const ir::Node*, size_t> position_;
 };
 
+// The value of a constant, or of what is computed from constants alone; an undefined tensor for
+// anything else, and for more than `largest` bytes on the way.
+Tensor known_value(const ir::Value* value, uint64_t largest);
+
 // What computing a cone reads (constants, each once), and takes in nanoseconds on one thread.
 uint64_t bytes_read(const std::vector<ir::Node*>& cone);
 double work_of(const std::vector<ir::Node*>& cone);
-// The results of its last node.
-std::vector<Tensor> evaluate(const std::vector<ir::Node*>& cone);
+// The results of its last node; `known` are values that are no constants but read.
+std::vector<Tensor> evaluate(const std::vector<ir::Node*>& cone,
+                             std::unordered_map<const ir::Value*, Tensor> known = {});
 
 // Bytes of all results of a node whose types are static.
 uint64_t bytes_made(const ir::Node& node);

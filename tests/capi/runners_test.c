@@ -392,8 +392,6 @@ static void pack_runner_packs(void** state) {
   poprt_pack_runner_options o = {0};
   o.struct_size = sizeof o;
   poprt_runner* r = UNTOUCHED(poprt_runner);
-  FAILS(poprt_pack_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "'dynamic_input_name'");
-  o.dynamic_input_name = "x";
   FAILS(poprt_pack_runner_create(e, &o, &r), POPRT_INVALID_ARGUMENT, "timeout");
   o.timeout_microseconds = 100;
   o.algorithm = 7;
@@ -402,6 +400,9 @@ static void pack_runner_packs(void** state) {
   o.disable_data_across_rows = 1;
   o.compile_batch_size = 2;
   o.max_valid_num = 2;
+  o.dynamic_input_name = "nope";
+  FAILS(poprt_pack_runner_create(e, &o, &r), POPRT_NOT_FOUND, "'nope'");
+  o.dynamic_input_name = NULL; /* the first input */
   OK(poprt_pack_runner_create(e, &o, &r));
   poprt_executable_free(e);
   assert_int_equal(poprt_anchor_bytes(poprt_runner_input(r, 0)), COUNT / 2 * 4);

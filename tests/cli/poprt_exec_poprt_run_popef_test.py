@@ -44,7 +44,6 @@ class PoprtRunPopef(CommandTest):
     def test_what_does_not_fit(self):
         self.fails(["--popef", "none.popef"], "none.popef")
         self.fails(["--popef", self.affine(), "--runner", "hostConcatRunner"], "HostConcatRunnerConfig")
-        self.misused(["--popef", self.affine(), "--runner", "packRunner"], "--dynamicInputName")
         self.fails(["--popef", self.affine(), "--runner", "packRunner", "--dynamicInputName", "nope"], "nope")
         self.misused(["--popef", self.affine(), "--runner", "fastRunner"], "--runner", "'fastRunner'")
         self.misused(["--popef", self.affine(), "--iteration", "0"], "--iteration", "at least 1")

@@ -76,7 +76,7 @@ class Table(OptionTest):
                     self.assertTrue(option["note"], option["name"])
 
     def test_options_that_fail_fail_with_one_line(self):
-        values = {"pack_args": "max_valid_num=40"}
+        values = {}
         failing = [o for o in self.table()["options"] if o["effect"] == "fails"]
         for option in failing:
             with self.subTest(option["name"]):
@@ -700,6 +700,46 @@ class GraphOptimisation(OptionTest):
         self.fails(["-i", "m.onnx", "--apply_hcsr", "int32,[2,1]"], "no input is s32[2,1]")
         self.fails(["-i", "m.onnx", "--apply_hcsr", "fp32"], "there is no shape in brackets")
 
+    def test_pack_args(self):
+        model_path = self.sums()
+        self.succeeds("-i", model_path, "--export_popef", "--pack_args", "max_valid_num=4", "segment_max_size=8",
+                      "enable_double_batch_unpack=false")
+        made = self.graph("sums.optimized.onnx")
+        self.assertIn("input %unpack_info : s32[4,1]", made)
+        self.assertIn("ai.graphcore.Unpack(", made)
+        # A timeout is enough: the file says the rest.
+        self.succeeds("--popef", "executable.popef", "--runner", "packRunner", "--packTimeout", "500", "--iteration", "5",
+                      command="poprt_exec poprt_run_popef")
+        self.assertIn("enable_double_batch_unpack=false", self.metadata()["pack_args"])
+
+    def test_pack_args_in_yaml(self):
+        self.sums()
+        self.write("c.yaml", b"input_model: sums.onnx\npack_args: [max_valid_num=4, segment_max_size=3+5]\n")
+        self.succeeds("--config_yaml", "c.yaml")
+        self.assertIn("input %unpack_info : s32[4,2]", self.graph("sums.optimized.onnx"))
+
+    def test_pack_args_that_are_wrong(self):
+        model_path = self.sums()
+        for words, part in ((["max_valid_num=4"], "found no segment_max_size"), (["segment_max_size=8"], "found no max_valid_num"),
+                            (["max_valid_num=4", "segment_max_size=8", "length=3"], "there is no key 'length'"),
+                            (["max_valid_num=0", "segment_max_size=8"], "found '0'"), (["max_valid_num"], "expected KEY=VAL"),
+                            (["max_valid_num=4", "segment_max_size=8+"], "found '8+'"),
+                            (["max_valid_num=4", "segment_max_size=8", "max_valid_num=5"], "twice")):
+            with self.subTest(words):
+                self.misused(["-i", model_path, "--pack_args", *words], "--pack_args", part)
+        for words, part in ((["segment_max_size=9"], "rows of 8"), (["segment_max_size=8", "dynamic_groups=[[z]]"], "no input 'z'"),
+                            (["segment_max_size=8", "head_pattern=Conv:1"], "no nodes as in")):
+            with self.subTest(words):
+                self.fails(["-i", model_path, "--pack_args", "max_valid_num=4", *words], part)
+        self.assertEqual(list(self.tree()), ["sums.onnx"])
+
+    def sums(self):
+        """y = x + the sum of x's row."""
+        values = [onnx.value(n, onnx.F32, [2, 8]) for n in "xy"]
+        nodes = [onnx.node("ReduceSum", ["x", "axes"], ["s"], keepdims=1), onnx.node("Add", ["x", "s"], ["y"])]
+        axes = onnx.message(5, onnx.number(1, 1), onnx.number(2, 7), onnx.message(8, b"axes"), onnx.message(9, (1).to_bytes(8, "little")))
+        return self.write("sums.onnx", onnx.model(nodes, values[:1], values[1:], [axes]))
+
     def test_pass_args(self):
         self.products()
         made = self.converts_alike("products.onnx", "--passes", "merge_matmul", "--pass_args",
@@ -753,11 +793,9 @@ class Compile(OptionTest):
         fields = {f["name"]: f for f in json.loads(self.succeeds("--json", command="poprt_exec options"))["compiler_options"]}
         self.assertEqual(len(fields), 39)  # of 40; compilation_progress_logger is a function
         for name, field in fields.items():
-<<<<<<< ours
-            value = {"opaque_blobs": "{}", "virtual_graph_split_ratios": "[0.5]"}.get(name) or {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
-=======
-            value = {"opaque_blobs": "{}", "custom_patterns": "InPlace:0", "custom_transform_applier_settings": "{}"}.get(name) or {"flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
->>>>>>> theirs
+            value = {"opaque_blobs": "{}", "virtual_graph_split_ratios": "[0.5]", "custom_patterns": "InPlace:0",
+                     "custom_transform_applier_settings": "{}"}.get(name) or {
+                         "flag": "False", "integer": "1", "number": "0.5"}.get(field["kind"], field.get("choices", ["word"])[0])
             words = ["-i", model("relu"), "--export_popef", "--compiler_options", f"{name}={value}"]
             with self.subTest(name):
                 if field["effect"] == "fails":

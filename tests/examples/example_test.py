@@ -1,6 +1,6 @@
 """Runs an example and checks what it prints.
 
-Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|packing DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
@@ -35,6 +35,8 @@ def main():
             command += [os.path.join(folder, "executable.popef")]
         elif kind in ("buckets", "sharding"):
             command += [model]
+        elif kind == "packing":
+            command += [os.path.join(os.path.dirname(data), "packing")]
         done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
     print(done.stdout + done.stderr)
     if done.returncode != 0:
@@ -58,6 +60,9 @@ def check(kind, data, printed):
         assert printed == "1, 3, 7 and 20 scans: the same answers as one by one\n"
     elif kind == "sharding":
         assert printed == "20 scans on 2 IPUs: the same answers as on one\n"
+    elif kind == "packing":
+        lines = printed.splitlines()
+        assert len(lines) == 2 and all(re.search(r"10 sequences in [2-9] packs, as alone$", line) for line in lines), "expected two ways"
     elif kind == "export":
         assert printed == "by hand: made by an example\noutput scores: 320 bytes, as compiled\n"
     else:

@@ -37,10 +37,12 @@ typedef struct poprt_pack_runner_options {
   const poprt_runner_options* runner; /* of the runner underneath; may be null */
   int64_t timeout_microseconds;       /* from a pack's first item until it goes; must be set */
   uint64_t max_valid_num;             /* items per pack; 0: as many as fit */
-  const char* dynamic_input_name;     /* the variable-length input, [B, L, ...]; must be set */
-  const char* unpack_info_input_name; /* s32 lengths; null: none */
+  const char* dynamic_input_name;     /* the variable-length input, [B, L, ...]; null: as the model
+                                         says, the mask, or the first input */
+  const char* unpack_info_input_name; /* s32 lengths; null: as the model says, or none */
   const char* mask_name;              /* null: none */
-  const char* const* dynamic_group;   /* further inputs of the same length */
+  const char* const* dynamic_group;   /* further inputs of the same length; those with the rows and
+                                         places of the dynamic one need not be named */
   size_t dynamic_group_count;
   poprt_pack_algorithm algorithm; /* of rows when items do not cross them */
   int32_t disable_data_across_rows;

@@ -30,6 +30,7 @@ class PackLayout {
   std::optional<Place> place(uint64_t items_length);
   void clear();
   uint64_t places() const { return rows_ * length_; }
+  uint64_t rows() const { return rows_; }
   // The longest item that fits an empty batch.
   uint64_t longest() const { return across_rows_ ? places() : length_; }
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "runtime/queue/request_queue.h"
+#include "runtime/runner/pack_description.h"
 #include "runtime/session/anchor_lookup.h"
 
 namespace poprt::runtime {
@@ -73,6 +74,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
 
   uint64_t resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
                    Request& request) const;
+  void check_segments(const int32_t* lengths, uint64_t places) const;
   uint64_t places(std::span<const InputBinding> in) const;
   void start_thread();
   void serve() noexcept;
@@ -82,7 +84,23 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   void finish(Request& request, ErrorCode code, Failure failure) noexcept;
   void end() noexcept;
 
+  // Parts of the constructor.
+  void check_config() const;
+  void lay_out(const std::vector<Anchor>& in);
+  void take_unpack_info(const std::vector<Anchor>& in);
+  void take_roles(const std::vector<Anchor>& in);
+  void take_outputs(const std::vector<Anchor>& out);
+  void make_packs(const std::vector<Anchor>& in, const std::vector<Anchor>& out);
+  // As a request has it: one row (or one dimension) of the longest item's places.
+  void describe(DataDesc& d, uint64_t unit) const;
+  uint64_t longest() const { return std::min(layout.longest(), most_places); }
+
   PackRunnerConfig config;
+  std::optional<PackDescription> description;
+  bool matrix = false;              // dynamic inputs have rows
+  uint64_t most_places = SIZE_MAX;  // of an item; as many are unpacked
+  size_t segments = 1;              // of an item, in unpack_info
+  size_t lengths_input = SIZE_MAX;
   std::vector<Role> roles;
   std::vector<uint64_t> input_units, output_units;  // bytes of a place, or of an item
   std::vector<DataDesc> inputs, outputs;
@@ -111,6 +129,20 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
 
 PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig given)
     : config(std::move(given)) {
+  check_config();
+  description = pack_description(*model);
+  complete(config, *model, description);
+  const auto& in = model->inputs();
+  const auto& out = model->outputs();
+  runner = std::make_unique<ModelRunner>(model, config.runner);
+  lay_out(in);
+  if (!config.unpack_info_input_name.empty()) take_unpack_info(in);
+  take_roles(in);
+  take_outputs(out);
+  make_packs(in, out);
+}
+
+void PackRunner::State::check_config() const {
   if (config.timeout.count() <= 0)
     fail(ErrorCode::invalid_argument, "the pack timeout must be more than 0 microseconds, given {}",
          config.timeout.count());
@@ -121,11 +153,10 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
   if (config.max_valid_num > (uint64_t{1} << 20))
     fail(ErrorCode::invalid_argument, "max_valid_num must be 0 to {}, given {}", 1 << 20,
          config.max_valid_num);
-  const auto& in = model->inputs();
-  const auto& out = model->outputs();
-  runner = std::make_unique<ModelRunner>(model, config.runner);
+}
 
-  // Rows and places.
+// Rows and places.
+void PackRunner::State::lay_out(const std::vector<Anchor>& in) {
   const Anchor& main = in[find_anchor(in, config.dynamic_input_name, 0, "input")];
   const Shape& s = main.shape;
   if (s.empty() || main.bytes() == 0)
@@ -134,7 +165,7 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
   const int64_t b = config.compile_batch_size;
   if (b == 0 || b < -1)
     fail(ErrorCode::invalid_argument, "compile_batch_size must be positive or -1, given {}", b);
-  const bool matrix = s.size() > 1 && (b == -1 || s[0] == b || s[0] == 1);
+  matrix = s.size() > 1 && (b == -1 || s[0] == b || s[0] == 1);
   const auto places = static_cast<uint64_t>(matrix ? s[0] * s[1] : s[0]);
   const auto rows = static_cast<uint64_t>(b > 0 ? b : matrix ? s[0] : 1);
   if (places % rows != 0)
@@ -143,48 +174,82 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
   layout = PackLayout(rows, places / rows, config.algo, !config.disable_data_across_rows,
                       config.delimiter_num);
   max_items = config.max_valid_num ? config.max_valid_num : places;
+}
 
-  // What each input is.
+void PackRunner::State::take_unpack_info(const std::vector<Anchor>& in) {
+  lengths_input = find_anchor(in, config.unpack_info_input_name, 0, "input");
+  const Anchor& a = in[lengths_input];
+  const auto most = static_cast<uint64_t>(a.shape.empty() ? 0 : a.shape[0]);
+  if (a.dtype != DType::s32 || most == 0 || a.shape.size() > 2 || a.bytes() == 0)
+    fail(ErrorCode::failed_precondition,
+         "unpack_info '{}' is {} {}, expected s32 [max_valid_num] or [max_valid_num, segments]",
+         a.name, dtype_name(a.dtype), shape_string(a.shape));
+  if (config.max_valid_num > most)
+    fail(ErrorCode::failed_precondition, "unpack_info '{}' has room for {} items, not {}", a.name,
+         most, config.max_valid_num);
+  segments = static_cast<size_t>(element_count(a.shape)) / most;
+  max_items = config.max_valid_num ? config.max_valid_num : most;
+  if (!description) return;
+  if (description->segment_max_size.size() != segments)
+    fail(ErrorCode::failed_precondition, "unpack_info '{}' is {}, the model says {} segments",
+         a.name, shape_string(a.shape), description->segment_max_size.size());
+  most_places = 0;
+  for (const uint64_t size : description->segment_max_size) most_places += size;
+}
+
+void PackRunner::State::describe(DataDesc& d, uint64_t unit) const {
+  Shape& shape = d.anchor.shape;
+  const bool rows = matrix && shape.size() > 1;
+  const auto places = static_cast<int64_t>(longest());
+  const uint64_t element = dtype_bytes(d.anchor.dtype, 1);
+  d.size_in_bytes = longest() * unit;
+  if (rows) {
+    shape[0] = 1;
+    shape[1] = places;
+  } else {
+    shape = {places};
+    if (element && unit != element) shape.push_back(static_cast<int64_t>(unit / element));
+  }
+}
+
+// What each input is. One that has as many rows and places as the dynamic one is packed with it,
+// named or not.
+void PackRunner::State::take_roles(const std::vector<Anchor>& in) {
   roles.resize(in.size());
   input_units.resize(in.size());
   std::vector<bool> is_dynamic(in.size());
   const auto mark = [&](const std::string& name) {
-    is_dynamic[find_anchor(in, name, 0, "input")] = true;
+    const size_t at = find_anchor(in, name, 0, "input");
+    is_dynamic[at] = true;
+    return at;
   };
-  mark(config.dynamic_input_name);
+  const Shape& main = in[mark(config.dynamic_input_name)].shape;
   for (const std::string& name : config.dynamic_group) mark(name);
-  if (!config.mask_name.empty()) {
-    mark(config.mask_name);
-    mask = find_anchor(in, config.mask_name, 0, "input");
-  }
-  const bool unpacks = !config.unpack_info_input_name.empty();
-  if (unpacks) {
-    const Anchor& a = in[find_anchor(in, config.unpack_info_input_name, 0, "input")];
-    const auto most = static_cast<uint64_t>(a.shape.empty() ? 0 : a.shape[0]);
-    if (a.dtype != DType::s32 || most == 0 || static_cast<uint64_t>(element_count(a.shape)) != most)
-      fail(ErrorCode::failed_precondition,
-           "unpack_info '{}' is {} {}, expected s32 [max_valid_num] or [max_valid_num, 1]", a.name,
-           dtype_name(a.dtype), shape_string(a.shape));
-    if (config.max_valid_num > most)
-      fail(ErrorCode::failed_precondition, "unpack_info '{}' has room for {} items, not {}", a.name,
-           most, config.max_valid_num);
-    max_items = config.max_valid_num ? config.max_valid_num : most;
-  }
-  // The longest item: [places] or [places, elements of one].
-  const auto describe = [&](DataDesc& d, uint64_t unit) {
-    d.anchor.shape = {static_cast<int64_t>(layout.longest())};
-    d.size_in_bytes = layout.longest() * unit;
-    const uint64_t element = dtype_bytes(d.anchor.dtype, 1);
-    if (element && unit != element) d.anchor.shape.push_back(static_cast<int64_t>(unit / element));
+  if (!config.mask_name.empty()) mask = mark(config.mask_name);
+  if (lengths_input != SIZE_MAX && is_dynamic[lengths_input])
+    fail(ErrorCode::invalid_argument, "input '{}' cannot be packed and have the lengths",
+         in[lengths_input].name);
+  const auto alike = [&](const Shape& s) {
+    const size_t lead = matrix ? 2 : 1;
+    return s.size() >= lead &&
+           std::equal(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(lead), main.begin());
   };
+  const auto items = static_cast<int64_t>(
+      lengths_input != SIZE_MAX && !config.max_valid_num ? max_items : config.max_valid_num);
+  const uint64_t places = layout.places();
   for (size_t i = 0; i < in.size(); i++) {
     const Anchor& a = in[i];
     DataDesc d = runner->execute_inputs()[i];
     if (d.popef_contains_tensor_data) {
       roles[i] = Role::fixed;
-    } else if (a.name == config.unpack_info_input_name) {
+    } else if (i == lengths_input) {
       roles[i] = Role::lengths;
-    } else if (is_dynamic[i]) {
+      input_units[i] = segments * sizeof(int32_t);
+      if (segments == 1) continue;
+      d.anchor.shape = {static_cast<int64_t>(segments)};
+      d.size_in_bytes = input_units[i];
+      inputs.push_back(d);
+    } else if (is_dynamic[i] || alike(a.shape)) {
       roles[i] = i == mask && config.disable_data_across_rows ? Role::numbers : Role::dynamic;
       if (a.bytes() % places != 0)
         fail(ErrorCode::failed_precondition, "input '{}' {} does not divide in {} places", a.name,
@@ -198,9 +263,9 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
              dtype_name(a.dtype), shape_string(a.shape));
       describe(d, input_units[i]);
       inputs.push_back(d);
-    } else if (!a.shape.empty() && static_cast<uint64_t>(a.shape[0]) == config.max_valid_num) {
+    } else if (!a.shape.empty() && items > 0 && a.shape[0] == items) {
       roles[i] = Role::per_item;
-      input_units[i] = a.bytes() / config.max_valid_num;
+      input_units[i] = a.bytes() / static_cast<uint64_t>(items);
       d.anchor.shape.erase(d.anchor.shape.begin());
       d.size_in_bytes = input_units[i];
       inputs.push_back(d);
@@ -211,24 +276,36 @@ PackRunner::State::State(std::shared_ptr<const Model> model, PackRunnerConfig gi
            a.name, shape_string(a.shape));
     }
   }
+}
+
+void PackRunner::State::take_outputs(const std::vector<Anchor>& out) {
+  const bool unpacks = lengths_input != SIZE_MAX;
+  const uint64_t places = layout.places();
   for (size_t i = 0; i < out.size(); i++) {
     const Anchor& a = out[i];
     const auto first = static_cast<uint64_t>(a.shape.empty() ? 0 : a.shape[0]);
     const uint64_t parts = unpacks ? first : places;
-    if (parts == 0 || a.bytes() % parts != 0 || (unpacks && first < max_items))
-      fail(ErrorCode::failed_precondition, "output '{}' {} does not divide in {} {}", a.name,
-           shape_string(a.shape), unpacks ? max_items : places, unpacks ? "items" : "places");
+    const bool by_place = first == places || (a.shape.size() > 1 && first == layout.rows() &&
+                                              first * static_cast<uint64_t>(a.shape[1]) == places);
+    if (parts == 0 || a.bytes() % parts != 0 || (unpacks ? first < max_items : !by_place))
+      fail(ErrorCode::failed_precondition,
+           "output '{}' {} does not divide in {} {}; compile the model without it "
+           "(remove_outputs){}",
+           a.name, shape_string(a.shape), unpacks ? max_items : places,
+           unpacks ? "items" : "places", unpacks ? "" : ", or with pack_args");
     output_units.push_back(a.bytes() / parts);
     DataDesc d = runner->execute_outputs()[i];
     if (unpacks) {
-      d.anchor.shape.erase(d.anchor.shape.begin());
+      d.anchor.shape[0] = 1;
       d.size_in_bytes = output_units[i];
     } else {
       describe(d, output_units[i]);
     }
     outputs.push_back(d);
   }
+}
 
+void PackRunner::State::make_packs(const std::vector<Anchor>& in, const std::vector<Anchor>& out) {
   depth = std::max<size_t>(config.runner.queue_depth, std::min<uint64_t>(4 * max_items, 1 << 16));
   depth = std::max<size_t>(depth, 64);
   queue = std::make_unique<RequestQueue>(
@@ -262,13 +339,26 @@ uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
         in[i].name.data() ? in[i].name : inputs.at(in[i].index).anchor.name;
     const size_t at = find_anchor(runner->model().inputs(), name, i, "input");
     if (!in[i].data || (roles[at] != Role::dynamic && roles[at] != Role::numbers)) continue;
-    uint64_t length = in[i].bytes / input_units[at];
-    const auto* data = static_cast<const std::byte*>(in[i].data);
-    if (config.enable_padding_remove && at == mask)
-      while (length && is_zero(data + (length - 1) * input_units[at], input_units[at])) length--;
-    least = std::min(least, length);
+    least = std::min<uint64_t>(least, in[i].bytes / input_units[at]);
   }
   return least;
+}
+
+// The parts of an item that its caller states.
+void PackRunner::State::check_segments(const int32_t* lengths, uint64_t places) const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < segments; i++) {
+    int32_t n = 0;
+    std::memcpy(&n, lengths + i, sizeof n);
+    const bool known = description.has_value();
+    if (n < 0 || (known && static_cast<uint64_t>(n) > description->segment_max_size[i]))
+      fail(ErrorCode::invalid_argument, "unpack_info: segment {} has {} places, expected 0 to {}",
+           i, n, known ? description->segment_max_size[i] : places);
+    sum += n;
+  }
+  if (static_cast<uint64_t>(sum) != places)
+    fail(ErrorCode::invalid_argument, "unpack_info: segments have {} places together, inputs {}",
+         sum, places);
 }
 
 uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
@@ -289,13 +379,13 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       name = inputs[b.index].anchor.name;
     }
     const size_t at = find_anchor(in_anchors, name, i, "input");
-    if (roles[at] == Role::fixed || roles[at] == Role::lengths)
+    if (roles[at] == Role::fixed || (roles[at] == Role::lengths && segments == 1))
       fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
            name);
     if (request.inputs[at]) fail(ErrorCode::invalid_argument, "input '{}' is given twice", name);
     if (!b.data) fail(ErrorCode::invalid_argument, "input '{}': the pointer is null", name);
     const uint64_t unit = input_units[at];
-    if (roles[at] == Role::per_item) {
+    if (roles[at] == Role::per_item || roles[at] == Role::lengths) {
       if (b.bytes != unit)
         fail(ErrorCode::invalid_argument, "input '{}': expected {} bytes, given {} bytes", name,
              unit, b.bytes);
@@ -313,8 +403,10 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
   }
   for (size_t i = 0; i < in_anchors.size(); i++)
     if (!request.inputs[i] && (roles[i] == Role::dynamic || roles[i] == Role::per_item ||
+                               (roles[i] == Role::lengths && segments > 1) ||
                                (roles[i] == Role::numbers && config.enable_padding_remove)))
       fail(ErrorCode::invalid_argument, "input '{}' is missing", in_anchors[i].name);
+  const uint64_t given = length;
   if (config.enable_padding_remove) {
     const auto* m = static_cast<const std::byte*>(request.inputs[mask]);
     const uint64_t unit = input_units[mask];
@@ -322,11 +414,13 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
     if (length == 0)
       fail(ErrorCode::invalid_argument, "mask '{}' is zero everywhere", config.mask_name);
   }
-  if (length > layout.longest())
+  if (length > longest())
     fail(ErrorCode::invalid_argument,
          "a request of {} places is longer than {}, the longest that "
          "the model takes",
-         length, layout.longest());
+         length, longest());
+  if (segments > 1)
+    check_segments(static_cast<const int32_t*>(request.inputs[lengths_input]), length);
   const bool unpacks = !config.unpack_info_input_name.empty();
   for (size_t i = 0; i < out.size(); i++) {
     const OutputBinding& b = out[i];
@@ -343,6 +437,10 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       fail(ErrorCode::invalid_argument, "output '{}': expected {} bytes, given {} bytes", name,
            bytes, b.bytes);
     request.outputs[at] = b.data;
+    // Where the caller's padding was.
+    const uint64_t padded = std::min<uint64_t>(b.bytes, output_units[at] * given);
+    if (!unpacks && padded > bytes)
+      std::memset(static_cast<std::byte*>(b.data) + bytes, 0, padded - bytes);
   }
   for (size_t i = 0; i < out_anchors.size(); i++)
     if (!request.outputs[i])
@@ -458,6 +556,11 @@ void PackRunner::State::send() noexcept {
   }
   open.clear();
   if (pack->items.empty()) return put_back();
+  // Lengths say where items lie: those that were cancelled leave no gap.
+  if (lengths_input != SIZE_MAX) {
+    for (Item& item : pack->items) item.place = *layout.place(item.request->rows);
+    layout.clear();
+  }
   try {
     fill(*pack);
     pack->state = shared_from_this();
@@ -504,6 +607,10 @@ void PackRunner::State::fill(Pack& pack) {
               write_number(anchors[i].dtype, place.number, to + (place.offset + j) * unit);
           break;
         case Role::lengths: {
+          if (from) {
+            std::memcpy(to + k * unit, from, unit);
+            break;
+          }
           const auto length = static_cast<int32_t>(n);
           std::memcpy(to + k * sizeof length, &length, sizeof length);
           break;
@@ -560,7 +667,10 @@ const std::vector<DataDesc>& PackRunner::execute_inputs() const { return state_-
 std::vector<Shape> PackRunner::output_shapes(std::span<const InputBinding> inputs) const {
   auto shapes = BaseRunner::output_shapes(inputs);
   if (!state_->config.unpack_info_input_name.empty()) return shapes;
-  for (Shape& shape : shapes) shape[0] = static_cast<int64_t>(state_->places(inputs));
+  // Rows stay 1.
+  for (Shape& shape : shapes)
+    shape[state_->matrix && shape.size() > 1 ? 1 : 0] =
+        static_cast<int64_t>(state_->places(inputs));
   return shapes;
 }
 

@@ -19,10 +19,16 @@ struct PackRunnerConfig {
   std::chrono::microseconds timeout{0};
   // Items per pack; 0: as many as fit (with unpack_info: as it has room for).
   uint64_t max_valid_num = 0;
-  std::string dynamic_input_name;      // the variable-length input
-  std::string unpack_info_input_name;  // s32 [max_valid_num] or [max_valid_num, 1]: lengths
+  // The variable-length input. Empty: what the model says that pass packed_transformer made; else
+  // the mask, else the first input that callers give.
+  std::string dynamic_input_name;
+  // s32 [max_valid_num] or [max_valid_num, segments]: lengths. Empty: what the model says; else, if
+  // the dynamic input is not named either, an s32 input "unpack_info".
+  std::string unpack_info_input_name;
   std::string mask_name;
-  std::vector<std::string> dynamic_group;  // further inputs of the same length
+  // Further inputs of the same length; those with the rows and places of the dynamic one need not
+  // be named.
+  std::vector<std::string> dynamic_group;
   PackAlgorithm algo = PackAlgorithm::next_fit;
   int64_t compile_batch_size = -1;  // -1: the first dimension of the dynamic input
   bool disable_data_across_rows = false;
@@ -49,9 +55,11 @@ struct PackRunnerConfig {
 
 // The dynamic input has shape [B, L, ...] (or [T, ...] with compile_batch_size saying B). A request
 // gives every dynamic input with the same number n of places, up to L (B * L when items may cross
-// rows); inputs whose first dimension is max_valid_num with one item of it; and the mask when
-// padding is to be removed. Without unpack_info an output gets the n places of its item (a longer
-// buffer is left alone past them), with it one item of its first dimension.
+// rows; with unpack_info what the model unpacks); inputs whose first dimension is max_valid_num
+// with one item of it; the mask when padding is to be removed; and unpack_info, [segments], when
+// items have several. Without unpack_info an output gets the n places of its item (and zeros where
+// padding was removed; a longer buffer is left alone past them), with it one item of its first
+// dimension.
 //
 // A pack goes when it has max_valid_num items, when the next item does not fit, or after `timeout`.
 // Thread-safe.
@@ -65,7 +73,8 @@ class PackRunner final : public BaseRunner {
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;
 
-  // Sizes are the longest that a request may have.
+  // Sizes are the longest that a request may have, shapes with a first dimension of 1 where the
+  // model has rows or items.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }

@@ -473,7 +473,7 @@ TEST(scenario, s27_exit_with_runs_in_flight) {
 
 TEST(scenario, s28_version) { EXPECT_EQ(poprt::version(), POPRT_VERSION); }
 
-TEST(scenario, s63_plugins) {
+TEST(scenario, s64_plugins) {
   fails([&] { poprt::loadPlugin("missing.so"); }, ErrorCode::not_found, {"missing.so"});
   fails([&] { poprt::loadPlugin(model("affine.onnx")); }, ErrorCode::failed_precondition,
         {"no shared library"});
@@ -654,6 +654,27 @@ TEST(scenario, s63_several_ipus) {
   options.options = {{"compiler_options", "num_ipus=2"}};
   fails([&] { Compiler::compile(model("slow.onnx"), {}, options); }, ErrorCode::invalid_argument,
         {"virtual_graph_mode"});
+}
+
+TEST(scenario, s65_packed_sequences) {
+  CompilerOptions options;
+  options.options = {{"pack_args", "max_valid_num=4\nsegment_max_size=8"}};
+  poprt::runtime::PackRunnerConfig pack(5000);
+  pack.runner = config();
+  poprt::runtime::PackRunner runner(*Compiler::compile(model("sums.onnx"), {}, options), pack);
+  EXPECT_EQ(runner.getExecuteOutputs().at(0).shape, (std::vector<int64_t>{1, 8}));
+  for (const size_t n : {1, 3, 5, 2, 8, 4}) {
+    std::vector<float> x(n), y(8);
+    std::iota(x.begin(), x.end(), 1.0f);
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    for (size_t i = 0; i < n; i++) EXPECT_EQ(y[i], x[i] + static_cast<float>(n * (n + 1)) / 2);
+  }
+  std::vector<float> x(9), y(9);
+  fails([&] { runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}}); },
+        ErrorCode::invalid_argument, {"longer than 8"});
+  options.options = {{"pack_args", "max_valid_num=4"}};
+  fails([&] { Compiler::compile(model("sums.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"segment_max_size"});
 }
 
 TEST(scenario, s56_opaque_blobs) {

@@ -39,7 +39,7 @@ public sealed class CompileTest
     }
 
     [Test]
-    public void Scenario63Plugins()
+    public void Scenario64Plugins()
     {
         Fails(ErrorCode.NotFound, () => Compiler.LoadPlugin("missing.so"), "missing.so");
         Fails(ErrorCode.FailedPrecondition, () => Compiler.LoadPlugin(Path.Combine(models, "affine.onnx")), "no shared library");

@@ -129,6 +129,39 @@ public sealed class RunnersTest
     }
 
     [Test]
+    public void Scenario65PackedSequences()
+    {
+        var compile = new CompilerOptions();
+        compile.Options["pack_args"] = "max_valid_num=4\nsegment_max_size=8";
+        string path = System.IO.Path.Combine(models, "sums.onnx");
+        using (var compiler = new Compiler(compile))
+        using (Executable executable = compiler.Compile(path))
+        using (var runner = new PackRunner(executable, new PackOptions { Timeout = TimeSpan.FromMilliseconds(5) }, one))
+        {
+            Assert.That(Names(executable.Inputs), Is.EqualTo("x f32[2,8] unpack_info s32[4,1]"));
+            Assert.That(Names(runner.Outputs), Is.EqualTo("y f32[1,8]"));
+            var lengths = new[] { 1, 3, 5, 2, 8, 4 };
+            var results = new List<float[]>();
+            var runs = new List<Task>();
+            foreach (int n in lengths)
+            {
+                float[] x = Enumerable.Range(1, n).Select(v => (float)v).ToArray();
+                var y = new float[8];
+                results.Add(y);
+                runs.Add(runner.ExecuteAsync(runner.CreateBindings().Input("x", x).Output("y", y)));
+            }
+            Task.WaitAll(runs.ToArray());
+            for (int k = 0; k < lengths.Length; k++)
+                for (int i = 0, n = lengths[k]; i < n; i++)
+                    Assert.That(results[k][i], Is.EqualTo(i + 1 + n * (n + 1) / 2));
+            Bindings tooLong = runner.CreateBindings().Input("x", new float[9]).Output("y", new float[9]);
+            Fails(ErrorCode.InvalidArgument, () => runner.Execute(tooLong), "longer than 8");
+        }
+        compile.Options["pack_args"] = "max_valid_num=4";
+        Fails(ErrorCode.InvalidArgument, () => new Compiler(compile).Compile(path), "segment_max_size");
+    }
+
+    [Test]
     public void Scenario47PackRunner()
     {
         var options = new PackOptions

@@ -15,7 +15,7 @@ import (
 	poprt "poprt.example.org/bindings/go"
 )
 
-func TestScenario63Plugins(t *testing.T) {
+func TestScenario64Plugins(t *testing.T) {
 	fails(t, poprt.LoadPlugin("missing.so"), poprt.NotFound, "missing.so")
 	fails(t, poprt.LoadPlugin(model("affine.onnx")), poprt.FailedPrecondition, "no shared library")
 	if list := must(poprt.ListPlugins()); !strings.HasPrefix(list, "[") {

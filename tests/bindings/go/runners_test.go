@@ -109,6 +109,38 @@ func TestScenario63SeveralIPUs(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "virtual_graph_mode")
 }
 
+func TestScenario65PackedSequences(t *testing.T) {
+	options := &poprt.CompileOptions{Options: map[string]string{"pack_args": "max_valid_num=4\nsegment_max_size=8"}}
+	e := must(poprt.Compile(model("sums.onnx"), options))
+	equal(t, fmt.Sprint(e.Inputs()), "[x f32 [2,8] unpack_info s32 [4,1]]")
+	r := must(poprt.NewPackRunner(e, poprt.PackOptions{Timeout: 5 * time.Millisecond}, one))
+	defer r.Close()
+	equal(t, fmt.Sprint(r.Inputs(), r.Outputs()), "[x f32 [1,8]] [y f32 [1,8]]")
+	lengths := []int{1, 3, 5, 2, 8, 4}
+	done := make(chan *poprt.Call, len(lengths))
+	y := make([][]float32, len(lengths))
+	for i, n := range lengths {
+		x := make([]float32, n)
+		for j := range x {
+			x[j] = float32(j + 1)
+		}
+		y[i] = make([]float32, 8)
+		r.Go(in(x), out(y[i]), done)
+	}
+	for range lengths {
+		ok(t, (<-done).Error)
+	}
+	for i, n := range lengths {
+		for j := 0; j < n; j++ {
+			equal(t, y[i][j], float32(j+1+n*(n+1)/2))
+		}
+	}
+	fails(t, r.Execute(in(make([]float32, 9)), out(make([]float32, 9))), poprt.InvalidArgument, "longer than 8")
+	options.Options["pack_args"] = "max_valid_num=4"
+	_, err := poprt.Compile(model("sums.onnx"), options)
+	fails(t, err, poprt.InvalidArgument, "segment_max_size")
+}
+
 func TestScenario47PackRunner(t *testing.T) {
 	e := affine(t)
 	pack := poprt.PackOptions{DynamicInput: "x", Timeout: 5 * time.Millisecond, MaxValidNum: 16,

@@ -31,7 +31,7 @@ import org.poprt.Session;
 /** Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only Java has. */
 class CompileTest extends Scenarios {
   @Test
-  void scenario_63_plugins() {
+  void scenario_64_plugins() {
     fails(ErrorCode.NOT_FOUND, () -> Compiler.loadPlugin(Path.of("missing.so")), "missing.so");
     fails(
         ErrorCode.FAILED_PRECONDITION,

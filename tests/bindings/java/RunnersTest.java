@@ -138,6 +138,38 @@ class RunnersTest extends Scenarios {
   }
 
   @Test
+  void scenario_65_packed_sequences() {
+    CompilerOptions options =
+        new CompilerOptions().option("pack_args", "max_valid_num=4\nsegment_max_size=8");
+    try (Executable executable = compile("sums.onnx", options);
+        PackRunner runner = new PackRunner(executable, new PackOptions(Duration.ofMillis(5)), ONE)) {
+      assertEquals("[x f32[2,8], unpack_info s32[4,1]]", executable.inputs().toString());
+      assertEquals("[y f32[1,8]]", runner.outputs().toString());
+      int[] lengths = {1, 3, 5, 2, 8, 4};
+      List<FloatBuffer> results = new ArrayList<>();
+      List<CompletableFuture<Void>> runs = new ArrayList<>();
+      for (int n : lengths) {
+        FloatBuffer x = FloatBuffer.allocate(n);
+        for (int i = 0; i < n; i++) x.put(i, i + 1);
+        FloatBuffer y = FloatBuffer.allocate(8);
+        results.add(y);
+        runs.add(runner.executeAsync(runner.bindings().input("x", x).output("y", y)));
+      }
+      runs.forEach(CompletableFuture::join);
+      for (int k = 0; k < lengths.length; k++)
+        for (int i = 0, n = lengths[k]; i < n; i++)
+          assertEquals(i + 1 + n * (n + 1) / 2, results.get(k).get(i));
+      FloatBuffer long9 = FloatBuffer.allocate(9);
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> runner.execute(Map.of("x", long9), Map.of("y", FloatBuffer.allocate(9))),
+          "longer than 8");
+    }
+    CompilerOptions half = new CompilerOptions().option("pack_args", "max_valid_num=4");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> compile("sums.onnx", half), "segment_max_size");
+  }
+
+  @Test
   void scenario_47_pack_runner() {
     try (Executable executable = affine(2);
         PackRunner runner =

@@ -153,8 +153,8 @@ class ConverterTest(unittest.TestCase):
                   "serialize_matmul_add": {"m/a": "2"}, "merge_matmul": "a,b", "merge_matmul_add": "a,b", "merge_moe": "a,b",
                   "batch_size": 2, "apply_hcsr": {"fp32,[1]": 2}, "used_passes": ["sort_graph"], "remove_outputs": ["none"],
                   "remap_mode": ["before_add"], "precision": "fp16", "convert_version": 13, "batch_axis": 0}
-        refused = {"pack_args"}
-        wrong = {"quantize": ValueError, "eightbitsio": InvalidArgumentError, "batch_size": InvalidArgumentError,
+        refused: set[str] = set()
+        wrong = {"quantize": ValueError, "pack_args": InvalidArgumentError, "eightbitsio": InvalidArgumentError, "batch_size": InvalidArgumentError,
                  "batch_axis": InvalidArgumentError, "checkpoints": NotFoundError, "remove_outputs": NotFoundError,
                  "serialize_matmul": NotFoundError, "serialize_matmul_add": NotFoundError, "merge_matmul": NotFoundError,
                  "merge_matmul_add": NotFoundError, "merge_moe": InvalidArgumentError, "apply_hcsr": NotFoundError}
@@ -194,7 +194,7 @@ class ConverterTest(unittest.TestCase):
 
 
 class Plugins(unittest.TestCase):
-    def test_scenario_63_plugins(self):
+    def test_scenario_64_plugins(self):
         with self.assertRaisesRegex(FileNotFoundError, "missing.so"):
             poprt.load_plugin("missing.so")
         with self.assertRaisesRegex(poprt.Error, "no shared library"):

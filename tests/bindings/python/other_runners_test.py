@@ -102,6 +102,22 @@ class Runners(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "virtual_graph_mode"):
             compiled("slow.onnx", num_ipus=2)
 
+    def test_scenario_65_packed_sequences(self):
+        executable = compiled("sums.onnx", options={"pack_args": "max_valid_num=4\nsegment_max_size=8"})
+        with PackRunner(executable, PackRunnerConfig(timeout_microseconds=5000)) as runner:
+            self.assertEqual([d.name for d in runner.get_execute_inputs()], ["x"])
+            self.assertEqual([(d.name, list(d.shape)) for d in runner.get_execute_outputs()], [("y", [1, 8])])
+            x = [np.arange(1, n + 1, dtype=np.float32)[np.newaxis] for n in (1, 3, 5, 2, 8, 4)]
+            y = [np.empty((1, 8), np.float32) for _ in x]
+            for future in [runner.execute_async({"x": a}, {"y": b}) for a, b in zip(x, y)]:
+                future.wait()
+            for a, b in zip(x, y):
+                np.testing.assert_array_equal(b[:, :a.shape[1]], a + a.sum())
+            with self.assertRaisesRegex(ValueError, "longer than 8"):
+                runner.run({"x": np.ones((1, 9), np.float32)})
+        with self.assertRaisesRegex(ValueError, "segment_max_size"):
+            compiled("sums.onnx", options={"pack_args": "max_valid_num=4"})
+
     def test_scenario_47_pack_runner(self):
         config = PackRunnerConfig(5000, 16, "x")
         config.algorithm, config.disable_data_across_rows = PackAlgorithm.first_fit, True

@@ -165,8 +165,6 @@ std::vector<std::string> case_names() {
 // The passes of PopRT 1.5, by name: each is here and has cases, or waits for what it belongs to.
 TEST(PopRT, HasItsPassesAndEachHasCases) {
   const std::set<std::string> later = {
-      // packing
-      "insert_attention_mask", "packed_transformer",
       // compares two models: option precision_compare, and a pass of Python
       "layer_precision_compare"};
   // What the text form of a graph cannot hold has tests of its own in core/passes/model, what

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <random>
@@ -249,6 +250,173 @@ TEST(PackRunner, ResultsEqualUnpackedOnesForRandomRequests) {
   }
 }
 
+// A model as pass packed_transformer makes it: sums of up to two segments of at most 3 and 4.
+std::shared_ptr<const Model> described_model(const char* segments, int64_t count) {
+  auto model =
+      std::make_shared<Model>(*testing::anchors_only({{"ids", DType::s32, {kRows, kLength}},
+                                                      {"types", DType::s32, {kRows, kLength}},
+                                                      {"unpack_info", DType::s32, {kItems, count}}},
+                                                     {{"sums", DType::s32, {kItems, 2}}}));
+  model->onnx_metadata.emplace_back(
+      "prop.PackRunnerConfig",
+      fmt::format("{{\"unpack_info\":\"unpack_info\",\"max_valid_num\":{},"
+                  "\"segment_max_size\":[{}],\"dynamic\":[\"ids\",\"types\"]}}",
+                  kItems, segments));
+  return model;
+}
+
+// Per item: what its ids sum up to, and its types.
+std::shared_ptr<FunctionDevice> summing_device(int64_t segments) {
+  return std::make_shared<FunctionDevice>([segments](const void* const* in, void* const* out) {
+    const auto *ids = static_cast<const int32_t*>(in[0]),
+               *types = static_cast<const int32_t*>(in[1]),
+               *info = static_cast<const int32_t*>(in[2]);
+    auto* sums = static_cast<int32_t*>(out[0]);
+    size_t at = 0;
+    for (int64_t k = 0; k < kItems; k++) {
+      sums[2 * k] = sums[2 * k + 1] = 0;
+      for (int64_t s = 0; s < segments; s++)
+        for (int32_t i = 0; i < info[k * segments + s]; i++, at++) {
+          sums[2 * k] += ids[at];
+          sums[2 * k + 1] += types[at];
+        }
+    }
+  });
+}
+
+TEST(PackRunner, ATimeoutIsEnoughForAModelThatUnpacks) {
+  PackRunnerConfig c;
+  c.timeout = 500us;
+  c.runner.session.device = summing_device(1);
+  PackRunner runner(described_model("7", 1), c);
+  ASSERT_EQ(runner.execute_inputs().size(), 2u);  // the runner fills in the lengths
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{1, 7}));
+  EXPECT_EQ(runner.execute_outputs()[0].anchor.shape, (Shape{1, 2}));
+  std::vector<std::thread> clients;
+  for (unsigned t = 0; t < 3; t++)
+    clients.emplace_back([&, t] {
+      std::mt19937 rng(t);
+      for (int i = 0; i < 100; i++) {
+        std::vector<int32_t> ids(1 + rng() % 7), types(ids.size(), 3);
+        int32_t sum = 0, got[2] = {-1, -1};
+        for (int32_t& id : ids) sum += id = static_cast<int32_t>(rng() % 100);
+        const InputBinding in[] = {{"ids", 0, ids.data(), ids.size() * 4},
+                                   {"types", 1, types.data(), types.size() * 4}};
+        const OutputBinding out[] = {{"sums", 0, got, 8}};
+        runner.execute(in, out);
+        ASSERT_EQ(got[0], sum);
+        ASSERT_EQ(got[1], 3 * static_cast<int32_t>(ids.size()));
+      }
+    });
+  for (auto& client : clients) client.join();
+  std::vector<int32_t> longer(8);
+  const InputBinding in[] = {{"ids", 0, longer.data(), 32}, {"types", 1, longer.data(), 32}};
+  int32_t got[2];
+  const OutputBinding out[] = {{"sums", 0, got, 8}};
+  EXPECT_THROW(runner.execute(in, out), Error);  // cut in silence otherwise
+  c.enable_single_row_mode("types");
+  EXPECT_THROW(PackRunner(described_model("7", 1), c), Error);
+}
+
+TEST(PackRunner, ItemsOfSeveralSegmentsSayTheirLengths) {
+  PackRunnerConfig c;
+  c.timeout = 500us;
+  c.runner.session.device = summing_device(2);
+  PackRunner runner(described_model("3,4", 2), c);
+  ASSERT_EQ(runner.execute_inputs().size(), 3u);
+  std::vector<int32_t> ids{1, 2, 3, 4, 5}, lengths{2, 3};
+  int32_t got[2] = {};
+  const OutputBinding out[] = {{"sums", 0, got, 8}};
+  const auto execute = [&] {
+    const InputBinding in[] = {{"ids", 0, ids.data(), 20},
+                               {"types", 1, ids.data(), 20},
+                               {"unpack_info", 2, lengths.data(), 8}};
+    runner.execute(in, out);
+  };
+  execute();
+  EXPECT_EQ(got[0], 15);
+  for (const auto& wrong : {std::vector<int32_t>{2, 2}, {4, 1}, {-1, 6}}) {
+    lengths = wrong;
+    EXPECT_THROW(execute(), Error);
+  }
+}
+
+TEST(PackRunner, SingleRowModeNeedsTheMaskAlone) {
+  PackSetup s(false, [](auto& c) {
+    c.dynamic_input_name.clear();
+    c.dynamic_group.clear();
+    c.timeout = 300us;
+    c.enable_single_row_mode("mask", "", 1);
+  });
+  EXPECT_EQ(s.runner->execute_outputs()[0].anchor.shape, (Shape{1, kLength}));
+  Item a(4, 10);
+  s.runner->execute(a.in, a.out);
+  EXPECT_TRUE(a.right());
+}
+
+TEST(PackRunner, PaddingThatWasRemovedIsRestored) {
+  PackSetup s(false, [](auto& c) {
+    c.enable_padding_remove_pattern("mask", {});
+    c.timeout = 300us;
+  });
+  Item a(3, 10, 4);
+  std::vector<int32_t> y(7, -9);
+  EXPECT_EQ(s.runner->output_shapes(a.in)[0], (Shape{1, 7}));
+  const std::vector<OutputBinding> out{{"y", 0, y.data(), 28}};
+  s.runner->execute(a.in, out);
+  EXPECT_EQ(y, (std::vector<int32_t>{20, 22, 24, 0, 0, 0, 0}));
+  EXPECT_EQ(s.runner->statistics().rows, 3u);
+}
+
+TEST(PackRunner, AnOutputOfRowsIsRefused) {
+  PackRunnerConfig c;
+  c.timeout = 1ms;
+  c.runner.session.device = std::make_shared<FunctionDevice>([](const auto*, auto*) {});
+  const auto model = testing::anchors_only({{"ids", DType::s32, {kRows, kLength}}},
+                                           {{"pooled", DType::s32, {kRows, kLength * 4}}});
+  EXPECT_THROW(PackRunner(model, c), Error);
+}
+
+TEST(PackRunner, EveryRequestIsAnsweredOnceWithCancellationsAndFaults) {
+  PackRunnerConfig c;
+  c.timeout = 100us;
+  c.runner.session.device = summing_device(1);
+  c.runner.auto_reset = true;
+  c.runner.faults = std::make_shared<FaultInjector>();
+  c.runner.faults->add_random(1, 100'000, {DeviceErrorClass::application_runtime_error, {}});
+  PackRunner runner(described_model("7", 1), c);
+  std::atomic<int> answered{0}, refused{0};
+  constexpr int kClients = 3, kEach = 2000;
+  std::vector<std::thread> clients;
+  for (unsigned t = 0; t < kClients; t++)
+    clients.emplace_back([&, t] {
+      std::mt19937 rng(t);
+      for (int i = 0; i < kEach; i++) {
+        std::vector<int32_t> ids(1 + rng() % 7, 2);
+        int32_t got[2] = {-1, -1};
+        const InputBinding in[] = {{"ids", 0, ids.data(), ids.size() * 4},
+                                   {"types", 1, ids.data(), ids.size() * 4}};
+        const OutputBinding out[] = {{"sums", 0, got, 8}};
+        const RequestPtr r = runner.execute_async(in, out);
+        if (rng() % 4 == 0) r->cancel();
+        r->wait();
+        answered++;
+        if (r->code() == ErrorCode::ok)
+          ASSERT_EQ(got[0], 2 * static_cast<int32_t>(ids.size()));
+        else
+          refused++;
+      }
+    });
+  for (auto& client : clients) client.join();
+  const RunnerStatistics s = runner.statistics();
+  EXPECT_EQ(answered, kClients * kEach);
+  EXPECT_EQ(s.completed + s.cancelled + s.failed, static_cast<uint64_t>(kClients * kEach));
+  EXPECT_EQ(s.cancelled + s.failed, static_cast<uint64_t>(refused.load()));
+  EXPECT_GT(s.failed, 0u);
+  EXPECT_GT(s.cancelled, 0u);
+  EXPECT_EQ(s.in_flight, 0u);
+}
+
 TEST(PackRunner, NamesWhatIsWrong) {
   PackSetup s;
   const auto fails = [&](const Item& item, std::string_view part) {
@@ -270,7 +438,6 @@ TEST(PackRunner, NamesWhatIsWrong) {
   fails(item, "input 'mask' is missing");
   for (const auto& change : std::vector<std::function<void(PackRunnerConfig&)>>{
            [](auto& c) { c.timeout = 0us; }, [](auto& c) { c.dynamic_input_name = "nothing"; },
-           [](auto& c) { c.dynamic_group.clear(); },  // the mask cannot be packed then
            [](auto& c) { c.compile_batch_size = 0; },
            [](auto& c) { c.enable_padding_remove = true; },
            [](auto& c) { c.unpack_info_input_name = "mask"; },

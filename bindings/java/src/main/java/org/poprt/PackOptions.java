@@ -27,7 +27,16 @@ public final class PackOptions {
   private long delimiterNum;
 
   /**
-   * What must be said.
+   * For a model that says itself what is packed ({@code pack_args}), or whose first input is of variable length.
+   *
+   * @param timeout from a pack's first item until it goes; whole microseconds, at least one
+   */
+  public PackOptions(Duration timeout) {
+    this("", timeout);
+  }
+
+  /**
+   * With the input of variable length.
    *
    * @param dynamicInput name of the input of variable length
    * @param timeout from a pack's first item until it goes; whole microseconds, at least one

@@ -1,0 +1,51 @@
+#include "core/passes/transformer/packed_cases.h"
+
+namespace poprt::test {
+namespace {
+
+// Four sequences in two rows, with gaps, each as if it were alone.
+void expect_as_alone(const std::string& text) {
+  const auto original = parsed(text);
+  const auto packed = parsed(text);
+  run(*packed, {"insert_attention_mask"});
+  EXPECT_NE(ops_of(*packed).find("ai.graphcore.AttentionMask"), std::string::npos);
+  auto feeds = random_feeds(*original);
+  const auto sequences = random_sequences({3, 4, 2, 5}, 11);
+  const std::vector<size_t> at{0, 4, kPackLength, kPackLength + 3};
+  auto packed_feeds = feeds;
+  feed_sequences(packed_feeds, sequences, at, std::vector<int64_t>{1, 2, 1, 2});
+  const auto got = evaluate_graph(*packed, packed_feeds).at("y").to_doubles();
+  for (size_t k = 0; k < sequences.size(); k++) {
+    const auto want = alone(*original, feeds, sequences[k]);
+    for (size_t i = 0; i < sequences[k].size() * kPackHidden; i++)
+      EXPECT_NEAR(got[at[k] * kPackHidden + i], want[i], 1e-5 * (1 + std::abs(want[i])))
+          << "item " << k << " element " << i;
+  }
+}
+
+TEST(InsertAttentionMask, Bert) {
+  expect_as_alone(transformer({bert_embedding(), chain_mask(), added()}));
+}
+
+TEST(InsertAttentionMask, BertWithPositionIds) {
+  expect_as_alone(transformer({position_ids_embedding(), chain_mask(), added()}));
+}
+
+TEST(InsertAttentionMask, TypesOfTokensThatAreNotGiven) {
+  expect_as_alone(transformer({typed_embedding(), chain_mask(), added()}));
+}
+
+TEST(InsertAttentionMask, TodaysBert) {
+  expect_as_alone(transformer({bert_embedding(), gathered_mask(), added()}));
+}
+
+TEST(InsertAttentionMask, Roberta) {
+  expect_as_alone(transformer({roberta_embedding(), gathered_mask(), added()}));
+}
+
+TEST(InsertAttentionMask, DebertaSeesOnesWhereTokensAre) {
+  expect_as_alone(transformer({masked_embedding(), outer_mask(), where()}));
+}
+
+}  // namespace
+}  // namespace poprt::test
