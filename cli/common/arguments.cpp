@@ -15,22 +15,6 @@ void refuse_empty(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
 }
 
-// How many letters differ.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
-  for (size_t i = 1; i <= a.size(); i++) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); j++) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 // The first word that the command does not know, and what it may have been meant to be.
 std::string unexpected(const CLI::App& command, int argc, char** argv) {
   std::vector<std::string> known;
@@ -51,6 +35,21 @@ std::string unexpected(const CLI::App& command, int argc, char** argv) {
 }
 
 }  // namespace
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
 
 std::unique_ptr<CLI::App> make_program(const std::string& description, const std::string& name) {
   return std::make_unique<CLI::App>(description, name);

@@ -27,6 +27,9 @@ CLI::App* add_command(CLI::App& program, const std::string& name, const std::str
 // Parses. The exit code when there is nothing left to do: help was printed, or the usage is wrong.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
+// How many letters differ: what may have been meant is close to what was given.
+size_t edit_distance(std::string_view a, std::string_view b);
+
 // One line: names in a message may come from anywhere.
 std::string printable(std::string_view message);
 

@@ -182,7 +182,7 @@ class Execution {
 void print_texts(const PreparedModel& model) {
   for (const auto& text : model.texts) {
     fmt::print("output {}: string[{}]\n", text.name, fmt::join(text.shape, ","));
-    for (const std::string& s : text.values) fmt::print("  {}\n", to_text(s));
+    for (const std::string& s : text.values) fmt::print("  {}\n", to_text(nlohmann::json(s)));
   }
 }
 

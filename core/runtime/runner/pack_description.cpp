@@ -1,9 +1,9 @@
 #include "runtime/runner/pack_description.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace poprt::runtime {
 namespace {
@@ -23,7 +23,7 @@ std::optional<PackDescription> pack_description(const Model& model) {
                                        [](const auto& e) -> std::string_view { return e.first; });
   if (found == model.onnx_metadata.end()) return std::nullopt;
   try {
-    const auto json = nlohmann::json::parse(found->second);
+    const auto json = parse_json(found->second);
     PackDescription d;
     d.unpack_info = json.at("unpack_info").get<std::string>();
     d.max_valid_num = json.at("max_valid_num").get<uint64_t>();
