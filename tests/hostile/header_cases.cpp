@@ -71,7 +71,8 @@ Cases header_cases() {
                                  n.set_op_type("Gelu");
                                })),
       reject(
-          "unknown_domain", "operator Relu of domain 'org.example' is not supported; `poprt_exec",
+          "unknown_domain",
+          "operator Relu of domain 'org.example' is not supported; an operator of your own comes",
           changed(importing("org.example", 1),
                   [](auto& m) { m.mutable_graph()->mutable_node(0)->set_domain("org.example"); })),
       reject("hardware_layout_domain", "save it again with ORT_ENABLE_EXTENDED",

@@ -113,9 +113,14 @@ void expect_words(const std::string& text, std::initializer_list<std::string_vie
 }
 
 TEST(UnsupportedOperator, NamesNodeOperatorDomainAndOpset) {
+  const std::string text = error_of({.op = "Fancy", .opset = 17, .inputs = {Tensor::scalar(1.0f)}});
+  expect_words(text, {"Fancy node", "ai.onnx", "opset 17", "poprt_exec ops", "open an issue"});
+}
+
+TEST(UnsupportedOperator, OfSomebodysOwnDomainSaysWhereItWouldComeFrom) {
   const std::string text =
       error_of({.op = "Fancy", .inputs = {Tensor::scalar(1.0f)}, .domain = "com.example"});
-  expect_words(text, {"Fancy node", "com.example", "opset 1", "poprt_exec ops", "open an issue"});
+  expect_words(text, {"Fancy node", "com.example", "plug-in", "--custom_library_so_paths"});
 }
 
 TEST(UnsupportedOperator, SaysFromWhichOpsetOnItIsSupported) {
