@@ -102,7 +102,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void make_pipeline();
   void stage_loop(size_t stage) noexcept;
   void admit(Step& step) noexcept;
-  void run_stage(size_t stage, Step& step) noexcept;
+  // Chunks `first` and those behind it. When the last is counted, the step is the next stage's, and
+  // soon another's.
+  void run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunks) noexcept;
   void finish(Step& step) noexcept;
   // With device_mutex_, which keeps others out: nothing is between the first stage and the last.
   void drain() noexcept;

@@ -21,11 +21,14 @@ void Replica::stage_loop(size_t stage) noexcept {
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return from.try_pop(step); });
     if (step && stage == 0) admit(*step);
+    // Read before it is handed on: a step without chunks, all of whose requests were cancelled, may
+    // be another's at once.
+    const uint64_t first = step ? step->first_chunk : 0, chunks = step ? step->chunks : 0;
     if (!last) {
       pipeline_[stage + 1].handed.try_push(step);
       handed_.notify();
     }
-    if (step) run_stage(stage, *step);
+    if (step) run_stage(stage, *step, first, chunks);
     if (last) {
       if (step) finish(*step);
       computed_.try_push(step);
@@ -52,13 +55,13 @@ void Replica::drain() noexcept {
   handed_.wait([this] { return under_way_.load(std::memory_order_acquire) == 0; });
 }
 
-void Replica::run_stage(size_t stage, Step& step) noexcept {
+void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunks) noexcept {
   const RunnerPlan& p = *plan_;
   const std::atomic<uint64_t>& before = pipeline_[stage == 0 ? stages_ - 1 : stage - 1].finished;
   // The first stage is ahead of the last by no more chunks than there are frames.
   const uint64_t ahead = stage == 0 ? frames_.size() : 0;
-  for (uint64_t c = 0; c < step.chunks; c++) {
-    const uint64_t n = step.first_chunk + c;
+  for (uint64_t c = 0; c < chunks; c++) {
+    const uint64_t n = first + c;
     handed_.wait([&] { return before.load(std::memory_order_acquire) + ahead > n; });
     if (!step.failed.load(std::memory_order_acquire)) {
       Session& session = *sessions_[c % sessions_.size()];

@@ -1,6 +1,7 @@
 // Stages of a model on threads of their own: each request is answered once, and right.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <random>
@@ -122,17 +123,18 @@ TEST_P(Pipelines, AnswerManyRequestsInFlight) {
   config.batches_per_step = batches;
   config.overlap_io = overlap;
   config.timeout = 100us;
+  // Longer than the runner: who waits may be told before the callback is called.
+  std::array<std::deque<Call>, 3> calls;
   ModelRunner runner(chain(ipus, true), config);
   std::vector<std::thread> clients;
   std::atomic<int> wrong{0};
-  for (int t = 0; t < 3; t++)
+  for (size_t t = 0; t < calls.size(); t++)
     clients.emplace_back([&, t] {
-      std::deque<Call> calls;
-      for (int i = 0; i < 300; i++) {
-        Call& c = calls.emplace_back(static_cast<float>(1000 * t + i), 1 + i % 5);
+      for (size_t i = 0; i < 300; i++) {
+        Call& c = calls[t].emplace_back(static_cast<float>(1000 * t + i), 1 + i % 5);
         c.request = runner.execute_async(c.in, c.out, counted(c));
       }
-      for (Call& c : calls) {
+      for (Call& c : calls[t]) {
         c.request->wait();
         if (c.request->code() != ErrorCode::ok || !c.right()) wrong++;
       }
