@@ -21,26 +21,16 @@
 #include <string>
 #include <vector>
 
+#include "turns.h"
+
 namespace {
 
 namespace fs = std::filesystem;
 using poprt::Executable;
+using poprt::bench::Clock, poprt::bench::kTurns, poprt::bench::print, poprt::bench::seconds_since;
 using poprt::compiler::Compiler;
 using poprt::compiler::CompilerOptions;
 using poprt::runtime::ModelRunner;
-using Clock = std::chrono::steady_clock;
-
-constexpr int kTurns = 5;
-
-double seconds_since(Clock::time_point t) {
-  return std::chrono::duration<double>(Clock::now() - t).count();
-}
-
-void print(const char* what, std::vector<double> values, const char* unit) {
-  std::sort(values.begin(), values.end());
-  std::printf("%-40s %.4g / %.4g / %.4g %s\n", what, values.front(), values[values.size() / 2],
-              values.back(), unit);
-}
 
 std::size_t size_of(const poprt::DataDesc& d) { return static_cast<std::size_t>(d.sizeInBytes); }
 

@@ -15,23 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "turns.h"
+
 namespace {
 
+using poprt::bench::Clock, poprt::bench::kTurns, poprt::bench::print, poprt::bench::seconds_since;
 using poprt::compiler::Compiler;
 using poprt::compiler::CompilerOptions;
-using Clock = std::chrono::steady_clock;
-
-constexpr int kTurns = 5;
-
-double seconds_since(Clock::time_point t) {
-  return std::chrono::duration<double>(Clock::now() - t).count();
-}
-
-void print(const char* what, std::vector<double> values, const char* unit) {
-  std::sort(values.begin(), values.end());
-  std::printf("%-28s %.4g / %.4g / %.4g %s\n", what, values.front(), values[values.size() / 2],
-              values.back(), unit);
-}
 
 // Memory for `places` of the longest that the descriptions say.
 struct Sequence {
