@@ -271,8 +271,10 @@ TEST_P(KilledWriter, LeavesTheOldOrTheNewFileWholeAndNothingElse) {
     ASSERT_EQ(text.find_first_not_of(text[0]), std::string::npos);
     left += entries() > 1;
   }
-  // A file without a name leaves something between two calls at most.
-  EXPECT_TRUE(GetParam() || left <= 5) << left;
+  // A file without a name leaves something between two calls at most, which are a small part of its
+  // time also where the disk is slow; one with a name nearly always.
+  RecordProperty("left", left);
+  EXPECT_TRUE(GetParam() || left < kKills / 4) << left;
   const pid_t last = in_child([&] { write_version(path, 'z', 1); });
   ASSERT_EQ(::waitpid(last, nullptr, 0), last);
   EXPECT_EQ(entries(), 1u);
