@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "ops/op.h"
 
 namespace poprt::compiler {
 namespace {
@@ -83,6 +84,9 @@ double cost_of(const Node& n) {
   for (const Value* v : n.outputs())
     if (v->type.is_static()) made += static_cast<double>(element_count(v->shape()));
   cost = made;
+  // A table of which rows are taken, and a constant that is added: nothing is multiplied by them.
+  const ops::Facts& facts = ops::op_of(n).facts;
+  if (facts.moves || facts.per_element || n.is("Elementwise", "poprt")) return cost;
   for (const Value* v : n.inputs()) {
     if (!v || !v->is_constant() || v->shape().size() < 2) continue;
     const auto elements = static_cast<double>(element_count(v->shape()));
