@@ -213,6 +213,21 @@ TEST(Shard, RatiosSayHowMuchEachHas) {
   EXPECT_EQ(first(), 5u);
 }
 
+// A table of which rows are taken, and a constant that is added, multiply nothing.
+TEST(Shard, TablesAndAddedConstantsAreNoWork) {
+  const auto constant = [](const char* name, int64_t rows) {
+    std::string values;
+    for (int64_t i = 0; i < rows * 8; i++) values += fmt::format("{}{}.5", i ? ", " : "", i % 9);
+    return fmt::format("const %{} : f32[{},8] = [{}]\n", name, rows, values);
+  };
+  std::string body = "input %ids : s64[64]\n" + constant("table", 4000) + constant("places", 64) +
+                     "%rows = Gather(%table, %ids)\n%x0 = Add(%rows, %places)\n"
+                     "%square = Transpose(%x0) {perm = [1, 0]}\n%w = MatMul(%square, %x0)\n";
+  for (int i = 0; i < 20; i++) body += fmt::format("%x{} = MatMul(%x{}, %w)\n", i + 1, i);
+  const Shards s = shards_of(compile_body(body + "output %x20\n", automatic(2, false)).program);
+  EXPECT_GE(s.shards[0].end - s.shards[0].begin, 8u);
+}
+
 TEST(Shard, StateStaysWithTheIpuThatHasIt) {
   const std::string text =
       "graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\n input %step : s32[]\n"
