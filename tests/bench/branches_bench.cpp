@@ -7,20 +7,18 @@
 // runs of each alone; the difference for a run is what a switch costs. Memory: weights and arena of
 // both.
 //
-// shapes: requests of lengths as questions of SQuAD have them (median 150, at most LENGTH, the
-// largest size in the option) through the shapes, against the largest one alone, to which requests
-// are padded. Also the size of the files and how long opening takes.
-#include <algorithm>
+// shapes: requests of lengths as SQuAD has them (0.4 of LENGTH, the largest size in the option, on
+// average) through the shapes, against the largest one alone, to which requests are padded. Also
+// the size of the files and how long opening takes.
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <poprt/poprt.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "squad_lengths.h"
 #include "turns.h"
 
 namespace {
@@ -28,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using poprt::Executable;
 using poprt::bench::Clock, poprt::bench::kTurns, poprt::bench::print, poprt::bench::seconds_since;
+using poprt::bench::squad_lengths;
 using poprt::compiler::Compiler;
 using poprt::compiler::CompilerOptions;
 using poprt::runtime::ModelRunner;
@@ -129,15 +128,6 @@ struct Request {
   poprt::runtime::OutputMemoryView out;
 };
 
-std::vector<long> lengths(long longest, int count) {
-  std::mt19937 random(1);
-  std::lognormal_distribution<double> length(std::log(150.0), 0.45);
-  std::vector<long> list;
-  for (int i = 0; i < count; i++)
-    list.push_back(std::clamp(static_cast<long>(length(random)), 1L, longest));
-  return list;
-}
-
 void shapes(const std::string& model, const std::string& option, long longest, int count) {
   CompilerOptions several, one;
   several.options = {{"input_shape", option}};
@@ -159,7 +149,7 @@ void shapes(const std::string& model, const std::string& option, long longest, i
   print("opening", opening, "ms");
   const Executable padded{file[0]}, bucketed{file[1]};
   ModelRunner single(padded, one_thread()), buckets(bucketed, one_thread());
-  const auto list = lengths(longest, count);
+  const auto list = squad_lengths(longest, count);
   std::vector<Request> requests;
   for (const long n : list)
     requests.emplace_back(bucketed.getInputs(), bucketed.getOutputs(), n, longest);

@@ -3,18 +3,17 @@
 //   packing_bench MODEL.onnx ITEMS [unpack|mask] [REQUESTS] [fp16]
 //
 // MODEL takes tokens [rows, length] and is compiled twice: as it is, where every sequence is padded
-// to a row; and packed, at most ITEMS sequences in the same rows. Lengths are as of SQuAD: normal
-// around 0.4 of the row. unpack: option pack_args; mask: pass insert_attention_mask with input
+// to a row; and packed, at most ITEMS sequences in the same rows. Lengths are as of SQuAD: 0.4
+// of the row on average. unpack: option pack_args; mask: pass insert_attention_mask with input
 // attention_mask, outputs of rows (pooler_output) removed. One thread each.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <poprt/poprt.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "squad_lengths.h"
 #include "turns.h"
 
 namespace {
@@ -72,14 +71,10 @@ void measure(const std::string& model, const std::string& items, bool unpacks, i
   if (!unpacks) config.enableSingleRowMode("attention_mask");
   poprt::runtime::PackRunner packs(*after, config);
 
-  std::mt19937 random(1);
-  std::normal_distribution<double> lengths(0.4 * static_cast<double>(length),
-                                           0.2 * static_cast<double>(length));
   std::vector<Sequence> requests;
   double sum = 0;
-  for (int i = 0; i < count; i++) {
-    const auto n =
-        static_cast<std::size_t>(std::clamp(lengths(random), 1.0, static_cast<double>(length)));
+  for (const long drawn : poprt::bench::squad_lengths(static_cast<long>(length), count)) {
+    const auto n = static_cast<std::size_t>(drawn);
     sum += static_cast<double>(n);
     requests.emplace_back(packs.getExecuteInputs(), packs.getExecuteOutputs(), n, length, unpacks);
   }

@@ -1,10 +1,18 @@
-// The soak of tests/support/runner_soak.h at full length: runner_soak_bench [requests] [seed].
+// The soak of tests/support/runner_soak.h at full length:
+//
+//   runner_soak_bench [requests] [seed] [batched|fused|packed|pipelined ...]
+//
+// Each kind of runner gets as many requests.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "support/runner_soak.h"
 
@@ -17,13 +25,13 @@ uint64_t resident_bytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-}  // namespace
+constexpr std::pair<std::string_view, poprt::testing::SoakKind> kKinds[] = {
+    {"batched", poprt::testing::SoakKind::batched},
+    {"fused", poprt::testing::SoakKind::fused},
+    {"packed", poprt::testing::SoakKind::packed},
+    {"pipelined", poprt::testing::SoakKind::pipelined}};
 
-int main(int argc, char** argv) {
-  poprt::testing::SoakOptions options;
-  options.requests = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
-  if (argc > 2) options.seed = static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10));
-  options.requests_per_runner = 50'000;
+bool soak_of(std::string_view name, const poprt::testing::SoakOptions& options) {
   poprt::testing::RunnerSoak soak(options);
   const auto start = std::chrono::steady_clock::now();
   uint64_t early = 0;
@@ -49,11 +57,33 @@ int main(int argc, char** argv) {
   const double growth =
       (static_cast<double>(resident_bytes()) - static_cast<double>(early)) / (1 << 20);
   fmt::print(
-      "{} requests in {:.1f} s ({:.0f}/s), {} runners: {} ok, {} failed, {} cancelled, {} timed "
+      "{}: {} requests in {:.1f} s ({:.0f}/s), {} runners: {} ok, {} failed, {} cancelled, {} "
+      "timed "
       "out, {} refused, {} wrong; {:+.1f} MiB since the first tenth\n",
-      options.requests, seconds, static_cast<double>(options.requests) / seconds, r.runners.load(),
-      r.ok.load(), r.failed.load(), r.cancelled.load(), r.timed_out.load(), r.refused.load(),
-      r.wrong.load(), growth);
-  const bool good = r.answered() == options.requests && r.wrong == 0 && growth < 16;
+      name, options.requests, seconds, static_cast<double>(options.requests) / seconds,
+      r.runners.load(), r.ok.load(), r.failed.load(), r.cancelled.load(), r.timed_out.load(),
+      r.refused.load(), r.wrong.load(), growth);
+  return r.answered() == options.requests && r.wrong == 0 && growth < 16;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  poprt::testing::SoakOptions options;
+  options.requests = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
+  if (argc > 2) options.seed = static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10));
+  options.requests_per_runner = 50'000;
+  const std::vector<std::string_view> chosen(argv + std::min(argc, 3), argv + argc);
+  for (const std::string_view name : chosen)
+    if (std::ranges::none_of(kKinds, [&](const auto& kind) { return kind.first == name; })) {
+      fmt::print(stderr, "expected batched, fused, packed or pipelined, found '{}'\n", name);
+      return 2;
+    }
+  bool good = true;
+  for (const auto& [name, kind] : kKinds) {
+    if (!chosen.empty() && std::ranges::count(chosen, name) == 0) continue;
+    options.kind = kind;
+    good &= soak_of(name, options);
+  }
   return good ? 0 : 1;
 }

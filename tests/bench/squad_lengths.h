@@ -1,0 +1,24 @@
+// Lengths of sequences as questions and paragraphs of SQuAD have them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace poprt::bench {
+
+// `count` lengths from 1 to `longest`, always the same: log-normal, as lengths of texts are, with
+// many short ones and a long tail, and 0.4 of the longest on average.
+inline std::vector<long> squad_lengths(long longest, int count) {
+  constexpr double kMean = 0.4, kSigma = 0.45;
+  std::mt19937 random(1);
+  std::lognormal_distribution<double> length(
+      std::log(kMean * static_cast<double>(longest)) - kSigma * kSigma / 2, kSigma);
+  std::vector<long> list;
+  for (int i = 0; i < count; i++)
+    list.push_back(std::clamp(static_cast<long>(length(random)), 1L, longest));
+  return list;
+}
+
+}  // namespace poprt::bench
