@@ -1,5 +1,6 @@
 // poprt: converts ONNX models, compiles them to PopEF, and tries them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,9 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "common/arguments.h"
 #include "common/completion.h"
@@ -64,10 +68,14 @@ class MadeFolder {
   fs::path path_;
 };
 
+// Where the standard input lies, for messages that would name a file that nobody has given.
+std::string piped_path;
+
 // The standard input as a file, which goes with this object.
 class Piped {
  public:
   Piped() {
+    piped_path = path();
     std::ofstream file(path(), std::ios::binary);
     file << std::cin.rdbuf();
     file.close();
@@ -129,6 +137,81 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
                     path.string(), other, own, own));
   return path;
 }
+
+// Models may have one name and be different ones: a file that another compilation of this name has
+// left is replaced when it was the same model, or has become another version of it.
+class Replaced {
+ public:
+  // Where nothing is, or the user said --overwrite, everything may be replaced.
+  Replaced(const GivenOptions& given, const fs::path& path) : path_(path) {
+    std::error_code error;
+    poprt_executable* found = nullptr;
+    if (given.has("overwrite") || !fs::exists(path, error)) return;
+    if (poprt_error* failure = poprt_executable_open(path.c_str(), &found))
+      poprt_error_free(failure);
+    old_.reset(found);
+  }
+  // Until it is known what comes, it lies beside.
+  fs::path beside() const { return old_ ? fs::path(path_.string() + ".part") : path_; }
+
+  // Puts what is beside into its place. Throws Failure when the old one is another model: nothing
+  // that goes in, or nothing that comes out, has the same name.
+  void commit() {
+    if (!old_) return;
+    poprt_executable* made = nullptr;
+    check(poprt_executable_open(beside().c_str(), &made));
+    const Executable now(made);
+    std::error_code error;
+    for (const auto& [what, names] :
+         {std::pair("input", &input_names), std::pair("output", &output_names)}) {
+      const std::set<std::string> before = names(old_.get()), after = names(now.get());
+      const auto kept = [&](const std::string& name) { return after.contains(name); };
+      if (before.empty() || std::ranges::any_of(before, kept)) continue;
+      fs::remove(beside(), error);
+      throw Failure(fmt::format(
+          "'{}' holds another model of the name '{}', whose {}s are {}, not {}: give --popef_name, "
+          "another --output_dir, or --overwrite",
+          path_.string(), poprt_executable_name(now.get()), what, fmt::join(before, ", "),
+          fmt::join(after, ", ")));
+    }
+    const std::string before = source_hash(old_.get());
+    if (!before.empty() && before != source_hash(now.get()))
+      fmt::print(stderr, "poprt: '{}' was compiled from another '{}' than now: it is replaced\n",
+                 path_.string(), poprt_executable_name(now.get()));
+    fs::rename(beside(), path_, error);
+    if (error) throw Failure(fmt::format("cannot write '{}': {}", path_.string(), error.message()));
+  }
+
+ private:
+  static std::set<std::string> input_names(const poprt_executable* e) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < poprt_executable_input_count(e); i++)
+      names.insert(poprt_anchor_name(poprt_executable_input(e, i)));
+    return names;
+  }
+  static std::set<std::string> output_names(const poprt_executable* e) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < poprt_executable_output_count(e); i++)
+      names.insert(poprt_anchor_name(poprt_executable_output(e, i)));
+    return names;
+  }
+  static std::string source_hash(const poprt_executable* e) {
+    poprt_popef_metadata* metadata = nullptr;
+    check(poprt_executable_popef_metadata(e, &metadata));
+    const std::unique_ptr<poprt_popef_metadata, void (*)(poprt_popef_metadata*)> owner(
+        metadata, poprt_popef_metadata_free);
+    const char* value = nullptr;
+    for (size_t i = 0;; i++) {
+      const char* name =
+          poprt_popef_metadata_option(metadata, POPRT_POPEF_ENGINE_OPTIONS, i, &value);
+      if (!name) return {};
+      if (std::string_view(name) == "source_hash") return value;
+    }
+  }
+
+  fs::path path_;
+  Executable old_;
+};
 
 // Anchors whose names begin with `prefix`, with random inputs.
 void run_random(poprt_runner* runner, const std::string& prefix) {
@@ -285,6 +368,17 @@ void shard_only(const GivenOptions& given) {
   fmt::print("sharded model: {}\n", path);
 }
 
+// Of what only prints.
+bool shows(const GivenOptions& given) {
+  if (!given.has("show") && !given.has("show_io_stat")) return false;
+  for (const char* name : {"export_popef", "popef_name", "output", "output_dir", "output_model",
+                           "run", "check", "precision_compare"})
+    if (given.has(name))
+      fmt::print(stderr, "poprt: --{} is not used: {} only prints\n", name,
+                 given.has("show") ? "--show" : "--show_io_stat");
+  return true;
+}
+
 void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
   const bool scripts = has_scripts(given);
@@ -295,7 +389,7 @@ void convert_and_compile(const GivenOptions& given) {
   const std::string& input = source.path();
   if (given.has("show")) print(poprt_compiler_show_file, compiler.get(), input);
   if (given.has("show_io_stat")) print(poprt_compiler_io_stat_file, compiler.get(), input);
-  if (given.has("show") || given.has("show_io_stat")) return;
+  if (shows(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
   const bool exports = exports_popef(given);
   const std::string converted = converted_path(given, input);
@@ -315,8 +409,10 @@ void convert_and_compile(const GivenOptions& given) {
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");
-    check(poprt_compiler_compile_to_popef(last, model.c_str(), popef.c_str()));
+    Replaced replaced(given, popef);
+    check(poprt_compiler_compile_to_popef(last, model.c_str(), replaced.beside().c_str()));
     bar.finish();
+    replaced.commit();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,
                static_cast<double>(fs::file_size(popef)) / 1e6);
   }
@@ -349,7 +445,7 @@ class Fusion {
   }
 
   void run() {
-    if (given_.has("show") || given_.has("show_io_stat")) return show();
+    if (shows(given_)) return show();
     MadeFolder made(given_.text("output_dir", "./"));
     constexpr const char* kName = "model_fusion.onnx";
     const std::string converted = converted_path(given_, kName);
@@ -486,6 +582,18 @@ bool inform(const GivenOptions& given) {
   return true;
 }
 
+// What is accepted, but not all of it acts.
+void warn_of_options(const GivenOptions& given) {
+  const std::string level = given.text("logging_level");
+  if (level == "ERROR" || level == "CRITICAL") return;
+  for (const std::string& name : given.overridden())
+    fmt::print(stderr, "poprt: --{} is given several times, the last one counts: {}\n", name,
+               given.text(name));
+  if (given.has("perf_tuner"))
+    fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
+               option_tables().find("perf_tuner")->note);
+}
+
 int main_checked(int argc, char** argv) {
   const auto program = make_program(
       "Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
@@ -514,9 +622,7 @@ int main_checked(int argc, char** argv) {
   if (given.has("embed_source") && !exports_popef(given))
     throw Usage(
         "--embed_source needs an executable: give --export_popef, --output or --popef_name");
-  if (given.has("perf_tuner"))
-    fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
-               option_tables().find("perf_tuner")->note);
+  warn_of_options(given);
   if (!models.empty()) {
     Fusion(given, models).run();
     return 0;
@@ -540,5 +646,16 @@ int main_checked(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   poprt::cli::remove_temporaries_when_interrupted();
-  return poprt::cli::guarded("poprt", [&] { return main_checked(argc, argv); });
+  return poprt::cli::guarded("poprt", [&] {
+    try {
+      return main_checked(argc, argv);
+    } catch (const Usage&) {
+      throw;
+    } catch (const Failure& e) {
+      std::string message = e.what();
+      for (size_t at; !piped_path.empty() && (at = message.find(piped_path)) != message.npos;)
+        message.replace(at, piped_path.size(), "the standard input");
+      throw Failure(message);
+    }
+  });
 }

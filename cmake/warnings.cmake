@@ -1,3 +1,14 @@
+# poprt_name_no_folder(FILE...): files that name themselves, in assertions and lines of the log, name no folder of the machine.
+# The others have no need of the flag, and ccache keeps what was compiled without it for all build trees.
+function(poprt_name_no_folder)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} names_itself REGEX "POPRT_ASSERT|log\\(\\)" LIMIT_COUNT 1)
+    if(names_itself)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+    endif()
+  endforeach()
+endfunction()
+
 # Flags of our own targets: warnings are errors here and only here.
 add_library(poprt_flags INTERFACE)
 target_compile_options(poprt_flags INTERFACE

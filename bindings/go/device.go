@@ -15,14 +15,14 @@ type DeviceManager struct {
 	version string
 }
 
-// NewDeviceManager sees deviceCount devices; 0: POPRT_DEVICES from the environment, or 1024.
+// NewDeviceManager sees deviceCount devices; 0: POPRT_DEVICES from the environment, or 16384.
 func NewDeviceManager(deviceCount int) (*DeviceManager, error) {
 	return NewDeviceManagerWith(DeviceManagerOptions{DeviceCount: deviceCount})
 }
 
 // DeviceManagerOptions of [NewDeviceManagerWith]; the zero value is what the environment says. Since 1.0.
 type DeviceManagerOptions struct {
-	DeviceCount int    // 0: POPRT_DEVICES, or 1024
+	DeviceCount int    // 0: POPRT_DEVICES, or 16384
 	Visible     string // ids of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
 	Shared      string // "1" or an absolute folder: with processes that say the same; "0": none; "": POPRT_SHARED_DEVICES
 }

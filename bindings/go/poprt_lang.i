@@ -24,10 +24,10 @@ struct raw_runner_options;
 %typemap(in) poprt_values "$1 = $input.array;"
 
 %inline %{
-// Index, address and bytes of each input, then of each output: `values` has three numbers for each.
+// `values` are numbers of each input, then of each output, as poprt_go::Entries reads them.
 static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs) {
   poprt_go::Entries entries(values, inputs, outputs);
-  return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
+  return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
 // Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
 // `timeout_ns`; 0: no limit.
@@ -41,10 +41,32 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
   options.user_data = poprt_shim::pointer(id);
   options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_request* request = nullptr;
-  *error = poprt_runner_submit(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
-                               &request);
+  *error = poprt_runner_submit_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
+                                       &request);
   return poprt_shim::address(request);
 }
+// The parts of a run that makes its outputs: memory, the request, what is real of them.
+static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& inputs, poprt_result* error) {
+  poprt_outputs* made = nullptr;
+  *error = poprt_outputs_create(runner, inputs.list.data(), inputs.list.size(), &made);
+  return made;
+}
+// As raw_submit(); `outputs` must stay until it is done.
+static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs, raw_outputs* outputs, int64_t id,
+                                  poprt_result* error) {
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  options.callback = poprt_go::Completions::on_done;
+  options.user_data = poprt_shim::pointer(id);
+  options.when_full = POPRT_WHEN_FULL_LINE;
+  poprt_request* request = nullptr;
+  std::vector<poprt_tensor> made;
+  for (size_t i = 0; i < poprt_outputs_count(outputs); i++) made.push_back(*poprt_outputs_at(outputs, i));
+  *error = poprt_runner_submit_tensors(runner, inputs.list.data(), inputs.list.size(), made.data(), made.size(), &options,
+                                       &request);
+  return poprt_shim::address(request);
+}
+static poprt_result raw_outputs_crop(raw_outputs* outputs) { return poprt_outputs_crop(outputs); }
 static int64_t raw_next_done() { return poprt_go::Completions::instance().take(); }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);

@@ -223,9 +223,9 @@ type Queued struct {
 	pins  pins
 }
 
-// Enqueue appends a slice of any size: a part of a transfer, one, or several; [Elements] makes a tensor of it. The slice
-// is used where it is, and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
-// is free again, also when it could not be enqueued: InvalidArgument (another type, an empty slice), Cancelled
+// Enqueue appends a slice of any size: a part of a transfer, one, or several; [Elements] makes a tensor of it, and the shape
+// of [Shaped] must end, behind its first dimension, as the anchor's does: [1 4] and [6 4] for [2 4]. The slice is used where it is, and kept alive. Enqueue waits while the queue is full. The element arrives on done when its memory
+// is free again, also when it could not be enqueued: InvalidArgument (another type or shape, an empty slice), Cancelled
 // (disconnected; full and the session was stopped), ErrClosed. It is sent by the goroutine that runs programs: done must
 // have room. A nil done is replaced by a new channel.
 func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
@@ -242,6 +242,11 @@ func (q *Queue) Enqueue(memory Tensor, done chan *Queued) *Queued {
 	if !memory.dtype.holds(q.anchor.DType) {
 		finish(invalid("queue '" + q.anchor.Name + "': expected elements of " + q.anchor.DType.String() + ", given " +
 			memory.dtype.String()))
+		return e
+	}
+	if !memory.endsAs(q.anchor.Shape) {
+		finish(invalid("queue '" + q.anchor.Name + "': expected " + q.anchor.DType.String() + shapeText(q.anchor.Shape) +
+			", parts of it or several, given shape " + shapeText(memory.shape)))
 		return e
 	}
 	if memory.address != nil {

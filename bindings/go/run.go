@@ -41,7 +41,8 @@ func Values[T Element](o *Output) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(&o.words[0])), o.bytes/int64(unsafe.Sizeof(*new(T)))), nil
 }
 
-// Shaped is memory with a shape, which is compared with that of the anchor.
+// Shaped is memory with a shape, which is compared with that of the anchor wherever the tensor is given: to runs (any
+// number of rows that the runner takes), as a frozen input, as a weight (all of it), to a queue (see [Queue.Enqueue]).
 func Shaped[T Element](name string, slice []T, shape ...int64) Tensor {
 	t := Named(name, slice)
 	t.shape, t.shaped = shape, true
@@ -65,25 +66,49 @@ func (r *Runner) Run(inputs ...Tensor) (map[string]*Output, error) {
 	var pins pins
 	keep := make([]unsafe.Pointer, 0, len(inputs))
 	for _, t := range inputs {
-		name, at := t.name, t.address
-		if name == "" {
-			name = r.inputs[t.index].Name
-		}
+		a, at := r.inputs[t.find(r.inputs)], t.address
 		if at == nil {
 			at = unsafe.Pointer(&nothing[0])
 		}
 		keep = append(keep, at)
 		dtype := Undefined
 		if t.shaped {
-			dtype = r.dtypeOf(name)
+			dtype = a.DType
 		}
-		tensors.Add(name, int64(uintptr(at)), t.bytes, int(dtype), append(t.shape, 0), int64(len(t.shape)))
+		tensors.Add(a.Name, int64(uintptr(at)), t.bytes, int(dtype), append(t.shape, 0), int64(len(t.shape)))
 	}
 	pins.pin(keep)
-	outputs, err := runTensors(raw, tensors)
-	runtime.KeepAlive(keep)
-	runtime.KeepAlive(&pins)
-	return outputs, err
+	defer runtime.KeepAlive(&pins)
+	defer runtime.KeepAlive(keep)
+	select {
+	case directRuns <- struct{}{}:
+		defer func() { <-directRuns }()
+		return runTensors(raw, tensors)
+	default:
+		return r.runQueued(raw, tensors)
+	}
+}
+
+// runQueued is runTensors without a thread that waits.
+func (r *Runner) runQueued(raw native.RawRunner, tensors native.RawTensors) (map[string]*Output, error) {
+	var failure uintptr
+	made := native.Raw_outputs_for(raw, tensors, &failure)
+	if err := check(failure); err != nil {
+		return nil, err
+	}
+	defer native.DeleteRawOutputs(made)
+	c := newCall(r, make(chan *Call, 1))
+	c.submit(func(raw native.RawRunner, id int64, failure *uintptr) int64 {
+		return native.Raw_submit_tensors(raw, tensors, made, id, failure)
+	})
+	<-c.over
+	if c.Error != nil {
+		return nil, c.Error
+	}
+	if err := check(native.Raw_outputs_crop(made)); err != nil {
+		return nil, err
+	}
+	return copyOutputs(made), nil
 }
 
 func runTensors(raw native.RawRunner, tensors native.RawTensors) (map[string]*Output, error) {
@@ -94,15 +119,6 @@ func runTensors(raw native.RawRunner, tensors native.RawTensors) (map[string]*Ou
 	}
 	defer native.DeleteRawOutputs(made)
 	return copyOutputs(made), nil
-}
-
-func (r *Runner) dtypeOf(name string) DType {
-	for _, a := range r.inputs {
-		if a.Name == name {
-			return a.DType
-		}
-	}
-	return Undefined
 }
 
 func copyOutputs(made native.RawOutputs) map[string]*Output {

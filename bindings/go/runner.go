@@ -76,9 +76,10 @@ type RunnerOptions struct {
 	// Replicas is ReplicationFactor by its older name: only one of them may be set. Since 0.1.
 	Replicas int
 	// Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
-	// their own. Default: false. Since 0.1.
+	// their own; on also when the executable was compiled with num_io_tiles. Default: false. Since 0.1.
 	OverlapIO bool
-	// Batches of one step. 0: as the executable says. Since 0.1.
+	// Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches of a call
+	// that waits for its answer do not. 0: as the executable says. Since 0.1.
 	BatchesPerStep int64
 	// Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
 	ReplicaDevices map[int64]*Device
@@ -95,6 +96,10 @@ type RunnerOptions struct {
 	// Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
 	// POPRT_INJECT_FAULTS from the environment. Since 1.0.
 	Faults string
+	// What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves overflow, or
+	// "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
+	// with the option numerics=faithful. "": "fast". Since 1.0.
+	Numerics string
 	// </options:runner>
 }
 
@@ -144,6 +149,7 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 	raw.SetDevice_wait_timeout_ns(int64(o.DeviceWaitTimeout))
 	raw.SetDevice_wait_sleep_ns(int64(o.DeviceWaitSleep))
 	raw.Set_faults(o.Faults)
+	raw.Set_numerics(o.Numerics)
 }
 
 // </options:runner_functions>
@@ -200,7 +206,14 @@ func newRunner(executable *Executable, options *RunnerOptions,
 		o.Add_replica_device(replica, raw)
 	}
 	for _, value := range options.FrozenInputs {
-		o.Add_frozen_input(value.name, int64(uintptr(value.address)), value.bytes)
+		i := value.find(executable.inputs)
+		if i == len(executable.inputs) {
+			return nil, &Error{Code: NotFound, Message: unknown("input", value, executable.inputs)}
+		}
+		if err := value.checkWhole("frozen input", &executable.inputs[i]); err != nil {
+			return nil, err
+		}
+		o.Add_frozen_input(executable.inputs[i].Name, int64(uintptr(value.address)), value.bytes)
 	}
 	defer runtime.KeepAlive(options.FrozenInputs)
 	var failure uintptr
@@ -297,7 +310,8 @@ func (r *Runner) text(ask func(native.RawRunner, *uintptr) uintptr) (string, err
 }
 
 // Execute runs the model once; the outputs' slices are written when it returns. Slices are used where they are.
-// Errors: NotFound (a name), InvalidArgument (missing, given twice, another type or size), Cancelled (stopped).
+// Errors: NotFound (a name), InvalidArgument (missing, given twice, another type, size or, of [Shaped], shape), Cancelled
+// (stopped).
 func (r *Runner) Execute(inputs, outputs []Tensor) error {
 	b, err := r.Bind(inputs, outputs)
 	if err != nil {
@@ -315,12 +329,12 @@ func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) e
 	return b.ExecuteContext(ctx)
 }
 
-// Bind checks memory once for any number of runs. The binding keeps the slices alive; do not run it twice at the same
+// Bind checks names and types once for any number of runs; sizes and shapes are compared by each. The binding keeps the slices alive; do not run it twice at the same
 // time, because both runs would write the same memory.
 func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 	b := &Binding{runner: r, inputs: len(inputs), outputs: len(outputs)}
 	room := len(inputs) + len(outputs)
-	table, keep, err := entries(make([]int64, 0, 3*room), make([]unsafe.Pointer, 0, room), "input", r.inputs, inputs)
+	table, keep, err := entries(make([]int64, 0, 8*room), make([]unsafe.Pointer, 0, room), "input", r.inputs, inputs)
 	if err == nil {
 		b.table, b.keep, err = entries(table, keep, "output", r.outputs, outputs)
 	}
@@ -334,7 +348,7 @@ func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 // Binding is memory for runs of one runner.
 type Binding struct {
 	runner          *Runner
-	table           []int64 // index, address and bytes of each input, then of each output
+	table           []int64 // of each input, then of each output, as entries() has it
 	inputs, outputs int
 	keep            []unsafe.Pointer // what makes the slices stay: memory on Go's heap does not move
 	pins            pins
@@ -372,7 +386,8 @@ func (b *Binding) executeHere() error {
 type Call struct {
 	Binding *Binding
 	Error   error
-	Done    chan *Call    // the call arrives here when it is over
+	Done    chan *Call // the call arrives here when it is over
+	runner  *Runner
 	over    chan struct{} // closed when it is over
 	mutex   sync.Mutex
 	request int64 // 0 when there is none (any more)
@@ -416,7 +431,7 @@ func takeCalls() {
 		failure := native.Raw_wait(request) // it is done
 		runtime.KeepAlive(c.Binding)
 		native.Raw_request_free(request)
-		c.Binding.runner.h.release() // runs that are in flight keep a runner that was closed
+		c.runner.h.release() // runs that are in flight keep a runner that was closed
 		c.finish(check(failure))
 	}
 }
@@ -434,23 +449,35 @@ func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 	} else if cap(done) == 0 {
 		panic("poprt: the done channel is unbuffered")
 	}
-	c := &Call{Binding: b, Done: done, over: make(chan struct{})}
-	raw, err := b.runner.h.acquire()
+	c := newCall(b.runner, done)
+	c.Binding = b
+	c.submit(func(raw native.RawRunner, id int64, failure *uintptr) int64 {
+		return native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), id, failure)
+	})
+	return c
+}
+
+func newCall(r *Runner, done chan *Call) *Call {
+	return &Call{runner: r, Done: done, over: make(chan struct{})}
+}
+
+// submit makes the request; the call is over at once when there is none.
+func (c *Call) submit(ask func(raw native.RawRunner, id int64, failure *uintptr) int64) {
+	raw, err := c.runner.h.acquire()
 	if err != nil {
 		c.finish(err)
-		return c
+		return
 	}
 	id := c.register()
 	var failure uintptr
 	c.mutex.Lock()
-	c.request = native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), id, &failure)
+	c.request = ask(raw, id, &failure)
 	c.mutex.Unlock()
 	if err := check(failure); err != nil {
 		unregister(id)
-		b.runner.h.release()
+		c.runner.h.release()
 		c.finish(err)
 	}
-	return c
 }
 
 // Cancel ends a run that has not begun: its error is then Cancelled, and its memory is free. False when it has begun or
@@ -478,7 +505,7 @@ func (r *Runner) Go(inputs, outputs []Tensor, done chan *Call) *Call {
 		if done == nil {
 			done = make(chan *Call, 1)
 		}
-		c := &Call{Done: done, over: make(chan struct{})}
+		c := newCall(r, done)
 		c.finish(err)
 		return c
 	}

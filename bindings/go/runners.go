@@ -133,9 +133,17 @@ func (r *LightRunner) Reload() error {
 }
 
 // SetInput has new elements, which are copied, for an input that comes with the executable; UpdateWeights makes runs use
-// them. [Elements] makes a tensor of a slice. Errors: NotFound, InvalidArgument (the size), FailedPrecondition (runs have
-// it).
+// them. [Elements] makes a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the
+// shape), FailedPrecondition (runs have it).
 func (r *LightRunner) SetInput(name string, value Tensor) error {
+	for i, a := range r.modelInputs {
+		if a.Name != name || !r.hasData[i] {
+			continue // what runs have is the library's to refuse
+		}
+		if err := value.checkWhole("input", &a); err != nil {
+			return err
+		}
+	}
 	defer runtime.KeepAlive(value.address)
 	return r.ask(func(raw native.RawRunner) uintptr {
 		return raw.Light_set_input(name, int64(uintptr(value.address)), value.bytes)

@@ -126,6 +126,7 @@ func (o SessionOptions) fill(raw native.RawSessionOptions) {
 type Session struct {
 	h                       *handle[native.RawSession]
 	userInputs, userOutputs []Anchor
+	inputs                  []Anchor // of the executable, with those that it has data for
 
 	targets  *native.Targets
 	running  sync.Mutex // of what runs, so that it gets what its handlers say
@@ -181,7 +182,7 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 	if err := check(failure); err != nil {
 		return nil, err
 	}
-	s := &Session{h: newHandle(session, native.DeleteRawSession), targets: &native.Targets{}, numbers: map[string]int64{},
+	s := &Session{h: newHandle(session, native.DeleteRawSession), inputs: executable.inputs, targets: &native.Targets{}, numbers: map[string]int64{},
 		userInputs:  anchors(session.User_input_count(), session.User_input_anchor),
 		userOutputs: anchors(session.User_output_count(), session.User_output_anchor)}
 	if predicate.Panic != nil {
@@ -494,8 +495,11 @@ func (s *Session) PopEFModel() (*PopEFModel, error) {
 }
 
 // UpdateWeights replaces the value of an input that has data in the executable, by copy, for later runs. [Elements] makes
-// a tensor of a slice. Errors: NotFound, InvalidArgument (the size).
+// a tensor of a slice. Errors: NotFound, InvalidArgument (the type, the size or, of [Shaped], the shape).
 func (s *Session) UpdateWeights(name string, value Tensor) error {
+	if err := s.checkWeights(name, value); err != nil {
+		return err
+	}
 	defer runtime.KeepAlive(value.address)
 	return s.ask(func(raw native.RawSession) uintptr {
 		return raw.Update_weights(name, int64(uintptr(value.address)), value.bytes)
@@ -504,10 +508,23 @@ func (s *Session) UpdateWeights(name string, value Tensor) error {
 
 // ReadWeights copies the value of an input that has data in the executable. Errors: as UpdateWeights.
 func (s *Session) ReadWeights(name string, value Tensor) error {
+	if err := s.checkWeights(name, value); err != nil {
+		return err
+	}
 	defer runtime.KeepAlive(value.address)
 	return s.ask(func(raw native.RawSession) uintptr {
 		return raw.Read_weights(name, int64(uintptr(value.address)), value.bytes)
 	})
+}
+
+// checkWeights leaves to the library what is no weight.
+func (s *Session) checkWeights(name string, value Tensor) error {
+	for _, a := range s.userInputs {
+		if a.Name == name {
+			return nil
+		}
+	}
+	return checkNamed(s.inputs, name, value)
 }
 
 // Elements is memory of no particular anchor, for queues and weights.

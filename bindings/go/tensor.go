@@ -131,28 +131,96 @@ func (d DType) holds(anchor DType) bool {
 // nothing is where an empty tensor is.
 var nothing [64]byte
 
-// entries appends index, address and bytes of each tensor. What is missing, given twice or of a wrong size is the
-// library's to say.
+// find is the anchor that a tensor is for; len(anchors) when there is none.
+func (t Tensor) find(anchors []Anchor) int {
+	i := t.index
+	if t.name != "" || i < 0 {
+		for i = 0; i < len(anchors) && anchors[i].Name != t.name; i++ {
+		}
+	}
+	if i < 0 || i > len(anchors) {
+		i = len(anchors)
+	}
+	return i
+}
+
+// check compares the type with the anchor's, and sees that a shape without a slice has no elements: what the library
+// cannot know.
+func (t Tensor) check(kind string, a *Anchor) error {
+	if !t.dtype.holds(a.DType) {
+		return invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType, t.dtype))
+	}
+	if t.shaped && t.bytes == 0 && (Anchor{Shape: t.shape}).Elements() != 0 {
+		return invalid(fmt.Sprintf("%s '%s': shape %v has elements, the slice has none", kind, a.Name, t.shape))
+	}
+	return nil
+}
+
+// checkWhole is check for all of an anchor, whose shape that of the tensor, if it has one, must be.
+func (t Tensor) checkWhole(kind string, a *Anchor) error {
+	if err := t.check(kind, a); err != nil {
+		return err
+	}
+	same := len(t.shape) == len(a.Shape)
+	for i := 0; same && i < len(t.shape); i++ {
+		same = t.shape[i] == a.Shape[i]
+	}
+	if t.shaped && !same {
+		return invalid(fmt.Sprintf("%s '%s': expected %v%s, given %v%s", kind, a.Name, a.DType, shapeText(a.Shape), a.DType,
+			shapeText(t.shape)))
+	}
+	return nil
+}
+
+// checkNamed is checkWhole for the anchor of that name; without one there is nothing to compare.
+func checkNamed(anchors []Anchor, name string, value Tensor) error {
+	if i := Named(name, []byte{}).find(anchors); i < len(anchors) {
+		return value.checkWhole("input", &anchors[i])
+	}
+	return nil
+}
+
+// endsAs says whether it may be a part, or several, of what has that shape.
+func (t Tensor) endsAs(shape []int64) bool {
+	if len(t.shape) <= 1 {
+		return true
+	}
+	rows := t.shape[1:]
+	if len(rows) > len(shape) {
+		return false
+	}
+	for i, d := range shape[len(shape)-len(rows):] {
+		if rows[i] != d {
+			return false
+		}
+	}
+	return true
+}
+
+func shapeText(shape []int64) string { return strings.ReplaceAll(fmt.Sprint(shape), " ", ",") }
+
+// entries appends index, address, bytes, type, rank and shape of each tensor. What is missing, given twice, of a wrong size
+// or shape is the library's to say.
 func entries(table []int64, keep []unsafe.Pointer, kind string, anchors []Anchor, tensors []Tensor) ([]int64,
 	[]unsafe.Pointer, error) {
 	for _, t := range tensors {
-		i := t.index
-		if t.name != "" || i < 0 {
-			for i = 0; i < len(anchors) && anchors[i].Name != t.name; i++ {
-			}
-		}
-		if i < 0 || i >= len(anchors) {
+		i := t.find(anchors)
+		if i == len(anchors) {
 			return nil, nil, &Error{Code: NotFound, Message: unknown(kind, t, anchors)}
 		}
-		if a := &anchors[i]; !t.dtype.holds(a.DType) {
-			return nil, nil, invalid(fmt.Sprintf("%s '%s': expected elements of %v, given %v", kind, a.Name, a.DType,
-				t.dtype))
+		if err := t.check(kind, &anchors[i]); err != nil {
+			return nil, nil, err
 		}
 		at := t.address
 		if at == nil {
 			at = unsafe.Pointer(&nothing[0])
 		}
-		table = append(table, int64(i), int64(uintptr(at)), t.bytes)
+		dtype := Undefined
+		if t.shaped {
+			dtype = anchors[i].DType
+		}
+		table = append(table, int64(i), int64(uintptr(at)), t.bytes, int64(dtype), int64(len(t.shape)))
+		table = append(table, t.shape...)
 		keep = append(keep, at)
 	}
 	return table, keep, nil

@@ -128,10 +128,14 @@ static PyObject* raw_output_shapes(raw_runner* runner, PyObject* inputs, bool ch
   return ok ? poprt_python::output_shapes(runner, memory) : nullptr;
 }
 
-static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {
+// With `check_types` all is checked that a run checks; `check_shapes`: shapes of outputs, too.
+static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
+                                    bool check_shapes) {
   auto bound = std::make_unique<poprt_python_bound>();
   bound->memory.bound = true;
-  return bound->memory.fill(runner, inputs, outputs, check_types) ? bound.release() : nullptr;
+  if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
+  if (check_types && !poprt_python::check_bound(runner, bound->memory, check_shapes)) return nullptr;
+  return bound.release();
 }
 
 static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {

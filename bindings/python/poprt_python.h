@@ -6,9 +6,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -58,8 +60,9 @@ inline void raise(poprt_error* error) {
   PyErr_Restore(type, value, trace);
 }
 
-// Makes an object with a buffer of what has none: called with the object, "input" or "output", the
-// anchor's name and dtype; raises an error that says what it cannot convert. Set by poprt._convert.
+// Makes an object with a buffer of what has none: called with the object, "input", "bound input" or
+// "output", the anchor's name and dtype; raises an error that says what it cannot convert. Set by
+// poprt._convert.
 inline PyObject* converter = nullptr;
 
 // Type of the elements that the buffer protocol describes by `format`, for memory of `wanted`:
@@ -96,6 +99,19 @@ inline poprt_dtype dtype_of(const char* format, Py_ssize_t item, poprt_dtype wan
   }
 }
 
+// The bytes of a name, which need not be UTF-8: what comes from the library has surrogates then.
+// `kept` keeps them. Null with an exception set.
+inline const char* utf8(PyObject* text, std::list<std::string>& kept) {
+  if (const char* plain = PyUnicode_AsUTF8(text)) return plain;
+  if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return nullptr;
+  PyErr_Clear();
+  PyObject* bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+  if (!bytes) return nullptr;
+  kept.emplace_back(PyBytes_AsString(bytes));
+  Py_DECREF(bytes);
+  return kept.back().c_str();
+}
+
 // Memory of one request: borrowed buffers, and copies of inputs that are not contiguous. Needs the
 // GIL to be made, filled and destroyed.
 class Memory {
@@ -130,15 +146,24 @@ class Memory {
     PyObject *key = nullptr, *value = nullptr;
     Py_ssize_t at = 0;
     while (PyDict_Next(items, &at, &key, &value)) {
-      const char* name = PyUnicode_Check(key) ? PyUnicode_AsUTF8(key) : nullptr;
-      if (!name) {
-        if (!PyErr_Occurred())
-          PyErr_SetString(PyExc_TypeError, "names of inputs and outputs must be str");
+      if (!PyUnicode_Check(key)) {
+        PyErr_Format(PyExc_TypeError, "names of inputs and outputs must be str, given %R", key);
         return false;
       }
-      if (!add(runner, name, value, check_types, writable)) return false;
+      const char* name = utf8(key, names_);
+      if (!name || !add(runner, name, value, check_types, writable)) return false;
     }
     return true;
+  }
+
+  // Whether the same arrays serve several runs, which see what they hold then: no copy will do.
+  bool bindable(const Py_buffer& view, const char* name, bool writable) const {
+    if (!bound || writable || PyBuffer_IsContiguous(&view, 'C')) return true;
+    set_error(POPRT_INVALID_ARGUMENT,
+              (std::string("input '") + name +
+               "': the array is not C-contiguous; what is bound is read where it lies")
+                  .c_str());
+    return false;
   }
 
   // The object's buffer, at the end of views_.
@@ -168,8 +193,12 @@ class Memory {
 
   bool call_converter(PyObject* value, const char* name, poprt_dtype dtype, bool writable,
                       PyObject* error) {
-    PyObject* made = PyObject_CallFunction(converter, "OssiO", value, writable ? "output" : "input",
-                                           name, static_cast<int>(dtype), error);
+    const char* direction = writable ? "output" : bound ? "bound input" : "input";
+    PyObject* text =
+        PyUnicode_DecodeUTF8(name, static_cast<Py_ssize_t>(std::strlen(name)), "surrogateescape");
+    if (!text) return false;
+    PyObject* made = PyObject_CallFunction(converter, "OsNiO", value, direction, text,
+                                           static_cast<int>(dtype), error);
     const bool ok = made && borrow(made, writable);
     Py_XDECREF(made);
     return ok;
@@ -196,6 +225,7 @@ class Memory {
       poprt_shim::copied_bytes += views_.back().len;
     }
     Py_buffer& view = views_.back();
+    if (!bindable(view, name, writable)) return false;
     // Unknown names: the library says which there are.
     poprt_tensor tensor{anchor ? nullptr : name, index, view.buf, static_cast<size_t>(view.len),
                         POPRT_DTYPE_UNDEFINED,   0,     nullptr,  0};
@@ -254,6 +284,7 @@ class Memory {
 
   std::vector<Py_buffer> views_;
   std::vector<std::unique_ptr<char[]>> copies_;
+  std::list<std::string> names_;
   char nothing_ = 0;
 };
 
@@ -467,6 +498,75 @@ inline PyObject* output_shapes(poprt_runner* runner, const Memory& memory) {
   }
   poprt_outputs_free(made);
   return list;
+}
+
+inline std::string type_text(poprt_dtype dtype, const int64_t* shape, size_t rank) {
+  std::string text = poprt_dtype_name(dtype);
+  for (size_t i = 0; i < rank; i++) text += (i ? "," : "[") + std::to_string(shape[i]);
+  return text + (rank ? "]" : "[]");
+}
+
+// Whether an output of that shape may take what `made` describes: the same, or that many whole
+// batches in another form, which are as many bytes.
+inline bool same_batches(const poprt_tensor& given, const poprt_tensor& made,
+                         const poprt_anchor* anchor) {
+  const auto equal = [](const int64_t* a, size_t rank, const int64_t* b, size_t other) {
+    return rank == other && std::equal(a, a + rank, b);
+  };
+  if (equal(given.shape, given.rank, made.shape, made.rank)) return true;
+  const size_t rank = poprt_anchor_rank(anchor);
+  const int64_t* const batch = poprt_anchor_shape(anchor);
+  if (given.bytes != made.bytes || given.rank == 0) return false;
+  return equal(given.shape + 1, given.rank - 1, batch, rank) ||
+         (rank && equal(given.shape + 1, given.rank - 1, batch + 1, rank - 1));
+}
+
+// Whether a run would take this memory: what the library finds out about a request before it runs.
+// `check_shapes`: of outputs. False with an exception set.
+inline bool check_bound(poprt_runner* runner, const Memory& memory, bool check_shapes) {
+  poprt_outputs* owned = nullptr;
+  if (poprt_error* error =
+          poprt_outputs_create(runner, memory.inputs.data(), memory.inputs.size(), &owned)) {
+    raise(error);
+    return false;
+  }
+  const std::unique_ptr<poprt_outputs, void (*)(poprt_outputs*)> made(owned, poprt_outputs_free);
+  const auto refuse = [](poprt_error_code code, const std::string& why) {
+    set_error(code, why.c_str());
+    return false;
+  };
+  std::vector<bool> given(poprt_runner_output_count(runner));
+  for (const poprt_tensor& t : memory.outputs) {
+    const poprt_tensor* expected = nullptr;
+    std::string names;
+    for (size_t i = 0; i < poprt_outputs_count(owned); i++) {
+      const poprt_tensor* o = poprt_outputs_at(owned, i);
+      names += (i ? ", '" : "'") + std::string(o->name) + "'";
+      if (!t.name && o->index == t.index) expected = o;
+    }
+    if (!expected) {
+      const char* name = t.name ? t.name : poprt_anchor_name(poprt_runner_output(runner, t.index));
+      return refuse(POPRT_NOT_FOUND,
+                    "there is no output '" + std::string(name) + "'; outputs are: " + names);
+    }
+    given[t.index] = true;
+    const std::string what = "output '" + std::string(expected->name) + "': expected " +
+                             type_text(expected->dtype, expected->shape, expected->rank) +
+                             ", given ";
+    const bool typed = t.dtype != POPRT_DTYPE_UNDEFINED;
+    if (typed &&
+        (t.dtype != expected->dtype ||
+         (check_shapes && !same_batches(t, *expected, poprt_runner_output(runner, t.index)))))
+      return refuse(POPRT_INVALID_ARGUMENT, what + type_text(t.dtype, t.shape, t.rank));
+    if (check_shapes && t.bytes != expected->bytes)
+      return refuse(POPRT_INVALID_ARGUMENT, what + std::to_string(t.bytes) + " bytes");
+  }
+  for (size_t i = 0; i < poprt_outputs_count(owned); i++) {
+    const poprt_tensor* o = poprt_outputs_at(owned, i);
+    if (!given[o->index])
+      return refuse(POPRT_INVALID_ARGUMENT, "output '" + std::string(o->name) + "' is missing");
+  }
+  return true;
 }
 
 // Never waits. Null with an exception set. With `ended` the callback is called when its loop takes

@@ -22,6 +22,9 @@ class Fields {
     if (!value) return;
     const long long number = PyLong_AsLongLong(value);
     if (number == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "%s: expected a whole number of 64 bits, found %R", name,
+                   value);
       ok_ = false;
       return;
     }
@@ -56,12 +59,12 @@ class Fields {
   }
 
   const char* text_of(PyObject* value) {
-    const char* utf8 = PyUnicode_AsUTF8(value);
-    if (!utf8) {
+    const char* bytes = utf8(value, strings_);
+    if (!bytes) {
       ok_ = false;
       return nullptr;
     }
-    return strings_.emplace_back(utf8).c_str();
+    return strings_.emplace_back(bytes).c_str();
   }
 
  private:
@@ -104,6 +107,7 @@ struct RunnerOptions {
     f.integer("overlap_io", &o.overlap_io);
     f.integer("batches_per_step", &o.batches_per_step);
     o.faults = f.text("faults");
+    o.numerics = f.text("numerics");
     f.integer("device_wait_timeout_ns", &o.device_wait_timeout_ns);
     f.integer("device_wait_sleep_ns", &o.device_wait_sleep_ns);
     // Pairs of replica and address of a device, which the caller keeps.

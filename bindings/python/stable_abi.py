@@ -1,10 +1,12 @@
-"""Makes what SWIG 4.1 writes compile against Python's stable ABI, so that one extension is for CPython 3.9 and newer.
+"""Makes what SWIG 4.1 writes compile against Python's stable ABI, so that one extension is for CPython 3.9 and newer,
+and its messages name arguments.
 
-Usage: stable_abi.py WRAPPER OUT
+Usage: stable_abi.py WRAPPER MODULE.py OUT
 
 SWIG 4.2 does this itself; what 4.1 writes has three static types and looks into them, which the stable ABI hides. Every
 place is replaced by what 4.2 has there. poprt_stable_abi.h says what the stable ABI of 3.9 lacks."""
 
+import ast
 import re
 import sys
 
@@ -24,6 +26,8 @@ PLACES = (
     ("(((PyCFunctionObject *)obj) -> m_ml -> ml_doc)", "(const char*)0", 1),
     ("((PyTypeObject *)data->newargs)->tp_new(", "((newfunc)PyType_GetSlot((PyTypeObject *)data->newargs, Py_tp_new))(", 1),
     ("clientdata->pytype->tp_alloc(", "((allocfunc)PyType_GetSlot(clientdata->pytype, Py_tp_alloc))(", 1),
+    # Names need not be UTF-8: what SWIG makes of them has surrogates.
+    ("obj = PyUnicode_AsUTF8String(obj);", "obj = PyUnicode_AsEncodedString(obj, \"utf-8\", \"surrogateescape\");", 2),
     ("(obj ? obj->ob_type->tp_name : 0)", "(obj ? poprt_type_name(obj) : 0)", 1),
 )
 
@@ -38,6 +42,40 @@ def heap_type(match):
     return (f"  static PyType_Slot slots[] = {{\n    {listed}\n  }};\n"
             f"  static PyType_Spec spec = {{\"poprt.poprt_raw.{name}\", {fields['basicsize']}, 0, Py_TPFLAGS_DEFAULT, slots}};\n"
             "  static PyTypeObject* type = 0;\n  if (!type) type = (PyTypeObject*)PyType_FromSpec(&spec);\n  return type;\n")
+
+
+# "in method 'RawQueueOptions_set_buffers', argument 2 of type 'int64_t'": users know neither the method nor the number.
+ARGUMENT = re.compile(r'"in method \'" "(\w+)" "\', argument " "(\d+)"" of type \'" "([\w *]+)""\'"')
+WORDS = {"int64_t": "a whole number of 64 bits", "int32_t": "a whole number of 32 bits", "uint32_t": "a whole number from 0 to 2^32 - 1",
+         "bool": "True or False", "char const *": "a str", "double": "a number"}
+
+
+def argument_names(module):
+    """By the wrapped functions' names."""
+    names = {}
+    for node in ast.parse(module).body:
+        if isinstance(node, ast.FunctionDef):
+            names[node.name] = [a.arg for a in node.args.args]
+        for child in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(child, ast.FunctionDef):
+                arguments = [a.arg for a in child.args.args]
+                made = child.name == "__init__"
+                names[f"new_{node.name}" if made else f"{node.name}_{child.name}"] = arguments[1:] if made else arguments
+            elif isinstance(child, ast.AnnAssign):
+                names[f"{node.name}_{child.target.id}_set"] = ["self", child.target.id]
+    return names
+
+
+def with_names(text, module):
+    names = argument_names(module)
+
+    def message(match):
+        known, at = names.get(match.group(1), []), int(match.group(2)) - 1
+        if match.group(3) not in WORDS or at >= len(known):
+            return match.group(0)
+        return f'"{known[at]}: expected {WORDS[match.group(3)]}"'
+
+    return ARGUMENT.sub(message, text)
 
 
 def replaced(text):
@@ -56,8 +94,10 @@ def replaced(text):
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         text = file.read()
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(text if "PyType_FromSpec" in text else replaced(text))
+    with open(sys.argv[2], encoding="utf-8") as file:
+        module = file.read()
+    with open(sys.argv[3], "w", encoding="utf-8") as file:
+        file.write(with_names(text if "PyType_FromSpec" in text else replaced(text), module))
 
 
 if __name__ == "__main__":

@@ -442,6 +442,11 @@ struct raw_runner_options {
     $self->fault_list = faults;
     $self->faults = poprt_shim::or_null($self->fault_list.c_str());
   }
+  // "": fast.
+  void set_numerics(const char* numerics) {
+    $self->numerics_word = numerics;
+    $self->numerics = poprt_shim::or_null($self->numerics_word.c_str());
+  }
 }
 
 %extend raw_bindings {

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <span>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/shape.h"
+#include "option_lists.h"
 #include "option_table.h"
 #include "plugins/registry.h"
 #include "program/serialize.h"
@@ -16,16 +19,27 @@
 namespace poprt::capi {
 namespace {
 
+bool is_among(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 // Options by name that decide the result. Others are recorded, which is no part of what is cached.
 std::vector<poprt_option> acting(const poprt_compile_options& o) {
   std::vector<poprt_option> list(o.options, o.options + o.option_count);
-  std::erase_if(list, [](const poprt_option& option) {
+  const bool pipelined = std::ranges::any_of(list, [](const poprt_option& option) {
+    return option.name == std::string_view("enable_pipelining");
+  });
+  std::erase_if(list, [&](const poprt_option& option) {
     const std::string_view name = option.name;
-    if (name == "custom_patterns" || name == "custom_transform_applier_settings") return false;
+    if (is_among(name, {"custom_patterns", "custom_transform_applier_settings", "num_ipus",
+                        "virtual_graph_mode", "virtual_graph_split_ratios", "enable_pipelining"}))
+      return false;
+    // How the program is run is said beside it; whether stages divide it, by who compiles.
+    if (name == "batches_per_step") return !pipelined;
     const OptionRow* row = find_option(name);
     // The opset is the converted ONNX file's alone; of libraries counts what is in them.
-    return !row || row->effect != OptionEffect::acts || row->name == "lowest_opset" ||
-           row->name == "custom_library_so_paths";
+    return !row || row->effect != OptionEffect::acts ||
+           is_among(name, {"num_io_tiles", "lowest_opset", "custom_library_so_paths"});
   });
   return list;
 }
@@ -62,6 +76,9 @@ std::string describe(const poprt_compile_options& o) {
 }  // namespace
 
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options) {
+  // What is found in the cache has no graph any more that could be written.
+  if (const char* ir = named_option(options, "serialize_ir"); ir && std::string_view(ir) == "True")
+    return std::nullopt;
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");

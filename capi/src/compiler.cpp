@@ -243,7 +243,7 @@ std::shared_ptr<const runtime::Model> with_options(
     const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o,
     const capi::Source& note, std::map<std::string, std::string> files) {
   const auto made = std::make_shared<runtime::Model>(*model);
-  made->metadata.setEngineOptions(capi::engine_options(o, note));
+  runtime::set_engine_options(*made, capi::engine_options(o, note));
   made->opaque.merge(files);
   for (const auto& b : std::span(o.opaque_blobs, o.opaque_blob_count))
     made->opaque[b.name] = std::string(static_cast<const char*>(b.data), b.bytes);
@@ -256,7 +256,7 @@ void warn_without_conversion(const poprt_compiler& c) {
   for (const auto& [given, name] :
        {std::pair(c.check_models, "check"), std::pair(c.compare_layers, "precision_compare")})
     if (given)
-      log().warn("--{} has no effect: the model is compiled without being converted", name);
+      log().warn("`{}` has no effect: the model is compiled without being converted", name);
 }
 
 std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
@@ -351,7 +351,8 @@ std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
     const std::string_view name = option.name;
     // Patterns act where an executable is made, and the converted one is made without options.
     return name == "precision" || name == "eightbitsio" || name == "custom_patterns" ||
-           name == "custom_transform_applier_settings";
+           name == "custom_transform_applier_settings" || name == "serialize_ir" ||
+           name == "serialized_ir_dest";
   });
   named.push_back({capi::kPlain, "1"});
   return compile_quietly(o, named, source);
@@ -439,7 +440,7 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     compiler->compare_layers = named.precision_compare();
     if ((compiler->check_models || compiler->compare_layers) && has_several_shapes(o))
       fail(ErrorCode::unimplemented,
-           "--check and --precision_compare run a model at one shape: give one in --input_shape");
+           "`check` and `precision_compare` run a model at one shape: give one in `input_shape`");
     call([&](poprt_plugin_error* error) {
       capi::compiler_plugin().check_options(&compiler->options, error);
     });

@@ -17,9 +17,11 @@
 #include "compiler/compiler.h"
 #include "compiler/custom_notes.h"
 #include "compiler/fuse_graphs.h"
+#include "compiler/ir_file.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler/variable_weights.h"
+#include "compiler_plugin_faithful.h"
 #include "compiler_plugin_passes.h"
 #include "compiler_plugin_settings.h"
 #include "device/emulator/emulator.h"
@@ -87,8 +89,11 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
       const size_t dot = word.find('.'), at = word.find('=');
       const passes::PassDef& pass = passes::pass_of(word.substr(0, std::min(dot, word.size())));
       const std::string parameter(word.substr(dot + 1, at - dot - 1));
-      if (!to.pass_arguments[std::string(pass.name)].emplace(parameter, word.substr(at + 1)).second)
-        fail(ErrorCode::invalid_argument, "--pass_args: {}.{} is given twice", pass.name,
+      std::string value(word.substr(at + 1));  // one line, whose \\n is a line feed
+      for (size_t i = 0; (i = value.find("\\n", i)) != std::string::npos; i++)
+        value.replace(i, 2, "\n");
+      if (!to.pass_arguments[std::string(pass.name)].emplace(parameter, std::move(value)).second)
+        fail(ErrorCode::invalid_argument, "`pass_args`: {}.{} is given twice", pass.name,
              parameter);
     }
 }
@@ -155,7 +160,7 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
   if (precision == "fp8") to.precision = compiler::Precision::fp8;
   if (precision == "fp8_weight") to.precision = compiler::Precision::fp8_weight;
   const std::string_view formats = named("fp8_params");
-  p.fp8 = passes::parse_fp8_params(formats.empty() ? "F143,F143,-1,-1" : formats, "--fp8_params");
+  p.fp8 = passes::parse_fp8_params(formats.empty() ? "F143,F143,-1,-1" : formats, "`fp8_params`");
   if (const auto names = named("fp8_skip_op_names"); !names.empty())
     p.fp8_skip_op_names = capi::split_names(names, "fp8_skip_op_names");
   const bool calibrates = !named("calibration_with_data").empty();
@@ -170,11 +175,11 @@ void take_precision(const poprt_compile_options& o, const poprt_plugin_source& s
     try {
       calibration->data = read_arrays(path);
     } catch (Error& e) {
-      e.add_context("--data_preprocess");
+      e.add_context("`data_preprocess`");
       throw;
     }
     if (calibration->data.empty())
-      fail(ErrorCode::invalid_argument, "--data_preprocess: '{}' has no arrays", path);
+      fail(ErrorCode::invalid_argument, "`data_preprocess`: '{}' has no arrays", path);
   }
   calibration->layers_to_keep = keep;
   calibration->load = run_on_device;
@@ -193,7 +198,7 @@ void check_pass_args(const poprt_compile_options& o, const compiler::Options& to
     const passes::PassDef& pass = passes::pass_of(word.substr(0, word.find('.')));
     if (std::ranges::find(running, &pass) == running.end())
       fail(ErrorCode::invalid_argument,
-           "--pass_args: '{}' would do nothing, pass {} does not run; --passes names passes to run",
+           "`pass_args`: '{}' would do nothing, pass {} does not run; `passes` names passes to run",
            word, pass.name);
   }
 }
@@ -239,7 +244,8 @@ void take_plugins(const poprt_compile_options& o, compiler::Options& to) {
 }
 
 // Conversion, compilation and writing share the progress of one call.
-compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source) {
+compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source,
+                               compiler::IrFile* ir = nullptr) {
   compiler::Options to;
   for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
     to.input_shape[s.name] = Shape(s.shape, s.shape + s.rank);
@@ -268,6 +274,7 @@ compiler::Options make_options(const poprt_compile_options& o, const poprt_plugi
   to.verify_each = o.no_verify == 0;
   to.strict = o.strict != 0;
   check_pass_args(o, to);
+  if (ir) to.lowered = [ir](const ir::Graph& graph) { ir->add(graph); };
   if (o.after_pass)
     to.after_pass = [call = o.after_pass, user = o.user_data](const passes::PassReport& r,
                                                               const ir::Graph&) {
@@ -275,6 +282,29 @@ compiler::Options make_options(const poprt_compile_options& o, const poprt_plugi
            static_cast<int64_t>(r.nodes_after), user);
     };
   return to;
+}
+
+// Where serialize_ir writes: what serialized_ir_dest says, else beside the PopEF file, if one is
+// written, or in the working folder. Null: nowhere.
+std::unique_ptr<compiler::IrFile> ir_file(const poprt_compile_options& o, const char* popef_path) {
+  const char* wanted = capi::named_option(o, "serialize_ir");
+  const char* given = capi::named_option(o, "serialized_ir_dest");
+  if (!wanted || std::string_view(wanted) != "True") {
+    if (given)
+      log().warn("`compiler_options`: serialized_ir_dest has no effect without serialize_ir=True");
+    return nullptr;
+  }
+  constexpr const char* kName = "serialized_ir.json";
+  std::filesystem::path path = given ? given : popef_path ? popef_path : kName;
+  if (!given && popef_path) path.replace_extension(".ir.json");
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) path /= kName;
+  try {
+    return std::make_unique<compiler::IrFile>(path);
+  } catch (Error& e) {
+    e.add_context("`compiler_options`: serialized_ir_dest");
+    throw;
+  }
 }
 
 // Maps [0, 1] of one stage to its part of the whole.
@@ -317,10 +347,10 @@ void change_outputs(ir::Graph& graph, const poprt_compile_options& o) {
       const auto found = std::ranges::find(
           outputs, name, [](const ir::Value* v) -> const auto& { return v->name(); });
       if (found == outputs.end())
-        fail(ErrorCode::not_found, "--remove_outputs: there is no output '{}'; outputs are: {}",
+        fail(ErrorCode::not_found, "`remove_outputs`: there is no output '{}'; outputs are: {}",
              name, output_names(graph));
       if (outputs.size() == 1)
-        fail(ErrorCode::invalid_argument, "--remove_outputs: '{}' is the only output", name);
+        fail(ErrorCode::invalid_argument, "`remove_outputs`: '{}' is the only output", name);
       graph.remove_output(static_cast<size_t>(found - outputs.begin()));
     }
   std::vector<std::string> checkpoints;
@@ -331,10 +361,10 @@ void change_outputs(ir::Graph& graph, const poprt_compile_options& o) {
       checkpoints.emplace_back(name);
   for (const std::string& name : checkpoints) {
     ir::Value* v = graph.find(name);
-    if (!v) fail(ErrorCode::not_found, "--checkpoints: the model has no tensor '{}'", name);
+    if (!v) fail(ErrorCode::not_found, "`checkpoints`: the model has no tensor '{}'", name);
     if (!v->producer())
       fail(ErrorCode::invalid_argument,
-           "--checkpoints: '{}' is an input or a constant of the model, nothing computes it", name);
+           "`checkpoints`: '{}' is an input or a constant of the model, nothing computes it", name);
     if (!graph.is_output(v)) graph.add_output(v);
   }
 }
@@ -361,7 +391,7 @@ void check_fusion(const ir::Graph& graph, const poprt_compile_options& o) {
     fail(
         ErrorCode::invalid_argument,
         "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
-        "model_fusion in the file of --config_yaml");
+        "model_fusion in the file of `config_yaml`");
 }
 
 // Of the progress of a call, branch `at` of `count` has its part.
@@ -372,6 +402,21 @@ struct Share {
   }
 };
 
+bool wants_faithful(const poprt_compile_options& o) {
+  const char* numerics = capi::named_option(o, "numerics");
+  return numerics && std::string_view(numerics) == "faithful";
+}
+
+// What such an executable keeps is one model, with one shape, whose weights nobody changes.
+void check_faithful(const poprt_compile_options& o, bool fused, size_t shapes) {
+  if (!wants_faithful(o)) return;
+  const char* const why = fused                ? "of a fused model"
+                          : shapes > 1         ? "of a model at several shapes"
+                          : o.variable_weights ? "with weights that change (constant_weights=False)"
+                                               : nullptr;
+  if (why) fail(ErrorCode::unimplemented, "`numerics` faithful: there is none {}", why);
+}
+
 compiler::Executable compile_graph(const poprt_compile_options& o, compiler::Options options,
                                    ir::Graph& graph, Share share) {
   std::vector<compiler::VariableWeight> variables;
@@ -379,7 +424,9 @@ compiler::Executable compile_graph(const poprt_compile_options& o, compiler::Opt
   report_progress(o, options, share.of(0), share.of(0.6));
   compiler::convert(graph, options);
   report_progress(o, options, share.of(0.6), share.of(1));
+  const std::string kept = wants_faithful(o) ? capi::faithful_model(graph) : std::string();
   compiler::Executable executable = compiler::compile(graph, options);
+  if (!kept.empty()) executable.notes[capi::kFaithfulModel] = kept;
   compiler::attach_values(executable, variables);
   return executable;
 }
@@ -393,10 +440,9 @@ size_t model_of(const std::string& input, size_t models) {
 }
 
 // Every model of a fused graph is converted and compiled as if it were alone.
-compiler::Executable compile_fused(const poprt_compile_options& o,
-                                   const poprt_plugin_source& source, const ir::Graph& graph) {
+compiler::Executable compile_fused(const poprt_compile_options& o, const compiler::Options& options,
+                                   const ir::Graph& graph) {
   const std::vector<std::string> names = compiler::fused_names(graph);
-  const compiler::Options options = make_options(o, source);
   std::vector<compiler::Executable> parts;
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
@@ -442,21 +488,19 @@ std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o
   const char* given = capi::named_option(o, "pad_values");
   if (!given) return list;
   if (!used)
-    log().warn("--pad_values has no effect: --input_shape gives one shape, nothing is padded");
+    log().warn("`pad_values` has no effect: `input_shape` gives one shape, nothing is padded");
   for (const std::string_view word : capi::split_lines(given, "pad_values")) {
     const auto [name, value] = capi::parse_padding(word);
     if (!list.emplace(name, compiler::Padding{value.value_or(0), !value}).second)
-      fail(ErrorCode::invalid_argument, "--pad_values: '{}' is given twice", name);
+      fail(ErrorCode::invalid_argument, "`pad_values`: '{}' is given twice", name);
   }
   return list;
 }
 
 // The model at several shapes.
-compiler::Executable compile_shapes(const poprt_compile_options& o,
-                                    const poprt_plugin_source& source, const ir::Graph& graph,
-                                    const std::vector<Shapes>& sets) {
+compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Options options,
+                                    const ir::Graph& graph, const std::vector<Shapes>& sets) {
   const auto padding = paddings(o, true);
-  compiler::Options options = make_options(o, source);
   std::vector<compiler::Executable> parts;
   for (size_t i = 0; i < sets.size(); i++) {
     const auto copy = graph.clone();
@@ -471,29 +515,57 @@ compiler::Executable compile_shapes(const poprt_compile_options& o,
   return compiler::link_shapes(parts, compiler::symbols_of(graph), padding);
 }
 
+// What is no mistake here, but does nothing on the chip (PopART's overlapped exchange), or
+// not for this model.
+void warn_of_io_tiles(const poprt_compile_options& o, size_t shapes) {
+  const auto number = [&](const char* name, int64_t standard) {
+    const char* value = capi::named_option(o, name);
+    return value ? std::stoll(value) : standard;
+  };
+  const int64_t tiles = number("num_io_tiles", 0), batches = number("batches_per_step", 1);
+  if (tiles == 0) return;
+  constexpr int64_t kLeastTiles = 32, kTiles = 1472, kLeastBatches = 3;
+  if (tiles < kLeastTiles || tiles >= kTiles || tiles % 2 != 0)
+    log().warn("num_io_tiles={}: a chip takes an even number from {} on, less than its {} tiles",
+               tiles, kLeastTiles, kTiles);
+  if (batches < kLeastBatches)  // runners overlap steps of one batch, too
+    log().info(
+        "num_io_tiles={}: a chip and a session's run overlap all but the first and the last batch "
+        "of a step, and batches_per_step is {}; give {} or more",
+        tiles, batches, kLeastBatches);
+  if (shapes > 1)
+    log().warn(
+        "num_io_tiles={} is only recorded: a model at several shapes uses inputs and outputs where "
+        "they are",
+        tiles);
+}
+
 compiler::Executable compile_noteless(const poprt_compile_options& o,
-                                      const poprt_plugin_source& source) {
+                                      const poprt_plugin_source& source, compiler::IrFile* ir) {
   say(o, 0, "read");
   const auto graph = import(source, o);
   select_outputs(*graph, o);
   change_outputs(*graph, o);
   check_fusion(*graph, o);
   const std::vector<Shapes> sets = shape_sets(o);
+  check_faithful(o, compiler::fused_graphs(*graph), sets.size());
+  warn_of_io_tiles(o, sets.size());
   if (compiler::fused_graphs(*graph)) {
     if (sets.size() > 1)
       fail(ErrorCode::unimplemented,
-           "--input_shape: a fused model is compiled for one shape of each model, {} are given",
+           "`input_shape`: a fused model is compiled for one shape of each model, {} are given",
            sets.size());
-    return compile_fused(o, source, *graph);
+    return compile_fused(o, make_options(o, source, ir), *graph);
   }
-  if (sets.size() > 1) return compile_shapes(o, source, *graph, sets);
+  if (sets.size() > 1) return compile_shapes(o, make_options(o, source, ir), *graph, sets);
   paddings(o, false);
-  return compile_graph(o, make_options(o, source), *graph, {});
+  return compile_graph(o, make_options(o, source, ir), *graph, {});
 }
 
+// With an `ir`, which is told of every graph, and written by whoever writes the executable.
 compiler::Executable compile_source(const poprt_compile_options& o,
-                                    const poprt_plugin_source& source) {
-  compiler::Executable executable = compile_noteless(o, source);
+                                    const poprt_plugin_source& source, compiler::IrFile* ir) {
+  compiler::Executable executable = compile_noteless(o, source, ir);
   compiler::note_plugins(executable);
   return executable;
 }
@@ -516,18 +588,20 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
       checked_arguments(pass, to.pass_arguments[std::string(pass.name)]);
     }
     if (const char* formats = capi::named_option(*o, "fp8_params"))
-      passes::parse_fp8_params(formats, "--fp8_params");
+      passes::parse_fp8_params(formats, "`fp8_params`");
   });
 }
 
 void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
              const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
-    const compiler::Executable executable = compile_source(*o, *source);
+    const auto ir = ir_file(*o, nullptr);
+    const compiler::Executable executable = compile_source(*o, *source, ir.get());
     say(*o, 0.8, "pack weights");
     program::write_executable(
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
         executable.program, executable.weights, executable.notes, executable.narrow);
+    if (ir) ir->write();
     say(*o, 1, "done");
   });
 }
@@ -549,7 +623,8 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
   plugin_guard(error, [&] {
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
-    const compiler::Executable executable = compile_source(*o, *source);
+    const auto ir = ir_file(*o, popef_path);
+    const compiler::Executable executable = compile_source(*o, *source, ir.get());
     // Otherwise now: what is wrong with a model is best said by the import.
     if (!o->embed_source) files = files_of(*source, o->allow_links != 0);
     const capi::Source note{std::filesystem::path(source->path).filename().string(),
@@ -567,6 +642,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
     runtime::write_popef(popef_path, runtime::executable_name(source->path), executable.program,
                          executable.weights, blobs, capi::engine_options(*o, note),
                          executable.narrow);
+    if (ir) ir->write();
     say(*o, 1, "done");
   });
 }
@@ -585,6 +661,16 @@ void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o
                    ? std::string("its own")
                    : fmt::format("the lowest from {} on that is possible", wanted),
                why);
+}
+
+// Who looks at the converted model calls its nodes by their names.
+void name_nodes(ir::Graph& graph, const compiler::Options& options) {
+  const passes::PassDef& naming = passes::pass_of("unique_name_for_nodes");
+  if (std::ranges::any_of(options.skip_passes,
+                          [&](const std::string& name) { return is_called(naming, name); }))
+    return;
+  passes::PassContext context;
+  naming.run(graph, context);
 }
 
 std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibration& calibration,
@@ -618,6 +704,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     compiler::convert(*graph, options);
     say(*o, 0.8, "opset");
     set_opset(graph, *o);
+    name_nodes(*graph, options);
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     if (!log.empty()) write_log(log, out_onnx_path);
@@ -752,12 +839,18 @@ void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin
 
 void adopt_plugin(const poprt_plugin_contents* contents, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
-    for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count))
+    for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count)) {
+      try {
+        passes::check_defaults(pass);
+      } catch (const Error& e) {  // no option of the user's is wrong
+        fail(ErrorCode::failed_precondition, "plug-in '{}': {}", contents->path, e.message());
+      }
       for (const passes::PassDef* own : passes::all_passes())
         if (passes::is_called(*own, pass.name))
           fail(ErrorCode::already_exists,
                "plug-in '{}': pass '{}' is one of poprt's own, give yours another name",
                contents->path, pass.name);
+    }
     plugins::adopt(*contents);
   });
 }
@@ -785,6 +878,9 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       capi::sort_passes,
       fuse,
       adopt_plugin,
+      capi::faithful_open,
+      capi::faithful_run,
+      capi::faithful_close,
   };
   return &table;
 }

@@ -35,6 +35,29 @@ typedef struct poprt_plugin_source {
   const char* folder;
 } poprt_plugin_source;
 
+// Memory of an anchor; `dtype` is that of the core.
+typedef struct poprt_plugin_tensor {
+  const char* name;
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* shape;
+  void* data;
+  uint64_t bytes;
+} poprt_plugin_tensor;
+
+// What an executable keeps for runners with faithful numerics, and the program's anchors, whose
+// memory is not looked at.
+typedef struct poprt_plugin_faithful {
+  const void* onnx;
+  size_t size;
+  int saturate;
+  int float_partials;
+  const poprt_plugin_tensor* inputs;
+  size_t input_count;
+  const poprt_plugin_tensor* outputs;
+  size_t output_count;
+} poprt_plugin_faithful;
+
 typedef struct poprt_compiler_plugin {
   int32_t version;  // POPRT_VERSION; must be equal
   void (*check_options)(const poprt_compile_options* options, poprt_plugin_error* error);
@@ -80,6 +103,13 @@ typedef struct poprt_compiler_plugin {
                poprt_plugin_error* error);
   // What a user's library has brought along (core/plugins): good for ever.
   void (*adopt_plugin)(const struct poprt_plugin_contents* contents, poprt_plugin_error* error);
+  // A model that is computed with the chip's roundings; null on failure. One thread at a time runs
+  // it.
+  void* (*faithful_open)(const poprt_plugin_faithful* model, poprt_plugin_error* error);
+  void (*faithful_run)(const void* model, const poprt_plugin_tensor* inputs, size_t input_count,
+                       const poprt_plugin_tensor* outputs, size_t output_count,
+                       poprt_plugin_error* error);
+  void (*faithful_close)(void* model);
 } poprt_compiler_plugin;
 
 // The plugin's only symbol; static storage.

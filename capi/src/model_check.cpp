@@ -78,7 +78,7 @@ Tensor batch_of(const Tensor& data, const runtime::DataDesc& d, uint64_t seed) {
   if (data.shape().size() != shape.size() || data.count() == 0 ||
       (!shape.empty() && !std::equal(shape.begin() + 1, shape.end(), data.shape().begin() + 1)))
     fail(ErrorCode::invalid_argument,
-         "--data_preprocess: input '{}' has the shape {}, the model takes {}", d.anchor.name,
+         "`data_preprocess`: input '{}' has the shape {}, the model takes {}", d.anchor.name,
          shape_string(data.shape()), shape_string(shape));
   Tensor t = Tensor::zeros(d.anchor.dtype, shape);
   const Values values = data.to_doubles();
@@ -105,7 +105,7 @@ Tensor batch_of(const Tensor& data, const runtime::DataDesc& d, uint64_t seed) {
       break;
     case DType::boolean: copy_rows<bool>(t, values, first, [](double x) { return x != 0; }); break;
     default:
-      fail(ErrorCode::unimplemented, "--data_preprocess: input '{}' is {}", d.anchor.name,
+      fail(ErrorCode::unimplemented, "`data_preprocess`: input '{}' is {}", d.anchor.name,
            dtype_name(t.dtype()));
   }
   return t;
@@ -244,7 +244,7 @@ void check_same_results(const std::shared_ptr<const runtime::Model>& original,
   for (const auto& [name, values] : was) {
     const auto found = is.find(name);
     if (found == is.end() || found->second.size() != values.size())
-      fail(ErrorCode::data_loss, "--check: the converted model has {} output '{}' of {} elements",
+      fail(ErrorCode::data_loss, "`check`: the converted model has {} output '{}' of {} elements",
            found == is.end() ? "no" : "another size than that of", name, values.size());
     const double most = largest(values);
     size_t bad = 0;
@@ -256,7 +256,7 @@ void check_same_results(const std::shared_ptr<const runtime::Model>& original,
     }
     if (bad)
       fail(ErrorCode::data_loss,
-           "--check: output '{}' of the converted model differs in {} of {} elements by up to "
+           "`check`: output '{}' of the converted model differs in {} of {} elements by up to "
            "{:.3g}, the original's largest is {:.3g}",
            name, bad, values.size(), worst, most);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -30,7 +31,7 @@ void check_grammar(std::string_view name, std::string_view value) {
       if (mode != "both" && !(mode.starts_with("before_") && mode.size() > 7) &&
           !(mode.starts_with("after_") && mode.size() > 6))
         fail(ErrorCode::invalid_argument,
-             "--{}: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
+             "`{}`: expected before_TYPE, after_TYPE or both, found '{}'", name, mode);
   } else if (name == "serialize_matmul" || name == "serialize_matmul_add") {
     for (const std::string_view word : split_lines(value, name)) check_serialized(name, word);
   } else if (name == "pack_args") {
@@ -39,14 +40,14 @@ void check_grammar(std::string_view name, std::string_view value) {
     for (const std::string_view word : split_lines(value, name)) {
       const size_t dot = word.find('.'), at = word.find('=');
       if (dot == std::string_view::npos || dot == 0 || at == std::string_view::npos || at < dot + 2)
-        fail(ErrorCode::invalid_argument, "--{}: expected PASS.PARAMETER=TEXT, found '{}'", name,
+        fail(ErrorCode::invalid_argument, "`{}`: expected PASS.PARAMETER=TEXT, found '{}'", name,
              word);
     }
   } else if (name == "pad_values") {
     for (const std::string_view word : split_lines(value, name)) parse_padding(word);
   } else if (name == "merge_matmul_add" || name == "merge_moe") {
     if (split_names(value, name).size() % 2 != 0)
-      fail(ErrorCode::invalid_argument, "--{}: expected pairs of names, found '{}'", name, value);
+      fail(ErrorCode::invalid_argument, "`{}`: expected pairs of names, found '{}'", name, value);
   }
 }
 
@@ -69,14 +70,14 @@ void NamedOptions::read(const poprt_compile_options& o) {
     const std::string name = &required(option.name, "options[].name");
     const std::string_view value = &required(option.value, "options[].value");
     const OptionRow* row = find_option(name);
-    if (!row) fail(ErrorCode::invalid_argument, "there is no option --{}", name);
+    if (!row) fail(ErrorCode::invalid_argument, "there is no option '{}'", name);
     if (row->command)
-      fail(ErrorCode::invalid_argument, "--{} is an option of the command poprt, not of a compiler",
+      fail(ErrorCode::invalid_argument, "`{}` is an option of the command poprt, not of a compiler",
            name);
     std::string text = checked_value(*row, value);
     check_grammar(name, text);
     if (!values_.emplace(name, std::move(text)).second)
-      fail(ErrorCode::invalid_argument, "--{} is given twice", name);
+      fail(ErrorCode::invalid_argument, "`{}` is given twice", name);
   }
   // A flag that is off is as good as none.
   std::erase_if(values_, [](const auto& entry) {
@@ -90,35 +91,35 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
   for (const auto& [name, value] : values_) {
     const OptionRow& row = *find_option(name);
     if (!row.needs.empty() && !has(row.needs) && !(row.needs == "batch_size" && o.batch_size > 0))
-      fail(ErrorCode::invalid_argument, "--{} needs --{}", name, row.needs);
+      fail(ErrorCode::invalid_argument, "`{}` needs `{}`", name, row.needs);
   }
   if (has("calibration_with_data") && !chosen.starts_with("fp8"))
     fail(ErrorCode::invalid_argument,
-         "--calibration_with_data goes with --precision fp8 or fp8_weight, not with {}",
+         "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
   if (has("lowest_opset") && (has("convert_version") || o.convert_version))
     fail(ErrorCode::invalid_argument,
-         "--lowest_opset and --convert_version: only one of them says the opset");
+         "`lowest_opset` and `convert_version`: only one of them says the opset");
   if (const auto lowest =
           has("lowest_opset") ? *parse_number<int64_t>(values_.at("lowest_opset")) : 0;
       lowest != 0 && lowest < opsets::kOldestTarget)
     fail(ErrorCode::invalid_argument,
-         "--lowest_opset: expected 0 or an opset from {} to {}, found '{}'", opsets::kOldestTarget,
+         "`lowest_opset`: expected 0 or an opset from {} to {}, found '{}'", opsets::kOldestTarget,
          opsets::kNewest, values_.at("lowest_opset"));
   const auto loss = values_.find("calibration_loss_type");
   if (loss != values_.end() && loss->second == "gptq" && chosen != "fp8_weight")
     fail(ErrorCode::invalid_argument,
-         "--calibration_loss_type gptq goes with --precision fp8_weight, not with {}",
+         "`calibration_loss_type` gptq goes with `precision` fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
   for (const char* compared : {"check", "precision_compare"})
     if (has("eightbitsio") && has(compared))
       fail(
           ErrorCode::invalid_argument,
-          "--{} gives both models the same inputs, and with --eightbitsio they take different ones",
+          "`{}` gives both models the same inputs, and with `eightbitsio` they take different ones",
           compared);
   const auto version = values_.find("ipu_version");
   if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
-    fail(ErrorCode::invalid_argument, "--precision fp8 needs --ipu_version ipu21, which has it");
+    fail(ErrorCode::invalid_argument, "`precision` fp8 needs `ipu_version` ipu21, which has it");
   warn_without_effect(o, chosen);
 }
 
@@ -126,7 +127,13 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
 void NamedOptions::warn_without_effect(const poprt_compile_options& o,
                                        const std::string& precision) const {
   // What goes with a precision goes with less than f32.
-  const bool quarters = precision.starts_with("fp8");
+  const auto passes = values_.find("passes");
+  const bool quarters =
+      precision.starts_with("fp8") ||
+      (passes != values_.end() && is_one_of(passes->second, "float_to_fp8")) ||
+      std::ranges::any_of(
+          std::span(o.passes, o.passes ? o.pass_count : 0),  // checked later
+          [](const char* name) { return name && !std::strcmp(name, "float_to_fp8"); });
   const bool narrow = quarters || precision == "fp16" || o.precision == POPRT_PRECISION_FP16;
   for (const auto& [name, value] : values_) {
     const OptionRow& row = *find_option(name);
@@ -135,12 +142,12 @@ void NamedOptions::warn_without_effect(const poprt_compile_options& o,
                           : row.goes_with == kQuarters   ? quarters
                                                          : has(row.goes_with);
     if (!together)
-      log().warn("--{} has no effect without --{}{}", name, row.goes_with,
+      log().warn("`{}` has no effect without `{}`{}", name, row.goes_with,
                  row.goes_with == "precision" ? " fp16" : "");
   }
   if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare"))
     log().warn(
-        "--data_preprocess has no effect without --calibration_with_data or --precision_compare");
+        "`data_preprocess` has no effect without `calibration_with_data` or `precision_compare`");
 }
 
 void NamedOptions::refuse_unavailable() const {
@@ -148,10 +155,10 @@ void NamedOptions::refuse_unavailable() const {
     const auto found = values_.find(std::string(row.name));
     if (found == values_.end()) continue;
     if (row.effect == OptionEffect::fails)
-      fail(ErrorCode::unimplemented, "--{}: {}", row.name, row.note);
-    if (row.effect == OptionEffect::warns) log().warn("--{}: {}", row.name, row.note);
+      fail(ErrorCode::unimplemented, "`{}`: {}", row.name, row.note);
+    if (row.effect == OptionEffect::warns) log().warn("`{}`: {}", row.name, row.note);
     if (!row.unavailable.empty() && is_one_of(row.unavailable, found->second))
-      fail(ErrorCode::unimplemented, "--{}: {} is not available yet", row.name, found->second);
+      fail(ErrorCode::unimplemented, "`{}`: {} is not available yet", row.name, found->second);
   }
 }
 
@@ -161,7 +168,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
     const auto found = values_.find(name);
     if (found == values_.end()) return;
     if (in_field)
-      fail(ErrorCode::invalid_argument, "--{} is given twice: as a field and by name", name);
+      fail(ErrorCode::invalid_argument, "`{}` is given twice: as a field and by name", name);
     set(found->second);
     values_.erase(found);
   };
@@ -177,7 +184,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
     take("precision", o.precision != 0,
          [&](auto& v) { o.precision = position(v, {"", "fp32", "fp16"}); });
   else if (o.precision != 0)
-    fail(ErrorCode::invalid_argument, "--precision is given twice: as a field and by name");
+    fail(ErrorCode::invalid_argument, "`precision` is given twice: as a field and by name");
   take("winograd", o.winograd != 0,
        [&](auto& v) { o.winograd = position(v, {"", "off", "exact", "fast"}); });
   take("convert_version", o.convert_version != 0, [&](auto& v) { o.convert_version = integer(v); });
@@ -185,7 +192,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
     o.max_tensor_size = std::max<int64_t>(integer(v), 0);
     if (v == "0")  // which as a field means no limit
       fail(ErrorCode::invalid_argument,
-           "--max_tensor_size: expected -1 for no limit or at least 1, found '0'");
+           "`max_tensor_size`: expected -1 for no limit or at least 1, found '0'");
   });
   take("strict", o.strict != 0, [&](auto&) { o.strict = 1; });
   take("embed_source", o.embed_source != 0, [&](auto&) { o.embed_source = 1; });
@@ -212,13 +219,13 @@ void NamedOptions::take_shapes(poprt_compile_options& o) {
   const auto found = values_.find("input_shape");
   if (found == values_.end()) return;
   if (o.input_shape_count)
-    fail(ErrorCode::invalid_argument, "--input_shape is given twice: as a field and by name");
+    fail(ErrorCode::invalid_argument, "`input_shape` is given twice: as a field and by name");
   for (const std::string_view word : split_lines(found->second, "input_shape")) {
     auto [name, shapes] = parse_shapes(word);
     const char* const input = keep(std::move(name));
     for (const poprt_input_shape& s : shapes_)
       if (std::string_view(s.name) == input)
-        fail(ErrorCode::invalid_argument, "--input_shape: '{}' is given twice", input);
+        fail(ErrorCode::invalid_argument, "`input_shape`: '{}' is given twice", input);
     for (std::vector<int64_t>& shape : shapes) {
       const std::vector<int64_t>& kept = dimensions_.emplace_back(std::move(shape));
       shapes_.push_back({input, kept.data(), kept.size()});
@@ -239,12 +246,12 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
     const FieldRow& row = compiler_field(key);
     std::string value = checked_value(row, given);
     if (row.effect == OptionEffect::fails)
-      fail(ErrorCode::unimplemented, "--compiler_options: {}: {}", key, row.note);
-    if (row.effect == OptionEffect::warns) log().warn("--compiler_options: {}: {}", key, row.note);
+      fail(ErrorCode::unimplemented, "`compiler_options`: {}: {}", key, row.note);
+    if (row.effect == OptionEffect::warns) log().warn("`compiler_options`: {}: {}", key, row.note);
     const bool on = value == "True";
     if (key == "virtual_graph_mode" && value == "executionPhases")
       fail(ErrorCode::unimplemented,
-           "--compiler_options: virtual_graph_mode=executionPhases is for training: use manual or "
+           "`compiler_options`: virtual_graph_mode=executionPhases is for training: use manual or "
            "auto");
     if (key == "num_ipus") ipus = value;
     if (key == "virtual_graph_mode") mode = value;
@@ -267,12 +274,12 @@ void NamedOptions::take_compiler_options(poprt_compile_options& o) {
   values_.erase(found);
   if (ipus != "1" && mode == "off")
     fail(ErrorCode::invalid_argument,
-         "--compiler_options: num_ipus={} needs virtual_graph_mode manual (of a model that is cut) "
+         "`compiler_options`: num_ipus={} needs virtual_graph_mode manual (of a model that is cut) "
          "or auto",
          ipus);
   if (pipelined && ipus == "1")
     fail(ErrorCode::invalid_argument,
-         "--compiler_options: enable_pipelining needs several IPUs, num_ipus is 1");
+         "`compiler_options`: enable_pipelining needs several IPUs, num_ipus is 1");
 }
 
 void NamedOptions::take_opaque_blobs(poprt_compile_options& o, const std::string& json) {
@@ -280,10 +287,10 @@ void NamedOptions::take_opaque_blobs(poprt_compile_options& o, const std::string
   const auto texts = [](const auto& item) { return item.is_string(); };
   if (!parsed.is_object() || !std::ranges::all_of(parsed, texts))
     fail(ErrorCode::invalid_argument,
-         "--compiler_options: opaque_blobs: expected a JSON object of texts, found '{}'", json);
+         "`compiler_options`: opaque_blobs: expected a JSON object of texts, found '{}'", json);
   if (o.opaque_blob_count)
     fail(ErrorCode::invalid_argument,
-         "--compiler_options: opaque_blobs is given twice: as a field and by name");
+         "`compiler_options`: opaque_blobs is given twice: as a field and by name");
   for (const auto& [name, text] : parsed.items()) {
     const std::string& data = texts_.emplace_back(text.get<std::string>());
     blobs_.push_back({keep(name), data.data(), data.size()});
@@ -300,7 +307,7 @@ void NamedOptions::take_popart_options() {
     // A map's entries and a struct's fields are spelled KEY.FIELD.
     const std::string_view field = key.substr(0, key.find('.'));
     if (!std::ranges::count(popart_fields(), field))
-      fail(ErrorCode::invalid_argument, "--popart_options: SessionOptions has no field '{}'", key);
+      fail(ErrorCode::invalid_argument, "`popart_options`: SessionOptions has no field '{}'", key);
     record(fmt::format("popart.{}", key), std::string(value));
   }
   values_.erase(found);

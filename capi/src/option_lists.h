@@ -20,6 +20,9 @@ inline constexpr const char* kPlain = "plain";
 inline constexpr const char* kLayers = "layers";
 inline constexpr const char* kQuiet = "quiet";
 
+// The opaque blob that option numerics=faithful makes: the converted model, as ONNX.
+inline constexpr const char* kFaithfulModel = "poprt.faithful";
+
 // The value of an option that is left in o.options; null when there is none.
 inline const char* named_option(const poprt_compile_options& o, std::string_view name) {
   for (size_t i = 0; i < o.option_count; i++)

@@ -333,7 +333,8 @@ constexpr OptionRow kOptions[] = {
      .group = kGraph,
      .kind = words,
      .value = "PASS.PARAMETER=TEXT",
-     .help = "Arguments of passes that --passes names (several words); docs/passes.md lists them",
+     .help = "Arguments of passes that --passes names (several words; in TEXT \\n is a line feed); "
+             "docs/passes.md lists them",
      .since = ""},
     {.name = "custom_pass_config",
      .group = kGraph,
@@ -456,18 +457,20 @@ constexpr OptionRow kOptions[] = {
      .kind = integer,
      .value = "N",
      .help = "How often the device runs the model for one call of the host",
-     .effect = recorded,
-     .note = "a runner takes any number of batches in one call",
+     .note =
+         "deviceIterations of the PopEF file: a session's run transfers so many batches, and so "
+         "many requests in flight make one step of a runner (docs/design.md)",
      .standard = "1",
      .aliases = "--batch_per_step",
-     .least = 1},
+     .least = 1,
+     .most = 1'000'000},
     {.name = "num_io_tiles",
      .group = kCompile,
      .kind = integer,
      .value = "N",
      .help = "Tiles that exchange with the host while others compute",
-     .effect = recorded,
-     .note = "inputs and outputs are used where they are",
+     .note = "above 0, the inputs of the next batches and the results of the last ones are copied "
+             "while a batch computes; how many tiles is recorded for the model of the chip",
      .standard = "0",
      .least = 0},
     {.name = "available_memory_proportion",
@@ -546,6 +549,15 @@ constexpr OptionRow kOptions[] = {
              "(F(4x4) too)",
      .standard = "what keeps each layer within 1e-4 of exact sums",
      .choices = "off,exact,fast",
+     .since = ""},
+    {.name = "numerics",
+     .group = kCompile,
+     .kind = text,
+     .value = "WHAT",
+     .help = "faithful: the executable keeps the converted model, too, for runners that compute "
+             "with the roundings and the overflow of the chip (their option numerics); or fast",
+     .standard = "fast",
+     .choices = "fast,faithful",
      .since = ""},
 };
 

@@ -70,7 +70,7 @@ bool is_one_of(std::string_view list, std::string_view word) {
 }
 
 std::string checked_value(const OptionRow& row, std::string_view value) {
-  std::string text = checked(row, fmt::format("--{}", row.name), value);
+  std::string text = checked(row, fmt::format("`{}`", row.name), value);
   if (row.kind != OptionKind::names) return text;
   std::string list;
   for (const std::string& name : split_names(text, row.name))
@@ -79,7 +79,7 @@ std::string checked_value(const OptionRow& row, std::string_view value) {
 }
 
 std::string checked_value(const FieldRow& row, std::string_view value) {
-  std::string text = checked(row, fmt::format("--compiler_options: {}", row.name), value);
+  std::string text = checked(row, fmt::format("`compiler_options`: {}", row.name), value);
   if (row.kind == OptionKind::flag) return text == "1" ? "True" : "False";
   return text;
 }
@@ -88,7 +88,7 @@ const FieldRow& compiler_field(std::string_view name) {
   const auto fields = compiler_fields();
   const auto row = std::ranges::find(fields, name, &FieldRow::name);
   if (row == fields.end())
-    fail(ErrorCode::invalid_argument, "--compiler_options: CompilerOptions has no field '{}'",
+    fail(ErrorCode::invalid_argument, "`compiler_options`: CompilerOptions has no field '{}'",
          name);
   return *row;
 }
@@ -97,7 +97,7 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word,
                                                          std::string_view option) {
   const size_t at = word.find('=');
   if (at == std::string_view::npos || at == 0 || at + 1 == word.size())
-    fail(ErrorCode::invalid_argument, "--{}: expected KEY=VAL, found '{}'", option, word);
+    fail(ErrorCode::invalid_argument, "`{}`: expected KEY=VAL, found '{}'", option, word);
   return {word.substr(0, at), word.substr(at + 1)};
 }
 
@@ -113,20 +113,20 @@ void check_pack_args(std::string_view lines) {
   for (const std::string_view word : split_lines(lines, "pack_args")) {
     const auto [key, value] = split_pair(word, "pack_args");
     if (!is_one_of(kKeys, key))
-      fail(ErrorCode::invalid_argument, "--pack_args: there is no key '{}'; keys are {}", key,
+      fail(ErrorCode::invalid_argument, "`pack_args`: there is no key '{}'; keys are {}", key,
            kKeys);
     if (!given.insert(key).second)
-      fail(ErrorCode::invalid_argument, "--pack_args: {} is given twice", key);
+      fail(ErrorCode::invalid_argument, "`pack_args`: {} is given twice", key);
     if (key == "max_valid_num" && !is_number(value))
       fail(ErrorCode::invalid_argument,
-           "--pack_args: max_valid_num: expected a whole number from 1 to {}, found '{}'", 1 << 20,
+           "`pack_args`: max_valid_num: expected a whole number from 1 to {}, found '{}'", 1 << 20,
            value);
     if (key == "segment_max_size")
       for (std::string_view rest = value;;) {
         const size_t end = std::min(rest.find('+'), rest.size());
         if (!is_number(rest.substr(0, end)))
           fail(ErrorCode::invalid_argument,
-               "--pack_args: segment_max_size: expected sizes from 1 on, joined by + when a "
+               "`pack_args`: segment_max_size: expected sizes from 1 on, joined by + when a "
                "sequence has several parts, found '{}'",
                value);
         if (end == rest.size()) break;
@@ -136,7 +136,7 @@ void check_pack_args(std::string_view lines) {
   for (const std::string_view key : {"max_valid_num", "segment_max_size"})
     if (!given.contains(key))
       fail(ErrorCode::invalid_argument,
-           "--pack_args: expected max_valid_num=N segment_max_size=N, found no {}", key);
+           "`pack_args`: expected max_valid_num=N segment_max_size=N, found no {}", key);
 }
 
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {
@@ -154,7 +154,7 @@ std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::stri
   }
   if (!good)
     fail(ErrorCode::invalid_argument,
-         "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, or several such shapes "
+         "`input_shape`: expected NAME=d0,d1,... with sizes of at least 0, or several such shapes "
          "with / in between, found '{}'",
          word);
   return {std::string(word.substr(0, at)), std::move(shapes)};
@@ -163,7 +163,7 @@ std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::stri
 void check_serialized(std::string_view option, std::string_view word) {
   const bool pair = option == "serialize_matmul_add";
   const auto refuse = [&](std::string_view why) {
-    fail(ErrorCode::invalid_argument, "--{}: expected {}, found '{}': {}", option,
+    fail(ErrorCode::invalid_argument, "`{}`: expected {}, found '{}': {}", option,
          pair ? "MATMUL/ADD=FACTOR" : "OP=FACTOR[/MODE[/KEEP]]", word, why);
   };
   const size_t at = word.rfind('=');  // names of nodes may have one

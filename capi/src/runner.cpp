@@ -118,9 +118,9 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
   return capi::guard([&] {
     const auto& model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
+    auto config = capi::read_runner_options(options, *model);
     // Whoever opens an executable need not know that several models, or shapes, are in it.
     if (model->branches) {
-      auto config = capi::read_runner_options(options);
       std::unique_ptr<runtime::BaseRunner> several;
       if (model->branches->kind == runtime::Branches::Kind::graphs)
         several = std::make_unique<runtime::ModelFusionRunner>(model, std::move(config));
@@ -129,7 +129,7 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
       out = new poprt_runner{std::move(several)};
       return;
     }
-    auto made = std::make_unique<runtime::ModelRunner>(model, capi::read_runner_options(options));
+    auto made = std::make_unique<runtime::ModelRunner>(model, std::move(config));
     auto* const same = made.get();
     out = new poprt_runner{std::move(made), same, nullptr};
   });

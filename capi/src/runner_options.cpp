@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "faithful_device.h"
+
 namespace poprt::capi {
 namespace {
 
@@ -23,7 +25,8 @@ void add_views(List& list, const Item* items, size_t count, const char* what) {
 
 }  // namespace
 
-runtime::RunnerConfig read_runner_options(const poprt_runner_options* options) {
+runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
+                                          const runtime::Model& model) {
   const auto o = read_options(options, "poprt_runner_options");
   const auto not_negative = [](int64_t value, const char* what) {
     if (value < 0)
@@ -80,6 +83,20 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options) {
   c.device_wait_sleep =
       duration(o.device_wait_sleep_ns, c.device_wait_sleep, std::chrono::nanoseconds(0));
   if (o.faults) c.faults = std::make_shared<runtime::FaultInjector>(o.faults);
+  if (const Numerics numerics = numerics_named(o.numerics ? o.numerics : "");
+      numerics != Numerics::fast) {
+    const char* const other = o.device                   ? "device"
+                              : o.replica_device_count   ? "replica_devices"
+                              : o.replication_factor > 1 ? "replication_factor"
+                              : o.profile                ? "profile"
+                                                         : nullptr;
+    if (other)
+      fail(ErrorCode::invalid_argument,
+           "numerics {} and {}: the model is computed by an interpreter, one run after the other, "
+           "on no device that others have",
+           o.numerics, other);
+    c.session.device = faithful_device(model, numerics);
+  }
   return c;
 }
 

@@ -47,11 +47,13 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
   return Executable(executable);
 }
 
-Runner make_runner(const poprt_executable* executable, int threads, bool profile) {
+Runner make_runner(const poprt_executable* executable, int threads, bool profile,
+                   const char* numerics) {
   poprt_runner_options options = {};
   options.struct_size = sizeof(options);
   options.threads = threads;
   options.profile = profile;
+  options.numerics = numerics;
   poprt_runner* runner = nullptr;
   check(poprt_runner_create(executable, &options, &runner));
   return Runner(runner);

@@ -45,7 +45,8 @@ using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
 // Takes the text and frees the handle.
 std::string take(poprt_string* string);
 
-Runner make_runner(const poprt_executable* executable, int threads, bool profile = false);
+Runner make_runner(const poprt_executable* executable, int threads, bool profile = false,
+                   const char* numerics = nullptr);
 
 // "f32[1,3,224,224]"
 std::string anchor_type(const poprt_anchor* anchor);

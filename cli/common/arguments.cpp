@@ -15,13 +15,60 @@ void refuse_empty(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
 }
 
+// Long options that begin with `word`, by the name that comes first in the help of each.
+std::vector<std::string> beginning_with(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> found;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames())
+      if (("--" + name).starts_with(word)) {
+        found.push_back("--" + name);
+        break;
+      }
+  return found;
+}
+
+bool is_option(const CLI::App& command, const std::string& word) {
+  return std::ranges::any_of(command.get_options(), [&](const CLI::Option* option) {
+    return std::ranges::count(option->get_lnames(), word.substr(2)) > 0;
+  });
+}
+
+// The words of a command line with whole names of options for the beginnings that users type, as
+// Python's argparse takes them: --input_mod is --input_model, --in may be several.
+std::vector<std::string> with_whole_names(const CLI::App& program, int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  const CLI::App* command = &program;
+  bool value = false;  // the word before is an option that waits for its value
+  for (size_t i = 1; i < words.size() && words[i] != "--"; i++) {
+    std::string& word = words[i];
+    if (!word.starts_with("--")) {
+      const auto subs = command->get_subcommands(
+          [&](const CLI::App* sub) { return !value && sub->get_name() == word; });
+      if (!subs.empty()) command = subs.front();
+      const CLI::Option* option =
+          word.starts_with("-") ? command->get_option_no_throw(word) : nullptr;
+      value = option && option->get_items_expected_min() > 0;
+      continue;
+    }
+    const std::string name = word.substr(0, word.find('='));
+    std::vector<std::string> meant;
+    if (!is_option(*command, name)) meant = beginning_with(*command, name);
+    if (meant.size() > 1)
+      throw Usage(
+          fmt::format("option '{}' is ambiguous, it could be {}", name, fmt::join(meant, ", ")));
+    if (meant.size() == 1) word.replace(0, name.size(), meant.front());
+    const CLI::Option* option = command->get_option_no_throw(word.substr(0, word.find('=')));
+    value = option && option->get_items_expected_min() > 0 && word.find('=') == word.npos;
+  }
+  return words;
+}
+
 // The first word that the command does not know, and what it may have been meant to be.
-std::string unexpected(const CLI::App& command, int argc, char** argv) {
+std::string unexpected(const CLI::App& command, const std::vector<std::string>& words) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  for (int i = 1; i < argc; i++) {
-    std::string word = argv[i];
+  for (std::string word : words) {
     word = word.substr(0, word.find('='));
     if (!word.starts_with("--") || std::ranges::find(known, word) != known.end()) continue;
     const auto closest = std::ranges::min_element(
@@ -60,12 +107,17 @@ CLI::App* add_command(CLI::App& program, const std::string& name, const std::str
 }
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words;
   try {
-    app.parse(argc, argv);
+    words = with_whole_names(app, argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     refuse_empty(app);
     return std::nullopt;
   } catch (const CLI::Success& e) {
     return app.exit(e);
+  } catch (const Usage& e) {
+    fmt::print(stderr, "{0}: {1}; see {0} --help\n", app.get_name(), printable(e.what()));
+    return 2;
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
     const CLI::App* used = &app;
@@ -74,7 +126,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
       used = sub;
     }
     while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
-    const std::string unknown = unexpected(*used, argc, argv);
+    const std::string unknown = unexpected(*used, words);
     fmt::print(stderr, "{}: {}; see {} --help\n", command,
                unknown.empty() ? e.what() : unknown.c_str(), command);
     return 2;

@@ -11,6 +11,7 @@
 
 #include "common/abi.h"
 #include "common/arguments.h"
+#include "common/yaml_words.h"
 
 namespace poprt::cli {
 namespace {
@@ -60,8 +61,10 @@ class Events {
     return event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
            (word.empty() || word == "~" || word == "null" || word == "Null" || word == "NULL");
   }
-  [[noreturn]] void fail(const std::string& why) const {
-    throw Usage(fmt::format("--{}: {}:{}: {}", option_, path_, line_, why));
+  size_t line() const { return line_; }
+  [[noreturn]] void fail(const std::string& why) const { fail(why, line_); }
+  [[noreturn]] void fail(const std::string& why, size_t line) const {
+    throw Usage(fmt::format("--{}: {}:{}: {}", option_, path_, line, why));
   }
 
  private:
@@ -107,13 +110,7 @@ std::string scalar(Events& events, const OptionInfo& option) {
   if (word.find('\n') != std::string::npos || word.find('\0') != std::string::npos)
     events.fail(fmt::format("{}: the value has more than one line", option.name));
   if (option.is_flag()) {
-    // The words of YAML 1.1, which Python's packages read.
-    static const std::set<std::string> on = {"True", "true", "TRUE", "Yes", "yes",
-                                             "YES",  "On",   "on",   "ON"},
-                                       off = {"False", "false", "FALSE", "No", "no",
-                                              "NO",    "Off",   "off",   "OFF"};
-    if (on.contains(word)) return "True";
-    if (off.contains(word)) return "False";
+    if (std::string known = yaml::truth(word); !known.empty()) return known;
     events.fail(fmt::format("{}: expected True or False, found '{}'", option.name, word));
   }
   if (const std::string why = complaint(option, word); !why.empty())
@@ -121,27 +118,61 @@ std::string scalar(Events& events, const OptionInfo& option) {
   return word;
 }
 
-// The value of an option: one, a list, or KEY: VAL for an option of KEY=VAL words.
+constexpr int kDeepest = 4;  // levels below an option
+
+yaml::Value read_value(Events& events, const OptionInfo& option, yaml_event_type_t begin,
+                       int depth) {
+  yaml::Value value{.line = events.line()};
+  if (begin == YAML_SCALAR_EVENT) {
+    value.text = scalar(events, option);
+    return value;
+  }
+  if (depth == kDeepest)
+    events.fail(fmt::format("{}: lists and mappings are nested too deep", option.name));
+  const bool map = begin == YAML_MAPPING_START_EVENT;
+  value.kind = map ? yaml::Value::Kind::map : yaml::Value::Kind::list;
+  const auto end = map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+  std::set<std::string> seen;
+  for (yaml_event_type_t type; (type = events.next()) != end;) {
+    if (map) {
+      if (type != YAML_SCALAR_EVENT)
+        events.fail(fmt::format("{}: expected a name, found a list or a mapping", option.name));
+      value.keys.push_back(scalar(events, option));
+      if (!seen.insert(value.keys.back()).second)
+        events.fail(fmt::format("{}: {} is given twice", option.name, value.keys.back()));
+      type = events.next();
+    }
+    value.items.push_back(read_value(events, option, type, depth + 1));
+  }
+  if (value.items.empty()) events.fail(fmt::format("{} has no value", option.name));
+  return value;
+}
+
+std::vector<std::string> fitting_words(Events& events, const OptionInfo& option,
+                                       const yaml::Value& map) {
+  try {
+    return yaml::words_of(option, map);
+  } catch (const yaml::Unfit& e) {
+    events.fail(fmt::format("{}: {}", option.name, e.what()), e.line);
+  }
+}
+
+// The value of an option: one, a list, or a mapping for an option of words that have a name.
 std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_event_type_t begin) {
-  std::vector<std::string> list;
   if (begin == YAML_SCALAR_EVENT) return {scalar(events, option)};
-  const bool pairs = begin == YAML_MAPPING_START_EVENT;
-  if (pairs ? option.value != "KEY=VAL" : !option.takes_many())
-    events.fail(fmt::format("{}: expected {}, found a {}", option.name,
-                            option.takes_many() ? "a list" : "one value",
-                            pairs ? "mapping" : "list"));
-  while (true) {
-    const yaml_event_type_t type = events.next();
-    if (type == (pairs ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT)) break;
+  if (begin == YAML_MAPPING_START_EVENT) {
+    if (!yaml::takes_mapping(option))
+      events.fail(fmt::format("{}: expected {}, found a mapping", option.name,
+                              option.takes_many() ? "a list" : "one value"));
+    return fitting_words(events, option, read_value(events, option, begin, 0));
+  }
+  if (!option.takes_many())
+    events.fail(fmt::format("{}: expected one value, found a list", option.name));
+  std::vector<std::string> list;
+  for (yaml_event_type_t type; (type = events.next()) != YAML_SEQUENCE_END_EVENT;) {
     if (type != YAML_SCALAR_EVENT)
       events.fail(fmt::format("{}: expected words, found a list or a mapping in it", option.name));
-    std::string word = scalar(events, option);
-    if (pairs) {
-      if (events.next() != YAML_SCALAR_EVENT)
-        events.fail(fmt::format("{}: {}: expected one value", option.name, word));
-      word += "=" + scalar(events, option);
-    }
-    list.push_back(std::move(word));
+    list.push_back(scalar(events, option));
   }
   if (list.empty()) events.fail(fmt::format("{} has no value", option.name));
   return list;
@@ -151,6 +182,7 @@ std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_ev
 template <class Special>
 void read_options(Events& events, GivenOptions& options, Special&& special) {
   std::set<std::string> seen;
+  yaml::Value arguments;  // of passes
   while (true) {
     const yaml_event_type_t type = events.next();
     if (type == YAML_MAPPING_END_EVENT) break;
@@ -161,9 +193,20 @@ void read_options(Events& events, GivenOptions& options, Special&& special) {
       events.fail(fmt::format("{} is given twice", option ? option->name : name));
     if (special(name, option)) continue;
     if (!option) unknown(events, name);
-    std::vector<std::string> value = words(events, *option, events.next());
+    const yaml_event_type_t begin = events.next();
+    if (name == "pass_args" && begin == YAML_MAPPING_START_EVENT) {
+      arguments = read_value(events, *option, begin, 0);
+      continue;
+    }
+    std::vector<std::string> value = words(events, *option, begin);
     if (!option->is_flag() || value.front() == "True") options.add(*option, std::move(value));
   }
+  if (arguments.items.empty()) return;
+  // The parameters of passes of plug-ins are known when these are loaded.
+  if (options.has("custom_library_so_paths"))
+    load_plugins(options.joined("custom_library_so_paths"));
+  const OptionInfo& option = *option_tables().find("pass_args");
+  options.add(option, fitting_words(events, option, arguments));
 }
 
 // The list model_fusion. `options` are those of the command line.

@@ -10,7 +10,8 @@ namespace poprt::cli {
 
 // Adds the options of the file. The models of a list model_fusion: each has its own options and
 // those outside of the list, where it does not say another. Throws Usage: no YAML, an unknown name,
-// a value of another kind, aliases, tags, more than one document, 1 MiB or three levels.
+// a value of another kind, aliases, tags, more than one document, 1 MiB, or four levels below an
+// option.
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options);
 
 // Adds what a file of --manual_sharding_config says, as options sharding_info and pipelining_info:

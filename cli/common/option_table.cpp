@@ -123,7 +123,10 @@ void GivenOptions::add_to(CLI::App& app, const std::vector<OptionInfo>& options)
       CLI::Option* added = app.add_option(names);
       added->description(help_of(option));
       added->type_name(option.value);
-      if (option.takes_many()) added->expected(1, 1 << 20);
+      if (option.takes_many())
+        added->expected(1, 1 << 20);
+      else
+        added->take_last();
       added->check(
           CLI::Validator([&option](std::string& word) { return complaint(option, word); }, ""));
       parsed_.emplace_back(&option, added);
@@ -136,10 +139,20 @@ void GivenOptions::take() {
   for (const auto& [option, parsed] : parsed_) {
     if (parsed->count() == 0) continue;
     if (!option->is_flag())
-      words_[option->name] = parsed->results();
+      words_[option->name] = parsed->reduced_results();
     else if (parsed->as<bool>())
       words_[option->name] = {"True"};
   }
+}
+
+std::vector<std::string> GivenOptions::overridden() const {
+  std::vector<std::string> names;
+  for (const auto& [option, parsed] : parsed_) {
+    if (option->is_flag() || option->takes_many() || parsed->count() == 0) continue;
+    const std::vector<std::string>& words = parsed->results();
+    if (std::ranges::count(words, words.back()) < std::ssize(words)) names.push_back(option->name);
+  }
+  return names;
 }
 
 void GivenOptions::add(const OptionInfo& option, std::vector<std::string> words) {

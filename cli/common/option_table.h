@@ -43,6 +43,8 @@ class GivenOptions {
   void add_to(CLI::App& app, const std::vector<OptionInfo>& options);
   // What the command line said. `app` has been parsed.
   void take();
+  // Options of one value that the command line gave several: the last one counts, as in argparse.
+  std::vector<std::string> overridden() const;
   // From elsewhere, unless the command line said something else.
   void add(const OptionInfo& option, std::vector<std::string> words);
   // Those of `others` that are not here.

@@ -14,12 +14,15 @@ void put(std::byte* data, size_t i, T value) {
 }  // namespace
 
 void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed) {
+  fill_random(poprt_anchor_dtype(anchor), data, poprt_anchor_bytes(anchor), seed);
+}
+
+void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed) {
   std::mt19937_64 rng(seed);
   std::normal_distribution<float> normal;
-  const poprt_dtype dtype = poprt_anchor_dtype(anchor);
   const auto width = static_cast<size_t>(poprt_dtype_bits(dtype)) / 8;
   if (width == 0) return;
-  const size_t count = poprt_anchor_bytes(anchor) / width;
+  const size_t count = bytes / width;
   for (size_t i = 0; i < count; i++) {
     switch (dtype) {
       case POPRT_DTYPE_F32: put(data, i, normal(rng)); break;

@@ -11,5 +11,6 @@ namespace poprt::cli {
 // Floats from a normal distribution, integers and bools 0 or 1 (valid as indices, masks and ids).
 // The same seed gives the same bytes.
 void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
+void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed);
 
 }  // namespace poprt::cli

@@ -6,12 +6,12 @@
 #include <deque>
 #include <filesystem>
 #include <future>
-#include <random>
 
 #include "base/error.h"
 #include "base/log_level.h"
 #include "common/arguments.h"
 #include "common/json.h"
+#include "common/random_inputs.h"
 #include "compiler/compiler.h"
 #include "exec/commands.h"
 #include "exec/support/shard_plans.h"
@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kChipBytes = 1472.0 * 638976;  // tiles, and the memory of each
+constexpr double kChipBytes = 1472.0 * 638976;  // 1 472 tiles (Mk2, C600) of 624 KiB each
 
 struct Arguments {
   std::string input_model, output_model;
@@ -108,18 +108,8 @@ class Search {
     const compiler::Executable e = compiler::compile(*graph, o);
     const program::Shards shards = program::shards_of(e.program);
     c.bytes.resize(static_cast<size_t>(a_.num_ipus));
-    for (const program::Shard& s : shards.shards) {
-      std::map<uint64_t, uint64_t> weights;
-      for (size_t i = s.begin; i < s.end; i++)
-        for (const uint32_t id : e.program.main[i].operands)
-          if (id != program::kNoBuffer && e.program.buffers[id].space == program::Space::weights) {
-            const program::Buffer& b = e.program.buffers[id];
-            weights[b.offset] = std::max(weights[b.offset], b.bytes);
-          }
-      uint64_t& sum = c.bytes[static_cast<size_t>(s.ipu)];
-      sum += s.arena_bytes;
-      for (const auto& [offset, bytes] : weights) sum += bytes;
-    }
+    for (const program::Shard& s : shards.shards)
+      c.bytes[static_cast<size_t>(s.ipu)] += s.arena_bytes + program::weights_bytes(e.program, s);
     c.model = load(e);
     return c;
   }
@@ -156,40 +146,35 @@ class Search {
 
   void measure(Candidate& c) const {
     runtime::ModelRunner runner(c.model, {});
-    std::vector<std::vector<std::byte>> inputs, outputs;
+    std::deque<std::vector<std::byte>> memory;
     std::vector<runtime::InputBinding> in;
-    std::vector<runtime::OutputBinding> out;
-    std::mt19937 rng(1);
     for (const runtime::DataDesc& d : runner.execute_inputs()) {
       if (d.popef_contains_tensor_data) continue;
-      auto& memory = inputs.emplace_back(d.size_in_bytes);
-      // Small numbers are valid as indices, too.
-      if (d.anchor.dtype == DType::f32)
-        for (size_t i = 0; i + 4 <= memory.size(); i += 4) {
-          const float x = static_cast<float>(rng() % 1000) / 1000;
-          std::memcpy(memory.data() + i, &x, 4);
-        }
-      in.push_back({d.anchor.name, 0, memory.data(), memory.size()});
+      auto& data = memory.emplace_back(d.size_in_bytes);
+      fill_random(static_cast<poprt_dtype>(d.anchor.dtype), data.data(), data.size(),
+                  in.size() + 1);
+      in.push_back({d.anchor.name, 0, data.data(), data.size()});
     }
-    for (const runtime::DataDesc& d : runner.execute_outputs()) {
-      auto& memory = outputs.emplace_back(d.size_in_bytes);
-      out.push_back({d.anchor.name, 0, memory.data(), memory.size()});
-    }
-    // Requests in flight do not look at each other's outputs: they write the same memory, which
-    // only one stage does at a time.
+    // As many requests are in flight as keep all stages at work, each with outputs of its own.
+    std::vector<std::vector<runtime::OutputBinding>> out(4 * static_cast<size_t>(a_.num_ipus));
+    for (auto& own : out)
+      for (const runtime::DataDesc& d : runner.execute_outputs()) {
+        auto& data = memory.emplace_back(d.size_in_bytes);
+        own.push_back({d.anchor.name, 0, data.data(), data.size()});
+      }
     const auto all = [&](int64_t count) {
       std::deque<runtime::RequestPtr> open;
+      const auto collect = [&](size_t most) {
+        for (; open.size() > most; open.pop_front()) {
+          open.front()->wait();
+          open.front()->check();
+        }
+      };
       for (int64_t i = 0; i < count; i++) {
-        open.push_back(runner.execute_async(in, out));
-        if (open.size() < 4 * static_cast<size_t>(a_.num_ipus)) continue;
-        open.front()->wait();
-        open.front()->check();
-        open.pop_front();
+        collect(out.size() - 1);
+        open.push_back(runner.execute_async(in, out[static_cast<size_t>(i) % out.size()]));
       }
-      for (const auto& r : open) {
-        r->wait();
-        r->check();
-      }
+      collect(0);
     };
     all(20);
     const auto begin = Clock::now();
@@ -198,7 +183,7 @@ class Search {
     c.per_second = static_cast<double>(a_.runs) / took.count();
     const auto first = Clock::now();
     constexpr int kAlone = 10;
-    for (int i = 0; i < kAlone; i++) runner.execute(in, out);
+    for (int i = 0; i < kAlone; i++) runner.execute(in, out[0]);
     c.latency_ms = std::chrono::duration<double, std::milli>(Clock::now() - first).count() / kAlone;
   }
 

@@ -1,6 +1,7 @@
 // poprt_exec bench: latency and throughput under one or several clients.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -8,6 +9,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
+#include "exec/support/cases.h"
 #include "exec/support/session_bench.h"
 #include "exec/support/tensors.h"
 
@@ -29,40 +31,79 @@ struct Arguments {
 // One client's memory for one request.
 struct Buffers {
   std::vector<AnchorMemory> in, out;
-  std::vector<const void*> in_data;
-  std::vector<void*> out_data;
   std::vector<poprt_input> inputs;
   std::vector<poprt_output> outputs;
+  // By position, of what is all of a model.
+  std::vector<const void*> in_data;
+  std::vector<void*> out_data;
 
-  Buffers(const poprt_runner* runner, const Arguments& a) {
-    const auto ins = inputs_of(runner), outs = outputs_of(runner);
-    for (const auto* anchor : ins) in.emplace_back(anchor);
-    for (const auto* anchor : outs) out.emplace_back(anchor);
-    fill_inputs(ins, in, a.inputs, a.inputs_pb, true);
-    for (size_t i = 0; i < in.size(); i++) {
-      in_data.push_back(in[i].data());
-      inputs.push_back({nullptr, i, in[i].data(), in[i].bytes()});
+  Buffers(const Case& c, const Arguments& a) {
+    std::vector<const poprt_anchor*> anchors;
+    for (const Case::Tensor& t : c.inputs) {
+      anchors.push_back(t.anchor);
+      in.emplace_back(t.anchor);
     }
-    for (size_t i = 0; i < out.size(); i++) {
-      out_data.push_back(out[i].data());
-      outputs.push_back({nullptr, i, out[i].data(), out[i].bytes()});
-    }
+    for (const Case::Tensor& t : c.outputs) out.emplace_back(t.anchor);
+    fill_inputs(anchors, in, of_case(a.inputs, c), of_case(a.inputs_pb, c), true);
+    for (size_t i = 0; i < in.size(); i++)
+      inputs.push_back(
+          {poprt_anchor_name(c.inputs[i].anchor), 0, in[i].data(), c.inputs[i].bytes()});
+    for (size_t i = 0; i < out.size(); i++)
+      outputs.push_back(
+          {poprt_anchor_name(c.outputs[i].anchor), 0, out[i].data(), c.outputs[i].bytes()});
+    if (!c.name.empty()) return;
+    in_data.resize(c.positions);
+    for (size_t i = 0; i < in.size(); i++) in_data[c.inputs[i].index] = in[i].data();
+    for (AnchorMemory& m : out) out_data.push_back(m.data());
+  }
+
+  void execute(poprt_runner* runner) const {
+    check(out_data.empty() ? poprt_runner_execute(runner, inputs.data(), inputs.size(),
+                                                  outputs.data(), outputs.size())
+                           : poprt_runner_execute_indexed(runner, in_data.data(), out_data.data()));
+  }
+
+ private:
+  // Those that are for one of several models.
+  static std::vector<std::string> of_case(std::vector<std::string> words, const Case& c) {
+    if (!c.name.empty())
+      std::erase_if(words, [&](const std::string& w) { return graph_of(w) != c.name + "/"; });
+    return words;
   }
 };
 
-constexpr size_t kInFlight = 8;  // requests that one asynchronous client keeps going
+// Batches of one call of the device.
+int64_t batches_per_step(const Executable& executable) {
+  poprt_popef_metadata* metadata = nullptr;
+  check(poprt_executable_popef_metadata(executable.get(), &metadata));
+  const int64_t batches = poprt_popef_metadata_get(metadata, POPRT_POPEF_DEVICE_ITERATIONS);
+  poprt_popef_metadata_free(metadata);
+  return batches;
+}
 
-void client(poprt_runner* runner, const Arguments& a, Clock::time_point until,
-            std::vector<double>& ms) {
+// Requests that one asynchronous client keeps going: two steps, or what there is memory for. A step
+// that is not full waits.
+size_t in_flight_of(int64_t batches) {
+  constexpr int64_t kLeast = 8, kMost = 1024;
+  if (2 * batches > kMost)
+    fmt::print(stderr,
+               "poprt_exec bench: warning: a step has {} batches, which {} requests in flight do "
+               "not fill: steps wait for their timeout\n",
+               batches, kMost);
+  return static_cast<size_t>(std::clamp(2 * batches, kLeast, kMost));
+}
+
+void client(poprt_runner* runner, const Case& c, const Arguments& a, size_t in_flight,
+            Clock::time_point until, std::vector<double>& ms) {
   const auto more = [&] {
     return a.iterations > 0 ? static_cast<int64_t>(ms.size()) < a.iterations
                             : Clock::now() < until || ms.empty();
   };
   if (!a.async) {
-    Buffers b(runner, a);
+    Buffers b(c, a);
     while (more()) {
       const auto t0 = Clock::now();
-      check(poprt_runner_execute_indexed(runner, b.in_data.data(), b.out_data.data()));
+      b.execute(runner);
       ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
     }
     return;
@@ -72,9 +113,9 @@ void client(poprt_runner* runner, const Arguments& a, Clock::time_point until,
     Request request;
     Clock::time_point start;
   };
-  std::vector<Slot> slots(kInFlight);
-  for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(runner, a);
-  for (size_t i = 0;; i = (i + 1) % kInFlight) {
+  std::vector<Slot> slots(in_flight);
+  for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(c, a);
+  for (size_t i = 0;; i = (i + 1) % in_flight) {
     Slot& s = slots[i];
     if (s.request) {
       check(poprt_request_wait(s.request.get(), -1));
@@ -94,11 +135,11 @@ void client(poprt_runner* runner, const Arguments& a, Clock::time_point until,
 }
 
 // All clients' milliseconds, in any order.
-SessionTimes through_runner(const Arguments& a, const Runner& runner) {
+SessionTimes through_runner(const Arguments& a, const Runner& runner, const Case& c,
+                            size_t in_flight) {
   {
-    Buffers b(runner.get(), a);
-    for (int i = 0; i < a.warmup; i++)
-      check(poprt_runner_execute_indexed(runner.get(), b.in_data.data(), b.out_data.data()));
+    Buffers b(c, a);
+    for (int i = 0; i < a.warmup; i++) b.execute(runner.get());
   }
   std::vector<std::vector<double>> each(static_cast<size_t>(a.clients));
   std::vector<std::string> errors(each.size());
@@ -109,7 +150,7 @@ SessionTimes through_runner(const Arguments& a, const Runner& runner) {
   for (size_t i = 0; i < each.size(); i++)
     threads.emplace_back([&, i] {
       try {
-        client(runner.get(), a, until, each[i]);
+        client(runner.get(), c, a, in_flight, until, each[i]);
       } catch (const std::exception& e) {
         errors[i] = e.what();
       }
@@ -124,13 +165,14 @@ SessionTimes through_runner(const Arguments& a, const Runner& runner) {
   return times;
 }
 
-SessionTimes through_session(const Arguments& a, const Executable& executable) {
+SessionTimes through_session(const Arguments& a, const Executable& executable, size_t in_flight) {
   SessionBench b;
   b.executable = executable.get();
   b.queues = a.through == "queues";
   b.threads = a.threads;
   b.warmup = a.warmup;
-  b.in_flight = kInFlight;
+  b.transfers = batches_per_step(executable);
+  b.in_flight = in_flight;
   b.inputs = a.inputs;
   b.inputs_pb = a.inputs_pb;
   Clock::time_point until;
@@ -143,6 +185,61 @@ SessionTimes through_session(const Arguments& a, const Executable& executable) {
   });
 }
 
+// What one case took.
+struct Measured {
+  std::string name;
+  std::vector<double> ms;  // ascending
+  double seconds = 0;
+
+  Measured(std::string of, SessionTimes times)
+      : name(std::move(of)), ms(std::move(times.ms)), seconds(times.seconds) {
+    std::sort(ms.begin(), ms.end());
+  }
+  double at(double q) const {
+    return ms[std::min(ms.size() - 1, static_cast<size_t>(q * static_cast<double>(ms.size())))];
+  }
+  double throughput() const { return static_cast<double>(ms.size()) / seconds; }
+
+  nlohmann::json json() const {
+    return {{"requests", ms.size()},
+            {"min_ms", ms.front()},
+            {"median_ms", at(0.5)},
+            {"p90_ms", at(0.9)},
+            {"p99_ms", at(0.99)},
+            {"max_ms", ms.back()},
+            {"requests_per_second", throughput()}};
+  }
+  void print() const {
+    fmt::print("latency ms: min {:.4f}  median {:.4f}  p90 {:.4f}  p99 {:.4f}  max {:.4f}\n",
+               ms.front(), at(0.5), at(0.9), at(0.99), ms.back());
+    fmt::print("throughput: {:.1f} requests/s\n", throughput());
+  }
+};
+
+// Inputs of files are for a model of one shape, or for one of several models.
+void check_inputs(const Arguments& a, const Cases& cases, const poprt_runner* runner) {
+  if (cases.kind == Cases::shapes && (!a.inputs.empty() || !a.inputs_pb.empty()))
+    throw Usage("inputs of a model at several shapes are made up: leave --input out");
+  for (const auto* words : {&a.inputs, &a.inputs_pb})
+    for (const std::string& word : *words)
+      if (cases.kind == Cases::graphs && graph_of(word).empty())
+        find_anchor(inputs_of(runner), word.substr(0, word.find('=')), "input");
+}
+
+std::vector<Measured> measure(const Arguments& a, const Executable& executable,
+                              const Runner& runner, size_t in_flight) {
+  std::vector<Measured> measured;
+  if (!runner) {
+    measured.emplace_back("", through_session(a, executable, in_flight));
+    return measured;
+  }
+  const Cases cases = cases_of(executable.get(), runner.get());
+  check_inputs(a, cases, runner.get());
+  for (const Case& c : cases.list)
+    measured.emplace_back(c.name, through_runner(a, runner, c, in_flight));
+  return measured;
+}
+
 int bench(Arguments& a) {
   const bool session = a.through != "runner";
   if (session && (a.clients > 1 || a.async))
@@ -152,30 +249,31 @@ int bench(Arguments& a) {
   Runner runner;
   if (!session) runner = make_runner(executable.get(), a.threads);
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - t0).count();
-  const auto [ms_of_all, seconds] =
-      session ? through_session(a, executable) : through_runner(a, runner);
-  std::vector<double> ms = ms_of_all;
-  std::sort(ms.begin(), ms.end());
-  const auto at = [&](double q) {
-    return ms[std::min(ms.size() - 1, static_cast<size_t>(q * static_cast<double>(ms.size())))];
-  };
-  const double throughput = static_cast<double>(ms.size()) / seconds;
+  const size_t in_flight = a.async || session ? in_flight_of(batches_per_step(executable)) : 1;
+  const std::vector<Measured> measured = measure(a, executable, runner, in_flight);
+  const bool one = measured.size() == 1 && measured[0].name.empty();
   if (a.json) {
-    const nlohmann::json j = {
-        {"model", a.model},     {"load_ms", load_ms},   {"through", a.through},
-        {"clients", a.clients}, {"async", a.async},     {"requests", ms.size()},
-        {"min_ms", ms.front()}, {"median_ms", at(0.5)}, {"p90_ms", at(0.9)},
-        {"p99_ms", at(0.99)},   {"max_ms", ms.back()},  {"requests_per_second", throughput}};
+    nlohmann::json j = {{"model", a.model},
+                        {"load_ms", load_ms},
+                        {"through", a.through},
+                        {"clients", a.clients},
+                        {"async", a.async}};
+    if (one) j.update(measured[0].json());
+    for (const Measured& m : measured)
+      if (!one) (j["cases"].emplace_back(m.json()))["name"] = m.name;
     print_json(j);
-  } else {
-    fmt::print("load {:.2f} ms, {} requests, {} client{}{}\n", load_ms, ms.size(), a.clients,
-               a.clients == 1 ? "" : "s",
-               a.async   ? fmt::format(", {} requests in flight each", kInFlight)
-               : session ? fmt::format(", through {}", a.through)
-                         : "");
-    fmt::print("latency ms: min {:.4f}  median {:.4f}  p90 {:.4f}  p99 {:.4f}  max {:.4f}\n",
-               ms.front(), at(0.5), at(0.9), at(0.99), ms.back());
-    fmt::print("throughput: {:.1f} requests/s\n", throughput);
+    return 0;
+  }
+  const std::string how = a.async   ? fmt::format(", {} requests in flight each", in_flight)
+                          : session ? fmt::format(", through {}", a.through)
+                                    : "";
+  size_t requests = 0;
+  for (const Measured& m : measured) requests += m.ms.size();
+  fmt::print("load {:.2f} ms, {} requests, {} client{}{}\n", load_ms, requests, a.clients,
+             a.clients == 1 ? "" : "s", how);
+  for (const Measured& m : measured) {
+    if (!one) fmt::print("{}: {} requests\n", printable(m.name), m.ms.size());
+    m.print();
   }
   return 0;
 }

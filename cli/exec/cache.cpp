@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "common/arguments.h"
 #include "common/json.h"
@@ -41,8 +42,16 @@ void print_entries(const std::vector<runtime::CacheEntry>& entries) {
   print_json({{"files", files}, {"bytes", bytes}});
 }
 
+// What the compiler would use, in the order of its choice.
+std::string folder(const Settings& s) {
+  if (!s.path.empty()) return s.path;
+  for (const char* variable : {"POPXL_CACHE_DIR", "POPART_CACHE_DIR"})
+    if (const char* value = std::getenv(variable); value && *value) return value;
+  throw Usage("which folder? give --path, or set POPXL_CACHE_DIR or POPART_CACHE_DIR");
+}
+
 int run(const Settings& s) {
-  const runtime::ExecutableCache cache(s.path);
+  const runtime::ExecutableCache cache(folder(s));
   if (s.prune) {
     runtime::ExecutableCache::Limits limits;
     if (*s.has_max_bytes) limits.max_bytes = s.max_bytes;
@@ -77,7 +86,8 @@ int run(const Settings& s) {
 void add_cache(CLI::App& app, std::function<int()>& action) {
   auto* command = add_command(app, "cache", "List or prune a folder of cached executables.");
   auto s = std::make_shared<Settings>();
-  command->add_option("--path", s->path, "The folder (cache_path, POPART_CACHE_DIR)")->required();
+  command->add_option("--path", s->path,
+                      "The folder (cache_path); else that of POPXL_CACHE_DIR or POPART_CACHE_DIR");
   auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");
   auto* prune = command->add_flag("--prune", s->prune,
                                   "Remove files: all, or as --max_bytes and --older_than say");

@@ -1,14 +1,18 @@
 // poprt_exec compare: a model's outputs against reference outputs.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
+#include "exec/support/cases.h"
 #include "exec/support/tensors.h"
 #include "onnx/import.h"
 
@@ -97,17 +101,23 @@ struct Difference {
   double max_abs = 0, max_rel = 0;
 };
 
-Difference compare(const poprt_anchor* anchor, const AnchorMemory& got, const Array& want,
+// An output as a run has made it.
+struct Made {
+  poprt_dtype dtype;
+  std::vector<int64_t> shape;
+  const void* data;
+  size_t bytes;
+};
+
+Difference compare(const std::string& name, const Made& got, const Array& want,
                    const Tolerance& t) {
   Difference d;
-  d.name = poprt_anchor_name(anchor);
-  if (want.shape != shape_of(anchor)) {
-    std::string s;
-    for (const int64_t x : want.shape) s += fmt::format("{}{}", s.empty() ? "" : ",", x);
-    throw Failure(fmt::format("output '{}' is {}, its reference has shape [{}]", d.name,
-                              anchor_type(anchor), s));
-  }
-  const auto x = as_doubles(poprt_anchor_dtype(anchor), shape_of(anchor), got.data(), got.bytes());
+  d.name = name;
+  if (want.shape != got.shape)
+    throw Failure(fmt::format("output '{}' is {}[{}], its reference has shape [{}]", d.name,
+                              poprt_dtype_name(got.dtype), fmt::join(got.shape, ","),
+                              fmt::join(want.shape, ",")));
+  const auto x = as_doubles(got.dtype, got.shape, got.data, got.bytes);
   const auto y = as_doubles(want.dtype, want.shape, want.data.data(), want.data.size());
   d.elements = x.size();
   double largest = 0;
@@ -125,6 +135,89 @@ Difference compare(const poprt_anchor* anchor, const AnchorMemory& got, const Ar
   d.agrees = static_cast<double>(d.mismatches) <= t.bad_frac * static_cast<double>(d.elements);
   return d;
 }
+
+using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
+
+// What files say of inputs of the model at several shapes, or of one of several models: the runner
+// takes any shape up to the largest. Arrays by name.
+std::vector<std::pair<std::string, Array>> read_inputs(const Arguments& a,
+                                                       const poprt_runner* runner) {
+  std::vector<std::pair<std::string, Array>> arrays;
+  const auto anchors = inputs_of(runner);
+  for (const auto& [words, option] :
+       {std::pair(&a.inputs, "--input"), std::pair(&a.inputs_pb, "--input-pb")})
+    for (const std::string& word : *words) {
+      const GivenInput given = read_given(word, option);
+      for (size_t i = 0; i < given.arrays.size(); i++) {
+        const std::string name = given.array_name(i);
+        const poprt_dtype dtype = poprt_anchor_dtype(anchors[find_anchor(anchors, name, "input")]);
+        Array array = given.arrays[i];
+        if (option != std::string_view("--input-pb"))
+          array = from_bits(std::move(array), dtype, given.path);
+        fit_integers(array, name, dtype);
+        arrays.emplace_back(name, std::move(array));
+      }
+    }
+  return arrays;
+}
+
+// One run for each model that has inputs, all outputs by name.
+class BranchRuns {
+ public:
+  BranchRuns(const Arguments& a, poprt_runner* runner) : arrays_(read_inputs(a, runner)) {
+    std::map<std::string, std::vector<poprt_tensor>> by_graph;
+    for (auto& [name, array] : arrays_)
+      by_graph[graph_of(name)].push_back({name.c_str(), 0, array.data.data(), array.data.size(),
+                                          array.dtype, 0, array.shape.data(), array.shape.size()});
+    for (const auto& [graph, tensors] : by_graph) {
+      poprt_outputs* made = nullptr;
+      check(poprt_runner_run(runner, tensors.data(), tensors.size(), &made));
+      outputs_.emplace_back(made);
+    }
+  }
+
+  Made find(const std::string& name, const poprt_runner* runner) const {
+    for (const Outputs& outputs : outputs_)
+      for (size_t i = 0; i < poprt_outputs_count(outputs.get()); i++) {
+        const poprt_tensor& t = *poprt_outputs_at(outputs.get(), i);
+        if (name == t.name) return {t.dtype, {t.shape, t.shape + t.rank}, t.data, t.bytes};
+      }
+    find_anchor(outputs_of(runner), name, "output");
+    throw Failure(fmt::format(
+        "output '{}' is of a model whose inputs are not given; give --input {}NAME=FILE", name,
+        graph_of(name)));
+  }
+
+ private:
+  std::vector<std::pair<std::string, Array>> arrays_;
+  std::vector<Outputs> outputs_;
+};
+
+// The one run of a model.
+class Run {
+ public:
+  Run(const Arguments& a, poprt_runner* runner) : outs_(outputs_of(runner)) {
+    const auto ins = inputs_of(runner);
+    std::vector<AnchorMemory> memory;
+    for (const auto* anchor : ins) memory.emplace_back(anchor);
+    for (const auto* anchor : outs_) out_.emplace_back(anchor);
+    fill_inputs(ins, memory, a.inputs, a.inputs_pb, false);
+    std::vector<const void*> in_data;
+    std::vector<void*> out_data;
+    for (auto& m : memory) in_data.push_back(m.data());
+    for (auto& m : out_) out_data.push_back(m.data());
+    check(poprt_runner_execute_indexed(runner, in_data.data(), out_data.data()));
+  }
+
+  Made find(const std::string& name) const {
+    const size_t i = find_anchor(outs_, name, "output");
+    return {poprt_anchor_dtype(outs_[i]), shape_of(outs_[i]), out_[i].data(), out_[i].bytes()};
+  }
+
+ private:
+  std::vector<const poprt_anchor*> outs_;
+  std::vector<AnchorMemory> out_;
+};
 
 int run(Arguments& a) {
   const Tolerance tolerance = tolerance_of(a);
@@ -145,15 +238,13 @@ int run(Arguments& a) {
   }
   if (a.references.empty())
     throw Usage("nothing to compare with; give --reference NAME=FILE.npy or --data_set FOLDER");
-  std::vector<AnchorMemory> in_memory, out_memory;
-  for (const auto* anchor : ins) in_memory.emplace_back(anchor);
-  for (const auto* anchor : outs) out_memory.emplace_back(anchor);
-  fill_inputs(ins, in_memory, a.inputs, a.inputs_pb, false);
-  std::vector<const void*> in_data;
-  std::vector<void*> out_data;
-  for (auto& m : in_memory) in_data.push_back(m.data());
-  for (auto& m : out_memory) out_data.push_back(m.data());
-  check(poprt_runner_execute_indexed(runner.get(), in_data.data(), out_data.data()));
+  const bool branches = cases_of(executable.get(), runner.get()).kind != Cases::one;
+  std::optional<Run> once;
+  std::optional<BranchRuns> several;
+  if (branches)
+    several.emplace(a, runner.get());
+  else
+    once.emplace(a, runner.get());
 
   std::string extra;
   if (tolerance.norm > 0) extra += fmt::format(" norm {}", tolerance.norm);
@@ -162,9 +253,9 @@ int run(Arguments& a) {
   bool same = true;
   for (const std::string& word : a.references) {
     const auto [name, path] = split_pair(word, "--reference");
-    const size_t i = find_anchor(outs, name, "output");
-    const Array want = from_bits(read_tensor(path), poprt_anchor_dtype(outs[i]), path);
-    const Difference d = compare(outs[i], out_memory[i], want, tolerance);
+    const Made made = branches ? several->find(name, runner.get()) : once->find(name);
+    const Array want = from_bits(read_tensor(path), made.dtype, path);
+    const Difference d = compare(name, made, want, tolerance);
     same &= d.agrees;
     rows.push_back({{"output", d.name},
                     {"elements", d.elements},

@@ -9,6 +9,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
+#include "exec/support/cases.h"
 #include "exec/support/faithful_run.h"
 #include "exec/support/tensors.h"
 #include "exec/support/values.h"
@@ -53,15 +54,6 @@ std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const Prepare
   return texts;
 }
 
-// "graphK/" of a fused executable's anchor; empty for another name.
-std::string graph_of(const std::string& name) {
-  const size_t end = name.find('/');
-  const bool graph = end != name.npos && end > 5 && name.starts_with("graph") &&
-                     std::all_of(name.begin() + 5, name.begin() + static_cast<std::ptrdiff_t>(end),
-                                 [](char c) { return c >= '0' && c <= '9'; });
-  return graph ? name.substr(0, end + 1) : "";
-}
-
 // Of several models the one whose inputs are given. Empty: there is one.
 std::string chosen_graph(const Arguments& a, const std::vector<const poprt_anchor*>& outputs) {
   for (const poprt_anchor* output : outputs)
@@ -72,11 +64,17 @@ std::string chosen_graph(const Arguments& a, const std::vector<const poprt_ancho
   throw Failure("the executable is several models: give inputs of one, --input graph0/NAME=FILE");
 }
 
+// As runners call them.
+const char* runner_numerics(const Arguments& a) {
+  if (a.numerics == "fast") return nullptr;
+  return a.overflow == "saturate" ? "saturating" : "faithful";
+}
+
 // Runs of a program and what they are run on.
 class Execution {
  public:
   Execution(const Arguments& a, const PreparedModel& model)
-      : runner_(make_runner(model.executable.get(), a.threads, a.profile)),
+      : runner_(make_runner(model.executable.get(), a.threads, a.profile, runner_numerics(a))),
         ins_(inputs_of(runner_.get())),
         outs_(outputs_of(runner_.get())) {
     // What comes with the program is not given, unless somebody wants to.
@@ -226,8 +224,10 @@ int run_as_the_chip(const Arguments& a) {
 }
 
 int run(Arguments& a) {
-  if (a.numerics == "faithful") return run_as_the_chip(a);
-  if (a.overflow != "nan") throw Usage("--overflow needs --numerics faithful");
+  // An executable that keeps its model is run as others are.
+  if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
+  if (a.numerics == "fast" && a.overflow != "nan")
+    throw Usage("--overflow needs --numerics faithful");
   const auto begin = Clock::now();
   const auto passed = [&] {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -289,8 +289,10 @@ void add_run(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   c->add_flag("--profile", a->profile, "Time every instruction");
   c->add_flag("--json", a->json, "Report as JSON: one document, or nothing when it fails");
-  c->add_option("--numerics", a->numerics,
-                "fast, or faithful: with the chip's roundings, from an .onnx model; slow")
+  c->add_option(
+       "--numerics", a->numerics,
+       "fast, or faithful: with the chip's roundings, slow; from an .onnx model, or a .popef "
+       "that was compiled with --numerics faithful")
       ->check(CLI::IsMember({"fast", "faithful"}))
       ->capture_default_str();
   c->add_option("--overflow", a->overflow,

@@ -3,12 +3,15 @@
 #include "base/log_level.h"
 
 #include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,10 +67,26 @@ class Sink final : public spdlog::sinks::sink {
   spdlog::sinks::stderr_color_sink_mt stderr_;
 };
 
+// The level as Python's logging writes it.
+class LevelName final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& to) override {
+    constexpr const char* kNames[] = {"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
+    const std::string_view name = kNames[std::min<size_t>(message.level, std::size(kNames) - 1)];
+    to.append(name.data(), name.data() + name.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<LevelName>();
+  }
+};
+
 // Outside spdlog's registry: an application that uses spdlog itself keeps its own loggers.
 std::unique_ptr<Logger> make_logger() {
   auto target = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>());
-  target->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<LevelName>('*').set_pattern("%Y-%m-%d %H:%M:%S,%e %^%*%$ [%n] %s:%#] %v");
+  target->set_formatter(std::move(formatter));
   target->flush_on(spdlog::level::warn);
   auto logger = std::make_unique<Logger>(std::move(target));
   logger->set_level(LogLevel::warn);
@@ -87,9 +106,12 @@ Logger::~Logger() = default;
 LogLevel Logger::level() const { return static_cast<LogLevel>(to_->level()); }
 void Logger::set_level(LogLevel level) { to_->set_level(spdlog_level(level)); }
 
-void Logger::write(LogLevel level, fmt::string_view format, fmt::format_args args) {
-  if (to_->should_log(spdlog_level(level)))
-    to_->log(spdlog_level(level), std::string_view(fmt::vformat(format, args)));
+void Logger::write(LogLevel level, const std::source_location& where, fmt::string_view format,
+                   fmt::format_args args) {
+  if (!to_->should_log(spdlog_level(level))) return;
+  const spdlog::source_loc place{where.file_name(), static_cast<int>(where.line()),
+                                 where.function_name()};
+  to_->log(place, spdlog_level(level), std::string_view(fmt::vformat(format, args)));
 }
 
 Logger& log() {

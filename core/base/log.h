@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string_view>
+#include <type_traits>
 
 namespace spdlog {
 class logger;
@@ -25,6 +27,17 @@ enum class LogLevel : int32_t {
   off
 };  // spdlog's numbers
 
+// A format string and the place that has it, which the line names.
+template <class... Args>
+struct LogFormat {
+  template <class Text>
+  consteval LogFormat(  // NOLINT(google-explicit-constructor): literals become one
+      const Text& text, std::source_location at = std::source_location::current())
+      : format(text), where(at) {}
+  fmt::format_string<Args...> format;
+  std::source_location where;
+};
+
 // What our code sees of a spdlog logger: spdlog's headers take seconds to compile, so only the
 // files that make loggers include them. Safe from any thread, like the logger behind it.
 class Logger {
@@ -36,33 +49,35 @@ class Logger {
   void set_level(LogLevel level);
 
   template <class... Args>
-  void trace(fmt::format_string<Args...> format, Args&&... args) {
-    write(LogLevel::trace, format, fmt::make_format_args(args...));
+  void trace(LogFormat<std::type_identity_t<Args>...> text, Args&&... args) {
+    write(LogLevel::trace, text.where, text.format, fmt::make_format_args(args...));
   }
   template <class... Args>
-  void debug(fmt::format_string<Args...> format, Args&&... args) {
-    write(LogLevel::debug, format, fmt::make_format_args(args...));
+  void debug(LogFormat<std::type_identity_t<Args>...> text, Args&&... args) {
+    write(LogLevel::debug, text.where, text.format, fmt::make_format_args(args...));
   }
   template <class... Args>
-  void info(fmt::format_string<Args...> format, Args&&... args) {
-    write(LogLevel::info, format, fmt::make_format_args(args...));
+  void info(LogFormat<std::type_identity_t<Args>...> text, Args&&... args) {
+    write(LogLevel::info, text.where, text.format, fmt::make_format_args(args...));
   }
   template <class... Args>
-  void warn(fmt::format_string<Args...> format, Args&&... args) {
-    write(LogLevel::warn, format, fmt::make_format_args(args...));
+  void warn(LogFormat<std::type_identity_t<Args>...> text, Args&&... args) {
+    write(LogLevel::warn, text.where, text.format, fmt::make_format_args(args...));
   }
   template <class... Args>
-  void error(fmt::format_string<Args...> format, Args&&... args) {
-    write(LogLevel::error, format, fmt::make_format_args(args...));
+  void error(LogFormat<std::type_identity_t<Args>...> text, Args&&... args) {
+    write(LogLevel::error, text.where, text.format, fmt::make_format_args(args...));
   }
 
  private:
-  void write(LogLevel level, fmt::string_view format, fmt::format_args args);
+  void write(LogLevel level, const std::source_location& where, fmt::string_view format,
+             fmt::format_args args);
 
   std::unique_ptr<spdlog::logger> to_;
 };
 
-// Made on first use; safe from any thread.
+// Made on first use; safe from any thread. Lines look as PopRT's:
+// "2023-10-16 12:34:56,789 WARNING [poprt] float_to_half.cpp:65] ...".
 Logger& log();
 
 // Accepts the names above in any case, plus WARN and ERR. False when the name is unknown.

@@ -175,8 +175,8 @@ void warn_of_zeros(const Json& inputs, const std::map<std::string, Padding>& pad
   }
   if (!names.empty())
     log().warn(
-        "--input_shape: {} of a request that is smaller than one of these shapes will be padded "
-        "with zeros behind the first dimension, which only some models do not see; --pad_values "
+        "`input_shape`: {} of a request that is smaller than one of these shapes will be padded "
+        "with zeros behind the first dimension, which only some models do not see; `pad_values` "
         "NAME=0, another value, or NAME=mask says what is right",
         names);
 }
@@ -195,7 +195,7 @@ Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symb
     outputs[first.outputs[i].name] = {{"shape", dimensions.of_output(i)}};
   for (const auto& [name, pad] : padding) {
     if (!inputs.contains(name))
-      fail(ErrorCode::invalid_argument, "--pad_values: the model has no input '{}'", name);
+      fail(ErrorCode::invalid_argument, "`pad_values`: the model has no input '{}'", name);
     inputs[name]["pad"] = pad.mask ? Json("mask") : Json(pad.value);
   }
   warn_of_zeros(inputs, padding);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <unordered_set>
 
 #include "base/checked.h"
@@ -323,17 +322,10 @@ std::string note_of(const program::Program& p) {
   const program::Shards all = program::shards_of(p);
   Json shards = Json::array(), transfers = Json::array();
   for (const program::Shard& s : all.shards) {
-    std::set<std::pair<uint64_t, uint64_t>> weights;
-    for (size_t i = s.begin; i < s.end; i++)
-      for (const uint32_t id : p.main[i].operands)
-        if (id != program::kNoBuffer && p.buffers[id].space == Space::weights)
-          weights.emplace(p.buffers[id].offset, p.buffers[id].bytes);
-    uint64_t bytes = 0;
-    for (const auto& [offset, size] : weights) bytes += size;
     Json row{{"ipu", s.ipu}};
     if (s.stage >= 0) row["stage"] = s.stage;
     row["instructions"] = s.end - s.begin;
-    row["weights_bytes"] = bytes;
+    row["weights_bytes"] = program::weights_bytes(p, s);
     row["arena_bytes"] = s.arena_bytes;
     shards.push_back(row);
   }

@@ -1,7 +1,12 @@
 #include "compiler/narrow.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <unordered_set>
+
+#include "kernels/calls/conv_winograd.h"
+#include "kernels/common/pack_conv.h"
 
 namespace poprt::compiler {
 namespace {
@@ -33,6 +38,37 @@ std::unordered_set<uint64_t> float_records(const program::Program& p) {
   return floats;
 }
 
+// Offsets of the records that are Winograd's weights, and of what they are made.
+std::map<uint64_t, WinogradWeights> winograd_records(const program::Program& p) {
+  std::map<uint64_t, WinogradWeights> records;
+  for (const auto* flow : {&p.load, &p.main, &p.save})
+    for (const program::Instruction& i : *flow) {
+      if (p.kernels[i.kernel] != kernels::calls::ConvWinograd::kKernel) continue;
+      const auto call = kernels::calls::decode<kernels::calls::ConvWinograd>(i.ints, i.floats);
+      const program::Buffer& b = p.buffers[i.operands[1]];
+      if (b.space == program::Space::weights)
+        records.emplace(b.offset, WinogradWeights{call.conv.m, call.conv.c, call.tile});
+    }
+  return records;
+}
+
+std::optional<program::NarrowWeights> narrowest(std::span<const float> values) {
+  program::Narrowing narrowing;
+  for (size_t at = 0; at < values.size(); at += kPiece)
+    if (!narrowing.add(values.subspan(at, std::min(kPiece, values.size() - at))))
+      return std::nullopt;
+  return narrowing.narrowest();
+}
+
+// Whether a record is what its plain weights become, which it might have from elsewhere.
+bool gives(const program::Weight& record, const WinogradWeights& form,
+           std::span<const float> plain) {
+  std::vector<float> packed(static_cast<size_t>(form.packed_floats())), made(packed.size());
+  record.fill(std::as_writable_bytes(std::span(packed)));
+  kernels::pack_conv_winograd({plain, 1, form.m, form.c, 3, 3}, form.tile, made);
+  return std::ranges::equal(std::as_bytes(std::span(packed)), std::as_bytes(std::span(made)));
+}
+
 }  // namespace
 
 bool has_narrow_constants(const ir::Graph& graph) {
@@ -49,21 +85,29 @@ bool has_narrow_constants(const ir::Graph& graph) {
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
                                                    std::span<const program::Weight> weights) {
   const std::unordered_set<uint64_t> floats = float_records(program);
+  const std::map<uint64_t, WinogradWeights> transformed = winograd_records(program);
   std::vector<program::NarrowWeights> table;
   std::vector<float> values;
   for (const program::Weight& w : weights) {
     if (w.bytes < kLeastBytes || w.bytes % sizeof(float) != 0 || !floats.contains(w.offset))
       continue;
     values.resize(w.bytes / sizeof(float));
-    w.fill(std::as_writable_bytes(std::span(values)));
-    program::Narrowing narrowing;
-    bool narrow = true;
-    for (size_t at = 0; narrow && at < values.size(); at += kPiece)
-      narrow = narrowing.add(std::span(values).subspan(at, std::min(kPiece, values.size() - at)));
+    std::span<float> asked = values;
+    const auto form = transformed.find(w.offset);
+    if (form != transformed.end()) {
+      if (w.bytes != static_cast<uint64_t>(form->second.packed_floats()) * sizeof(float)) continue;
+      asked = asked.first(static_cast<size_t>(form->second.plain_floats()));
+    }
+    w.fill(std::as_writable_bytes(asked));
+    auto narrow = narrowest(asked);
     if (!narrow) continue;
-    table.push_back(*narrowing.narrowest());
-    table.back().offset = w.offset;
-    table.back().bytes = w.bytes;
+    narrow->offset = w.offset;
+    narrow->bytes = w.bytes;
+    if (form != transformed.end()) {
+      narrow->winograd = form->second;
+      if (!gives(w, form->second, asked)) continue;
+    }
+    table.push_back(*narrow);
   }
   return table;
 }

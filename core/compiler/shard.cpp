@@ -86,7 +86,7 @@ double cost_of(const Node& n) {
   cost = made;
   // A table of which rows are taken, and a constant that is added: nothing is multiplied by them.
   const ops::Facts& facts = ops::op_of(n).facts;
-  if (facts.moves || facts.per_element || n.is("Elementwise", "poprt")) return cost;
+  if (facts.moves || facts.per_element) return cost;
   for (const Value* v : n.inputs()) {
     if (!v || !v->is_constant() || v->shape().size() < 2) continue;
     const auto elements = static_cast<double>(element_count(v->shape()));
@@ -311,7 +311,7 @@ ir::Placement take_placement(Graph& graph, const Options& options) {
     if (ipus.empty())
       fail(
           ErrorCode::invalid_argument,
-          "virtual_graph_mode=manual: no node has {}: cut the model with --manual_sharding_config, "
+          "virtual_graph_mode=manual: no node has {}: cut the model with `manual_sharding_config`, "
           "Sharder or pass manual_sharding, or use virtual_graph_mode=auto",
           ir::kIpuNumber);
     if (*ipus.rbegin() >= options.num_ipus)

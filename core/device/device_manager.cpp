@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -23,19 +24,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // They are emulated: what ends first is memory, which says so.
-constexpr int64_t kDefaultDevices = 1024;
-constexpr int64_t kMaxDevices = 1024;
+constexpr int64_t kDefaultDevices = 16384;
+constexpr int64_t kMaxDevices = 1 << 20;
+constexpr int64_t kMostIpus = 1024;  // of one device
 constexpr int64_t kMaxTiles = 1 << 20;
 constexpr auto kShortestSleep = std::chrono::milliseconds(1);
 
 // The IPUs of one folder, or of this process.
 struct Pool {
-  std::vector<bool> taken = std::vector<bool>(static_cast<size_t>(kMaxDevices));
+  std::vector<bool> taken;              // up to the highest id that was
   std::unique_ptr<ProcessLocks> locks;  // null: this process's own
 
   bool try_take(int64_t id) {
-    if (taken[static_cast<size_t>(id)] || (locks && !locks->try_lock(id))) return false;
-    taken[static_cast<size_t>(id)] = true;
+    const auto index = static_cast<size_t>(id);
+    if (index >= taken.size()) taken.resize(index + 1);
+    if (taken[index] || (locks && !locks->try_lock(id))) return false;
+    taken[index] = true;
     return true;
   }
   void give_back(int64_t id) {
@@ -106,8 +110,8 @@ std::vector<int64_t> read_ids(std::string_view list, int64_t count) {
 constexpr Properties kEmulated{};
 
 void check(const Constraints& c, int64_t visible) {
-  if (c.num_ipus < 1 || c.num_ipus > kMaxDevices)
-    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMaxDevices,
+  if (c.num_ipus < 1 || c.num_ipus > kMostIpus)
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMostIpus,
          c.num_ipus);
   if (c.num_ipus > visible)
     fail(ErrorCode::not_found, "a device of {} IPUs was asked for, {} IPUs are visible", c.num_ipus,
@@ -167,7 +171,8 @@ DeviceManager::DeviceManager(const ManagerConfig& config) {
   if (!visible.empty()) {
     ids_ = read_ids(visible, count);
   } else {
-    for (int64_t id = 0; id < count; id++) ids_.push_back(id);
+    ids_.resize(static_cast<size_t>(count));
+    std::iota(ids_.begin(), ids_.end(), int64_t{0});
   }
 }
 
@@ -249,8 +254,8 @@ std::shared_ptr<Device> DeviceManager::create_ipu_model_device(int64_t num_ipus,
     default:
       fail(ErrorCode::invalid_argument, "IPU versions are 1, 2 and 21, given {}", ipu_version);
   }
-  if (num_ipus < 1 || num_ipus > kMaxDevices)
-    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMaxDevices,
+  if (num_ipus < 1 || num_ipus > kMostIpus)
+    fail(ErrorCode::invalid_argument, "a device has 1 to {} IPUs, asked for {}", kMostIpus,
          num_ipus);
   if (tiles_per_ipu < 0 || tiles_per_ipu > kMaxTiles)
     fail(ErrorCode::invalid_argument, "an IPU has 1 to {} tiles, asked for {}", kMaxTiles,

@@ -39,7 +39,7 @@ struct Constraints {
 };
 
 struct ManagerConfig {
-  // How many IPUs there are, busy ones included. 0: POPRT_DEVICES from the environment, else 1024.
+  // How many IPUs there are, busy ones included. 0: POPRT_DEVICES from the environment, else 16384.
   int64_t device_count = 0;
   // Empty: POPRT_SHARED_DEVICES from the environment. "0" or nothing: the IPUs are virtual and this
   // process's own. "1": they are shared by all processes of the user. An absolute path: by all that
@@ -62,7 +62,7 @@ class DeviceManager {
 
   explicit DeviceManager(int64_t device_count = 0)
       : DeviceManager(ManagerConfig{device_count, {}, {}}) {}
-  // Throws invalid_argument (a count outside 1 to 1024, lists that make no sense),
+  // Throws invalid_argument (a count outside 1 to 1048576, lists that make no sense),
   // permission_denied (the folder of shared devices).
   explicit DeviceManager(const ManagerConfig& config);
 

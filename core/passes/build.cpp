@@ -56,12 +56,6 @@ void replace_each_with_graphcore(Graph& graph, PassContext& context, std::string
   });
 }
 
-Value* reshaped(Node& at, Value* v, const Shape& shape) {
-  if (v->type.is_static() && v->shape() == shape) return v;
-  return insert_node(at, "Reshape", "", {v, add_ints(at.graph(), v->name() + "_shape", shape)})
-      ->output();
-}
-
 Value* cast_to(Node& at, Value* v, DType dtype) {
   if (v->dtype() == dtype) return v;
   const auto number = onnx_from_dtype(dtype);
@@ -78,7 +72,7 @@ Value* transposed(Node& at, Value* v, std::vector<int64_t> perm) {
 
 namespace {
 
-constexpr int64_t kSliceInputs = 10, kSplitInput = 13, kPadInputs = 11;
+constexpr int64_t kSliceInputs = 10, kSplitInput = 13, kPadInputs = 11, kReshapeToNothing = 14;
 
 int64_t opset_of(const Node& at) {
   const auto& opsets = root_of(at.graph()).opsets;
@@ -89,10 +83,20 @@ int64_t opset_of(const Node& at) {
 
 }  // namespace
 
+Value* reshaped(Node& at, Value* v, const Shape& shape) {
+  if (v->type.is_static() && v->shape() == shape) return v;
+  const std::array inputs{v, add_ints(at.graph(), v->name() + "_shape", shape)};
+  // A 0 would keep the dimension at its place: it means none since opset 14.
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (empty && opset_of(at) >= kReshapeToNothing)
+    return insert_node(at, "Reshape", "", inputs, {{"allowzero", int64_t{1}}})->output();
+  return insert_node(at, "Reshape", "", inputs)->output();
+}
+
 Value* sliced(Node& at, Value* v, int64_t axis, int64_t begin, int64_t end, int64_t step) {
   if (opset_of(at) < kSliceInputs) {
     if (step != 1)
-      fail(ErrorCode::unimplemented, "Slice of opset {} has no steps; --convert_version 10 or more",
+      fail(ErrorCode::unimplemented, "Slice of opset {} has no steps; `convert_version` 10 or more",
            opset_of(at));
     return insert_node(at, "Slice", "", {v},
                        {{"starts", std::vector<int64_t>{begin}},

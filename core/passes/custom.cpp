@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_set>
 
 #include "ir/verifier.h"
@@ -24,6 +25,14 @@ void run_nothing(Graph&, PassContext&) {
   fail(ErrorCode::internal, "a pass of a plug-in was not run by run_pass()");
 }
 
+Parameter parameter_of(const poprt_pass_parameter& p) {
+  constexpr ParameterKind kKinds[] = {ParameterKind::text, ParameterKind::flag,
+                                      ParameterKind::integer, ParameterKind::names,
+                                      ParameterKind::words};
+  static_assert(std::size(kKinds) == POPRT_PARAMETER_WORDS + 1);
+  return {p.name, kKinds[p.kind], p.summary, p.standard, p.required != 0};
+}
+
 // One PassDef for each, made when it is asked for first.
 const CustomPass& def_of(const poprt_pass& pass) {
   static auto* const mutex = new std::mutex;
@@ -38,6 +47,8 @@ const CustomPass& def_of(const poprt_pass& pass) {
     made->numerics = Numerics::precision;  // nobody knows
     made->run = run_nothing;
     made->pass = &pass;
+    for (const poprt_pass_parameter* p : std::span(pass.parameters, pass.parameter_count))
+      made->parameters.push_back(parameter_of(*p));
     def = std::move(made);
   }
   return *def;
@@ -170,12 +181,21 @@ const PassDef* find_custom_pass(std::string_view name) {
   return pass ? &def_of(*pass) : nullptr;
 }
 
+void check_defaults(const poprt_pass& pass) {
+  for (const poprt_pass_parameter* p : std::span(pass.parameters, pass.parameter_count))
+    if (*p->standard)
+      checked_argument(parameter_of(*p),
+                       fmt::format("pass '{}': the default of parameter '{}'", pass.name, p->name),
+                       p->standard);
+}
+
 void run_pass(const PassDef& pass, Graph& graph, PassContext& context) {
   if (find_custom_pass(pass.name) != &pass) return pass.run(graph, context);
   if (!context.allow()) return;
   const poprt_pass& custom = *static_cast<const CustomPass&>(pass).pass;
-  call_with_graph("run",
-                  [&] { return custom.run(&graph_host(), handle(graph), custom.user_data); });
+  call_with_graph(
+      "run", [&] { return custom.run(&graph_host(), handle(graph), custom.user_data); }, true,
+      &context.arguments);
   settle(graph, "the graph that it left");
 }
 
@@ -193,8 +213,14 @@ PatternSettings parse_patterns(std::string_view text) {
     if (colon == 0)
       fail(ErrorCode::invalid_argument,
            "custom_patterns: expected NAME or NAME:0, separated by commas, found '{}'", text);
-    settings[std::string(word.substr(0, colon))] =
-        colon == word.size() || value == "1" || value == "True" || value == "true";
+    const auto is_one_of = [&](std::initializer_list<std::string_view> words) {
+      return std::ranges::count(words, value) > 0;
+    };
+    const bool on = colon == word.size() || is_one_of({"1", "True", "true", "yes", "on"});
+    if (!on && !is_one_of({"0", "False", "false", "no", "off"}))
+      fail(ErrorCode::invalid_argument, "custom_patterns: expected {0}:1 or {0}:0, found '{1}'",
+           word.substr(0, colon), word);
+    settings[std::string(word.substr(0, colon))] = on;
   }
   return settings;
 }

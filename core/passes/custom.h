@@ -9,11 +9,15 @@
 #include "ir/graph.h"
 #include "passes/pass.h"
 
+struct poprt_pass;  // poprt/plugin.h
+
 namespace poprt::passes {
 
 // Those that are loaded, as the other passes are; good for ever. Only run_pass() runs them.
 std::vector<const PassDef*> custom_passes();
 const PassDef* find_custom_pass(std::string_view name);
+// Throws invalid_argument where a parameter would not take its own default.
+void check_defaults(const poprt_pass& pass);
 
 // Runs any pass, of whoever it is.
 void run_pass(const PassDef& pass, ir::Graph& graph, PassContext& context);

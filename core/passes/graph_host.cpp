@@ -19,6 +19,7 @@ using ir::Value;
 
 // Of the call that this thread is in; calls may nest when a pass runs inside of another's work.
 thread_local plugins::Report* current = nullptr;
+thread_local const Arguments* current_arguments = nullptr;
 
 Graph& of(poprt_graph* graph) { return *reinterpret_cast<Graph*>(graph); }
 const Graph& of(const poprt_graph* graph) { return *reinterpret_cast<const Graph*>(graph); }
@@ -298,6 +299,22 @@ int32_t fail_call(poprt_graph*, poprt_error_code code, const char* format, ...) 
   return code;
 }
 
+const char* get_parameter(poprt_graph*, const char* name) noexcept {
+  const std::string_view wanted = name ? name : "";
+  if (current_arguments) {
+    const auto found = current_arguments->find(wanted);
+    if (found != current_arguments->end()) return found->second.c_str();
+  }
+  const char* const why =
+      current_arguments ? "is none of the pass's parameters" : "is asked for where no pass runs";
+  try {
+    report(ErrorCode::not_found, fmt::format("get_parameter: '{}' {}", wanted, why));
+  } catch (...) {  // no memory for the name
+    report(ErrorCode::not_found, why);
+  }
+  return nullptr;
+}
+
 constexpr poprt_graph_host kHost = {
     sizeof(poprt_graph_host),
     graph_name,
@@ -346,6 +363,7 @@ constexpr poprt_graph_host kHost = {
     infer,
     fail_call,
     plugins::write_log,
+    get_parameter,
 };
 
 }  // namespace
@@ -353,12 +371,14 @@ constexpr poprt_graph_host kHost = {
 const poprt_graph_host& graph_host() { return kHost; }
 
 int32_t call_with_graph(std::string_view what, const std::function<int32_t()>& function,
-                        bool result_is_code) {
+                        bool result_is_code, const Arguments* arguments) {
   plugins::Report own;
   plugins::Report* const outer = std::exchange(current, &own);
+  const Arguments* const outer_arguments = std::exchange(current_arguments, arguments);
   plugins::prepare_to_catch();
   const int32_t result = plugins::caught(own, function);
   current = outer;
+  current_arguments = outer_arguments;
   plugins::check(own, result_is_code ? result : 0, what);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ir/graph.h"
+#include "passes/arguments.h"
 #include "plugins/report.h"
 
 namespace poprt::passes {
@@ -17,8 +18,8 @@ inline poprt_node* handle(ir::Node& node) { return reinterpret_cast<poprt_node*>
 
 // Runs a function of a plug-in that may use graph_host(). What it says by fail(), what functions of
 // the host found wrong, what it throws and a result that is an error code become an Error with
-// `what` in front. Gives its result.
+// `what` in front. Gives its result. get_parameter() tells of `arguments`; null: there are none.
 int32_t call_with_graph(std::string_view what, const std::function<int32_t()>& function,
-                        bool result_is_code = true);
+                        bool result_is_code = true, const Arguments* arguments = nullptr);
 
 }  // namespace poprt::passes

@@ -168,6 +168,10 @@ void replace_node(Node& node, Value* by) {
   POPRT_ASSERT(by->producer() && &by->graph() == &graph);
   const std::string name = old->name();
   const bool was_output = graph.is_output(old);
+  if (!is_used(old)) {  // nor is `by` then, which may go with the node that reads it
+    erase_if_dead(&node);
+    return;
+  }
   graph.replace_all_uses(old, by);
   erase_if_dead(&node);
   if (!was_output && !graph.is_output(by)) graph.rename(by, name);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+
+#include <fmt/format.h>
 
 #include "base/log.h"
 #include "poprt/log.h"
@@ -104,14 +107,44 @@ int32_t add_operator(poprt_plugin_registry* registry, const poprt_operator* give
   });
 }
 
+void keep_parameters(Library& library, poprt_pass& pass) {
+  const std::span given(pass.parameters, pass.parameter_count);
+  auto& list = library.parameter_lists.emplace_back();
+  for (const poprt_pass_parameter* one : given) {
+    poprt_pass_parameter p = read(one, fmt::format("a parameter of pass '{}'", pass.name));
+    check_name(p.name, fmt::format("parameter of pass '{}'", pass.name));
+    if (p.kind < POPRT_PARAMETER_TEXT || p.kind > POPRT_PARAMETER_WORDS)
+      fail(ErrorCode::failed_precondition,
+           "pass '{}': parameter '{}' has kind {}, which this poprt ({}) does not have: update it",
+           pass.name, p.name, p.kind, POPRT_VERSION);
+    if (p.required && p.standard)
+      fail(ErrorCode::invalid_argument,
+           "pass '{}': parameter '{}' is required, its default '{}' would never be used", pass.name,
+           p.name, p.standard);
+    for (const poprt_pass_parameter* other : list)
+      if (!std::strcmp(other->name, p.name))
+        fail(ErrorCode::already_exists, "pass '{}': parameter '{}' is there twice", pass.name,
+             p.name);
+    p.name = keep(library, p.name);
+    p.summary = keep(library, p.summary);
+    p.standard = keep(library, p.standard);
+    list.push_back(&library.parameters.emplace_back(p));
+  }
+  pass.parameters = list.data();
+}
+
 int32_t add_pass(poprt_plugin_registry* registry, const poprt_pass* given) {
   return reported(registry, [&](Library& library) {
     poprt_pass pass = read(given, "pass");
     check_name(pass.name, "pass");
     need(pass.run, "pass", pass.name, "run");
+    if (pass.parameter_count && !pass.parameters)
+      fail(ErrorCode::invalid_argument, "pass '{}' has {} parameters, which are null", pass.name,
+           pass.parameter_count);
     pass.name = keep(library, pass.name);
     pass.summary = keep(library, pass.summary);
     pass.condition = keep(library, pass.condition);
+    keep_parameters(library, pass);
     add_named(library.passes, pass, "pass");
   });
 }

@@ -23,6 +23,8 @@ namespace poprt::plugins {
 struct Library {
   std::string name, version, path, hash;
   std::deque<std::string> texts;  // that the following point to
+  std::deque<poprt_pass_parameter> parameters;
+  std::deque<std::vector<const poprt_pass_parameter*>> parameter_lists;
   std::vector<poprt_operator> operators;
   std::vector<poprt_pass> passes;
   std::vector<poprt_pattern> patterns;

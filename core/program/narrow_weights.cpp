@@ -88,6 +88,24 @@ std::optional<NarrowWeights> Narrowing::narrowest() const {
   return std::nullopt;
 }
 
+namespace {
+
+// Packed weights are as many as the piece has bytes for. No product of such sizes overflows.
+void check_winograd(const NarrowWeights& n) {
+  const WinogradWeights& w = n.winograd;
+  if (w == WinogradWeights{}) return;
+  constexpr int64_t kMost = int64_t{1} << 24;
+  const bool sizes = w.m >= 1 && w.c >= 1 && w.m < kMost && w.c < kMost;
+  if ((w.tile != 2 && w.tile != 4) || !sizes ||
+      static_cast<uint64_t>(w.packed_floats()) * sizeof(float) != n.bytes)
+    fail(ErrorCode::data_loss,
+         "narrow weights at {} are of a convolution from {} to {} channels with tiles of {}, which "
+         "does not fit {} bytes",
+         n.offset, w.c, w.m, w.tile, n.bytes);
+}
+
+}  // namespace
+
 void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes) {
   std::ranges::sort(table, {}, &NarrowWeights::offset);
   uint64_t end = 0;
@@ -96,6 +114,7 @@ void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes) {
         n.bytes == 0 || n.bytes > weights_bytes || n.offset > weights_bytes - n.bytes)
       fail(ErrorCode::data_loss, "narrow weights [{}, +{}) do not fit into {} bytes of weights",
            n.offset, n.bytes, weights_bytes);
+    check_winograd(n);
     if (width_of(n.dtype) == 0 || n.exponent < kLeastExponent || n.exponent > kMostExponent)
       fail(ErrorCode::data_loss, "narrow weights at {} are of {} times 2^{}", n.offset,
            dtype_name(n.dtype), n.exponent);
@@ -115,7 +134,7 @@ std::vector<StoredPiece> stored_pieces(std::span<const NarrowWeights> table,
   };
   for (const NarrowWeights& n : table) {
     add(n.offset - at, n.offset - at, nullptr);
-    add(n.bytes, n.bytes / sizeof(float) * static_cast<uint64_t>(width_of(n.dtype)), &n);
+    add(n.bytes, n.count() * static_cast<uint64_t>(width_of(n.dtype)), &n);
   }
   add(weights_bytes - at, weights_bytes - at, nullptr);
   return pieces;
@@ -155,28 +174,67 @@ void widen(const NarrowWeights& form, std::span<const std::byte> from, std::span
   }
 }
 
+namespace {
+
+// What one thread does at a time: bytes [begin, end) of a piece, or a block of Winograd's weights.
+struct Part {
+  const StoredPiece* piece;
+  uint64_t begin, end;
+  int64_t block = -1;
+};
+
+std::vector<Part> parts_of(std::span<const StoredPiece> pieces) {
+  constexpr uint64_t kPart = uint64_t{1} << 20;  // a cache holds it
+  std::vector<Part> parts;
+  for (const StoredPiece& p : pieces) {
+    if (p.narrow && p.narrow->winograd.tile) {
+      for (int64_t b = 0; b < p.narrow->winograd.blocks(); b++) parts.push_back({&p, 0, 0, b});
+      continue;
+    }
+    for (uint64_t at = 0; at < p.bytes; at += kPart)
+      parts.push_back({&p, at, std::min(p.bytes, at + kPart)});
+  }
+  return parts;
+}
+
+void transform(const Part& part, std::span<const std::byte> stored, std::span<float> weights,
+               std::vector<float>& plain) {
+  const NarrowWeights& form = *part.piece->narrow;
+  const WinogradWeights& w = form.winograd;
+  const int64_t lanes = std::min<int64_t>(16, w.m - part.block * 16);
+  const auto row = static_cast<uint64_t>(w.c) * 9;
+  const auto width = static_cast<uint64_t>(width_of(form.dtype));
+  plain.resize(static_cast<uint64_t>(lanes) * row);
+  widen(form,
+        stored.subspan(static_cast<uint64_t>(part.block) * 16 * row * width, plain.size() * width),
+        plain);
+  const auto each = static_cast<uint64_t>(w.block_floats());
+  pack_winograd_block(w, plain, weights.subspan(static_cast<uint64_t>(part.block) * each, each));
+}
+
+}  // namespace
+
 void widen_all(std::span<const StoredPiece> pieces, std::span<const std::byte> stored,
                std::span<std::byte> weights) {
-  // Parts of a size that a cache holds, each one thread's.
-  constexpr uint64_t kPart = uint64_t{1} << 20;
-  std::vector<StoredPiece> parts;
-  for (const StoredPiece& p : pieces)
-    for (uint64_t at = 0; at < p.bytes; at += kPart) {
-      const uint64_t bytes = std::min(kPart, p.bytes - at);
-      const uint64_t ratio = p.bytes / p.stored_bytes;
-      parts.push_back({p.offset + at, bytes, p.stored + at / ratio, bytes / ratio, p.narrow});
-    }
+  const std::vector<Part> parts = parts_of(pieces);
   std::atomic<size_t> next{0};
   const auto work = [&] {
+    std::vector<float> plain;
     for (size_t i = next.fetch_add(1, std::memory_order_relaxed); i < parts.size();
          i = next.fetch_add(1, std::memory_order_relaxed)) {
-      const StoredPiece& p = parts[i];
+      const StoredPiece& p = *parts[i].piece;
       const auto from = stored.subspan(p.stored, p.stored_bytes);
-      std::byte* to = weights.data() + p.offset;
-      if (p.narrow)
-        widen(*p.narrow, from, {reinterpret_cast<float*>(to), p.bytes / sizeof(float)});
-      else
-        std::memcpy(to, from.data(), p.bytes);
+      std::byte* const to = weights.data() + p.offset;
+      const uint64_t begin = parts[i].begin, bytes = parts[i].end - begin;
+      const std::span floats(reinterpret_cast<float*>(to + begin), bytes / sizeof(float));
+      if (parts[i].block >= 0) {
+        transform(parts[i], from, {reinterpret_cast<float*>(to), p.bytes / sizeof(float)}, plain);
+      } else if (p.narrow) {
+        const uint64_t ratio = p.bytes / p.stored_bytes;
+        widen(*p.narrow, from.subspan(begin / ratio, bytes / ratio), floats);
+      } else {
+        std::memcpy(to + begin, from.data() + begin, bytes);
+      }
     }
   };
   constexpr size_t kMostThreads = 4;

@@ -1,6 +1,7 @@
 // Floats among a program's weights that a narrower type holds exactly: what was f16, bf16 or an
 // 8-bit float in the model. A payload stores them in that type, and a reader widens them once, so
-// that kernels find floats as ever.
+// that kernels find floats as ever. Of Winograd's weights, which no narrow type holds, the payload
+// has the plain ones, and a reader transforms them.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +11,25 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/winograd_weights.h"
 
 namespace poprt::program {
 
 // Bytes [offset, offset + bytes) of the weights are f32; the payload has them as `dtype` (f16,
-// bf16, f8_143 or f8_152), 8-bit floats times 2^exponent.
+// bf16, f8_143 or f8_152), 8-bit floats times 2^exponent. With `winograd` these are the plain
+// weights of what is packed there: a record of it gives them when it is asked to fill so many bytes
+// as they have (program/builder.h).
 struct NarrowWeights {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   DType dtype = DType::f16;
   int32_t exponent = 0;
+  WinogradWeights winograd = {};  // tile 0: floats as they are
 
+  // Of the numbers that the payload has.
+  uint64_t count() const {
+    return winograd.tile ? static_cast<uint64_t>(winograd.plain_floats()) : bytes / sizeof(float);
+  }
   bool operator==(const NarrowWeights&) const = default;
 };
 

@@ -50,6 +50,9 @@ inline constexpr uint32_t kOffset = 0;
 inline constexpr uint32_t kBytes = 8;
 inline constexpr uint32_t kExponent = 16;
 inline constexpr uint32_t kDtype = 20;
+inline constexpr uint32_t kTile = 21;
+inline constexpr uint32_t kM = 24;
+inline constexpr uint32_t kC = 28;
 }  // namespace narrow
 
 }  // namespace poprt::program::places

@@ -30,8 +30,9 @@ using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-// 1: input anchors may have data. 2: weights may be stored in a narrower type.
-constexpr uint16_t kMinor = 2;
+// 1: input anchors may have data. 2: weights may be stored in a narrower type. 3: and Winograd's as
+// the plain ones.
+constexpr uint16_t kMinor = 3;
 constexpr uint64_t kAlignment = 64;
 
 struct PayloadHeader {
@@ -104,6 +105,9 @@ std::vector<std::byte> encode(const Program& p, const Notes& notes,
       list[i].set(places::narrow::kBytes, narrow[i].bytes);
       list[i].set(places::narrow::kExponent, narrow[i].exponent);
       list[i].set(places::narrow::kDtype, static_cast<uint8_t>(narrow[i].dtype));
+      list[i].set(places::narrow::kTile, static_cast<uint8_t>(narrow[i].winograd.tile));
+      list[i].set(places::narrow::kM, static_cast<uint32_t>(narrow[i].winograd.m));
+      list[i].set(places::narrow::kC, static_cast<uint32_t>(narrow[i].winograd.c));
     }
   }
   return out.canonical_bytes();
@@ -136,9 +140,12 @@ std::vector<NarrowWeights> decode_narrow(const Structs& in) {
   namespace at = places::narrow;
   std::vector<NarrowWeights> table;
   for (size_t i = 0; i < in.size(); i++)
-    table.push_back({in[i].get<uint64_t>(at::kOffset), in[i].get<uint64_t>(at::kBytes),
+    table.push_back({in[i].get<uint64_t>(at::kOffset),
+                     in[i].get<uint64_t>(at::kBytes),
                      static_cast<DType>(in[i].get<uint8_t>(at::kDtype)),
-                     in[i].get<int32_t>(at::kExponent)});
+                     in[i].get<int32_t>(at::kExponent),
+                     {in[i].get<uint32_t>(at::kM), in[i].get<uint32_t>(at::kC),
+                      in[i].get<uint8_t>(at::kTile)}});
   return table;
 }
 
@@ -214,9 +221,10 @@ void write_zeros(const Sink& sink, uint64_t bytes) {
 }
 
 // Fills the records on two threads and hands them to `write` in order, on one thread at a time:
-// packing overlaps with writing, and no more than two records are in memory.
-template <class Write>
-void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
+// packing overlaps with writing, and no more than two records are in memory. `bytes_of` says how
+// many bytes a record is asked for.
+template <class BytesOf, class Write>
+void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of, Write&& write) {
   std::mutex mutex;
   std::condition_variable turn;
   size_t next = 0, written = 0;  // guarded by mutex
@@ -233,7 +241,7 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
       std::exception_ptr failed;
       try {
         if (w.bytes > room) buffer = allocate(room = w.bytes);
-        w.fill({buffer.get(), w.bytes});
+        w.fill({buffer.get(), bytes_of(w)});
       } catch (...) {
         failed = std::current_exception();
       }
@@ -242,7 +250,7 @@ void fill_in_order(const std::vector<const Weight*>& records, Write&& write) {
       if (error) return;
       try {
         if (failed) std::rethrow_exception(failed);
-        write(w, std::span<const std::byte>(buffer.get(), w.bytes));
+        write(w, std::span<const std::byte>(buffer.get(), bytes_of(w)));
       } catch (...) {
         error = std::current_exception();
       }
@@ -336,7 +344,12 @@ void write_executable(const Sink& sink, const Program& program, std::span<const 
   };
   uint64_t at = 0;
   std::vector<std::byte> narrowed;
-  fill_in_order(records, [&](const Weight& w, std::span<const std::byte> bytes) {
+  const auto bytes_of = [&](const Weight& w) {
+    const auto form = std::ranges::lower_bound(table, w.offset, {}, &NarrowWeights::offset);
+    const bool plain = form != table.end() && form->offset == w.offset && form->winograd.tile;
+    return plain ? form->count() * sizeof(float) : w.bytes;
+  };
+  fill_in_order(records, bytes_of, [&](const Weight& w, std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     const StoredPiece& piece = piece_at(w.offset);
     if (w.offset + w.bytes > piece.offset + piece.bytes ||

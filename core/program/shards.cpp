@@ -1,6 +1,7 @@
 #include "program/shards.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -136,6 +137,19 @@ Shards shards_of(const Program& program) {
 }
 
 int64_t ipus_of(const Program& program) { return shards_of(program).ipus; }
+
+uint64_t weights_bytes(const Program& program, const Shard& shard) {
+  std::map<uint64_t, uint64_t> sizes;  // by offset
+  for (size_t i = shard.begin; i < shard.end; i++)
+    for (const uint32_t id : program.main[i].operands) {
+      if (id == kNoBuffer || program.buffers[id].space != Space::weights) continue;
+      uint64_t& size = sizes[program.buffers[id].offset];
+      size = std::max(size, program.buffers[id].bytes);
+    }
+  uint64_t sum = 0;
+  for (const auto& [offset, size] : sizes) sum += size;
+  return sum;
+}
 
 Program program_of(const Program& program, const Shards& shards, size_t shard) {
   const Shard& s = shards.shards.at(shard);

@@ -59,6 +59,9 @@ bool has_shards(const Program& program);
 Shards shards_of(const Program& program);
 int64_t ipus_of(const Program& program);
 
+// Of the weights that a shard's instructions read, each once.
+uint64_t weights_bytes(const Program& program, const Shard& shard);
+
 // What one IPU runs: the shard's instructions and memory. Transfers are anchors behind the
 // program's own, inputs and outputs alike, so that all shards take the same arrays of pointers.
 Program program_of(const Program& program, const Shards& shards, size_t shard);

@@ -62,6 +62,8 @@ int main(int argc, char** argv) try {
     for (std::size_t i = 0; i < kRequests; i++) {
       if (flying.size() == kInFlight) land();
       flying.push_back(std::make_unique<Job>(number * kRequests + i));
+      // Never waits: what the runner's queue (RuntimeConfig::queueDepth, 64 by default) has no
+      // place for stands in a line without limit. Whoever submits bounds it, as here.
       flying.back()->answer = runner.executeAsync(flying.back()->in, flying.back()->out);
     }
     while (!flying.empty()) land();

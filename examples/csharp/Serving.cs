@@ -21,6 +21,8 @@ internal static class Serving
         var scores = new float[10];
         using (Bindings memory = runner.CreateBindings().Input("image", ImageOf(k)).Output("scores", scores))
         {
+            // ExecuteAsync never waits: what the runner's queue (RuntimeConfig.QueueDepth, 64 by default) has no place for
+            // stands in a line without limit. Whoever submits bounds it, as here.
             await limit.WaitAsync();
             try
             {

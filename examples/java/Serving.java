@@ -42,6 +42,8 @@ final class Serving {
     for (int k = first; k < first + REQUESTS; k++) {
       if (flying.size() == IN_FLIGHT) flying.remove().join();
       Request request = new Request(runner, k);
+      // Never waits: what the runner's queue (RuntimeConfig.queueDepth, 64 by default) has no place for stands in a line
+      // without limit. Whoever submits bounds it, as here.
       CompletableFuture<Void> answer = runner.executeAsync(request.memory);
       flying.add(
           answer.thenRun(

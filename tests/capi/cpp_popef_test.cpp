@@ -503,4 +503,72 @@ TEST(CppPopef, SizesAreChecked) {
   EXPECT_NE(TensorInfo(DataType::F32, {1}), TensorInfo(DataType::F32, {1, 1}));
 }
 
+// Two executables of one file have a tensor and a feed of one name each.
+class Export : public ::testing::Test {
+ protected:
+  Export() {
+    char name[] = "/tmp/poprt_export_XXXXXX";
+    folder_ = mkdtemp(name);
+    std::ofstream file(popef(), std::ios::binary);
+    Writer writer(file);
+    for (const char* executable : {"a", "b"}) {
+      const char bytes[] = {executable[0], 'T', executable[0], 'F'};
+      writer.createTensorData({"t", TensorInfo(DataType::U8, {2})}, executable)->write(bytes, 2);
+      writer.createFeedData({"f", TensorInfo(DataType::U8, {2}), 1}, executable)
+          ->write(bytes + 2, 2);
+    }
+    writer.close();
+  }
+  ~Export() override {
+    std::remove(popef().c_str());
+    std::remove(npy().c_str());
+    rmdir(folder_.c_str());
+  }
+  std::string popef() const { return folder_ + "/m.popef"; }
+  std::string npy() const { return folder_ + "/t.npy"; }
+  std::string exported() const {
+    std::ifstream file(npy(), std::ios::binary);
+    std::stringstream bytes;
+    bytes << file.rdbuf();
+    return bytes.str().substr(bytes.str().size() - 2);
+  }
+  static std::string message(poprt_error* error) {
+    const std::string text = poprt_error_message(error);
+    poprt_error_free(error);
+    return text;
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST_F(Export, TakesThoseOfTheExecutableOrTheLast) {
+  const std::string from = popef(), to = npy();
+  EXPECT_EQ(message(poprt_popef_export_tensor(from.c_str(), "t", "a", to.c_str())), "");
+  EXPECT_EQ(exported(), "aT");
+  EXPECT_EQ(message(poprt_popef_export_tensor(from.c_str(), "t", "b", to.c_str())), "");
+  EXPECT_EQ(exported(), "bT");
+  EXPECT_EQ(message(poprt_popef_export_tensor(from.c_str(), "t", nullptr, to.c_str())), "");
+  EXPECT_EQ(exported(), "bT");
+  EXPECT_EQ(message(poprt_popef_export_feed(from.c_str(), "f", "a", to.c_str())), "");
+  EXPECT_EQ(exported(), "aF");
+  EXPECT_EQ(message(poprt_popef_export_feed(from.c_str(), "f", nullptr, to.c_str())), "");
+  EXPECT_EQ(exported(), "bF");
+  EXPECT_NE(message(poprt_popef_export_feed(from.c_str(), "f", "c", to.c_str())), "");
+  EXPECT_NE(message(poprt_popef_export_feed(from.c_str(), "t", "a", to.c_str())), "");
+  EXPECT_NE(message(poprt_popef_export_tensor(from.c_str(), "f", "a", to.c_str())), "");
+}
+
+TEST_F(Export, NullPointersAreNamed) {
+  const std::string from = popef(), to = npy();
+  for (const auto call : {poprt_popef_export_tensor, poprt_popef_export_feed}) {
+    EXPECT_NE(message(call(nullptr, "t", "a", to.c_str())).find("'path' is null"),
+              std::string::npos);
+    EXPECT_NE(message(call(from.c_str(), nullptr, "a", to.c_str())).find("'name' is null"),
+              std::string::npos);
+    EXPECT_NE(message(call(from.c_str(), "t", "a", nullptr)).find("'npy_path' is null"),
+              std::string::npos);
+  }
+}
+
 }  // namespace

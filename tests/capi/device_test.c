@@ -14,7 +14,7 @@ static void the_environment_says_how_many(void** state) {
   poprt_device_manager* manager = NULL;
   unsetenv("POPRT_DEVICES");
   OK(poprt_device_manager_create(NULL, &manager));
-  assert_int_equal(poprt_device_manager_device_count(manager), 1024);
+  assert_int_equal(poprt_device_manager_device_count(manager), 16384);
   assert_string_equal(poprt_device_manager_ipu_hardware_version(manager), "ipu21");
   poprt_device_manager_free(manager);
   setenv("POPRT_DEVICES", "2", 1);
@@ -63,7 +63,7 @@ static void bad_arguments(void** state) {
   FAILS(poprt_device_manager_create(NULL, NULL), POPRT_INVALID_ARGUMENT, "'out_manager'");
   poprt_device_manager_options options = {sizeof options, -1, 0, NULL, NULL};
   poprt_device_manager* m = UNTOUCHED(poprt_device_manager);
-  FAILS(poprt_device_manager_create(&options, &m), POPRT_INVALID_ARGUMENT, "1 to 1024");
+  FAILS(poprt_device_manager_create(&options, &m), POPRT_INVALID_ARGUMENT, "1 to 1048576");
   options.device_count = 1;
   options.reserved = 1;
   FAILS(poprt_device_manager_create(&options, &m), POPRT_INVALID_ARGUMENT, "reserved");
@@ -90,7 +90,7 @@ static void option_structs_may_be_older_or_newer(void** state) {
   poprt_device_manager_options older = {sizeof(size_t), 3, 0, NULL, NULL};
   unsetenv("POPRT_DEVICES");
   OK(poprt_device_manager_create(&older, &manager));
-  assert_int_equal(poprt_device_manager_device_count(manager), 1024); /* the field is not there */
+  assert_int_equal(poprt_device_manager_device_count(manager), 16384); /* the field is not there */
   poprt_device_manager_free(manager);
   older.struct_size = 0;
   FAILS(poprt_device_manager_create(&older, &manager), POPRT_INVALID_ARGUMENT, "struct_size is 0");

@@ -18,6 +18,45 @@ static void an_error_has_code_and_message(void** state) {
   poprt_error_free(error);
 }
 
+/* The message of a path of `length` characters that is not there; the caller frees the error. */
+static poprt_error* error_of_path(size_t length) {
+  static char path[4000];
+  memset(path, 0, sizeof path);
+  for (size_t i = 0; i < length; i++) path[i] = i % 2 ? 'q' : '/';
+  path[length - 1] = 'Z';
+  poprt_executable* out = NULL;
+  return poprt_executable_open(path, &out);
+}
+
+/* What it is about and its cause are kept: the first 500 characters and the last 900. */
+static void long_messages_lose_their_middle(void** state) {
+  (void)state;
+  poprt_error* error = error_of_path(200);
+  const size_t around = strlen(poprt_error_message(error)) - 200;
+  assert_null(strstr(poprt_error_message(error), " ... "));
+  poprt_error_free(error);
+  error = error_of_path(1400 - around); /* as long as may be */
+  assert_int_equal(strlen(poprt_error_message(error)), 1400);
+  assert_null(strstr(poprt_error_message(error), " ... "));
+  poprt_error_free(error);
+  for (size_t length = 1401 - around; length < 3000; length += 700) {
+    error = error_of_path(length);
+    const char* message = poprt_error_message(error);
+    assert_int_equal(strlen(message), 500 + 5 + 900);
+    assert_memory_equal(message + 500, " ... ", 5);
+    assert_non_null(strchr(message + 505, 'Z'));
+    poprt_error_free(error);
+  }
+}
+
+static void control_characters_are_shown(void** state) {
+  (void)state;
+  poprt_executable* out = NULL;
+  poprt_error* error = poprt_executable_open("/no\n\x1fsuch\x7f\x20", &out);
+  assert_non_null(strstr(poprt_error_message(error), "/no\\x0a\\x1fsuch\\x7f "));
+  poprt_error_free(error);
+}
+
 static void codes_have_names(void** state) {
   (void)state;
   assert_string_equal(poprt_error_code_name(POPRT_OK), "ok");
@@ -50,9 +89,14 @@ static void version_is_that_of_the_headers(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(null_is_success),  cmocka_unit_test(an_error_has_code_and_message),
-      cmocka_unit_test(codes_have_names), cmocka_unit_test(strings_accept_null),
-      cmocka_unit_test(log_levels),       cmocka_unit_test(version_is_that_of_the_headers),
+      cmocka_unit_test(null_is_success),
+      cmocka_unit_test(an_error_has_code_and_message),
+      cmocka_unit_test(long_messages_lose_their_middle),
+      cmocka_unit_test(control_characters_are_shown),
+      cmocka_unit_test(codes_have_names),
+      cmocka_unit_test(strings_accept_null),
+      cmocka_unit_test(log_levels),
+      cmocka_unit_test(version_is_that_of_the_headers),
   };
   return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

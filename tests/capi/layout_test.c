@@ -162,7 +162,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, device_wait_timeout_ns, 176);
   AT(poprt_runner_options, device_wait_sleep_ns, 184);
   AT(poprt_runner_options, faults, 192);
-  assert_int_equal(sizeof(poprt_runner_options), 200);
+  AT(poprt_runner_options, numerics, 200);
+  assert_int_equal(sizeof(poprt_runner_options), 208);
 
   AT(poprt_replica_device, replica, 0);
   AT(poprt_replica_device, device, 8);
@@ -345,14 +346,23 @@ static void what_plugins_see_stays_as_it_is(void** state) {
   AT(poprt_graph_host, infer, 352);
   AT(poprt_graph_host, fail, 360);
   AT(poprt_graph_host, log, 368);
-  assert_int_equal(sizeof(poprt_graph_host), 376);
+  AT(poprt_graph_host, get_parameter, 376);
+  assert_int_equal(sizeof(poprt_graph_host), 384);
 
   AT(poprt_pass, name, 8);
   AT(poprt_pass, summary, 16);
   AT(poprt_pass, condition, 24);
   AT(poprt_pass, run, 32);
   AT(poprt_pass, user_data, 40);
-  assert_int_equal(sizeof(poprt_pass), 48);
+  AT(poprt_pass, parameters, 48);
+  AT(poprt_pass, parameter_count, 56);
+  assert_int_equal(sizeof(poprt_pass), 64);
+  AT(poprt_pass_parameter, name, 8);
+  AT(poprt_pass_parameter, summary, 16);
+  AT(poprt_pass_parameter, kind, 24);
+  AT(poprt_pass_parameter, required, 28);
+  AT(poprt_pass_parameter, standard, 32);
+  assert_int_equal(sizeof(poprt_pass_parameter), 40);
 
   AT(poprt_pattern, name, 8);
   AT(poprt_pattern, summary, 16);

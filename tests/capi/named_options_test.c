@@ -60,7 +60,7 @@ static void names_stand_for_fields(void** state) {
   poprt_executable_free(e);
   o.precision = POPRT_PRECISION_FP32;
   poprt_compiler* c = UNTOUCHED(poprt_compiler);
-  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "--precision is given twice");
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "`precision` is given twice");
   assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
 }
 
@@ -86,10 +86,10 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
     const char *name, *value, *said;
     poprt_error_code code;
   } wrong[] = {
-      {"nonsense", "1", "there is no option --nonsense", POPRT_INVALID_ARGUMENT},
+      {"nonsense", "1", "there is no option 'nonsense'", POPRT_INVALID_ARGUMENT},
       {"export_popef", "1", "of the command poprt", POPRT_INVALID_ARGUMENT},
-      {"input_shape", "x=2,4", "--input_shape is given twice", POPRT_INVALID_ARGUMENT},
-      {"batch_size", "2", "--batch_size needs --batch_axis", POPRT_INVALID_ARGUMENT},
+      {"input_shape", "x=2,4", "`input_shape` is given twice", POPRT_INVALID_ARGUMENT},
+      {"batch_size", "2", "`batch_size` needs `batch_axis`", POPRT_INVALID_ARGUMENT},
       {"convert_version", "0", "at least 11 and at most 28, found '0'", POPRT_INVALID_ARGUMENT},
       {"convert_version", "9999999999999999999", "whole number", POPRT_INVALID_ARGUMENT},
       {"strict", "maybe", "True or False, found 'maybe'", POPRT_INVALID_ARGUMENT},
@@ -103,8 +103,16 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
       {"compiler_options", "=1", "KEY=VAL, found '=1'", POPRT_INVALID_ARGUMENT},
       {"compiler_options", "virtual_graph_mode=executionPhases", "is for training",
        POPRT_UNIMPLEMENTED},
-      {"fp8_params", "F143", "--fp8_params: expected INPUT_FORMAT", POPRT_INVALID_ARGUMENT},
-      {"precision", "fp8", "needs --ipu_version ipu21", POPRT_INVALID_ARGUMENT},
+      {"remap_mode", "around_add", "before_TYPE, after_TYPE or both", POPRT_INVALID_ARGUMENT},
+      {"remap_mode", "before_", "found 'before_'", POPRT_INVALID_ARGUMENT},
+      {"remap_mode", "after_", "found 'after_'", POPRT_INVALID_ARGUMENT},
+      {"remap_mode", "both,after_", "found 'after_'", POPRT_INVALID_ARGUMENT},
+      {"pass_args", "sort_graph.=1", "expected PASS.PARAMETER=TEXT", POPRT_INVALID_ARGUMENT},
+      {"pass_args", ".x=1", "expected PASS.PARAMETER=TEXT", POPRT_INVALID_ARGUMENT},
+      {"lowest_opset", "10", "0 or an opset from 11 to 28, found '10'", POPRT_INVALID_ARGUMENT},
+      {"max_tensor_size", "0", "-1 for no limit or at least 1, found '0'", POPRT_INVALID_ARGUMENT},
+      {"fp8_params", "F143", "`fp8_params`: expected INPUT_FORMAT", POPRT_INVALID_ARGUMENT},
+      {"precision", "fp8", "needs `ipu_version` ipu21", POPRT_INVALID_ARGUMENT},
   };
   poprt_compiler* c = UNTOUCHED(poprt_compiler);
   poprt_option list[2];
@@ -119,6 +127,72 @@ static void refuses_what_is_wrong_or_not_there(void** state) {
   o.options = NULL;
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "'options' is null");
   assert_ptr_equal(c, UNTOUCHED(poprt_compiler));
+}
+
+/* The smallest that a field can say beside the option of its name. */
+static void a_field_and_its_name_are_one_option(void** state) {
+  (void)state;
+  const char* const name = "sort_graph";
+  poprt_option list[2];
+  poprt_compiler* c = UNTOUCHED(poprt_compiler);
+  for (int i = 0; i < 11; i++) {
+    static const struct {
+      const char *name, *value;
+    } options[] = {
+        {"batch_size", "2"},        {"batch_axis", "1"},      {"precision", "fp16"},
+        {"winograd", "off"},        {"strict", "True"},       {"embed_source", "True"},
+        {"allow_symlinks", "True"}, {"passes", "sort_graph"}, {"skip_passes", "sort_graph"},
+        {"convert_version", "17"},  {"max_tensor_size", "5"}};
+    poprt_compile_options o = with(list, options[i].name, options[i].value);
+    if (i == 0) list[0] = (poprt_option){"batch_axis", "0"}; /* without which it says nothing */
+    switch (i) {
+      case 0: o.batch_size = 1; break;
+      case 1: o.batch_size = o.batch_axis = 1; break;
+      case 2: o.precision = 1; break;
+      case 3: o.winograd = 1; break;
+      case 4: o.strict = 1; break;
+      case 5: o.embed_source = 1; break;
+      case 6: o.allow_links = 1; break;
+      case 7:
+        o.passes = &name;
+        o.pass_count = 1;
+        break;
+      case 8:
+        o.skip_passes = &name;
+        o.skip_pass_count = 1;
+        break;
+      case 9: o.convert_version = 1; break;
+      default: o.max_tensor_size = 1; break;
+    }
+    char said[64];
+    snprintf(said, sizeof said, "`%s` is given twice", options[i].name);
+    FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, said);
+    /* and by its name alone it is no error, or one of its own */
+    o = with(list, options[i].name, options[i].value);
+    poprt_compiler* made = NULL;
+    poprt_error* error = poprt_compiler_create(&o, &made);
+    assert_null(strstr(poprt_error_message(error), "given twice"));
+    poprt_error_free(error);
+    poprt_compiler_free(made);
+  }
+}
+
+static void keep_message(poprt_log_level level, const char* message, void* to) {
+  (void)level;
+  snprintf(to, 400, "%s", message);
+}
+
+static void what_has_no_effect_is_said(void** state) {
+  (void)state;
+  char heard[400] = "";
+  poprt_log_set_callback(keep_message, heard);
+  poprt_option list[2];
+  const poprt_compile_options o = with(list, "data_preprocess", "x.npz");
+  poprt_compiler* c = NULL;
+  poprt_error_free(poprt_compiler_create(&o, &c));
+  poprt_compiler_free(c);
+  poprt_log_set_callback(NULL, NULL);
+  assert_non_null(strstr(heard, "`data_preprocess` has no effect without"));
 }
 
 static size_t files_in(const char* folder) {
@@ -164,7 +238,7 @@ static void a_check_fails_before_anything_is_written(void** state) {
   poprt_compiler* c = NULL;
   OK(poprt_log_set_level("ERROR"));
   OK(poprt_compiler_create(&o, &c));
-  FAILS(poprt_compiler_convert_file(c, DATA "/beyond_f16.onnx", path), POPRT_DATA_LOSS, "--check");
+  FAILS(poprt_compiler_convert_file(c, DATA "/beyond_f16.onnx", path), POPRT_DATA_LOSS, "`check`");
   assert_int_equal(files_in(folder), 0);
   poprt_compiler_free(c);
   o.option_count = 2;
@@ -238,6 +312,8 @@ int main(void) {
       cmocka_unit_test(names_stand_for_fields),
       cmocka_unit_test(what_tunes_a_chip_is_recorded),
       cmocka_unit_test(refuses_what_is_wrong_or_not_there),
+      cmocka_unit_test(a_field_and_its_name_are_one_option),
+      cmocka_unit_test(what_has_no_effect_is_said),
       cmocka_unit_test(a_cache_tells_them_apart),
       cmocka_unit_test(a_check_fails_before_anything_is_written),
       cmocka_unit_test(a_check_that_nobody_makes_is_said),

@@ -4,7 +4,7 @@ import json
 import re
 import unittest
 
-from support import CommandTest, model
+from support import DIGITS, CommandTest, model
 
 
 class Bench(CommandTest):
@@ -54,6 +54,30 @@ class Bench(CommandTest):
             self.misused([model("relu"), "--through", through, "--clients", "2"], through, "client")
             self.misused([model("relu"), "--through", through, "--async"], through, "--async")
         self.misused([model("relu"), "--through", "walls"], "--through", "walls")
+
+    def test_each_model_of_a_fused_one(self):
+        self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {model('relu')}\n"
+                             f"- input_model: {DIGITS}\n  input_shape: ['image=2,1,8,8']\n".encode())
+        self.succeeds("--config_yaml", "c.yaml", command="poprt")
+        self.npy("x.npy", "f4", [2, 3], [0.0] * 6)
+        for words in ([], ["--async"], ["--clients", "2"], ["--input", "graph0/x=x.npy"]):
+            text = self.succeeds("executable.popef", "--iterations", "10", *words)
+            requests = 20 if "--clients" in words else 10
+            self.assertRegex(text, rf"(?s)load [\d.]+ ms, \d+ requests.*\ngraph0: {requests} requests\nlatency.*\n"
+                                   rf"graph1: {requests} requests\nlatency")
+        r = json.loads(self.succeeds("executable.popef", "--json", "--iterations", "10"))
+        self.assertEqual([(c["name"], c["requests"]) for c in r["cases"]], [("graph0", 10), ("graph1", 10)])
+        self.fails(["executable.popef", "--input", "x=x.npy"], "no input 'x'", "graph0/x, graph1/image")
+        self.fails(["executable.popef", "--input", "graph1/image=x.npy"], "f32[2,1,8,8]", "f32[2,3]")
+
+    def test_each_shape_of_a_model(self):
+        popef = self.popef(DIGITS, "--input_shape", "image=1,1,8,8/4,1,8,8")
+        for words in ([], ["--async"], ["--clients", "2"]):
+            text = self.succeeds(popef, "--iterations", "10", *words)
+            self.assertRegex(text, r"(?s)\nimage \[1,1,8,8\]: \d+ requests\nlatency.*\nimage \[4,1,8,8\]: \d+ requests\nlatency")
+        r = json.loads(self.succeeds(popef, "--json", "--iterations", "10"))
+        self.assertEqual([c["name"] for c in r["cases"]], ["image [1,1,8,8]", "image [4,1,8,8]"])
+        self.misused([popef, "--input", "image=x.npy"], "made up")
 
     def test_compile_options(self):
         self.succeeds(model("dynamic"), "--input_shape", "x=2,3", "--iterations", "2")

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import unittest
+from unittest import mock
 
 from support import DIGITS, CommandTest, model
 
@@ -19,6 +20,14 @@ class Cache(CommandTest):
         self.addCleanup(shutil.rmtree, self.cache)
         os.environ["POPART_CACHE_DIR"] = self.cache
         self.addCleanup(os.environ.pop, "POPART_CACHE_DIR")
+
+    def test_the_folder_may_come_from_the_environment(self):
+        with mock.patch.dict(os.environ, {"POPART_CACHE_DIR": self.path("some")}):
+            self.assertEqual(json.loads(self.succeeds("--json")), {"files": [], "bytes": 0})
+        with mock.patch.dict(os.environ):
+            os.environ.pop("POPART_CACHE_DIR", None)
+            os.environ.pop("POPXL_CACHE_DIR", None)
+            self.misused(["--json"], "give --path, or set POPXL_CACHE_DIR or POPART_CACHE_DIR")
 
     def files(self):
         return sorted(glob.glob(os.path.join(self.cache, "*.popef")))
@@ -99,7 +108,6 @@ class Cache(CommandTest):
         self.assertEqual(self.files(), [])
 
     def test_wrong_usage(self):
-        self.misused([], "--path")
         self.misused(["--path", "x", "--max_bytes", "1"], "--prune")
         self.misused(["--path", "x", "--prune", "--max_bytes", "many"], "many")
         self.misused(["--path", "x", "--prune", "--max_bytes", "-1"], "--max_bytes", "at least 0")

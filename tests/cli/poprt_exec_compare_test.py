@@ -5,7 +5,7 @@ import os
 import struct
 import unittest
 
-from support import CommandTest, model
+from support import DIGITS, CommandTest, model
 
 X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
 Y = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
@@ -32,6 +32,35 @@ class Compare(CommandTest):
         result = self.compare("off.npy")
         self.assertEqual((result.code, result.err), (1, ""))
         self.assertIn("DIFFERS y: 1 of 6", result.out)
+
+    def test_models_of_a_fused_one(self):
+        self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {model('relu')}\n"
+                             f"- input_model: {model('relu')}\n".encode())
+        self.succeeds("--config_yaml", "c.yaml", command="poprt")
+        self.npy("off.npy", "f4", [2, 3], [-v for v in X])
+        self.npy("neg.npy", "f4", [2, 3], [max(-v, 0.0) for v in X])
+        words = ["executable.popef", "--input", "graph0/x=x.npy", "graph1/x=off.npy", "--reference", "graph0/y=y.npy"]
+        both = self.succeeds(*words, "graph1/y=neg.npy")
+        self.assertIn("agrees  graph0/y: 0 of 6", both)
+        self.assertIn("agrees  graph1/y: 0 of 6", both)
+        differs = self.run_command(*words, "graph1/y=y.npy")
+        self.assertEqual((differs.code, differs.err), (1, ""))
+        self.assertIn("DIFFERS graph1/y", differs.out)
+        self.fails(["executable.popef", "--input", "graph0/x=x.npy", "--reference", "graph1/y=y.npy"], "not given", "graph1/NAME")
+        self.fails(["executable.popef", "--input", "graph0/x=x.npy", "--reference", "graph2/y=y.npy"], "no output 'graph2/y'")
+        self.fails(["executable.popef", "--input", "x=x.npy", "--reference", "graph0/y=y.npy"], "no input 'x'")
+
+    def test_a_model_at_several_shapes_takes_any(self):
+        popef = self.popef(DIGITS, "--input_shape", "image=2,1,8,8/8,1,8,8")
+        for rows in (1, 2, 5, 8):
+            one = self.popef(DIGITS, "--input_shape", f"image={rows},1,8,8")
+            self.npy("i.npy", "f4", [rows, 1, 8, 8], [(k * 37 % 101) / 101 for k in range(rows * 64)])
+            self.succeeds(one, "--input", "image=i.npy", "--output", "scores=s.npy", command="poprt_exec run")
+            self.assertIn("agrees  scores", self.succeeds(popef, "--input", "image=i.npy", "--reference", "scores=s.npy"))
+        self.npy("i.npy", "f4", [9, 1, 8, 8], [0.0] * 9 * 64)
+        self.fails([popef, "--input", "image=i.npy", "--reference", "scores=s.npy"], "1 to 8")
+        self.npy("i.npy", "f4", [3, 1, 8, 8], [0.0] * 3 * 64)
+        self.fails([popef, "--input", "image=i.npy", "--reference", "scores=s.npy"], "f32[3,10]", "[8,10]")
 
     def test_tolerances(self):
         self.npy("off.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.5, 3.0])

@@ -13,7 +13,8 @@ class Options(CommandTest):
         table = json.loads(self.succeeds("--json"))
         rows = [(o["name"], o["effect"]) for part in ("options", "tf2onnx") for o in table[part]]
         self.assertEqual([tuple(line.split()[:2]) for line in self.succeeds().splitlines()], rows)
-        self.assertIn(("num_io_tiles", "recorded"), rows)
+        self.assertIn(("num_io_tiles", "acts"), rows)
+        self.assertIn(("available_memory_proportion", "recorded"), rows)
         self.assertIn(("pack_args", "acts"), rows)
 
     def test_markdown_has_every_name(self):

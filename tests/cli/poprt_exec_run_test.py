@@ -56,10 +56,37 @@ class Run(CommandTest):
         self.npy("x.npy", "f2", [2, 3], [1, 2, 3, 60000, 1, 1])
         for word in ("nan", "saturate"):
             self.succeeds(model("relu"), "--precision", "fp16", "--input", "x=x.npy", "--numerics", "faithful", "--overflow", word)
-        self.fails([self.relu(), "--numerics", "faithful"], "needs the ONNX model")
+        self.fails([self.relu(), "--numerics", "faithful", "--random"], "keeps no model", "poprt --numerics faithful")
         self.fails([*half, "--numerics", "faithful", "--random"], "--numerics faithful computes once", code=2)
         self.fails([*half, "--overflow", "saturate"], "--overflow needs --numerics faithful", code=2)
         self.fails([*half[:-1], "image=x.npy", "--numerics", "faithful"], "input 'image' is f16[2,1,8,8], given are f16 [2,3]")
+
+    def test_faithful_numerics_of_an_executable_are_those_of_its_model(self):
+        """Bit for bit, of fp16 and of fp8 models; the fast run of the same executable is what it was."""
+        self.npy("image.npy", "f2", [2, 1, 8, 8], [((i * 7) % 17) / 16 for i in range(128)])
+        given = ["--input", "image=image.npy"]
+        shape = ["--input_shape", "image=2,1,8,8"]
+        for precision in (["fp16"], ["fp8", "--ipu_version", "ipu21", "--fp8_params", "F143,F143,0,0"], ["fp8_weight"]):
+            with self.subTest(precision[0]):
+                plain = self.popef(DIGITS, *shape, "--precision", *precision)
+                popef = self.popef(DIGITS, *shape, "--precision", *precision, "--numerics", "faithful")
+                self.succeeds(popef, *given, "--numerics", "faithful", "--output", "scores=chip.npy")
+                self.succeeds(popef, *given, "--output", "scores=fast.npy")
+                self.succeeds(plain, *given, "--output", "scores=plain.npy")
+                tree = self.tree()
+                self.assertEqual(tree["fast.npy"], tree["plain.npy"])
+                self.assertNotEqual(tree["fast.npy"], tree["chip.npy"])
+                if precision == ["fp16"]:
+                    self.succeeds(DIGITS, *shape, "--precision", "fp16", *given, "--numerics", "faithful", "--output", "scores=onnx.npy")
+                    self.assertEqual(self.tree()["onnx.npy"], tree["chip.npy"])
+
+    def test_executables_that_cannot_keep_a_model_for_faithful_numerics(self):
+        for words, why in ((["--input_shape", "image=1,1,8,8/2,1,8,8"], "at several shapes"),
+                           (["--input_shape", "image=2,1,8,8", "--compiler_options", "constant_weights=False"], "weights that change")):
+            ran = self.run_command("-i", DIGITS, *words, "--numerics", "faithful", "--export_popef", command="poprt")
+            self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
+            self.assertIn("--numerics faithful", ran.err)
+            self.assertIn(why, ran.err)
 
     @unittest.skipUnless(os.path.exists(os.path.join(BIN, "../lib/libpoprt_images.so.1")), "built without Leptonica")
     def test_an_image_is_decoded_when_the_model_is_compiled(self):

@@ -156,6 +156,12 @@ class InputOutputInformation(OptionTest):
                          ["input image: dtype - f32, shape - [0, 1, 8, 8]", "output scores: dtype - f32, shape - [0, 10]"])
         self.assertEqual(self.tree(), {})
 
+    def test_show_says_what_it_does_not_use(self):
+        shown = self.run_command("-i", DIGITS, "--show", "--export_popef", "--output_dir", "out", "--run")
+        self.assertEqual((shown.code, self.tree()), (0, {}))
+        self.assertEqual(shown.err.splitlines(), [f"poprt: {option} is not used: --show only prints"
+                                                  for option in ("--export_popef", "--output_dir", "--run")])
+
     def test_show_io_stat(self):
         inputs = [onnx.value("a", onnx.F32, [2, 3]), onnx.value("b", onnx.S64, ["n"]), onnx.value("c", onnx.F32, [2, 3])]
         nodes = [onnx.node("Add", ["a", "c"], ["d"]), onnx.node("Neg", ["b"], ["e"])]
@@ -223,6 +229,69 @@ with open(os.environ["TF2ONNX_WORDS"], "w") as file:
     file.write(" ".join(sys.argv[1:]))
 shutil.copy(os.environ["TF2ONNX_MODEL"], sys.argv[sys.argv.index("--output") + 1])
 """
+
+
+class AsArgparse(OptionTest):
+    """What PopRT's command, which used Python's argparse, let users type."""
+
+    def test_beginnings_of_options(self):
+        self.succeeds("--input_mod", model("relu"), "--output_d=x", "--export_p")
+        self.assertEqual(sorted(self.tree()), ["x", "x/executable.popef", "x/relu.optimized.onnx"])
+        self.succeeds("--input_m=" + DIGITS, "--input_s", "image=2,1,8,8", "--precision", "fp16")
+        self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+        self.assertIn("--show_io_stat", self.succeeds("--hel"))
+
+    def test_a_whole_name_is_no_beginning_of_another(self):
+        self.assertIn("input x", self.succeeds("-i", model("relu"), "--show"))
+        self.misused(["-i", model("relu"), "--serialize_matmu", "x=2"], "--serialize_matmul, --serialize_matmul_add")
+        self.misused(["-i", model("relu"), "--serialize_matmul", "x=0"], "--serialize_matmul: expected")
+
+    def test_a_beginning_of_two_options_is_neither(self):
+        self.misused(["-i", model("relu"), "--prec", "fp16"], "--precision, --precision_compare")
+
+    def test_ambiguous_beginnings_are_one_line_with_the_candidates(self):
+        self.misused(["--input", model("relu")], "'--input' is ambiguous, it could be --input_model, --input_shape")
+        self.misused(["-i", model("relu"), "--batch=3"], "--batch_size, --batch_axis, --batches_per_step")
+        self.misused(["-i", model("relu"), "--xxxxxxx"], "there is no option")
+
+    def test_an_alias_and_its_option_are_one(self):
+        said = self.misused(["-i", DIGITS, "--quantize_l", "gptq"], "gptq goes with")
+        self.assertNotIn("ambiguous", said)
+        self.misused(["-i", DIGITS, "--quantiz"], "--quantize, --quantize_loss_type")
+
+    def test_beginnings_behind_the_sub_command_are_its_own(self):
+        self.misused(["-i", "m", "--framework", "tensorflow", "tf2onnx", "--inp", "a:0"], "could be --inputs, --inputs_as_nchw")
+        self.fails(["-i", "nothing", "--framew", "tensorflow", "tf2onnx", "--saved"], "'nothing' is no folder")
+
+    def test_values_are_no_options(self):
+        with open(model("relu"), "rb") as file:
+            self.write("tf2onnx", file.read())
+        self.succeeds("-i", "tf2onnx", "--output_mod", "y.onnx")
+        self.assertIn("y.onnx", self.tree())
+
+    def test_beginnings_in_the_other_commands(self):
+        self.succeeds("-i", model("relu"), "--export_popef")
+        self.succeeds("executable.popef", "--rand", command="poprt_exec run")
+        ran = self.run_command("executable.popef", "--in", command="poprt_exec poprt_run_popef")
+        self.assertEqual((ran.code, ran.err.count("\n")), (2, 1), ran.err)
+
+    def test_the_last_of_several_values_counts(self):
+        words = ["-i", DIGITS, *SHAPE, "--precision", "fp32", "--precision", "fp16"]
+        self.assertIn("--precision is given several times, the last one counts: fp16", self.warned(*words))
+        self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+        self.succeeds(*words, "--logging_level", "ERROR")
+        self.succeeds("-i", model("relu"), "--output_dir", "x", "--output_dir", "x")  # nothing is lost
+        self.warned("-i", "none.onnx", "-i", model("relu"), "--output_model", "z.onnx")
+        self.assertIn("z.onnx", self.tree())
+        self.misused(["-i", model("relu"), "--precision", "fp16", "--precision", "int3"], "'int3'")
+
+    def test_lists_given_twice_are_one_list(self):
+        self.succeeds("-i", model("relu"), "--export_popef", "--passes", "eliminate_identity", "--passes", "sort_graph")
+        self.assertEqual(self.metadata()["passes"], "eliminate_identity,sort_graph")
+
+    def test_log_lines_look_as_those_of_poprt(self):
+        said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2")
+        self.assertRegex(said, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING \[poprt\] \w+\.cpp:\d+\] .*'mask'")
 
 
 class Tensorflow(OptionTest):
@@ -301,6 +370,77 @@ compiler_options:
 """))
         os.remove(self.path("c.yaml"))
         self.assertEqual(self.tree(), expected)
+
+    def two_products(self):
+        """y = (x @ a) @ b, named node_h and node_y."""
+        values = [onnx.value("x", onnx.F32, [2, 4]), onnx.value("y", onnx.F32, [2, 4])]
+        nodes = [onnx.node("MatMul", ["x", "a"], ["h"]), onnx.node("MatMul", ["h", "b"], ["y"])]
+        weights = [onnx.floats(n, [4, 4], [i / 16 + k for i in range(16)]) for k, n in enumerate("ab")]
+        return self.write("products.onnx", onnx.model(nodes, values[:1], values[1:], weights))
+
+    def same(self, words, text):
+        """The command line and the file make the same converted model, and record the same."""
+        first = ["-i", self.two_products(), "--output_dir", "a", "--export_popef"]
+        self.succeeds(*first, *words)
+        self.succeeds(*self.config(f"input_model: products.onnx\noutput_dir: b\nexport_popef: yes\n{text}\n"))
+        tree = self.tree()
+        self.assertEqual(tree["a/products.optimized.onnx"], tree["b/products.optimized.onnx"])
+        self.assertEqual(self.metadata("a/executable.popef"), self.metadata("b/executable.popef"))
+        return tree["b/products.optimized.onnx"]
+
+    def test_maps_of_parameters_serialize_matmul(self):
+        made = self.same(["--serialize_matmul", "node_h=2/reducing_dim/True", "node_y=4"],
+                         "serialize_matmul:\n  node_h: {factor: 2, mode: reducing_dim, keep_precision: yes}\n  node_y: 4")
+        self.assertEqual(nodes(made, b"MatMul"), 6)
+        self.same(["--serialize_matmul", "node_h=2/output_channels/False"], "serialize_matmul: {node_h: {factor: 2, keep_precision: False}}")
+        self.same(["--serialize_matmul", "node_h=2/input_channels"], "serialize_matmul: {node_h: [2, input_channels]}")
+        self.same(["--serialize_matmul", "node_h=2/input_channels"], "serialize_matmul: [node_h=2/input_channels]")
+
+    def test_maps_of_parameters_pass_args(self):
+        words = ["--passes", "serialize_matmul,float_to_half", "--pass_args", "serialize_matmul.matmuls=node_h=2\\nnode_y=4/reducing_dim",
+                 "float_to_half.skip_op_types=Sum,Concat", "float_to_half.enable_avoid_overflow_patterns=True"]
+        for matmuls in ("[node_h=2, node_y=4/reducing_dim]", "{node_h: 2, node_y: {factor: 4, mode: reducing_dim}}"):
+            made = self.same(words, f"passes: [serialize_matmul, float_to_half]\npass_args:\n  serialize_matmul:\n    matmuls: {matmuls}\n"
+                             "  float_to_half:\n    skip_op_types: [Sum, Concat]\n    enable_avoid_overflow_patterns: yes")
+            self.assertEqual(nodes(made, b"MatMul"), 6)
+        self.same(["--passes", "const_batch_size", "--pass_args", "const_batch_size.const_batch_size=3"],
+                  "passes: const_batch_size\npass_args: {const_batch_size.const_batch_size: 3}")
+
+    def test_maps_of_other_options(self):
+        self.same(["--input_shape", "x=2,4"], "input_shape: {x: [2, 4]}")
+        self.same(["--compiler_options", "virtual_graph_mode=off", "custom_patterns=PadConvChannel,InPlace:0",
+                   'opaque_blobs={"a":"say \\"so\\""}'],
+                  "compiler_options: {virtual_graph_mode: 'off', custom_patterns: [PadConvChannel, 'InPlace:0'], "
+                  "opaque_blobs: {a: say \"so\"}}")
+        self.same(["--popart_options", "engineOptions.debug.allowOutOfMemory=true", "outlineThreshold=5"],
+                  "popart_options: {engineOptions: {debug: {allowOutOfMemory: true}}, outlineThreshold: 5}")
+        self.succeeds(*self.config(f"input_model: {DIGITS}\nexport_popef: yes\ninput_shape: {{image: [[1, 1, 8, 8], [4, 1, 8, 8]]}}\n"))
+        self.assertIn("image=[4,1,8,8]", self.succeeds("-m", "executable.popef", command="popef_dump"))
+
+    def test_maps_that_are_wrong(self):
+        for text, why in (("serialize_matmul: {node_h: {mode: none}}", "node_h: there is no factor"),
+                          ("serialize_matmul: {node_h: {factor: 2, fold: 3}}", "node_h: expected factor, mode or keep_precision, found 'fold'"),
+                          ("serialize_matmul: {node_h: {factor: [2]}}", "node_h: factor: expected one value"),
+                          ("serialize_matmul: {node_h: 2, node_h: 4}", "node_h is given twice"), ("serialize_matmul: {}", "has no value"),
+                          ("serialize_matmul: {[a]: 2}", "expected a name"), ("pass_args: {merge_matmul: a}", "expected a mapping of parameters"),
+                          ("pass_args: {merge_matmul: {names: {a: {b: {c: d}}}}}", "nested too deep"),
+                          ("pass_args: {merge_matmul: {names: }}", "has no value"),
+                          ("\n\n\ncompiler_options: {num_ipus: [1, 2]}", "c.yaml:4: compiler_options: num_ipus: expected one value"),
+                          ("input_shape: {x: {a: 1}}", "x: expected one value or a list"), ("pack_args: {max_valid_num: {a: 1}}", "expected one value")):
+            with self.subTest(text):
+                self.misused(self.config(text), "--config_yaml: c.yaml:", why)
+        for text, why in (("serialize_matmul: {node_h: none}", "--serialize_matmul: expected"),
+                          ("passes: merge_matmul\npass_args: {merge_matmul: {node: a}}", "pass merge_matmul has no parameter 'node'")):
+            with self.subTest(text):
+                self.misused(self.config(f"input_model: {self.two_products()}\n{text}"), why)
+        self.fails(self.config(f"input_model: {self.two_products()}\npass_args: {{nonsense: {{node: a}}}}"), "no pass 'nonsense'")
+
+    def test_hostile_maps(self):
+        deep = "serialize_matmul: " + "{a: " * 50000 + "1" + "}" * 50000
+        wide = "serialize_matmul: {" + ", ".join(f"n{i}: 2" for i in range(50000)) + "}"
+        self.misused(self.config(deep), "nested too deep")
+        ran = self.run_command(*self.config(f"input_model: {self.two_products()}\n{wide}"))
+        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err[:500])
 
     def test_the_command_line_comes_first(self):
         self.config(f"input_model: {model('relu')}\noutput_model: a.onnx\n")
@@ -454,7 +594,7 @@ class Precision(OptionTest):
 
     def test_fp16_skip_op_types_that_mean_nothing(self):
         self.assertIn("no operator LRN", self.warned("-i", model("relu"), "--precision", "fp16", "--fp16_skip_op_types", "LRN"))
-        self.assertIn("without --precision", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
+        self.assertIn("without `precision`", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
 
     def test_enable_avoid_overflow_patterns(self):
         """Half is a storage type: what overflows fp16 between operators does not, with the option and without."""
@@ -499,10 +639,28 @@ class Precision(OptionTest):
     def test_fp8_weights_make_a_smaller_file(self):
         sizes = {}
         for precision in ("fp32", "fp16", "fp8_weight"):
-            self.succeeds("-i", DIGITS, *SHAPE, "--winograd", "off", "--precision", precision, "--popef_name", precision + ".popef")
+            self.succeeds("-i", DIGITS, *SHAPE, "--precision", precision, "--popef_name", precision + ".popef")
             sizes[precision] = os.path.getsize(self.path(precision + ".popef"))
         self.assertLess(sizes["fp16"], 0.62 * sizes["fp32"])
         self.assertLess(sizes["fp8_weight"], 0.4 * sizes["fp32"])
+
+    def test_fp16_weights_are_plain_where_winograd_transforms_them(self):
+        """3x3 weights of 36 floats each are 9 halves in the file, and the results those of a model that was never in one."""
+        values = [onnx.value("x", onnx.F32, [1, 32, 16, 16]), onnx.value("y", onnx.F32, [1, 48, 16, 16])]
+        weights = [onnx.floats("w", [48, 32, 3, 3], [((i * 37) % 101 - 50) / 500 for i in range(48 * 32 * 9)])]
+        self.write("conv.onnx", onnx.model([onnx.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], values[:1], values[1:], weights))
+        self.npy("x.npy", "f2", [1, 32, 16, 16], [((i * 29) % 83 - 41) / 40 for i in range(32 * 256)])
+        for tile in ("exact", "fast", "off"):
+            given = ["--winograd", tile, "--precision", "fp16"]
+            self.succeeds("-i", "conv.onnx", *given, "--output", f"{tile}.popef")
+            self.succeeds("conv.onnx", *given, "--input", "x=x.npy", "--output", "y=memory.npy", command="poprt_exec run")
+            self.succeeds(f"{tile}.popef", "--input", "x=x.npy", "--output", f"y={tile}.npy", command="poprt_exec run")
+            self.assertEqual(self.tree()[f"{tile}.npy"], self.tree()["memory.npy"], tile)
+        sizes = [os.path.getsize(self.path(f"{tile}.popef")) for tile in ("off", "exact", "fast")]
+        self.assertLess(max(sizes) - min(sizes), 2048)  # 27 KB each
+        off, fast = (self.read_npy(self.path(name))[1] for name in ("off.npy", "fast.npy"))
+        self.assertNotEqual(off, fast)  # another algorithm, in another file of the same size
+        self.assertLess(max(abs(a - b) for a, b in zip(off, fast)), 2e-3 * max(map(abs, off)))
 
     def test_fp8_params_and_nodes_that_stay(self):
         fp8 = ["-i", DIGITS, *SHAPE, "--precision", "fp8", "--ipu_version", "ipu21"]
@@ -599,7 +757,7 @@ class GraphOptimisation(OptionTest):
         self.assertEqual((found["enable_insert_remap"], found["remap_mode"]), ("1", "after_matmul,before_add"))
         self.assertEqual(self.recorded("--enable_insert_remap", "--remap_mode", "both")["remap_mode"], "both")
         self.misused(["-i", model("relu"), "--enable_insert_remap", "--remap_mode", "around_add"], "--remap_mode", "'around_add'")
-        self.assertIn("no effect without --enable_insert_remap", self.warned("-i", model("relu"), "--remap_mode", "before_add"))
+        self.assertIn("no effect without `enable_insert_remap`", self.warned("-i", model("relu"), "--remap_mode", "before_add"))
 
     def test_max_tensor_size(self):
         nodes = [onnx.node("Add", ["c", "c"], ["d"]), onnx.node("Add", ["x", "d"], ["y"])]
@@ -836,6 +994,50 @@ class Compile(OptionTest):
         self.assertEqual([b["name"] for b in blobs if b["name"] in "ab"], ["a", "b"])
         self.succeeds("-i", DIGITS, *SHAPE, "--output", "d.popef", "--compiler_options", "constant_weights=False")
         self.assertIn("weight_d2h_", self.succeeds("-m", "d.popef", command="popef_dump"))
+
+    def test_serialize_ir(self):
+        """The graph as it is lowered, which is not the converted one: weights are packed there."""
+        self.succeeds("-i", DIGITS, *SHAPE, "--export_popef", "--compiler_options", "serialize_ir=True")
+        with open(self.path("executable.ir.json"), encoding="utf-8") as file:
+            text = file.read()
+        ir = json.loads(text)
+        graph, = ir["graphs"]
+        items = sum(len(graph[part]) for part in ("inputs", "constants", "nodes"))
+        self.assertEqual(sum(line.startswith('  {"name":') for line in text.splitlines()), items)  # people read it by lines
+        self.assertEqual((ir["format"], [(v["name"], v["dtype"], v["shape"]) for v in graph["inputs"]], graph["outputs"]),
+                         ("poprt ir 1", [("image", "f32", [2, 1, 8, 8])], ["scores"]))
+        self.assertIn(("Conv", "poprt"), [(n["op_type"], n["domain"]) for n in graph["nodes"]])
+        known = {v["name"] for v in graph["inputs"] + graph["constants"]}
+        for node in graph["nodes"]:  # it is a graph: everything that is read was made before
+            self.assertLessEqual({name for name in node["inputs"] if name}, known)
+            known |= {v["name"] for v in node["outputs"]}
+        self.assertLessEqual(set(graph["outputs"]), known)
+        weights = [c for c in graph["constants"] if "values" not in c]
+        self.assertTrue(weights and all(c["dtype"] and len(c["shape"]) for c in weights))
+
+    def test_serialized_ir_dest(self):
+        words = ["-i", model("relu"), "--export_popef", "--compiler_options", "serialize_ir=True"]
+        os.mkdir(self.path("folder"))
+        self.succeeds(*words, "serialized_ir_dest=folder")
+        self.assertIn("folder/serialized_ir.json", self.tree())
+        self.succeeds(*words, "serialized_ir_dest=relu.txt", "enable_engine_caching=True", "cache_path=cached")
+        self.assertIn("input %x : f32", self.tree()["relu.txt"].decode())
+        self.assertNotIn("cached", self.tree())
+        before = self.tree()
+        ran = self.run_command(*words, "serialized_ir_dest=nowhere/ir.json", "--output_dir", "new")
+        self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
+        self.assertIn("serialized_ir_dest", ran.err)
+        self.assertNotIn("new/executable.popef", self.tree())
+        self.assertNotIn("ir.json", " ".join(set(self.tree()) - set(before)))
+        self.assertIn("without serialize_ir=True", self.warned(*words[:-1], "serialized_ir_dest=x.json"))
+        self.assertNotIn("x.json", self.tree())
+
+    def test_serialize_ir_of_several_shapes_and_none_by_a_check(self):
+        for words, rows in ((["image=1,1,8,8/2,1,8,8"], [1, 2]), (["image=3,1,8,8", "--check"], [3])):
+            self.succeeds("-i", DIGITS, "--input_shape", *words, "--export_popef", "--compiler_options", "serialize_ir=True",
+                          "serialized_ir_dest=ir.json")
+            graphs = json.loads(self.tree()["ir.json"])["graphs"]
+            self.assertEqual([g["inputs"][0]["shape"][0] for g in graphs], rows)
 
     def test_popart_options(self):
         found = self.recorded("--popart_options", "outlineThreshold=5", "engineOptions.debug.allowOutOfMemory=true")

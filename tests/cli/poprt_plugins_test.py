@@ -264,6 +264,8 @@ class Patterns(PluginTest):
         self.near(self.run_pattern(), expected)
         for off in ("0", "False", "no"):
             self.near(self.run_pattern("--compiler_options", f"custom_patterns=ReplaceReluWithNeg:{off}"), expected)
+        self.misused(["-i", "relu.onnx", "--custom_library_so_paths", library("replace_relu_with_neg"), "--compiler_options",
+                      "custom_patterns=ReplaceReluWithNeg:maybe"], "expected ReplaceReluWithNeg:1 or ReplaceReluWithNeg:0, found")
 
     def test_on_by_default_and_mandatory(self):
         self.chain("sin.onnx", [w.node("Sin", ["x"], ["a"]), w.node("Cos", ["a"], ["y"])])
@@ -372,6 +374,61 @@ class Passes(PluginTest):
         x = self.numbers()
         self.near(self.computes("add.optimized.onnx", x), [max(v, 0) - v for v in x])
 
+    def replaced(self, *arguments, words=()):
+        """What replace_type makes of two Adds and a Mul."""
+        self.chain("types.onnx", [w.node("Add", ["x", "x"], ["a"]), w.node("Add", ["a", "x"], ["b"]), w.node("Mul", ["b", "x"], ["y"])])
+        given = ["--pass_args", *("replace_type." + a for a in arguments)] if arguments else []
+        ran = self.run_command("-i", "types.onnx", "--custom_library_so_paths", library("replace_type"), "--passes", "replace_type",
+                               *given, *words)
+        self.assertEqual(ran.code, 0, ran.err)
+        text = self.succeeds("types.optimized.onnx", "--elide", command="poprt_exec opt")
+        return re.findall(r"= (\w+)\(", text), ran.err
+
+    def test_parameters_and_their_defaults(self):
+        self.assertEqual(self.replaced("to=Sub"), (["Sub", "Sub", "Mul"], ""))
+        self.assertEqual(self.replaced("to=Div", "types=Mul, Add", "most=2")[0], ["Div", "Div", "Mul"])
+        types, said = self.replaced("to=Max", "most=1", "verbose=true")
+        self.assertEqual(types, ["Max", "Add", "Mul"])
+        self.assertIn("1 nodes are Max now", said)
+
+    def test_parameters_are_listed(self):
+        rows = json.loads(self.succeeds("--list_all_passes", "--json", "--custom_library_so_paths", library("replace_type")))
+        self.assertEqual([(p["name"], p["kind"], p["default"], p["required"]) for p in rows[-1]["parameters"]],
+                         [("types", "names", "Add", False), ("to", "text", None, True), ("most", "integer", "-1", False),
+                          ("verbose", "flag", "False", False)])
+
+    def test_parameters_that_are_wrong_are_one_line(self):
+        self.chain("add.onnx", [w.node("Add", ["x", "x"], ["y"])])
+        words = ["-i", "add.onnx", "--custom_library_so_paths", library("replace_type"), "--passes", "replace_type"]
+        self.misused(words, "pass replace_type needs its parameter 'to': what they become")
+        for given, why in (("most=few", "parameter most: expected a whole number, found 'few'"), ("verbose=maybe", "expected True or False"),
+                           ("types=Add,,Mul", "without an empty one"), ("by=3", "has no parameter 'by'; its parameters are: types, to, most, verbose")):
+            self.misused([*words, "--pass_args", "replace_type.to=Sub", "replace_type." + given], "replace_type", why)
+
+    def test_parameters_in_yaml_files(self):
+        """Lists are what the parameter's kind says, although the file names the library behind them."""
+        self.chain("relu.onnx", [w.node("Relu", ["x"], ["a"]), w.node("Neg", ["a"], ["y"])])
+        self.write("c.yaml", f"""input_model: relu.onnx
+passes: [trial_words, replace_type]
+pass_args:
+  trial_words: {{words: [Relu=first, Neg=second]}}
+  replace_type: {{types: [Neg, Abs], to: Exp, verbose: no}}
+custom_library_so_paths: [{library("trial")}, {library("replace_type")}]
+""".encode())
+        self.succeeds("--config_yaml", "c.yaml")
+        self.assertRegex(self.succeeds("relu.optimized.onnx", command="poprt_exec opt"), r'(?s)= Relu\(%x\) "my_first".*= Exp\(%a\) "my_second"')
+
+    def test_parameters_that_were_copied_and_user_data(self):
+        self.chain("relu.onnx", [w.node("Relu", ["x"], ["y"])])
+        given = ["-i", "relu.onnx", "--custom_library_so_paths", library("trial"), "--passes", "trial_words"]
+        for more, name in (([], "my_none"), (["--pass_args", "trial_words.words=Relu=one"], "my_one")):
+            self.succeeds(*given, *more)
+            self.assertIn(f'"{name}"', self.succeeds("relu.optimized.onnx", command="poprt_exec opt"))
+
+    def test_a_parameter_that_was_not_declared(self):
+        self.fails(["-i", model("relu"), "--custom_library_so_paths", library("trial"), "--passes", "trial_parameter"],
+                   "pass trial_parameter", "get_parameter: 'undeclared' is none of the pass's parameters")
+
     def test_poprt_exec_opt_runs_it(self):
         self.chain("add.onnx", [w.node("Relu", ["x"], ["a"]), w.node("Add", ["a", "x"], ["y"])])
         text = self.succeeds("add.onnx", "--plugins", library("replace_add_with_sub"), "--passes", "replace_add_with_sub",
@@ -427,6 +484,13 @@ class Hostile(PluginTest):
         self.fails(["-i", model("relu"), "--custom_library_so_paths", library("leaky_relu"), library("broken_taken")],
                    "operator org.example.LeakyRelu is there already, from plug-in 'leaky_relu'")
         self.refused(library("broken_pass"), "pass 'constant_folding' is one of poprt's own")
+
+    def test_parameters_of_passes(self):
+        self.refused(library("broken_default"), "pass 'broken_pass': the default of parameter 'count': expected a whole number, found 'many'")
+        self.refused(library("broken_kind"), "parameter 'count' has kind 99", "update it")
+        self.refused(library("broken_required"), "parameter 'count' is required, its default '3' would never be used")
+        self.refused(library("broken_parameter"), "parameter of pass 'broken_pass' 'two words': expected 1 to 128 letters")
+        self.refused(library("broken_two_parameters"), "parameter 'count' is there twice")
 
     def test_a_domain_that_is_onnx_s(self):
         self.refused(library("broken_domain"), "domain 'ai.onnx' belongs to ONNX or poprt")

@@ -72,7 +72,7 @@ class ShapeBuckets(CommandTest):
         self.write("m.onnx", two_inputs())
         ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=2,8", "--pad_values", "a=0")
         self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
-        self.assertIn("--pad_values has no effect", ran.err)
+        self.assertIn("`pad_values` has no effect", ran.err)
 
     def test_what_is_wrong_is_one_line(self):
         self.write("m.onnx", two_inputs())

@@ -23,6 +23,9 @@ class Poprt(CommandTest):
                        "--winograd", "--passes", "--skip_passes", "--list_all_passes", "--max_tensor_size",
                        "--logging_level", "--strict", "--disable_compilation_progress_bar", "--version"):
             self.assertIn(option, text)
+        text = " ".join(text.split())
+        self.assertRegex(text, r"--available_memory_proportion.{1,200}\[0\.6\] \(recorded for the model of the chip\)")
+        self.assertRegex(text, r"--perf_tuner.{1,100}\(without effect: ")
 
     def test_version_has_three_lines(self):
         lines = self.succeeds("-v").splitlines()
@@ -99,6 +102,30 @@ class Poprt(CommandTest):
         self.succeeds("-i", model("nonzero"), "--export_popef", "--overwrite")
         self.assertNotEqual(self.tree()["executable.popef"], first)
 
+    def test_models_of_one_name_are_told_apart(self):
+        def put(path, operator, x, y):
+            os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
+            self.write(path, onnx.model([onnx.node(operator, [x], [y])], [onnx.value(x, onnx.F32, [2])], [onnx.value(y, onnx.F32, [2])]))
+
+        def compiled(*words):
+            ran = self.run_command(*words, "--export_popef", "--output_dir", "out")
+            return ran.code, ran.err, self.tree()["out/executable.popef"]
+
+        put("a/model.onnx", "Relu", "x", "y")
+        put("b/model.onnx", "Relu", "p", "q")
+        _, _, first = compiled("-i", "a/model.onnx")
+        code, error, left = compiled("-i", "b/model.onnx")
+        self.assertEqual((code, left, sorted(os.listdir(self.path("out")))), (1, first, ["executable.popef", "model.optimized.onnx"]))
+        self.assertIn("'out/executable.popef' holds another model of the name 'model', whose inputs are x, not p: give --popef_name", error)
+        self.assertEqual(compiled("-i", "a/model.onnx"), (0, "", first))
+        put("a/model.onnx", "Neg", "x", "y")
+        code, error, second = compiled("-i", "a/model.onnx")
+        self.assertEqual((code, error), (0, "poprt: 'out/executable.popef' was compiled from another 'model' than now: it is replaced\n"))
+        self.assertNotEqual(second, first)
+        code, error, third = compiled("-i", "b/model.onnx", "--overwrite")
+        self.assertEqual((code, error), (0, ""))
+        self.assertNotEqual(third, second)
+
     def test_a_model_comes_from_the_standard_input(self):
         with open(model("relu"), "rb") as file:
             ran = subprocess.run(self.arguments(["-i", "-", "--output", "relu.popef"]), cwd=self.folder, stdin=file,
@@ -106,6 +133,11 @@ class Poprt(CommandTest):
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         self.assertEqual(sorted(self.tree()), ["model.optimized.onnx", "relu.popef"])
         self.fails(["-i", "-"], "nothing could be read from the standard input")
+        with open(__file__, "rb") as file:
+            ran = subprocess.run(self.arguments(["-i", "-"]), cwd=self.folder, stdin=file, capture_output=True, text=True, timeout=300,
+                                 check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertTrue(ran.stderr.startswith("poprt: the standard input: "), ran.stderr)
 
     def test_a_wrong_option_says_which_was_meant(self):
         for words, meant in ((["--ouput_dir", "x", "-i", model("relu")], "there is no option '--ouput_dir', did you mean --output_dir?"),
@@ -302,7 +334,7 @@ class Errors(CommandTest):
     def test_shape_for_an_unknown_input(self):
         ran = self.run_command("-i", DIGITS, "--input_shape", "foo=1,2")
         self.assertEqual((ran.code, ran.err.count("\n")), (1, 2))
-        for fact in ("[warning]", "'foo'", "--input_shape image="):
+        for fact in (" WARNING [poprt] ", "'foo'", "--input_shape image="):
             self.assertIn(fact, ran.err)
 
     def test_shape_of_another_rank(self):

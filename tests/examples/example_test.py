@@ -1,6 +1,6 @@
 """Runs an example and checks what it prints.
 
-Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|packing DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|batches|packing DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def main():
                 shutil.copy(os.path.join(models, name), folder)
             subprocess.run([poprt, "--config_yaml", "config.yaml"], check=True, stdout=subprocess.DEVNULL, cwd=folder)
             command += [os.path.join(folder, "executable.popef")]
-        elif kind in ("buckets", "sharding"):
+        elif kind in ("buckets", "sharding", "batches"):
             command += [model]
         elif kind == "packing":
             command += [os.path.join(os.path.dirname(data), "packing")]
@@ -60,6 +60,8 @@ def check(kind, data, printed):
         assert printed == "1, 3, 7 and 20 scans: the same answers as one by one\n"
     elif kind == "sharding":
         assert printed == "20 scans on 2 IPUs: the same answers as on one\n"
+    elif kind == "batches":
+        assert printed == "192 scans in 12 steps of 16: the same answers as one by one\n"
     elif kind == "packing":
         lines = printed.splitlines()
         assert len(lines) == 2 and all(re.search(r"10 sequences in [2-9] packs, as alone$", line) for line in lines), "expected two ways"

@@ -15,7 +15,9 @@ SUITES = {
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product
     "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
     "tests/core/ops/malformed_nodes_test.cpp",  # every operator with random inputs and attributes
+    "tests/core/passes/bent_cases_test.cpp",  # the same and others, with one fact changed
     "tests/core/passes/cases_test.cpp",  # before and after of every pass, from tests/data/passes
+    "tests/core/ops/refusals_test.cpp",  # what every operator says of samples that are bent, recorded
     "tests/core/ops/refused_inputs_test.cpp",  # what operators refuse, and why
 }
 

@@ -17,7 +17,8 @@ library and in each language's compiler options. One table makes them all and th
 * *fails*: it is not available yet, which is an error of one line.
 
 Words of a list follow each other on the command line; in a text (C, other languages) each has a line of its own, and names are
-separated by commas. A YAML file has lists, or `KEY: VALUE` for `KEY=VAL` words:
+separated by commas. On the command line a beginning that no other option has stands for the whole name (`--input_mod`), and of an
+option of one value the last one counts. A YAML file has lists, or maps where words begin with a name:
 
 ```yaml
 input_model: model.onnx
@@ -27,6 +28,13 @@ precision: fp16
 export_popef: True
 compiler_options:
   partials_type: half
+  custom_patterns: [Mine, Other:0]
+serialize_matmul:
+  fc1: 4                                                       # fc1=4
+  fc2: {factor: 2, mode: reducing_dim, keep_precision: True}   # fc2=2/reducing_dim/True
+passes: merge_matmul
+pass_args:
+  merge_matmul: {names: [query, key, value]}                   # merge_matmul.names=query,key,value
 ```
 
 What the command line says comes before the file.

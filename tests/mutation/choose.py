@@ -90,8 +90,16 @@ def compile_database(tree, build):
                 continue
             if word not in ("-MD", "-Werror", entry["file"]):
                 kept.append(word)
-        database[path] = kept + ["-Wno-everything"]
+        database[path] = without_precompiled(kept) + ["-Wno-everything"]
     return database
+
+
+def without_precompiled(words):
+    """The arguments without a precompiled header: nothing is built yet. The header that it is made of stays."""
+    while "-include-pch" in words:
+        at = words.index("-include-pch")  # -Xclang -include-pch -Xclang FILE
+        words = words[:at - 1] + words[at + 3:]
+    return words
 
 
 def pick(random_, found, wanted):

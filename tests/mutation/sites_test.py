@@ -3,6 +3,7 @@ compiles, is dormant by default, acts when it is named and marks that it was rea
 
     sites_test.py CXX_COMPILER"""
 
+import json
 import os
 import random
 import subprocess
@@ -65,6 +66,14 @@ class Sites(unittest.TestCase):
 
     def test_finds_what_is_there_and_nothing_that_the_compiler_evaluates(self):
         self.assertEqual({(s.line, s.kind, s.shown) for s in self.found}, EXPECTED)
+
+    def test_a_precompiled_header_that_is_not_built_yet_is_left_out(self):
+        with open(os.path.join(self.folder, "compile_commands.json"), "w", encoding="utf-8") as file:
+            json.dump([{"file": self.path, "command": f"clang++ -O2 -Winvalid-pch -Xclang -include-pch -Xclang a.pch "
+                                                      f"-Xclang -include -Xclang a.hxx -o a.o -c {self.path}"}], file)
+        database = choose.compile_database(self.folder, self.folder)
+        self.assertEqual(database["small.cpp"], ["-O2", "-Winvalid-pch", "-Xclang", "-include", "-Xclang", "a.hxx",
+                                                 "-Wno-everything"])
 
     def test_a_seed_chooses_the_same_again_and_no_two_overlap(self):
         def chosen(seed):

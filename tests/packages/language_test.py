@@ -164,6 +164,25 @@ class Facts(unittest.TestCase):
             self.assertTrue(found is not None and found.text and "@" not in found.text, path)
         self.assertEqual(root.find(f"{space}licenses/{space}license/{space}name").text, self.facts["licence"])
 
+    @unittest.skipUnless(shutil.which("mvn") and package("java/*.pom"), "there is no mvn or no POM")
+    def test_maven_takes_the_pom(self):
+        def validate(pom):
+            with tempfile.TemporaryDirectory() as repository:
+                return subprocess.run(["mvn", "-o", "-q", "-B", f"-Dmaven.repo.local={repository}", "validate", "-f", pom],
+                                      capture_output=True, text=True, check=False)
+
+        said = validate(package("java/*.pom"))
+        self.assertEqual((said.returncode, said.stdout.replace("\x1b[0m", "").strip()), (0, ""), said.stdout)
+        with open(package("java/*.pom"), encoding="utf-8") as file:
+            text = file.read()
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = os.path.join(folder, "pom.xml")
+            with open(wrong, "w", encoding="utf-8") as file:
+                file.write(re.sub("<version>.*?</version>", "", text, count=1))
+            said = validate(wrong)
+            self.assertNotEqual(said.returncode, 0)
+            self.assertIn("'version' is missing", said.stdout)
+
     @unittest.skipUnless(package("csharp/*.nupkg"), "there is no nupkg")
     def test_nuspec_has_what_the_schema_asks_for(self):
         import xml.etree.ElementTree as xml

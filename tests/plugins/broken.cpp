@@ -17,6 +17,23 @@ namespace {
   return op;
 }
 
+[[maybe_unused]] int32_t add_parameter(const poprt_plugin_host* host,
+                                       poprt_plugin_registry* registry,
+                                       poprt_pass_parameter parameter) {
+  parameter.struct_size = sizeof parameter;
+  const poprt_pass_parameter* const list[] = {&parameter, &parameter};
+  poprt_pass pass{};
+  pass.struct_size = sizeof pass;
+  pass.name = "broken_pass";
+  pass.run = [](const poprt_graph_host*, poprt_graph*, void*) -> int32_t { return POPRT_OK; };
+  pass.parameters = list;
+  pass.parameter_count = 1;
+#if defined(BROKEN_TWO_PARAMETERS)
+  pass.parameter_count = 2;
+#endif
+  return host->add_pass(registry, &pass);
+}
+
 [[maybe_unused]] int32_t init([[maybe_unused]] const poprt_plugin_host* host,
                               [[maybe_unused]] poprt_plugin_registry* registry) {
 #if defined(BROKEN_THROWS)
@@ -50,6 +67,16 @@ namespace {
   pass.name = "constant_folding";
   pass.run = [](const poprt_graph_host*, poprt_graph*, void*) -> int32_t { return POPRT_OK; };
   return host->add_pass(registry, &pass);
+#elif defined(BROKEN_DEFAULT)
+  return add_parameter(host, registry, {0, "count", "", POPRT_PARAMETER_INTEGER, 0, "many"});
+#elif defined(BROKEN_KIND)
+  return add_parameter(host, registry, {0, "count", "", 99, 0, nullptr});
+#elif defined(BROKEN_REQUIRED)
+  return add_parameter(host, registry, {0, "count", "", POPRT_PARAMETER_INTEGER, 1, "3"});
+#elif defined(BROKEN_TWO_PARAMETERS)
+  return add_parameter(host, registry, {0, "count", "", POPRT_PARAMETER_TEXT, 0, nullptr});
+#elif defined(BROKEN_PARAMETER)
+  return add_parameter(host, registry, {0, "two words", "", POPRT_PARAMETER_TEXT, 0, nullptr});
 #else
   return POPRT_OK;
 #endif

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -251,6 +253,34 @@ int32_t run_attributes(const poprt_graph_host* h, poprt_graph* graph, void*) {
   return POPRT_OK;
 }
 
+// Names nodes by its words, TYPE=NAME; its user data is the prefix.
+int32_t run_words(const poprt_graph_host* h, poprt_graph* graph, void* prefix) {
+  std::vector<poprt_node*> nodes(h->graph_nodes(graph, nullptr, 0));
+  h->graph_nodes(graph, nodes.data(), nodes.size());
+  std::istringstream words(h->get_parameter(graph, "words"));
+  for (std::string word; std::getline(words, word);)
+    for (poprt_node* node : nodes)
+      if (const size_t at = word.find('='); word.substr(0, at) == h->node_type(node))
+        h->set_name(node, (static_cast<const char*>(prefix) + word.substr(at + 1)).c_str());
+  return POPRT_OK;
+}
+
+int32_t add_words(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
+  // Copied when it is added: nothing of it is left afterwards.
+  const auto parameter = std::make_unique<poprt_pass_parameter>();
+  *parameter = {sizeof *parameter, "words", "TYPE=NAME", POPRT_PARAMETER_WORDS, 0, "Relu=none"};
+  const poprt_pass_parameter* const list[] = {parameter.get()};
+  static char prefix[] = "my_";
+  poprt_pass pass{};
+  pass.struct_size = sizeof pass;
+  pass.name = "trial_words";
+  pass.run = run_words;
+  pass.user_data = prefix;
+  pass.parameters = list;
+  pass.parameter_count = 1;
+  return host->add_pass(registry, &pass);
+}
+
 int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
   if (const int32_t code = add_operators(host, registry)) return code;
   if (const int32_t code = add_patterns(host, registry)) return code;
@@ -268,6 +298,21 @@ int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
     h->graph_nodes(graph, &first, 1);
     return h->set_input(first, 0, h->node_output(first, 0));
   });
+  static const poprt_pass_parameter keyword = {
+      // in Python
+      sizeof keyword, "from", "nothing", POPRT_PARAMETER_TEXT, 0, nullptr};
+  static const poprt_pass_parameter* const parameters[] = {&keyword};
+  poprt_pass asks{};
+  asks.struct_size = sizeof asks;
+  asks.name = "trial_parameter";
+  asks.run = [](const poprt_graph_host* h, poprt_graph* graph, void*) -> int32_t {
+    if (!*h->get_parameter(graph, "from")) h->get_parameter(graph, "undeclared");
+    return POPRT_OK;
+  };
+  asks.parameters = parameters;
+  asks.parameter_count = 1;
+  host->add_pass(registry, &asks);
+  if (const int32_t code = add_words(host, registry)) return code;
   poprt_transform transform{};
   transform.struct_size = sizeof transform;
   transform.name = "Refuse";

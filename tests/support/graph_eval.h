@@ -31,6 +31,8 @@ inline void evaluate_nodes(const ir::Graph& graph, KnownValues& known) {
       inputs.push_back(v ? known[v] : Tensor());
     }
     if (n->is("If")) {
+      if (inputs[0].count() != 1)
+        fail(ErrorCode::invalid_argument, "{}: the condition is no scalar", n->describe());
       const bool taken = inputs[0].to_doubles().at(0) != 0;
       const ir::Graph& branch = *std::get<std::shared_ptr<ir::Graph>>(
           n->attributes.at(taken ? "then_branch" : "else_branch"));

@@ -12,12 +12,23 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/model_runner.h"
+#include "runtime/runner/pack_runner.h"
 #include "support/function_device.h"
+#include "support/shard_chain.h"
 
 namespace poprt::testing {
 
+enum class SoakKind {
+  batched,    // rows of several requests share a batch, on two replicas
+  fused,      // two models in one, whichever a request names
+  packed,     // sequences of many lengths in one batch
+  pipelined,  // three IPUs, each with a stage, and two replicas of them
+};
+
 struct SoakOptions {
+  SoakKind kind = SoakKind::batched;
   uint64_t requests = 100'000;
   int threads = 8;
   unsigned seed = 1;
@@ -48,35 +59,98 @@ class RunnerSoak {
  private:
   static constexpr size_t kBatch = 8, kRow = 2, kWindow = 16;
 
+  // What a request may name, and what becomes of it: each output is the input plus `adds`.
+  struct Graph {
+    std::string input;
+    std::vector<std::string> outputs;
+    float adds = 0;
+  };
+
   struct Slot {
     std::vector<float> x = std::vector<float>(3 * kBatch * kRow);
-    std::vector<float> y = std::vector<float>(3 * kBatch * kRow);
-    size_t rows = 0;
+    std::vector<std::vector<float>> y = std::vector<std::vector<float>>(2, x);
+    size_t count = 0;  // of floats
+    const Graph* graph = nullptr;
     std::atomic<int> answers{0}, code{-1};
     runtime::RequestPtr request;
-    std::shared_ptr<runtime::ModelRunner> runner;
+    std::shared_ptr<runtime::BaseRunner> runner;
   };
+
+  static std::vector<Graph> graphs_of(SoakKind kind) {
+    switch (kind) {
+      case SoakKind::fused: return {{"graph0/x", {"graph0/y"}, 1}, {"graph1/x", {"graph1/y"}, 2}};
+      case SoakKind::pipelined: return {{"x", {"y", "z"}, 0}};
+      default: return {{"x", {"y"}, 1}};
+    }
+  }
+
+  static std::shared_ptr<const runtime::Model> model_of(SoakKind kind) {
+    const Shape shape{kBatch, kRow};
+    switch (kind) {
+      case SoakKind::fused:
+        return anchors_only({{"index", DType::u32, {1}},
+                             {"graph0/x", DType::f32, shape},
+                             {"graph1/x", DType::f32, shape}},
+                            {{"graph0/y", DType::f32, shape}, {"graph1/y", DType::f32, shape}});
+      case SoakKind::pipelined: return shard_chain(3, true, shape);
+      default: return add_one_model(shape);
+    }
+  }
+
+  // Of the graph that the index names.
+  static void add_to_chosen(const void* const* in, void* const* out) {
+    const uint32_t index = *static_cast<const uint32_t*>(in[0]);
+    const auto* x = static_cast<const float*>(in[1 + index]);
+    auto* y = static_cast<float*>(out[index]);
+    for (size_t i = 0; i < kBatch * kRow; i++) y[i] = x[i] + 1 + static_cast<float>(index);
+  }
+
+  std::shared_ptr<runtime::BaseRunner> new_runner(runtime::RunnerConfig config) const {
+    const DeviceFunction function =
+        options_.kind == SoakKind::fused ? add_to_chosen : add_one(kBatch * kRow);
+    const bool own_devices = options_.kind != SoakKind::pipelined;
+    config.replication_factor = options_.kind == SoakKind::packed ? 1 : 2;
+    for (int i = 0; own_devices && i < config.replication_factor; i++)
+      config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(function, i);
+    if (options_.kind == SoakKind::fused)
+      return std::make_shared<runtime::ModelFusionRunner>(model_, std::move(config));
+    if (options_.kind == SoakKind::packed) {
+      runtime::PackRunnerConfig pack;
+      pack.timeout = std::chrono::microseconds(20);
+      pack.dynamic_input_name = "x";
+      pack.enable_prefetch_datastreams = config.overlap_io;
+      pack.runner = std::move(config);
+      return std::make_shared<runtime::PackRunner>(model_, std::move(pack));
+    }
+    config.batching_dim = 0;
+    config.timeout = std::chrono::microseconds(20);
+    return std::make_shared<runtime::ModelRunner>(model_, std::move(config));
+  }
 
   void make_runner() {
     runtime::RunnerConfig config;
-    config.batching_dim = 0;
-    config.timeout = std::chrono::microseconds(20);
     config.auto_reset = true;
-    config.replication_factor = 2;
     config.overlap_io = result_.runners % 2 == 1;
     config.queue_depth = 96;
     config.faults = std::make_shared<runtime::FaultInjector>();
     config.faults->add_random(options_.seed + result_.runners, options_.faults_per_million,
                               {runtime::DeviceErrorClass::application_runtime_error, {}});
-    for (int i = 0; i < 2; i++)
-      config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(add_one(kBatch * kRow), i);
-    auto made = std::make_shared<runtime::ModelRunner>(model_, std::move(config));
+    auto made = new_runner(std::move(config));
     result_.runners++;
     const std::lock_guard lock(mutex_);
     current_ = std::move(made);
   }
 
-  std::shared_ptr<runtime::ModelRunner> runner() {
+  // How many floats a request has.
+  size_t random_count(std::mt19937& rng) const {
+    switch (options_.kind) {
+      case SoakKind::fused: return kBatch * kRow;
+      case SoakKind::packed: return 1 + rng() % (kBatch * kRow);
+      default: return (1 + rng() % (3 * kBatch)) * kRow;
+    }
+  }
+
+  std::shared_ptr<runtime::BaseRunner> runner() {
     const std::lock_guard lock(mutex_);
     return current_;
   }
@@ -91,9 +165,10 @@ class RunnerSoak {
     }
   }
 
-  bool right(const Slot& s) const {
-    for (size_t i = 0; i < s.rows * kRow; i++)
-      if (s.y[i] != s.x[i] + 1) return false;
+  static bool right(const Slot& s) {
+    for (size_t o = 0; o < s.graph->outputs.size(); o++)
+      for (size_t i = 0; i < s.count; i++)
+        if (s.y[o][i] != s.x[i] + s.graph->adds) return false;
     return true;
   }
 
@@ -125,13 +200,16 @@ class RunnerSoak {
       }
       Slot& s = slots[turn % kWindow];
       collect(s);
-      s.rows = 1 + rng() % (3 * kBatch);
-      for (size_t i = 0; i < s.rows * kRow; i++) s.x[i] = static_cast<float>(rng() % 4096);
+      s.graph = &graphs_[rng() % graphs_.size()];
+      s.count = random_count(rng);
+      for (size_t i = 0; i < s.count; i++) s.x[i] = static_cast<float>(rng() % 4096);
       s.answers = 0;
       s.runner = runner();
-      const uint64_t bytes = s.rows * kRow * 4;
-      const runtime::InputBinding in[] = {{"x", 0, s.x.data(), bytes}};
-      const runtime::OutputBinding out[] = {{"y", 0, s.y.data(), bytes}};
+      const uint64_t bytes = s.count * 4;
+      const runtime::InputBinding in[] = {{s.graph->input, 0, s.x.data(), bytes}};
+      std::vector<runtime::OutputBinding> out;
+      for (size_t o = 0; o < s.graph->outputs.size(); o++)
+        out.push_back({s.graph->outputs[o], o, s.y[o].data(), bytes});
       const unsigned kind = rng() % 16;
       try {
         if (kind == 0) {  // synchronous
@@ -166,9 +244,10 @@ class RunnerSoak {
   }
 
   const SoakOptions options_;
-  const std::shared_ptr<runtime::Model> model_ = add_one_model({kBatch, kRow});
+  const std::shared_ptr<const runtime::Model> model_ = model_of(options_.kind);
+  const std::vector<Graph> graphs_ = graphs_of(options_.kind);
   std::mutex mutex_;
-  std::shared_ptr<runtime::ModelRunner> current_;
+  std::shared_ptr<runtime::BaseRunner> current_;
   std::atomic<uint64_t> started_{0};
   SoakResult result_;
 };

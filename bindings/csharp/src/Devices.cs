@@ -9,14 +9,14 @@ namespace Poprt
         private readonly RawDeviceManager raw;
 
         /// <summary>A manager of the first devices.</summary>
-        /// <param name="deviceCount">How many it sees; 0: POPRT_DEVICES, or 1024.</param>
-        /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1024.</exception>
+        /// <param name="deviceCount">How many it sees; 0: POPRT_DEVICES, or 16384.</param>
+        /// <exception cref="PoprtException">InvalidArgument: outside 0 to 1048576.</exception>
         public DeviceManager(int deviceCount = 0) : this(deviceCount, "")
         {
         }
 
         /// <summary>A manager of some devices. Since 1.0.</summary>
-        /// <param name="deviceCount">How many there are; 0: POPRT_DEVICES, or 1024.</param>
+        /// <param name="deviceCount">How many there are; 0: POPRT_DEVICES, or 16384.</param>
         /// <param name="visible">Numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all.</param>
         /// <param name="shared">"1" or an absolute folder: with the processes that say the same; "0": with none; "":
         /// POPRT_SHARED_DEVICES.</param>

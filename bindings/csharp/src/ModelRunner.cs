@@ -83,10 +83,12 @@ namespace Poprt
         public int ReplicationFactor { get; set; }
 
         /// <summary>Whether the next step's inputs are copied in and the last one's outputs out while one computes, on
-        /// threads of their own. Default: false. Since 0.1.</summary>
+        /// threads of their own; on also when the executable was compiled with num_io_tiles. Default: false. Since
+        /// 0.1.</summary>
         public bool OverlapIo { get; set; }
 
-        /// <summary>Batches of one step. 0: as the executable says. Since 0.1.</summary>
+        /// <summary>Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches
+        /// of a call that waits for its answer do not. 0: as the executable says. Since 0.1.</summary>
         public long BatchesPerStep { get; set; }
 
         /// <summary>Devices of replicas, from 0 on. None given: any free ones. Since 0.1.</summary>
@@ -101,6 +103,11 @@ namespace Poprt
         /// <summary>Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md.
         /// Null or "": POPRT_INJECT_FAULTS from the environment. Since 1.0.</summary>
         public string Faults { get; set; }
+
+        /// <summary>What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves
+        /// overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and need an executable
+        /// that was compiled with the option numerics=faithful. Null or "": "fast". Since 1.0.</summary>
+        public string Numerics { get; set; }
 
         private void FillFields(RawRunnerOptions raw)
         {
@@ -124,6 +131,7 @@ namespace Poprt
             raw.device_wait_timeout_ns = RuntimeConfig.Nanoseconds(DeviceWaitTimeout);
             raw.device_wait_sleep_ns = RuntimeConfig.Nanoseconds(DeviceWaitSleep);
             raw.set_faults(Faults ?? "");
+            raw.set_numerics(Numerics ?? "");
         }
         // </options:runner>
 

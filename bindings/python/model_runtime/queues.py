@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from poprt import errors as _errors
 from poprt import poprt_raw as _raw
+from poprt._convert import convert, type_text
 from poprt._describe import DataDesc, describe
 
 from . import _callbacks
@@ -108,6 +109,7 @@ class _Queue:
         if anchor is None:
             raise ValueError("the queue manager is closed")
         self._desc = describe(anchor)
+        self._ends = [tuple(self._desc.shape[i:]) for i in range(len(self._desc.shape) + 1)]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._desc!r}>"
@@ -129,15 +131,21 @@ class _Queue:
     def enqueue(self, array: Any, callback: Optional[Callable[[], Any]] = None) -> Future[None]:
         """Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is full.
 
-        The array must be C-contiguous; it is used where it lies, held, and must stay untouched until the future is done:
-        with None when it was consumed or filled, with a CancelledError when it never will be (flushed, disconnected,
-        closed). ``callback`` is called then, on the thread that runs programs; it must not block. Raises CancelledError
-        (disconnected; full and the session was stopped), InvalidArgumentError (the dtype, an empty array).
+        What it holds is looked at: the dtype, and that the array is a row of elements, or that its shape ends, behind
+        its first dimension, as the anchor's does. So [4] and [1, 4] are parts of a transfer of [2, 4], [6, 4] and
+        [3, 2, 4] are three transfers; [4, 2] is refused, though its bytes would do.
+
+        The array must be C-contiguous (lists become arrays for inputs); it is used where it lies, held, and must stay
+        untouched until the future is done: with None when it was consumed or filled, with a CancelledError when it
+        never will be (flushed, disconnected, closed). ``callback`` is called then, on the thread that runs programs; it must not block. Raises CancelledError
+        (disconnected; full and the session was stopped), InvalidArgumentError (the dtype, the shape, an empty array).
         """
+        array = self._checked(array)
         future: Future[None] = Future()
         future.set_running_or_notify_cancel()
         if callback is not None:
-            future.add_done_callback(lambda _: callback())
+            call = callback
+            future.add_done_callback(lambda _: call())
 
         def done(message: Optional[str]) -> None:
             if message is None:
@@ -148,6 +156,27 @@ class _Queue:
         with self._manager._using(), _callbacks.Running(self._manager._session):
             _raw.raw_enqueue(self._raw, self._is_output, array, done)
         return future
+
+
+    def _checked(self, array: Any) -> Any:
+        shape = getattr(array, "shape", None)
+        try:
+            view = memoryview(array)
+            if self._is_output and view.readonly:
+                raise BufferError("it is read-only")
+            if not view.c_contiguous:
+                raise BufferError("it is not C-contiguous, and is used where it lies")
+        except (TypeError, ValueError, BufferError) as error:
+            direction = "output" if self._is_output else "input"
+            if isinstance(error, BufferError):
+                raise _errors.InvalidArgumentError(f"queue '{self._desc.name}': the {type(array).__name__} cannot be used: {error}") from None
+            array = convert(array, direction, self._desc.name, self._desc.data_type, error)
+            shape = getattr(array, "shape", None)
+        if shape is not None and len(shape) > 1 and tuple(shape[1:]) not in self._ends:
+            raise _errors.InvalidArgumentError(
+                f"queue '{self._desc.name}': expected {type_text(self._desc.data_type, self._desc.shape)}, parts of it or several, "
+                f"given shape {type_text('', shape)}")
+        return array
 
 
 class InputQueue(_Queue):

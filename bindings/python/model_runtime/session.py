@@ -14,11 +14,14 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional, Sequence, Union
 
+import numpy as np
 import popef
 from poprt import poprt_raw as _raw
 from poprt._config import Config
+from poprt._convert import whole
 from poprt._describe import DataDesc, DataType, describe_all
 from poprt.compiler import Executable
+from poprt.errors import InvalidArgumentError
 
 from . import _callbacks
 from ._wait import DeviceWaitConfig, DeviceWaitStrategy
@@ -265,15 +268,29 @@ class Session:
 
     def updateWeights(self, name: str, array: Any) -> None:
         """Replaces, by copy, the value of an input that has data in the executable, for later runs. NotFoundError,
-        InvalidArgumentError (the size)."""
+        InvalidArgumentError (the dtype or the shape)."""
+        array = self._weights(name, array, "input")
         self._call(_raw.RawSession.update_weights, name, *_raw.raw_address(array))
 
     def readWeights(self, name: str, array: Any) -> None:
         """Copies such a value into an array; the same errors."""
-        view = memoryview(array)
-        if view.readonly:
-            raise ValueError("the array cannot be written")
-        self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(view))
+        array = self._weights(name, array, "output")
+        self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(array))
+
+    def _weights(self, name: str, array: Any, direction: str) -> Any:
+        """The array as memory of that input; which inputs have weights the library knows."""
+        nothing = np.empty(0, np.uint8)
+        desc = next((d for d in self._anchors[False] if d.name == name), None)
+        if desc is None:
+            return nothing
+        try:
+            return whole(array, direction, desc, "weights")
+        except InvalidArgumentError as error:
+            try:
+                self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(nothing))
+            except InvalidArgumentError:  # it has: nothing is too little
+                pass
+            raise error from None
 
     def createQueueManager(self, numBuffers: int = 16, timeoutCallback: "Optional[Callable[[InputQueue], Any]]" = None,
                            timeoutNs: int = 0, inputPredicate: Optional[AnchorCallbackPredicate] = None,

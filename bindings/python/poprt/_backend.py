@@ -39,14 +39,14 @@ class Backend:
             executable.save(os.path.join(path, "executable.popef") if os.path.isdir(path) else path)
         self._source = path_or_bytes
         self._aligned = align_output_dtype
-        self._declared: Optional[dict[str, np.dtype]] = _declared_types(path_or_bytes) if align_output_dtype else None
+        self._declared: Optional[dict[str, np.dtype[Any]]] = _declared_types(path_or_bytes) if align_output_dtype else None
         self.runner: Runner = Runner(executable, runtime_options)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.runner!r}>"
 
     def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any],
-            align_output_dtype: bool = False) -> list[np.ndarray]:
+            align_output_dtype: bool = False) -> list[np.ndarray[Any, Any]]:
         """The outputs of those names, of all when None, in that order. ``align_output_dtype`` is for this run; the
         constructor's is for all."""
         if align_output_dtype and self._declared is None:
@@ -60,7 +60,7 @@ class Backend:
         return [outputs[n].astype((declared or {}).get(n, outputs[n].dtype), copy=False)
                 for n in (output_names or list(outputs))]
 
-    def get_io_info(self) -> tuple[dict[str, tuple[list[int], np.dtype]], dict[str, tuple[list[int], np.dtype]]]:
+    def get_io_info(self) -> tuple[dict[str, tuple[list[int], np.dtype[Any]]], dict[str, tuple[list[int], np.dtype[Any]]]]:
         """Name to (shape, dtype), of the inputs and of the outputs."""
         return tuple({d.name: (d.shape, d.numpy_data_type()) for d in descs}  # type: ignore[return-value]
                      for descs in (self.runner.get_execute_inputs(), self.runner.get_execute_outputs()))
@@ -75,12 +75,12 @@ class Backend:
         self.close()
 
 
-def _node_arg(name: str, shape: Sequence[int], dtype: np.dtype) -> NodeArg:
+def _node_arg(name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> NodeArg:
     kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
     return NodeArg(name, f"tensor({kind})", list(shape))
 
 
-def _declared_types(model: Any) -> dict[str, np.dtype]:
+def _declared_types(model: Any) -> dict[str, np.dtype[Any]]:
     helper = onnx("align_output_dtype")
     if isinstance(model, (str, os.PathLike)):
         model = helper.load(os.fspath(model), load_external_data=False)
@@ -141,5 +141,5 @@ class ORTBackend(Backend):
         return ["PoprtExecutionProvider"]
 
     def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
-            run_options: Any = None) -> list[np.ndarray]:
+            run_options: Any = None) -> list[np.ndarray[Any, Any]]:
         return super().run(output_names, input_feed)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import collections.abc
+import contextlib
 import copy
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, TypeVar
+import numbers
+import operator
+import os
+import re
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterator, TypeVar
 
 _Self = TypeVar("_Self", bound="Config")
 
@@ -14,6 +20,46 @@ else:
         return lambda cls: cls
 
 
+def _whole(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+# What a message calls values of an annotation, and whether one is of them. Annotations that are not here are free.
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "int": ("a whole number", _whole),
+    "bool": ("True or False", lambda v: isinstance(v, bool) or type(v).__name__ in ("bool_", "bool") or _whole(v) and v in (0, 1)),
+    "float": ("a number", lambda v: isinstance(v, numbers.Real) or hasattr(v, "__float__") and not isinstance(v, str)),
+    "str": ("a str", lambda v: isinstance(v, str)),
+    "path": ("a path", lambda v: isinstance(v, (str, os.PathLike))),
+    "dict": ("a dict", lambda v: isinstance(v, collections.abc.Mapping)),
+    "list": ("a list", lambda v: isinstance(v, collections.abc.Iterable) and not isinstance(v, (str, bytes, collections.abc.Mapping))),
+    "function": ("a function", callable),
+    "device": ("a Device", lambda v: hasattr(v, "_open")),
+}
+_HEADS = {"Union[int, datetime.timedelta]": "int", "Union[str, os.PathLike[str]]": "path", "RunnerType": "int", "PackAlgorithm": "int",
+          "Device": "device", **{kind: kind for kind in ("int", "bool", "float", "str")}}
+
+
+# What options hold, where the annotation does not say it.
+_EXPECTED = {"input_shape": "a dict of name to shape, or to a list of shapes", "opaque_blobs": "a dict of name to str or bytes",
+             "replica_id_to_device": "a dict of number to Device"}
+
+
+def _kind(annotation: str) -> tuple[str, bool]:
+    """The kind of an annotation, "" for a free one, and whether None is of it."""
+    text = re.sub("[\"']", "", annotation)
+    optional = text.startswith("Optional[") and text.endswith("]")
+    if optional:
+        text = text[len("Optional["):-1]
+    starts = {"dict[": "dict", "list[": "list", "Callable[": "function"}
+    kind = _HEADS.get(text, "")
+    return kind or next((k for start, k in starts.items() if text.startswith(start)), ""), optional
+
+
 @dataclass_transform(kw_only_default=True)
 class Config:
     """Options with documented defaults; an attribute that does not exist is an AttributeError, for type checkers too.
@@ -22,10 +68,12 @@ class Config:
 
     _defaults: ClassVar[dict[str, Any]] = {}
     _aliases: ClassVar[dict[str, str]] = {}
+    _annotations: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         names = [n for n in getattr(cls, "__annotations__", {}) if n in vars(cls) and not n.startswith("_")]
         cls._defaults = {**cls._defaults, **{n: vars(cls)[n] for n in names}}
+        cls._annotations = {**cls._annotations, **{n: str(cls.__annotations__[n]) for n in names}}
         for name in names:
             delattr(cls, name)  # an instance has its own, from the start
 
@@ -48,6 +96,7 @@ class Config:
             if name not in self._defaults:
                 raise AttributeError(f"{type(self).__name__} has no option '{name}'; "
                                      f"options are: {', '.join(sorted(self._defaults))}")
+            self._check(name, value)
             object.__setattr__(self, name, value)
 
         def __getattr__(self, name: str) -> Any:
@@ -55,6 +104,25 @@ class Config:
             if known is None:
                 raise AttributeError(f"{type(self).__name__} has no option '{name}'")
             return getattr(self, known)
+
+    def _check(self, name: str, value: Any) -> None:
+        """What it holds is looked at where it is used."""
+        kind, optional = _kind(self._annotations[name])
+        if kind and not (optional and value is None) and not _KINDS[kind][1](value):
+            raise TypeError(f"{type(self).__name__}.{name}: expected {_KINDS[kind][0]}{' or None' if optional else ''}, "
+                            f"found {value!r}")
+
+    @contextlib.contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """Gives what goes wrong with what an option holds the option's name."""
+        try:
+            yield
+        except (TypeError, AttributeError, OverflowError, ValueError) as error:
+            if isinstance(error, RuntimeError):  # the library's: it says all
+                raise
+            wanted = self._annotations[name].replace("os.PathLike[str]", "os.PathLike")
+            raise TypeError(f"{type(self).__name__}.{name}: expected {_EXPECTED.get(name, wanted)}, "
+                            f"found {getattr(self, name)!r}") from None
 
     def changed(self) -> dict[str, Any]:
         """Options that do not have their default value."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, Optional, Sequence, cast
 
 import numpy as np
 
 from . import poprt_raw as _raw
-from ._describe import _NUMPY, DataType
+from ._describe import _NUMPY, DataDesc, DataType, numpy_dtype
 from .errors import InvalidArgumentError
 
 # Types of other packages that travel as unsigned integers of their size.
@@ -20,7 +20,16 @@ def _refuse(direction: str, name: str, why: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"{direction} '{name}': {why}")
 
 
-def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray:
+def _lost(given: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> Any:
+    """The first number that the other type does not hold, but as an infinity or as another integer; None: all fit."""
+    if converted.dtype.kind in "fc":
+        wrong = np.isfinite(given) & ~np.isfinite(converted)
+    else:
+        wrong = given != converted
+    return given[wrong][0] if np.any(wrong) else None
+
+
+def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray[Any, Any]:
     """Lists and numbers become elements of the input's type when that loses nothing but digits of floats."""
     if wanted not in _NUMPY or wanted == DataType.BF16:
         raise _refuse("input", name, f"a {type(value).__name__} cannot become {wanted.name.lower()}; give an array")
@@ -34,36 +43,45 @@ def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray:
                                      "it holds something else")
     if given.size == 0:
         return given.astype(dtype)
-    converted = given.astype(dtype) if np.can_cast(given.dtype, dtype, "same_kind") or given.dtype.kind in "iu" \
-        and dtype.kind in "iu" else None
-    if converted is None or given.dtype.kind in "iu" and dtype.kind in "iu" and not np.array_equal(given, converted):
+    if not np.can_cast(given.dtype, dtype, "same_kind") and not (given.dtype.kind in "iu" and dtype.kind in "iu"):
         raise _refuse("input", name, f"expected {wanted.name.lower()}, the {type(value).__name__} given holds "
                                      f"{given.dtype} that do not fit")
+    with np.errstate(over="ignore"):
+        converted = given.astype(dtype)
+    lost = _lost(np.atleast_1d(given), np.atleast_1d(converted))
+    if lost is not None:
+        raise _refuse("input", name, f"expected {wanted.name.lower()}, which does not hold {lost} of the "
+                                     f"{type(value).__name__} given")
     return converted
 
 
-def _integers(array: np.ndarray, name: str, wanted: DataType) -> np.ndarray:
+def _integers(array: np.ndarray[Any, Any], name: str, wanted: DataType) -> np.ndarray[Any, Any]:
     """64-bit integers for an input of 32 bits, when they fit, and the other way round."""
     dtype = np.dtype(_NUMPY[wanted])
     if array.size and array.dtype.itemsize > dtype.itemsize:
-        limits, low, high = np.iinfo(dtype), array.min(), array.max()
+        limits: Any = np.iinfo(cast(Any, dtype))
+        low, high = array.min(), array.max()
         if low < limits.min or high > limits.max:
             raise _refuse("input", name, f"is {wanted.name.lower()}, which does not hold {low if low < limits.min else high}")
     return array.astype(dtype)
 
 
-def _writable(array: np.ndarray) -> np.ndarray:
+def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """NumPy marks what comes by DLPack as read-only; who gives it as an output means it to be written."""
     if array.flags.writeable or not array.flags.c_contiguous:
         return array
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     memory._owner = array  # type: ignore[attr-defined]
-    return np.frombuffer(memory, array.dtype).reshape(array.shape)
+    return np.ndarray(array.shape, array.dtype, cast(Any, memory))
 
 
 def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[BaseException]) -> Any:
     """What has a buffer for memory of an anchor; called when ``value`` has none, or refused it with ``error``."""
     output = direction == "output"
+    if direction == "bound input":  # whose later values count, of which a copy would know nothing
+        direction = "input"
+        if isinstance(value, (list, tuple, int, float, complex)):
+            raise _refuse(direction, name, f"expected an array that can be bound (buffer protocol, DLPack), given {type(value).__name__}")
     if error is None and not output and DataType(dtype) in (DataType.S32, DataType.S64):
         try:
             array = np.asarray(value)
@@ -91,6 +109,54 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
     takes = "something that is written by the buffer protocol or DLPack" if output else \
         "an array (buffer protocol, DLPack, __array__) or a list"
     raise _refuse(direction, name, f"expected {takes}, given {type(value).__name__}")
+
+
+def type_text(dtype: Any, shape: Sequence[int]) -> str:
+    """As the library has it: "f32[2,4]". ``dtype`` is PopEF's or NumPy's."""
+    if not isinstance(dtype, DataType):
+        dtype = next((ours for ours, numpy in _NUMPY.items() if numpy == dtype and ours != DataType.BF16), dtype)
+    name = str(dtype) if not isinstance(dtype, DataType) else _OWN_NAMES.get(dtype, dtype.name.lower())
+    return f"{name}[{','.join(map(str, shape))}]"
+
+
+_OWN_NAMES = {DataType.F8143: "f8_143", DataType.F8152: "f8_152"}
+_SMALL = (DataType.S4, DataType.U4, DataType.S2, DataType.U2, DataType.F4E2M1)
+
+
+def whole(value: Any, direction: str, desc: DataDesc, label: str = "") -> Any:
+    """``value`` as memory of all of an anchor: of its type and shape, C-contiguous; an output's is the caller's own and
+    writable. Bytes and rows of numbers (``array.array``) have no shape: their size is the library's to compare. ``label``
+    is what a message calls it."""
+    output = direction == "output"
+    label = label or direction
+    if isinstance(value, (list, tuple, int, float, complex)) and output:
+        raise _refuse(label, desc.name, f"expected something that is written, given {type(value).__name__}")
+    try:
+        view = memoryview(value)
+    except (TypeError, ValueError, BufferError) as error:
+        try:
+            value = convert(value, direction, desc.name, desc.data_type, error)
+        except InvalidArgumentError as refused:
+            raise InvalidArgumentError(str(refused).replace(direction, label, 1)) from None
+    else:
+        if output and view.readonly:
+            raise _refuse(label, desc.name, f"the {type(value).__name__} cannot be written")
+        if isinstance(view.obj, (bytes, bytearray)):
+            return value
+    flat = not hasattr(value, "shape") and not isinstance(value, (bytes, bytearray))
+    array = np.asarray(value)
+    expected = numpy_dtype(desc.data_type)
+    if array.dtype != expected and not output and array.dtype in (np.int32, np.int64) and expected in (np.int32, np.int64):
+        array = _integers(array, desc.name, desc.data_type)
+    fits = desc.data_type in _SMALL or array.shape == tuple(desc.shape) or flat and array.ndim == 1
+    if array.dtype != expected or not fits:
+        raise _refuse(label, desc.name, f"expected {type_text(desc.data_type, desc.shape)}, "
+                                        f"given {type_text(array.dtype, array.shape)}")
+    if not output:
+        return np.ascontiguousarray(array)
+    if not array.flags.c_contiguous:
+        raise _refuse(label, desc.name, "the array is not C-contiguous; it is written where it lies")
+    return array
 
 
 _raw.raw_set_converter(convert)

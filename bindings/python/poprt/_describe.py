@@ -56,7 +56,7 @@ _NUMPY = {
 }
 
 
-def numpy_dtype(data_type: DataType) -> np.dtype:
+def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
     """The NumPy type of an element. Types that NumPy does not have are unsigned integers of their size."""
     return np.dtype(_NUMPY.get(data_type, np.uint8))
 
@@ -75,11 +75,11 @@ class DataDesc:
         #: The file has its value, so it need not be given.
         self.popef_contains_tensor_data = popef_contains_tensor_data
 
-    def numpy_data_type(self) -> np.dtype:
+    def numpy_data_type(self) -> np.dtype[Any]:
         """See :func:`numpy_dtype`."""
         return numpy_dtype(self.data_type)
 
-    def empty(self) -> np.ndarray:
+    def empty(self) -> np.ndarray[Any, Any]:
         """An array for it, not initialised."""
         return np.empty(self.shape, self.numpy_data_type())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from typing import Any, Callable, Union
+from typing import Any, Callable, Protocol, Union
 
 from .errors import InvalidArgumentError
 
@@ -56,6 +56,14 @@ def _parsed(parse: Callable[[Any], Any], source: Any, subject: str) -> ModelProt
 def read(path: str, why: str) -> ModelProto:
     """The model of a file, with its external data."""
     return _parsed(onnx(why).load, path, f"'{path}' is")
+
+
+class Proto(Protocol):
+    """What of an ``onnx.ModelProto`` is asked for, with that package or without."""
+
+    def SerializeToString(self) -> bytes: ...
+
+    def ParseFromString(self, data: bytes, /) -> Any: ...
 
 
 def checked(model: Any, why: str) -> Any:

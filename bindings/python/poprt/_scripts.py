@@ -103,7 +103,7 @@ def main() -> None:
     with open(request_path, encoding="utf-8") as file:
         request = json.load(file)
     level = request.get("logging_level", "WARNING")
-    logging.basicConfig(format="poprt: %(message)s")
+    logging.basicConfig(format="%(asctime)s %(levelname)s [%(name)s] %(filename)s:%(lineno)d] %(message)s")
     logging.getLogger("poprt").setLevel(level)
     _raw.raw_set_log_level(level)
     answer = _answer(request)

@@ -14,7 +14,7 @@ from .compiler import options_of
 __all__ = ["Session", "get_session"]
 
 # Name -> (shape, NumPy type), in the order of the graph.
-Info = dict[str, tuple[Any, np.dtype]]
+Info = dict[str, tuple[Any, "np.dtype[Any]"]]
 
 _ORT_TYPES: dict[str, Any] = {"float": np.float32, "double": np.float64, "float16": np.float16, "bfloat16": np.uint16, "bool": np.bool_,
               "string": np.object_, **{f"{u}int{bits}": np.dtype(f"{u}int{bits}") for u in ("", "u") for bits in (8, 16, 32, 64)}}
@@ -123,11 +123,12 @@ class TensorflowSession(Session):
         return list(self.load()._backend.run(wanted, dict(inputs)))
 
 
-def _ort_type(text: str) -> np.dtype:
-    return np.dtype(_ORT_TYPES.get(text.removeprefix("tensor(").removesuffix(")"), np.object_))
+def _ort_type(text: str) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = np.dtype(_ORT_TYPES.get(text.removeprefix("tensor(").removesuffix(")"), np.object_))
+    return dtype
 
 
-def _tensorflow_type(tensor: Any) -> tuple[list[Any], np.dtype]:
+def _tensorflow_type(tensor: Any) -> tuple[list[Any], np.dtype[Any]]:
     return ([] if tensor.shape.rank is None else tensor.shape.as_list()), np.dtype(tensor.dtype.as_numpy_dtype)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Union
 from . import poprt_raw as _raw
 from ._config import Config
 from ._describe import DataDesc, describe_all
+from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
 from .errors import UnimplementedError, _opening
 
@@ -139,6 +140,13 @@ class CompilerOptions(Config):
     options: dict[str, str] = {}
     # </options:compile>
 
+    def _check(self, name: str, value: Any) -> None:
+        try:
+            super()._check(name, value)
+        except TypeError:
+            if name not in _fields_by_name():  # those the library checks
+                raise
+
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
         if self.partials_type not in ("half", "float"):
             raise ValueError(f"partials_type must be 'half' or 'float', given {self.partials_type!r}")
@@ -147,34 +155,48 @@ class CompilerOptions(Config):
         if self.winograd not in _WINOGRADS:
             raise ValueError(f"winograd must be 'off', 'exact' or 'fast', given {self.winograd!r}")
         raw = _raw.RawCompileOptions()
-        for name, shape in self.input_shape.items():
-            several = [list(one) for one in shape] if len(shape) and hasattr(shape[0], "__len__") else [list(shape)]
-            for one in several:
-                raw.add_input_shape(name, one, len(one))
-        for name, length in self.input_length.items():
-            raw.add_input_length(name, length)
-        raw.set_batch_size(self.batch_size, self.batch_axis)
+        with self._naming("input_shape"):
+            for name, shape in self.input_shape.items():
+                if isinstance(shape, str):
+                    raise TypeError(shape)
+                several = [list(one) for one in shape] if len(shape) and hasattr(shape[0], "__len__") else [list(shape)]
+                for one in several:
+                    raw.add_input_shape(name, one, len(one))
+        with self._naming("input_length"):
+            for name, length in self.input_length.items():
+                raw.add_input_length(name, length)
+        with self._naming("batch_size"):
+            raw.set_batch_size(self.batch_size, 0)
+        with self._naming("batch_axis"):
+            raw.set_batch_size(self.batch_size, self.batch_axis)
         raw.set_precision(_PRECISIONS[self.precision])
         raw.set_winograd(_WINOGRADS[self.winograd])
         raw.set_verify(bool(self.verify))
         raw.set_variable_weights(not self.constant_weights)
-        for name in self.passes:
-            raw.add_pass(name)
-        for name in self.skip_passes:
-            raw.add_skip_pass(name)
-        raw.set_max_tensor_size(self.max_tensor_size)
-        raw.set_rewrite_limit(self.rewrite_limit)
-        raw.set_stop_after(self.stop_after)
+        for option, add in (("passes", raw.add_pass), ("skip_passes", raw.add_skip_pass)):
+            with self._naming(option):
+                for name in getattr(self, option):
+                    add(name)
+        puts: tuple[tuple[str, Callable[[Any], None]], ...] = (
+            ("max_tensor_size", raw.set_max_tensor_size), ("rewrite_limit", raw.set_rewrite_limit),
+            ("stop_after", raw.set_stop_after), ("convert_version", raw.set_convert_version))
+        for option, put in puts:
+            with self._naming(option):
+                put(getattr(self, option))
         raw.set_allow_links(bool(self.allow_links))
-        raw.set_convert_version(self.convert_version)
         raw.set_strict(bool(self.strict))
         raw.set_embed_source(bool(self.embed_source))
-        for name, value in self._named_options().items():
-            raw.add_option(name, value)
-        for name, data in self.opaque_blobs.items():
-            content = data.encode() if isinstance(data, str) else data
-            raw.add_opaque_blob(name, *_raw.raw_address(content))
+        named = self._named_options()
+        with self._naming("options"):
+            for name, value in named.items():
+                raw.add_option(name, value)
+        with self._naming("opaque_blobs"):
+            for name, data in self.opaque_blobs.items():
+                content = data.encode() if isinstance(data, str) else data
+                raw.add_opaque_blob(name, *_raw.raw_address(content))
         for name in outputs or ():
+            if not isinstance(name, str):
+                raise TypeError(f"outputs: expected names, found {name!r}")
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
         logger, after_pass = self.compilation_progress_logger, self.after_pass
@@ -234,7 +256,7 @@ class Executable:
     Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on.
     """
 
-    def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes], *,
+    def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes, bytearray, memoryview], *,
                  check_package_hash: bool = True, executable: str = ""):
         if isinstance(popef, (bytes, bytearray, memoryview)):
             address, size = _raw.raw_address(popef)
@@ -242,7 +264,10 @@ class Executable:
             return
         if not isinstance(popef, (str, os.PathLike, Iterable)):
             raise TypeError(f"expected the path of a PopEF file, several of them or its bytes, found {type(popef).__name__}")
-        paths = [os.fspath(popef)] if isinstance(popef, (str, os.PathLike)) else [os.fspath(p) for p in popef]
+        several: list[Any] = [popef] if isinstance(popef, (str, os.PathLike)) else [*popef]
+        if not all(isinstance(path, (str, os.PathLike)) for path in several):
+            raise TypeError(f"expected paths of PopEF files, found {popef!r}")
+        paths = [os.fspath(path) for path in several]
         options = _raw.RawOpenOptions()
         for path in paths:
             options.add_path(path)
@@ -358,12 +383,15 @@ class Executable:
         return f"<Executable {self.name!r}: {inputs} -> {outputs}>"
 
 
-Model = Union[str, os.PathLike[str], bytes, Any]
+Model = Union[str, os.PathLike[str], bytes, bytearray, memoryview, Proto]
 
 
 class Compiler:
     """All methods are static. ``model`` is a path, the bytes of an ONNX file or an ``onnx.ModelProto``; ``outputs``
     names the outputs to keep, None keeps all."""
+
+    def __repr__(self) -> str:
+        return "<Compiler>"
 
     @staticmethod
     def compile(model: Model, outputs: Optional[Iterable[str]] = None,

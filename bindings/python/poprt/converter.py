@@ -7,17 +7,17 @@ import logging
 import operator
 import os
 import tempfile
-from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from ._conversion import convert, names_of, read_model
-from ._onnx import checked, load
+from ._onnx import Proto, checked, load
 from .compiler import Compiler
 from .passes.base_pass import Pass
 from .quantizer import METADATA_KEY
 
 __all__ = ["Converter", "MFConverter", "Sharder"]
 
-_Model = TypeVar("_Model")
+_Model = TypeVar("_Model", bound=Proto)
 _FP8_PARAMS = "F143,F143,0,0"
 _Names = Union[str, Iterable[str], None]
 _Words = Union[str, Mapping[str, Any], Iterable[str], None]
@@ -41,7 +41,7 @@ def _words(name: str, pairs: _Words, separator: str = "=") -> str:
         return pairs
     if isinstance(pairs, Mapping):
         return "\n".join(str(key) if value is None else f"{key}{separator}{value}" for key, value in pairs.items())
-    words = list(pairs) if isinstance(pairs, Iterable) else [] if pairs is None else [pairs]
+    words: list[Any] = list(pairs) if isinstance(pairs, Iterable) else [] if pairs is None else [pairs]
     if not all(isinstance(word, str) for word in words):
         raise TypeError(f"{name}: expected a dict, or a list of words KEY{separator}VALUE, found {pairs!r}")
     return "\n".join(words)
@@ -142,6 +142,8 @@ class Converter:
             raise ValueError(f"quantize goes with precision fp8 or fp8_weight, given {precision!r}")
         # What runs behind the default passes: names, also of passes in Python, and instances.
         self.used_passes = names_of(used_passes)
+        if "float_to_fp8" in self.used_passes and not self.deferred:
+            self.options["fp8_params"] = fp8_params or _FP8_PARAMS
         if self.used_passes:
             self.options["passes"] = ",".join(item if isinstance(item, str) else repr(item) for item in self.used_passes)
         self.disable_progress_bar = disable_progress_bar  # there is none to disable
@@ -153,9 +155,9 @@ class Converter:
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
-        made = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger)
+        made: _Model = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger)
         if self.deferred:
-            made.metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))  # type: ignore[attr-defined]
+            cast(Any, made).metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))
         return made
 
 

@@ -11,13 +11,13 @@ from typing import Any, Mapping, Optional, TypeVar, Union
 
 import numpy as np
 
-from ._onnx import checked
+from ._onnx import Proto, checked
 from .compiler import CompilerOptions, _Compilation, options_of
 
 __all__ = ["FP8Quantizer", "SimpleQuantizer", "quantize"]
 
-_Model = TypeVar("_Model")
-_Data = Union[str, "os.PathLike[str]", Mapping[str, np.ndarray], None]
+_Model = TypeVar("_Model", bound=Proto)
+_Data = Union[str, "os.PathLike[str]", Mapping[str, "np.ndarray[Any, Any]"], None]
 # Where Converter(quantize=True) leaves what quantize() is to go by: among the model's own metadata.
 METADATA_KEY = "poprt.quantize"
 
@@ -62,7 +62,7 @@ class FP8Quantizer:
             return os.fspath(data)
         path = os.path.join(folder, "data.pickle")
         with open(path, "wb") as file:
-            pickle.dump({name: np.ascontiguousarray(array) for name, array in data.items()}, file, protocol=4)  # type: ignore[union-attr]
+            pickle.dump({name: np.ascontiguousarray(array) for name, array in (data or {}).items()}, file, protocol=4)
         return path
 
     def quantize(self, model: _Model) -> _Model:
@@ -76,12 +76,12 @@ class FP8Quantizer:
             path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "out", "quantized.onnx")
             os.mkdir(os.path.dirname(result))
             with open(path, "wb") as file:
-                file.write(source.SerializeToString())  # type: ignore[attr-defined]
+                file.write(source.SerializeToString())
             with _Compilation(None, options) as compiler:
                 compiler.convert_file(path, result)
             made = type(model)()
             with open(result, "rb") as file:
-                made.ParseFromString(file.read())  # type: ignore[attr-defined]
+                made.ParseFromString(file.read())
             os.makedirs(self.output_dir, exist_ok=True)
             shutil.copyfile(os.path.join(folder, "out", "quantize.log"), os.path.join(self.output_dir, "quantize.log"))
         return made

@@ -14,12 +14,13 @@ import operator
 import os
 import weakref
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
-from typing import Any, Callable, Generator, Mapping, Optional, Sequence, TypedDict, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Optional, Sequence, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
-from . import _convert, poprt_raw as _raw
+from . import poprt_raw as _raw
 from ._config import Config
+from ._convert import whole
 from ._describe import DataDesc, describe, describe_all
 from .compiler import CompilerOptions, Executable
 from .errors import CancelledError, InvalidArgumentError, NotFoundError
@@ -83,8 +84,9 @@ class _RunnerConfig(Config):
 
     _kind = "model"
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, _nanoseconds(value))
+    if not TYPE_CHECKING:  # which then know what there is
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, _nanoseconds(value))
 
     def _get(self, name: str, default: Any) -> Any:
         return getattr(self, name) if name in self._defaults else default
@@ -99,7 +101,27 @@ class _RunnerConfig(Config):
             raise InvalidArgumentError(f"{type(self).__name__}.{name}: expected 0 or more, found {number}")
         return number
 
-    def _options(self, keep: list[Any]) -> dict[str, Any]:
+    def _memory(self, executable: Executable) -> dict[str, dict[str, Any]]:
+        """Arrays of the fields that have them, by name, each checked against the executable's anchor."""
+        pair: Any = self._get("flush_by_name", None) or ({}, {})
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"{type(self).__name__}.flush_by_name: expected a pair of dicts, inputs and outputs, found {pair!r}")
+        anchors = {"input": {d.name: d for d in executable.get_inputs()}, "output": {d.name: d for d in executable.get_outputs()}}
+        made: dict[str, dict[str, Any]] = {}
+        for field, option, direction, arrays in (("frozen_inputs", "frozen_inputs", "input", self._get("frozen_inputs", None) or {}),
+                                                 ("flush_inputs", "flush_by_name", "input", pair[0]),
+                                                 ("flush_outputs", "flush_by_name", "output", pair[1])):
+            if not isinstance(arrays, Mapping):
+                raise TypeError(f"{type(self).__name__}.{option}: expected a dict of name to array, found {arrays!r}")
+            label = {"frozen_inputs": "frozen input", "flush_inputs": "flush input", "flush_outputs": "flush output"}[field]
+            for name in arrays:
+                if name not in anchors[direction]:
+                    raise NotFoundError(f"there is no {direction} '{name}', which {option} has; {direction}s are: "
+                                        + ", ".join(f"'{n}'" for n in anchors[direction]))
+            made[field] = {n: whole(a, direction, anchors[direction][n], label) for n, a in arrays.items()}
+        return made
+
+    def _options(self, executable: Executable, keep: list[Any]) -> dict[str, Any]:
         """Fields of poprt_runner_options. ``keep`` gets what they point to."""
         wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
         never: Callable[[int], int] = lambda ns: 0 if ns >= INT64_MAX else ns
@@ -122,6 +144,7 @@ class _RunnerConfig(Config):
             "overlap_io": int(self._get("overlap_io", False)),
             "batches_per_step": self._get("batches_per_step", 0),
             "faults": self._get("faults", None),
+            "numerics": self._get("numerics", None),
             "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)) or DO_NOT_WAIT,
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
@@ -130,12 +153,11 @@ class _RunnerConfig(Config):
         devices = dict(self._get("replica_id_to_device", {}))
         if self._get("device", None) is not None:
             devices[0] = self._get("device", None)
-        raws = [(replica, device._open()) for replica, device in devices.items()]
+        with self._naming("replica_id_to_device"):
+            raws = [(operator.index(replica), device._open()) for replica, device in devices.items()]
         keep += raws
         options["replica_devices"] = [(replica, int(raw.this)) for replica, raw in raws]
-        flush_inputs, flush_outputs = self._get("flush_by_name", None) or ({}, {})
-        for field, arrays in (("frozen_inputs", self._get("frozen_inputs", None) or {}),
-                              ("flush_inputs", flush_inputs), ("flush_outputs", flush_outputs)):
+        for field, arrays in self._memory(executable).items():
             keep += arrays.values()
             options[field] = [(name, *_raw.raw_address(array)) for name, array in arrays.items()]
         return options
@@ -208,15 +230,20 @@ class RuntimeConfig(_RunnerConfig):
     #: Constant values, copied, for inputs that requests then leave out. Since 0.1.
     frozen_inputs: Optional[dict[str, Any]] = None
     #: Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
-    #: their own. Since 0.1.
+    #: their own; on also when the executable was compiled with num_io_tiles. Since 0.1.
     overlap_io: bool = False
-    #: Batches of one step. 0: as the executable says. Since 0.1.
+    #: Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches of a call
+    #: that waits for its answer do not. 0: as the executable says. Since 0.1.
     batches_per_step: int = 0
     #: Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
     #: POPRT_INJECT_FAULTS from the environment. Since 1.0.
     faults: Optional[str] = None
     #: Whether to publish what it does, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since 1.0.
     telemetry: bool = False
+    #: What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves overflow, or
+    #: "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
+    #: with the option numerics=faithful. "": "fast". Since 1.0.
+    numerics: Optional[str] = None
     # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
@@ -360,7 +387,7 @@ class Device:
 
 
 class DeviceManager:
-    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 1024.
+    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 16384.
 
     ``visible`` is the ids of those that it sees, as in "0,2-3"; ``shared`` is "1" or an absolute folder: with the processes
     that say the same, "0": with none. Empty: POPRT_VISIBLE_DEVICES and POPRT_SHARED_DEVICES."""
@@ -551,13 +578,13 @@ class _OutputPlan:
                 return False
         return True
 
-    def allocate(self, shapes: Optional[Sequence[tuple[int, tuple[int, ...]]]]) -> dict[str, np.ndarray]:
+    def allocate(self, shapes: Optional[Sequence[tuple[int, tuple[int, ...]]]]) -> dict[str, np.ndarray[Any, Any]]:
         """``shapes``: of some outputs, each with its position."""
         if shapes is None:
             return {name: np.empty(shape, dtype) for name, shape, dtype in self.outputs}
         return {self.outputs[at][0]: np.empty(shape, self.outputs[at][2]) for at, shape in shapes}
 
-    def crop(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def crop(self, outputs: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         made = dict(outputs)
         for name, size in self.sizes.items():
             if size in outputs and outputs[size].shape == (outputs[name].ndim,):  # one batch: several have a size each
@@ -570,6 +597,7 @@ class BaseRunner:
 
     _raw: Any
     _check_types = True
+    _check_shapes = True  # of outputs that are bound
     _outputs: Optional[_OutputPlan] = None
 
     def execute(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> None:
@@ -636,25 +664,29 @@ class BaseRunner:
             raise
 
     @overload
-    def run(self, inputs: Mapping[str, Any], /) -> dict[str, np.ndarray]: ...
+    def run(self, inputs: Mapping[str, Any], /) -> dict[str, np.ndarray[Any, Any]]: ...
     @overload
-    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any], /) -> list[np.ndarray]: ...
+    def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],
+            run_options: None = None) -> list[np.ndarray[Any, Any]]: ...
 
-    def run(self, first: Any, second: Optional[Mapping[str, Any]] = None, /) -> Any:
+    def run(self, output_names: Any = None, input_feed: Optional[Mapping[str, Any]] = None, run_options: None = None) -> Any:
         """Runs the model into new arrays, for as many rows as the inputs have; of what the model pads (an output NAME
         that comes with NAME:shape) only the real part.
 
         ``run(inputs)`` returns them by name. ``run(names, inputs)`` is ONNX Runtime's way: a list in the order of the
-        names, or of all outputs for None."""
-        inputs: Mapping[str, Any] = first if second is None else second
+        names, or of all outputs for None, with its keywords, too; there are no ``run_options``."""
+        if run_options is not None:
+            raise TypeError(f"run_options: expected None, given {type(run_options).__name__}")
+        by_name = input_feed is None and isinstance(output_names, Mapping)
+        inputs: Any = output_names if by_name else input_feed if input_feed is not None else output_names
         if not isinstance(inputs, Mapping):
             raise TypeError(f"expected the inputs as a dict of name to array, given {type(inputs).__name__}")
         outputs = self._new_outputs(inputs)
         self.execute(inputs, outputs)
         outputs = self._crop(outputs)
-        if second is None:
+        if by_name:
             return outputs
-        names = list(outputs) if first is None else [first] if isinstance(first, str) else list(first)
+        names = list(outputs) if output_names is None else [output_names] if isinstance(output_names, str) else list(output_names)
         missing = [n for n in names if n not in outputs]
         if missing:
             raise NotFoundError(f"there is no output '{missing[0]}'; outputs are: "
@@ -667,13 +699,13 @@ class BaseRunner:
             plan = self._outputs = _OutputPlan(self)
         return plan
 
-    def _new_outputs(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def _new_outputs(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         plan = self._plan()
         shapes = None if plan.is_one_batch(inputs) else _raw.raw_output_shapes(
             self._open(), dict(inputs), self._check_types)
         return plan.allocate(shapes)
 
-    def _crop(self, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def _crop(self, outputs: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         plan = self._plan()
         return plan.crop(outputs) if plan.sizes else outputs
 
@@ -692,9 +724,10 @@ class BaseRunner:
         return f"<{type(self).__name__} {inputs} -> {outputs}>"
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Binding:
-        """Prepares arrays for many runs; they are held until the binding goes away."""
+        """Checks arrays once for many runs: names, that none is missing, dtypes and shapes. They are held until the binding
+        goes away, and each run uses what they have then; so inputs must be C-contiguous. Errors: as :meth:`execute`."""
         raw = self._open()
-        return Binding(raw, _raw.raw_bind(raw, dict(inputs), dict(outputs), self._check_types))
+        return Binding(raw, _raw.raw_bind(raw, dict(inputs), dict(outputs), self._check_types, self._check_shapes))
 
     def get_execute_inputs(self) -> list[DataDesc]:
         """``popef_contains_tensor_data`` says which need not be given."""
@@ -865,9 +898,12 @@ class ModelRunner(Runner):
     def __init__(self, popef: Popef, config: Optional[AnyConfig] = None, *,
                  compiler_options: Optional[CompilerOptions] = None):
         config = self._config() if config is None else config
+        is_onnx = isinstance(popef, (str, os.PathLike)) and os.fspath(popef).lower().endswith(".onnx")
+        if compiler_options is not None and not is_onnx:
+            raise InvalidArgumentError("compiler_options are for a model that ends with .onnx; what is given was compiled already")
         if isinstance(popef, Executable):
             executable = popef
-        elif isinstance(popef, (str, os.PathLike)) and os.fspath(popef).endswith(".onnx"):
+        elif is_onnx and isinstance(popef, (str, os.PathLike)):
             executable = Executable.load(popef, compiler_options)
         else:
             executable = Executable(popef, check_package_hash=config._get("check_package_hash", True))
@@ -875,7 +911,7 @@ class ModelRunner(Runner):
         self._check_types = bool(config._get("validate_io_params", True))
         keep: list[Any] = []
         self._keep = keep
-        self._raw = _raw.raw_make_runner(config._kind, executable._open(), config._options(keep), config._extra())
+        self._raw = _raw.raw_make_runner(config._kind, executable._open(), config._options(executable, keep), config._extra())
 
 
 class ModelFusionRunner(ModelRunner):
@@ -883,7 +919,9 @@ class ModelFusionRunner(ModelRunner):
 
     def __init__(self, popef: Popef, config: Optional[AnyConfig] = None, *,
                  compiler_options: Optional[CompilerOptions] = None):
-        config = config or RuntimeConfig()
+        config = RuntimeConfig() if config is None else config
+        if not isinstance(config, RuntimeConfig):
+            raise TypeError(f"expected a RuntimeConfig, given {type(config).__name__}")
         config.runner_type = RunnerType.ModelFusionRunner
         super().__init__(popef, config, compiler_options=compiler_options)
 
@@ -891,6 +929,7 @@ class ModelFusionRunner(ModelRunner):
 class PackRunner(ModelRunner):
     """Packs requests of variable length. Arrays have the request's own length."""
 
+    _check_shapes = False
     _config = PackRunnerConfig
 
 
@@ -916,8 +955,14 @@ class LightRunner(ModelRunner):
         return described
 
     def set_input_anchor(self, name: str, array: Any) -> None:
-        """A new value, copied, for an input that comes with the executable; see ``update_weights``."""
-        _raw.raw_light_set_input_anchor(self._open(), name, *_raw.raw_address(array))
+        """A new value, copied, for an input that comes with the executable; see ``update_weights``. NotFoundError,
+        InvalidArgumentError (the dtype or the shape)."""
+        raw = self._open()
+        known = {d.name: d for d in self.get_model_inputs()}
+        if name not in known:
+            raise NotFoundError(f"there is no input '{name}'; inputs are: " + ", ".join(f"'{n}'" for n in known))
+        array = whole(array, "input", known[name])
+        _raw.raw_light_set_input_anchor(raw, name, *_raw.raw_address(array))
 
     def update_weights(self) -> None:
         """The next run uses all that was set."""

@@ -39,14 +39,14 @@ class LazyImport(types.ModuleType):
         return getattr(importlib.import_module(self._name), attribute)
 
 
-def onnx_tensor_dtype_to_np_dtype(tensor_dtype: int) -> np.dtype:
+def onnx_tensor_dtype_to_np_dtype(tensor_dtype: int) -> np.dtype[Any]:
     """NumPy's type for a number of onnx.TensorProto.DataType; bfloat16 is uint16."""
     if tensor_dtype not in _ONNX_TO_NUMPY:
         raise ValueError(f"NumPy has no type for ONNX element type {tensor_dtype}")
     return np.dtype(_ONNX_TO_NUMPY[tensor_dtype])
 
 
-def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[int]], dict[str, np.dtype]]:
+def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
     """Shapes and types of the inputs that have no initializer, two dictionaries by name; variable dimensions are 0."""
     constants = {t.name for t in model_proto.graph.initializer}
     inputs = {i.name: i.type.tensor_type for i in model_proto.graph.input if i.name not in constants}
@@ -54,14 +54,14 @@ def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[in
             {name: onnx_tensor_dtype_to_np_dtype(kind.elem_type) for name, kind in inputs.items()})
 
 
-def random_inputs(inputs: Mapping[str, tuple[Sequence[int], Any]], seed: int = 0) -> dict[str, np.ndarray]:
+def random_inputs(inputs: Mapping[str, tuple[Sequence[int], Any]], seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays for {name: (shape, dtype)}, the same for the same seed: floats of a normal distribution, integers 0 and 1."""
     generator = np.random.default_rng(seed)
     return {name: (generator.standard_normal(shape) if np.dtype(dtype).kind == "f" else generator.integers(0, 2, shape)).astype(dtype)
             for name, (shape, dtype) in inputs.items()}
 
 
-def convert_float_to_uint8(values: np.ndarray, format: str = "F143", scale: int = 0) -> np.ndarray:
+def convert_float_to_uint8(values: np.ndarray[Any, Any], format: str = "F143", scale: int = 0) -> np.ndarray[Any, Any]:
     """Bytes of IPU 8-bit floats: ``F143`` (1 sign, 4 exponent, 3 mantissa bits, bias 8) or ``F152`` (bias 16), of
     ``values / 2**scale``, rounded to nearest, ties to even, saturated; NaN is 0x80. What the bytes stand for is their value times
     ``2**scale``, as FP8MatMul and CastToFP8 have it.

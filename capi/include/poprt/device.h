@@ -1,7 +1,7 @@
 /* Emulated IPUs.
  *
  * A process has a number of virtual IPUs that share the CPU: POPRT_DEVICES from the environment,
- * 1024 without it. POPRT_VISIBLE_DEVICES, for example "0,2-3", says which of them are used. They
+ * 16384 without it. POPRT_VISIBLE_DEVICES, for example "0,2-3", says which of them are used. They
  * are the process's own unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them) or
  * a folder (all processes that name it). A device is busy while a handle, session or runner holds
  * it; the end of a process, however it ends, frees what it held.
@@ -32,7 +32,7 @@ typedef struct poprt_device poprt_device;
 /* Set struct_size to sizeof(poprt_device_manager_options) and the rest to zero. */
 typedef struct poprt_device_manager_options {
   size_t struct_size;
-  int32_t device_count; /* how many devices this manager sees; 0: POPRT_DEVICES, or 1024 */
+  int32_t device_count; /* how many devices this manager sees; 0: POPRT_DEVICES, or 16384 */
   int32_t reserved;     /* zero */
   const char* shared;   /* null: POPRT_SHARED_DEVICES; "0", "1" or an absolute path */
   const char* visible;  /* null: POPRT_VISIBLE_DEVICES; ids as in "0,2-3" */
@@ -60,7 +60,8 @@ typedef struct poprt_device_request {
 } poprt_device_request;
 
 /* Managers own no devices: all see the same ones. `options` may be null. Thread-safe.
- * Errors: invalid_argument (count outside 1..1024, POPRT_DEVICES is no such number). Since 0.1. */
+ * Errors: invalid_argument (count outside 1..1048576, POPRT_DEVICES is no such number). Since 0.1.
+ */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_create(
     const poprt_device_manager_options* options, poprt_device_manager** out_manager);
 

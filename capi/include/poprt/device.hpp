@@ -74,14 +74,14 @@ struct DeviceConstraints {
 
 // Which devices a manager sees.
 struct DeviceManagerConfig {
-  int32_t deviceCount = 0;     // 0: POPRT_DEVICES from the environment, or 1024
+  int32_t deviceCount = 0;     // 0: POPRT_DEVICES from the environment, or 16384
   std::string visibleDevices;  // ids as in "0,2-3"; empty: POPRT_VISIBLE_DEVICES, or all
   std::string sharedDevices;   // "1" or a folder: among processes; empty: POPRT_SHARED_DEVICES
 };
 
 class DeviceManager {
  public:
-  // 0: POPRT_DEVICES from the environment, or 1024.
+  // 0: POPRT_DEVICES from the environment, or 16384.
   explicit DeviceManager(int32_t deviceCount = 0)
       : DeviceManager(DeviceManagerConfig{deviceCount, {}, {}}) {}
   explicit DeviceManager(const DeviceManagerConfig& config) {

@@ -57,8 +57,8 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
  * graph1/NAME ..., and the last input, "index" (one u32), says which of them a run computes.
  * Weights of equal bytes are there once, working memory is that of the largest. Runners for it give
  * the index themselves, from the names of a request (poprt/runners.h). The given ones may be freed.
- * Errors: invalid_argument (none, more than 1024, one that is fused, has several shapes or
- * compiled-in replicas), resource_exhausted. Since 1.0. */
+ * Errors: invalid_argument (none, more than 1024, one that is fused, has several shapes,
+ * compiled-in replicas or other batches per step than the first), resource_exhausted. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
     const poprt_executable* const* executables, size_t executable_count,
     poprt_executable** out_executable);

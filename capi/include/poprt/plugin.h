@@ -242,7 +242,32 @@ typedef struct poprt_graph_host {
 
   int32_t (*fail)(poprt_graph* graph, poprt_error_code code, const char* format, ...);
   void (*log)(int32_t level, const char* message);
+
+  /* In run() of a pass: what its parameter was given, checked by its kind, or its default. Null and
+   * a failed call: the pass has no such parameter. Since 1.0. */
+  const char* (*get_parameter)(poprt_graph* graph, const char* name);
 } poprt_graph_host;
+
+/* What the value of a parameter looks like; it is a text in any case. */
+typedef int32_t poprt_parameter_kind;
+enum {
+  POPRT_PARAMETER_TEXT = 0,    /* anything but nothing */
+  POPRT_PARAMETER_FLAG = 1,    /* "True" or "False" */
+  POPRT_PARAMETER_INTEGER = 2, /* digits, as strtoll reads them */
+  POPRT_PARAMETER_NAMES = 3,   /* separated by commas, without blanks */
+  POPRT_PARAMETER_WORDS = 4    /* a line each, such as KEY=VALUE of a map */
+};
+
+/* What users may tell a pass: --pass_args PASS.NAME=TEXT, the map pass_args of YAML files,
+ * arguments of get_pass() in Python and of passes in the other languages. */
+typedef struct poprt_pass_parameter {
+  size_t struct_size;
+  const char* name;    /* letters, digits, _ */
+  const char* summary; /* what it is, for people */
+  poprt_parameter_kind kind;
+  int32_t required;     /* non-zero: the pass does not run without; there is no default then */
+  const char* standard; /* the default; null: "" */
+} poprt_pass_parameter;
 
 /* Runs where --passes names it, as poprt's own do. */
 typedef struct poprt_pass {
@@ -252,6 +277,9 @@ typedef struct poprt_pass {
   const char* condition; /* where it does it; null: everywhere */
   int32_t (*run)(const poprt_graph_host* host, poprt_graph* graph, void* user_data);
   void* user_data;
+  /* Pointers to its parameters, which are copied when the pass is added. Since 1.0. */
+  const poprt_pass_parameter* const* parameters;
+  size_t parameter_count;
 } poprt_pass;
 
 /* Rewrites each node that it matches, again and again until none does, at the beginning of

@@ -8,6 +8,9 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __cplusplus >= 202002L && __has_include(<span>)
+#include <span>
+#endif
 
 #include "poprt/error.hpp"
 #include "poprt/runner.hpp"
@@ -17,7 +20,7 @@ namespace poprt {
 inline namespace v1 {
 namespace runtime {
 
-// Elements in a row; converts to std::span where that exists.
+// Elements in a row; converts to std::span where that exists. It owns nothing: an Outputs does.
 template <class T>
 class Span {
  public:
@@ -168,3 +171,9 @@ Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
 }  // namespace runtime
 }  // namespace v1
 }  // namespace poprt
+
+#ifdef __cpp_lib_span
+// Its iterators outlive it, so that a temporary converts, too.
+template <class T>
+inline constexpr bool std::ranges::enable_borrowed_range<poprt::runtime::Span<T>> = true;
+#endif

@@ -114,9 +114,11 @@ typedef struct poprt_runner_options {
   /* Copies of the model, each on a device of its own. 0: 1. Since 0.1. */
   int32_t replication_factor;
   /* Whether the next step's inputs are copied in and the last one's outputs out while one computes,
-   * on threads of their own. Non-zero: yes. Since 0.1. */
+   * on threads of their own; on also when the executable was compiled with num_io_tiles. Non-zero:
+   * yes. Since 0.1. */
   int32_t overlap_io;
-  /* Batches of one step. 0: as the executable says. Since 0.1. */
+  /* Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole
+   * batches of a call that waits for its answer do not. 0: as the executable says. Since 0.1. */
   int64_t batches_per_step;
   /* Devices of replicas, from 0 on. None given: any free ones. Since 0.1. */
   const poprt_replica_device* replica_devices;
@@ -140,6 +142,11 @@ typedef struct poprt_runner_options {
   /* Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
    * capi/ABI.md. Null: POPRT_INJECT_FAULTS from the environment. Since 1.0. */
   const char* faults;
+  /* What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where
+   * halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
+   * need an executable that was compiled with the option numerics=faithful. Null: "fast". Since
+   * 1.0. */
+  const char* numerics;
   /* </options:runner> */
 } poprt_runner_options;
 

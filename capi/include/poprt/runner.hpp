@@ -102,15 +102,20 @@ struct RuntimeConfig {
   // Constant values, copied, for inputs that requests then leave out. Since 0.1.
   InputMemoryView frozenInputs;
   // Whether the next step's inputs are copied in and the last one's outputs out while one computes,
-  // on threads of their own. Since 0.1.
+  // on threads of their own; on also when the executable was compiled with num_io_tiles. Since 0.1.
   bool overlapIO = false;
-  // Batches of one step. 0: as the executable says. Since 0.1.
+  // Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole
+  // batches of a call that waits for its answer do not. 0: as the executable says. Since 0.1.
   int64_t batchesPerStep = 0;
   // Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
   // capi/ABI.md. "": POPRT_INJECT_FAULTS from the environment. Since 1.0.
   std::string faults;
   // Whether to publish what it does, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since 1.0.
   bool telemetry = false;
+  // What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where
+  // halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
+  // need an executable that was compiled with the option numerics=faithful. "": "fast". Since 1.0.
+  std::string numerics;
   // </options:runner>
 };
 
@@ -250,6 +255,7 @@ struct RunnerOptions {
       o.device_wait_timeout_ns = w.timeout.count();
     o.device_wait_sleep_ns = w.sleepTime.count();
     if (!c.faults.empty()) o.faults = c.faults.c_str();
+    if (!c.numerics.empty()) o.numerics = c.numerics.c_str();
     o.telemetry = c.telemetry;
   }
   RunnerOptions(const RunnerOptions&) = delete;
@@ -310,6 +316,14 @@ class BaseRunner {
 
 namespace impl {
 
+inline bool isOnnx(const std::string& path) {
+  constexpr char kLower[] = ".onnx", kUpper[] = ".ONNX";
+  if (path.size() < 5) return false;
+  for (size_t i = 0; i < 5; i++)
+    if (const char c = path[path.size() - 5 + i]; c != kLower[i] && c != kUpper[i]) return false;
+  return true;
+}
+
 // Everything that a handle of any kind of runner does.
 class HandleRunner : public BaseRunner {
  public:
@@ -325,7 +339,9 @@ class HandleRunner : public BaseRunner {
     return memory;
   }
 
-  // Futures throw what the request failed with.
+  // Futures throw what the request failed with. The call never waits: a request for which the queue
+  // (RuntimeConfig::queueDepth) has no place stands in a line without limit, so bound what you
+  // submit by waiting for futures; submit() has other choices.
   OutputFutureMemoryView executeAsync(const InputMemoryView& inputs,
                                       const OutputMemoryView& outputs) override {
     return start<TensorMemoryView, OutputFutureMemoryView>(inputs, outputs, outputs);
@@ -452,7 +468,7 @@ class HandleRunner : public BaseRunner {
         0,
         [](poprt_error_code, void* p) { Pending<Value>::end(static_cast<Pending<Value>*>(p)); },
         pending.get(),
-        POPRT_WHEN_FULL_WAIT,
+        POPRT_WHEN_FULL_LINE,
         0};
     check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
                               views.out.size(), &options, &pending->request));
@@ -469,9 +485,8 @@ class ModelRunner : public impl::HandleRunner {
  public:
   // A PopEF file, or an ONNX model (.onnx), which is compiled and cached: see Executable::load.
   explicit ModelRunner(const std::string& path, const RuntimeConfig& config = {})
-      : ModelRunner(path.size() > 5 && path.compare(path.size() - 5, 5, ".onnx") == 0
-                        ? Executable::load(path)
-                        : Executable({path}, config.checkPackageHash),
+      : ModelRunner(impl::isOnnx(path) ? Executable::load(path)
+                                       : Executable({path}, config.checkPackageHash),
                     config) {}
   explicit ModelRunner(const std::vector<std::string>& popefPaths, const RuntimeConfig& config = {})
       : ModelRunner(Executable(popefPaths, config.checkPackageHash), config) {}

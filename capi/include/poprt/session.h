@@ -143,8 +143,10 @@ POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* ses
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt_session* session);
 
 /* Block until the programs have run; main transfers each stream as often as the executable's device
- * iterations and replicas say. Errors: cancelled (stopped, or no data), failed_precondition
- * (anchors are not connected, or it is on no device). Since 0.1. */
+ * iterations and replicas say. Of an executable compiled with num_io_tiles and at least 3
+ * iterations threads of the session serve queues without timeouts while another transfer computes,
+ * when there are no handlers. Errors: cancelled (stopped, or no data), failed_precondition (anchors
+ * are not connected, or it is on no device). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);

@@ -55,11 +55,6 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
 }  // namespace
 
 int run_faithfully(const FaithfulRun& run) {
-  if (run.model.ends_with(".popef"))
-    throw Failure(
-        fmt::format("'{}': --numerics faithful needs the ONNX model (what command poprt has "
-                    "converted); a PopEF file holds the program of the fast emulator",
-                    run.model));
   onnx::ImportOptions import;
   import.allow_links = run.compile.allow_links;
   import.strict = run.compile.strict;

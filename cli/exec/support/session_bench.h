@@ -14,7 +14,8 @@ struct SessionBench {
   const poprt_executable* executable = nullptr;
   bool queues = false;  // else handlers that copy
   int threads = 0, warmup = 0;
-  size_t in_flight = 1;  // elements of each queue
+  int64_t transfers = 1;  // of each stream in a run of the main programs
+  size_t in_flight = 1;   // elements of each queue
   std::vector<std::string> inputs, inputs_pb;
 };
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "common/arguments.h"
+#include "exec/support/flops.h"
 
 namespace poprt::cli {
 namespace {
@@ -33,20 +34,9 @@ std::vector<std::vector<size_t>> producers_of(const std::vector<Node*>& nodes) {
   return producers;
 }
 
-double flops_of(const Node& n) {
-  double made = 0;
-  for (const Value* v : n.outputs())
-    if (v->type.is_static()) made += static_cast<double>(element_count(v->shape()));
-  const bool gemm = n.is("MatMul") || n.is("Gemm"), conv = n.is("Conv");
-  const Value* by = n.input(1);
-  if (!(gemm || conv) || !by || !by->type.is_static() || by->shape().size() < 2) return made;
-  const Shape& s = by->shape();
-  double depth = 1;
-  if (conv)
-    for (size_t d = 1; d < s.size(); d++) depth *= static_cast<double>(s[d]);
-  else
-    depth = static_cast<double>(n.int_attr("transB", 0) ? s.back() : s[s.size() - 2]);
-  return 2 * made * depth;
+bool is_static(const Node& n) {
+  const auto known = [](const Value* v) { return !v || v->type.is_static(); };
+  return std::ranges::all_of(n.inputs(), known) && std::ranges::all_of(n.outputs(), known);
 }
 
 }  // namespace
@@ -90,7 +80,7 @@ std::vector<SubGraph> sub_graphs(const ir::Graph& graph) {
   }
   for (SubGraph& part : parts)
     for (const size_t i : part.nodes) {
-      part.flops += flops_of(*nodes[i]);
+      if (is_static(*nodes[i])) part.flops += static_cast<double>(flops_of(*nodes[i]));
       if (!computes(*nodes[i])) continue;
       for (const Value* v : nodes[i]->inputs())
         if (v && v->is_constant()) part.bytes += v->constant().bytes();

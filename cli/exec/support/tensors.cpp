@@ -124,16 +124,14 @@ void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   a.dtype = dtype;
 }
 
-// Inputs of 32-bit and 64-bit integers take either, when the values fit: converted models have the
-// former, the programs that made the data the latter.
+}  // namespace
+
 void fit_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   if (a.dtype == POPRT_DTYPE_S64 && dtype == POPRT_DTYPE_S32)
     convert_integers<int64_t, int32_t>(a, name, dtype);
   else if (a.dtype == POPRT_DTYPE_S32 && dtype == POPRT_DTYPE_S64)
     convert_integers<int32_t, int64_t>(a, name, dtype);
 }
-
-}  // namespace
 
 void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<AnchorMemory>& memory,
                  const std::vector<std::string>& words, const std::vector<std::string>& pb_words,

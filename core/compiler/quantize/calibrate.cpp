@@ -198,7 +198,7 @@ void Calibrator::keep_worst() {
   std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-layers_[i].loss, i); });
   const auto count = static_cast<size_t>(calibration_.layers_to_keep);
   if (count > order.size())
-    poprt::log().warn("--num_of_layers_keep_fp16 {}: there are {} layers, all of them stay fp16",
+    poprt::log().warn("`num_of_layers_keep_fp16` {}: there are {} layers, all of them stay fp16",
                       count, order.size());
   order.resize(std::min(count, order.size()));
   for (const size_t i : order) {

@@ -9,7 +9,7 @@
 namespace poprt::compiler {
 namespace {
 
-constexpr const char* kOption = "--data_preprocess";
+constexpr const char* kOption = "`data_preprocess`";
 
 Tensor converted(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;

@@ -1,5 +1,6 @@
 #include "ops/common/contrib_attention.h"
 #include "ir/newest.h"
+#include "ops/common/dimension.h"
 
 #include <array>
 #include <cmath>
@@ -12,8 +13,9 @@ namespace poprt::ops {
 using ir::Value;
 
 Value* split_heads(Expansion& e, Value* v, int64_t heads) {
+  const int64_t width = dimension(e, v, 2);
   const Shape s = e.shape_of(v);
-  return e.transpose(e.reshape(v, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+  return e.transpose(e.reshape(v, {s[0], s[1], heads, width / heads}), {0, 2, 1, 3});
 }
 
 namespace {
@@ -40,7 +42,7 @@ AttentionResult attend(Expansion& e, const AttentionCall& call, bool wants_prese
       call.scale != 0 ? call.scale : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(size, 1)));
   const DType type = call.q->dtype();
   AttentionResult r;
-  const bool no_past = !call.past_k || e.shape_of(call.past_k)[2] == 0;
+  const bool no_past = !call.past_k || dimension(e, call.past_k, 2) == 0;
   if (!by_head && no_past && call.heads == call.kv_heads && size == v[2] / call.kv_heads &&
       !call.lengths && call.softcap == 0 && call.left_window < 0 && !call.wants_scores) {
     Value* mask = call.mask ? e.cast(call.mask, DType::f32) : nullptr;
@@ -272,7 +274,8 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   if (shared) {
     // The past is a buffer of the longest length; new keys go behind past_sequence_length.
     e.check(e.shape(in.past_key).size() == 4, "past_key must have four dimensions");
-    check_lengths(node, in.past_length, std::max<int64_t>(e.shape(in.past_key)[2] - news, 0),
+    check_lengths(node, in.past_length,
+                  std::max<int64_t>(dimension(e, e.in(in.past_key), 2) - news, 0),
                   "past_sequence_length");
     Value* start = e.expand(e.reshape(e.cast(e.in(in.past_length), DType::s64), {1}), {batch});
     cached_k = write_cache(e, e.in(in.past_key), split_heads(e, call.k, heads), start);
@@ -283,7 +286,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   } else if (e.has(in.past_key)) {
     call.past_k = e.in(in.past_key);
     call.past_v = e.in(in.past_value);
-    past = e.shape_of(call.past_k)[2];
+    past = dimension(e, call.past_k, 2);
   }
   const Shape k = e.shape_of(call.k);
   const int64_t keys = checked_add(past, k[k.size() - 2]);

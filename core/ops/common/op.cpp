@@ -172,7 +172,7 @@ const OpDef& op_of(const ir::Node& node) {
   if (node.domain == "ai.graphcore" || std::ranges::none_of(all_ops(), of_domain))
     fail(ErrorCode::unimplemented,
          "{}: operator {} of domain '{}' is not supported; an operator of your own comes from a "
-         "plug-in: --custom_library_so_paths, or POPRT_PLUGINS (docs/plugins.md)",
+         "plug-in: `custom_library_so_paths`, or POPRT_PLUGINS (docs/plugins.md)",
          node.describe(), node.op_type, node.domain);
   fail(ErrorCode::unimplemented,
        "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is; the model "

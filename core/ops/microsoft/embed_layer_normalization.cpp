@@ -1,6 +1,7 @@
 // input_ids, segment_ids?, word, position and segment? embeddings, gamma, beta, mask?,
 // position_ids? to the normalised sum of the embeddings, the length of each row by its mask, and
 // the sum.
+#include "ops/common/dimension.h"
 #include "ops/common/expansion.h"
 #include "ops/common/value_range.h"
 
@@ -18,10 +19,9 @@ void expand(Expansion& e) {
   check_ids(1, 4, "segment id");
   check_ids(8, 3, "position id");
   ir::Value* sum = e.add("Gather", {e.in(2), e.in(0)});
-  const Shape hidden = e.shape_of(sum);
-  ir::Value* position = e.has(8)
-                            ? e.add("Gather", {e.in(3), e.in(8)})
-                            : e.reshape(e.slice(e.in(3), 0, 0, ids[1]), {1, ids[1], hidden[2]});
+  ir::Value* position =
+      e.has(8) ? e.add("Gather", {e.in(3), e.in(8)})
+               : e.reshape(e.slice(e.in(3), 0, 0, ids[1]), {1, ids[1], dimension(e, sum, 2)});
   sum = e.add("Add", {sum, position});
   if (e.has(1) && e.has(4)) sum = e.add("Add", {sum, e.add("Gather", {e.in(4), e.in(1)})});
   e.out(0, e.add("LayerNormalization", {sum, e.in(5), e.in(6)},

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ops/common/contrib_attention.h"
+#include "ops/common/dimension.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops {
@@ -84,7 +85,7 @@ class GroupQueryAttention {
 
   // Keys after this step (total), and before it (start).
   void read_lengths() {
-    cache_ = e_.has(3) ? e_.shape(3)[2] : 0;
+    cache_ = e_.has(3) ? dimension(e_, e_.in(3), 2) : 0;
     const bool known = e_.in(6)->is_constant();
     if (!known && cache_ == 0) e_.const_ints(6);
     total_ = known ? e_.const_ints(6).at(0) : cache_;
@@ -102,7 +103,7 @@ class GroupQueryAttention {
                                : e_.add("Add", {e_.reshape(start_, {batch_, 1}),
                                                 e_.reshape(e_.iota(tokens_), {1, tokens_})});
     const auto rotated = [&](ir::Value* x, int64_t heads) {
-      const int64_t width = 2 * e_.shape(7).at(1);
+      const int64_t width = 2 * dimension(e_, e_.in(7), 1);
       return e_.newest("RotaryEmbedding", {x, e_.in(7), e_.in(8), positions},
                        {{"num_heads", heads},
                         {"rotary_embedding_dim", width == head_size_ ? int64_t{0} : width},
@@ -116,7 +117,7 @@ class GroupQueryAttention {
   ir::Value* updated(size_t past, ir::Value* x) {
     const int64_t present = std::max(cache_, total_);
     ir::Value* rows = split_heads(e_, x, call_.kv_heads);
-    const int64_t width = e_.shape_of(rows)[3];
+    const int64_t width = dimension(e_, rows, 3);
     if (cache_ == 0 && present == tokens_) return rows;
     ir::Value* buffer = cache_ ? e_.in(past) : nullptr;
     if (present > cache_) {
@@ -136,9 +137,9 @@ class GroupQueryAttention {
       call_.k = k;
       call_.v = v;
     }
-    keys_ = prompt_ ? tokens_ : e_.shape_of(k)[2];
+    keys_ = prompt_ ? tokens_ : dimension(e_, k, 2);
     call_.mask = e_.in_or_null(10);
-    if (call_.mask && e_.shape_of(call_.mask)[3] > keys_)
+    if (call_.mask && dimension(e_, call_.mask, 3) > keys_)
       call_.mask = e_.slice(call_.mask, 3, 0, keys_);
     if (!call_.causal && prompt_) call_.lengths = lengths_;
   }
@@ -163,7 +164,7 @@ class GroupQueryAttention {
         e_.add("Where", {hidden_keys(), e_.number(type_, -std::numeric_limits<double>::infinity()),
                          e_.number(type_, 0)});
     mask = sum_of_masks(e_, mask, widened_bias(e_, call_.mask, keys_));
-    Shape wide = {batch_, call_.heads, e_.shape_of(mask)[2], keys_};
+    Shape wide = {batch_, call_.heads, dimension(e_, mask, 2), keys_};
     mask = e_.expand(mask, wide);
     wide[3] = 1;
     ir::Value* sink =

@@ -21,7 +21,8 @@ namespace {
 
 int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 
-// A convolution's weights as its kernel reads them.
+// A convolution's weights as its kernel reads them. For so many bytes as the plain ones have,
+// Winograd's give these (program/narrow_weights.h): packed ones are more.
 struct PackedConv {
   int64_t groups, m, c, kh, kw, tile;
   bool operator==(const PackedConv&) const = default;
@@ -29,6 +30,11 @@ struct PackedConv {
     ConvKernel kernel;
     kernel.weights = {{}, groups, m, c, kh, kw};
     kernel.winograd_tile = tile;
+    const std::span<const float> plain = from[0].values<float>();
+    if (tile && to.size() == plain.size_bytes()) {
+      std::ranges::copy(plain, program::as_array<float>(to).begin());
+      return;
+    }
     kernel.pack(from[0].values<float>(), program::as_array<float>(to));
   }
 };
@@ -46,6 +52,9 @@ void infer(InferContext& ctx) {
       x.shape[1] != (plain ? channels : blocks(channels)))
     ctx.fail_input("input {} with {} channels in {} groups does not fit weights {}",
                    shape_string(x.shape), channels, group, shape_string(w.shape));
+  if (ctx.has(2) && ctx.in(2).is_static() && ctx.in(2).shape != Shape{w.shape[0]})
+    ctx.fail_input("bias {} does not fit weights {}", shape_string(ctx.in(2).shape),
+                   shape_string(w.shape));
   if (ctx.has(4) && ctx.in(4).is_static()) {
     const Shape& s = ctx.in(4).shape;
     if (plain || s.size() != 5 || (s[0] != 1 && s[0] != x.shape[0]) || s[1] != x.shape[1] ||

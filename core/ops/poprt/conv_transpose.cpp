@@ -18,6 +18,9 @@ void infer(InferContext& ctx) {
       ctx.node.int_attr("channels", w.shape[0]) != w.shape[0])
     ctx.fail_input("input {} does not fit weights {}", shape_string(x.shape),
                    shape_string(w.shape));
+  if (ctx.has(2) && ctx.in(2).is_static() && ctx.in(2).shape != Shape{w.shape[1]})
+    ctx.fail_input("bias {} does not fit weights {}", shape_string(ctx.in(2).shape),
+                   shape_string(w.shape));
   if (ctx.node.ints_attr("strides", {1, 1}) != std::vector<int64_t>{w.shape[2], w.shape[3]} ||
       ctx.node.int_attr("group", 1) != 1)
     ctx.fail_unsupported("kernel {} must equal the strides, in one group", shape_string(w.shape));

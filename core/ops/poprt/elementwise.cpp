@@ -48,6 +48,7 @@ const OpDef poprt_elementwise_op = {
     .lower = lower,
     .sharing = {.in_place = 0xffff},
     .facts = {
+        .per_element = true,
         .trial = {"T[4,4]",
                   "program = [1, 1, 1, 2, 0, 0, 0, 16], constants = floats [], dtypes = [1]"}}};
 

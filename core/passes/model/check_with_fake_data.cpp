@@ -51,7 +51,7 @@ std::map<std::string, Tensor> compute(const Graph& graph, const Feeds& feeds) {
   }
   for (const Node* n : graph.nodes()) {
     if (has_subgraphs(*n))
-      fail(ErrorCode::unimplemented, "{}: models with subgraphs are compared by --check",
+      fail(ErrorCode::unimplemented, "{}: models with subgraphs are compared by `check`",
            n->describe());
     std::vector<Tensor> inputs;
     for (const Value* v : n->inputs()) inputs.push_back(v ? known.at(v) : Tensor());

@@ -10,10 +10,10 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-std::pair<std::string, Shape> parse(std::string_view word) {
+std::pair<std::string, Shape> parse(std::string_view word, std::string_view parameter) {
   const size_t at = word.rfind('=');
   const auto refuse = [&] {
-    fail(ErrorCode::invalid_argument, "input_shape: expected NAME=d0,d1,..., found '{}'", word);
+    fail(ErrorCode::invalid_argument, "{}: expected NAME=d0,d1,..., found '{}'", parameter, word);
   };
   if (at == std::string_view::npos || at == 0) refuse();
   Shape shape;
@@ -28,7 +28,15 @@ std::pair<std::string, Shape> parse(std::string_view word) {
 
 void run(Graph& graph, PassContext& context) {
   InputShapes wanted;
-  for (const std::string& word : context.words("input_shape")) wanted.shapes.insert(parse(word));
+  for (const char* parameter : {"input_shape", "map"})
+    for (const std::string& word : context.words(parameter)) {
+      auto [input, shape] = parse(word, parameter);
+      if (const auto [same, added] = wanted.shapes.emplace(input, shape);
+          !added && same->second != shape)
+        fail(ErrorCode::invalid_argument,
+             "const_input_shape: input '{}' is given two shapes, {} and {}", input,
+             shape_string(same->second), shape_string(shape));
+    }
   wanted.batch_size = context.integer("batch_size");
   wanted.batch_axis = wanted.batch_size > 0 ? context.integer("batch_axis") : -1;
   if (!context.allow()) return;
@@ -45,6 +53,7 @@ const PassDef const_input_shape_pass = {
     .run = run,
     .parameters = {{"input_shape", ParameterKind::words, "NAME=d0,d1,... a line each"},
                    {"batch_size", ParameterKind::integer, "of every input; 0: not given", "0"},
-                   {"batch_axis", ParameterKind::integer, "which axis of inputs that is", "0"}}};
+                   {"batch_axis", ParameterKind::integer, "which axis of inputs that is", "0"},
+                   {"map", ParameterKind::words, "the same as input_shape, by PopRT's name"}}};
 
 }  // namespace poprt::passes

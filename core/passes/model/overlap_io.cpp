@@ -25,7 +25,7 @@ const PassDef overlap_io_pass = {
     .name = "overlap_io",
     .summary =
         "marks inputs and outputs for overlapped exchange, in the model's metadata (overlap_io)",
-    .condition = "none; the runtime overlaps transfers by its queues in any case",
+    .condition = "none; what makes the runtime overlap transfers is option num_io_tiles",
     .run = run};
 
 }  // namespace poprt::passes

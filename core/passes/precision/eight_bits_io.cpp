@@ -59,7 +59,7 @@ void run(Graph& graph, PassContext& context) {
     if (is_image(*v)) images.push_back(v);
   if (images.empty())
     fail(ErrorCode::invalid_argument,
-         "--eightbitsio: expected an input of images, floats [batch,3,height,width]; the model has "
+         "`eightbitsio`: expected an input of images, floats [batch,3,height,width]; the model has "
          "none");
   for (Value* v : images)
     if (context.allow()) normalise(graph, v);

@@ -40,7 +40,7 @@ void warn_of_missing(Graph& graph, std::span<const std::string> types) {
   for_each_node(graph, [&](Node& n) { present.insert(n.op_type); });
   for (const std::string& type : types)
     if (!present.contains(type))
-      log().warn("--fp16_skip_op_types: no operator {} is left in the model", type);
+      log().warn("`fp16_skip_op_types`: no operator {} is left in the model", type);
 }
 
 // Squares, sums of many numbers and exponentials, and what takes their results back into the range

@@ -2,8 +2,10 @@
 // DequantizeLinear where offsets are whole numbers of a byte, else as Cast, Sub and Mul.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
+#include "base/arrays_file.h"
 #include "base/log.h"
 #include "ops/op.h"
 #include "passes/rewrite.h"
@@ -79,9 +81,39 @@ Value* widened(Node& at, const std::string& name, DType dtype, const Int8Weight&
   return v;
 }
 
+// Of a file of arrays WEIGHT.value, WEIGHT.offset and WEIGHT.scale. A weight's name may have
+// points.
+std::map<std::string, Int8Weight> read_weights(const std::string& path) {
+  std::map<std::string, Int8Weight> weights;
+  std::map<std::string, std::set<std::string>> parts;
+  for (auto& [name, array] : read_arrays(path)) {
+    const size_t dot = name.rfind('.');
+    const std::string part = dot == std::string::npos ? "" : name.substr(dot + 1);
+    if (dot == 0 || (part != "value" && part != "offset" && part != "scale"))
+      fail(ErrorCode::invalid_argument,
+           "int8_offset_scale: '{}': expected arrays WEIGHT.value, WEIGHT.offset and WEIGHT.scale, "
+           "found '{}'",
+           path, name);
+    const std::string weight = name.substr(0, dot);
+    parts[weight].insert(part);
+    Int8Weight& w = weights[weight];
+    (part == "value" ? w.value : part == "offset" ? w.offset : w.scale) = array;
+  }
+  for (const auto& [weight, has] : parts)
+    for (const char* part : {"value", "offset", "scale"})
+      if (!has.contains(part))
+        fail(ErrorCode::invalid_argument, "int8_offset_scale: '{}' has no array '{}.{}'", path,
+             weight, part);
+  if (weights.empty())
+    fail(ErrorCode::invalid_argument, "int8_offset_scale: '{}' has no arrays", path);
+  return weights;
+}
+
 void run(Graph& graph, PassContext& context) {
-  static const PrecisionParameters kStandard;
-  const auto& given = (context.precision ? *context.precision : kStandard).int8_offset_scale;
+  const std::string& path = context.text("int8_offset_scale");
+  const auto given = !path.empty()       ? read_weights(path)
+                     : context.precision ? context.precision->int8_offset_scale
+                                         : std::map<std::string, Int8Weight>();
   std::set<std::string> found;
   for_each_product(graph, [&](WeightedProduct& product) {
     const auto entry = given.find(product.weight->name());
@@ -115,6 +147,10 @@ const PassDef float_to_int8_pass = {
         "weights are constant; they are rounded to one of 255 steps for each result "
         "channel, or given (int8_offset_scale)",
     .numerics = Numerics::precision,
-    .run = run};
+    .run = run,
+    .parameters = {{"int8_offset_scale", ParameterKind::text,
+                    "path of a pickle or .npz with s8 WEIGHT.value and f32 WEIGHT.offset and "
+                    "WEIGHT.scale of the weights that become (value - offset) * scale; none: all, "
+                    "to the nearest byte"}}};
 
 }  // namespace poprt::passes

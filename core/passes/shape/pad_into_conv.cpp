@@ -27,6 +27,8 @@ bool fuse(Node& n, PassContext& context) {
   const auto pads = zero_pads(*pad);
   const size_t rank = n.input(0)->shape().size();
   if (!pads || rank < 3 || pads->size() != 2 * rank) return false;
+  const Shape& unpadded = pad->input(0)->shape();  // a convolution of nothing is refused
+  if (std::find(unpadded.begin(), unpadded.end(), 0) != unpadded.end()) return false;
   const std::string auto_pad = n.string_attr("auto_pad", "NOTSET");
   if (auto_pad != "NOTSET" && auto_pad != "VALID") return false;
   const size_t spatial = rank - 2;

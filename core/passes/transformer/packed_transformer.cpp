@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/json.h"
 #include "ops/op.h"
 #include "passes/build.h"
 #include "passes/chains.h"
@@ -160,7 +161,7 @@ void Packing::take_inputs() {
       first = v;
   if (!first || !first->type.is_static() || first->shape().size() < 2)
     fail(ErrorCode::failed_precondition,
-         "packing needs inputs of fixed shape [rows, length, ...]; give --input_shape or name them "
+         "packing needs inputs of fixed shape [rows, length, ...]; give `input_shape` or name them "
          "in dynamic_groups");
   old_ = {first->shape()[0], first->shape()[1]};
   if (now_.length > old_.length)
@@ -504,21 +505,12 @@ void Packing::take_outputs() {
 
 // What PackRunner reads.
 void Packing::describe() const {
-  std::string sizes, names;
-  for (const int64_t s : settings_.segments)
-    sizes += fmt::format("{}{}", sizes.empty() ? "" : ",", s);
-  for (const Value* v : inputs_) {
-    std::string quoted;
-    for (const char c : v->name()) {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ",", quoted);
-  }
-  graph_.metadata[std::string(kConfig)] = fmt::format(
-      "{{\"unpack_info\":\"{}\",\"max_valid_num\":{},\"segment_max_size\":[{}],"
-      "\"dynamic\":[{}]}}",
-      kInfo, settings_.items, sizes, names);
+  nlohmann::json config = {{"unpack_info", kInfo},
+                           {"max_valid_num", settings_.items},
+                           {"segment_max_size", settings_.segments},
+                           {"dynamic", nlohmann::json::array()}};
+  for (const Value* v : inputs_) config["dynamic"].push_back(v->name());
+  graph_.metadata[std::string(kConfig)] = json_text(config);
 }
 
 void Packing::run(const std::unordered_set<const Node*>& together) {

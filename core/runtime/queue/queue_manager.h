@@ -54,6 +54,8 @@ class StreamQueue : public StreamCallback {
   // Gives back what waits, each element with `cancelled`; what the device uses right now is left.
   void flush() noexcept;
 
+  // A timeout is a call of the user's.
+  bool any_thread() const noexcept override { return timeout_.count() == 0; }
   void* acquire() noexcept override;
   Result fetch(void* p) noexcept override;
   void complete() noexcept override;

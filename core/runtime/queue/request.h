@@ -49,6 +49,8 @@ struct RequestOptions {
   // has begun is not interrupted.
   std::optional<std::chrono::nanoseconds> timeout;
   WhenFull when_full = WhenFull::wait;
+  // Of whole batches: a step does not wait for others. Whoever submits it waits for the answer.
+  bool at_once = false;
 };
 
 // `timeout` after `start`; TimePoint::max() is never.
@@ -116,6 +118,7 @@ class Request {
   std::unique_ptr<const void*[]> inputs;
   std::unique_ptr<void*[]> outputs;
   uint64_t rows = 0, taken = 0, stored = 0;
+  bool at_once = false;
   Failure failed;  // of a step, until the request is done
   uint64_t sequence = 0;
   Clock::TimePoint submitted;

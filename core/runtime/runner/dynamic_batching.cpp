@@ -125,21 +125,23 @@ bool Replica::flush(Step& step, bool complete) noexcept {
   return true;
 }
 
-// Takes what fits of the request's rows: whole steps at once, the rest into the open batch.
+// Takes what fits of the request's rows: whole steps at once (and what asks for it), the rest into
+// the open batch.
 Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
   const RunnerPlan& p = *plan_;
   const uint64_t left = r->rows - r->taken;
-  if (left >= p.step_rows) {
+  if (left >= p.step_rows || r->at_once) {
     // Whole steps do not wait behind a batch that is still open.
+    const uint64_t count = std::min(left, p.step_rows);
     if (r->taken == 0 && !r->claim()) {
       queue_.drop(r);
       return Taken::nothing;
     }
-    step.rows = p.step_rows;
-    if (left > p.step_rows) r->retain();
-    add(step.segments, r, p.step_rows);
-    r->taken += p.step_rows;
-    if (left > p.step_rows) carry_ = r;
+    step.rows = count;
+    if (left > count) r->retain();
+    add(step.segments, r, count);
+    r->taken += count;
+    if (left > count) carry_ = r;
     return Taken::step;
   }
   const uint64_t count = std::min(left, p.step_rows - open_sum_);

@@ -119,10 +119,17 @@ std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inpu
   return shapes;
 }
 
+namespace {
+
+// Of calls that wait for the answer.
+constexpr RequestOptions kAtOnce = {.timeout = {}, .when_full = WhenFull::wait, .at_once = true};
+
+}  // namespace
+
 void ModelRunner::execute(std::span<const InputBinding> inputs,
                           std::span<const OutputBinding> outputs) {
   if (state_->choose_idle().execute_checked(inputs, outputs)) return;
-  const RequestPtr request = state_->choose().submit(inputs, outputs, {}, {});
+  const RequestPtr request = state_->choose().submit(inputs, outputs, {}, kAtOnce);
   request->wait();
   request->check();
 }
@@ -147,7 +154,7 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
     if (!p.fixed[i]) from.push_back({{}, i, inputs[i], p.inputs[i].bytes * p.replicas});
   for (size_t i = 0; i < p.outputs.size(); i++)
     to.push_back({{}, i, outputs[i], p.outputs[i].bytes * p.replicas});
-  const RequestPtr request = replica.submit(from, to, {}, {});
+  const RequestPtr request = replica.submit(from, to, {}, kAtOnce);
   request->wait();
   request->check();
 }

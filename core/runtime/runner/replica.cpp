@@ -165,7 +165,7 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
                                                             : counters_.failed);
       throw Error(*failure);
     }
-    Counters::add(counters_.steps, std::max<uint64_t>(chunks / p.step_chunks, 1));
+    Counters::add(counters_.steps, (chunks + p.step_chunks - 1) / p.step_chunks);
   }
   const auto end = p.config.clock.now();
   Counters::add(counters_.submitted);
@@ -206,7 +206,7 @@ bool Replica::execute_checked(std::span<const InputBinding> inputs,
   }
   if (pipelined()) return false;
   const uint64_t rows = p.resolve(inputs, outputs, in, out);
-  if (rows % p.step_rows != 0 || !p.contiguous(rows)) return false;
+  if (!p.whole(rows) || !p.contiguous(rows)) return false;
   execute(in, out, rows);
   return true;
 }
@@ -220,6 +220,7 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
                            const RequestOptions& options) {
   return queue_.submit(callback, options, on_thread(), [&](Request& r) {
     r.rows = plan_->resolve(inputs, outputs, r.inputs.get(), r.outputs.get());
+    r.at_once = options.at_once && plan_->whole(r.rows);
     start_threads();
     tell([this](Telemetry& t) {
       t.submitted();

@@ -37,11 +37,11 @@ class Replica : public std::enable_shared_from_this<Replica> {
           std::vector<std::shared_ptr<device::Device>> devices,
           std::shared_ptr<TraceBuffer> traces);
 
-  // Runs on the calling thread: `rows` make whole steps. Throws what the device failed with, or
+  // Runs on the calling thread: `rows` make whole batches. Throws what the device failed with, or
   // cancelled.
   void execute(const void* const* inputs, void* const* outputs, uint64_t rows);
   // execute() with its own memory for pointers. False: needs the queue (rows do not make whole
-  // steps, or need a copy).
+  // batches, or need a copy).
   bool execute_checked(std::span<const InputBinding> inputs,
                        std::span<const OutputBinding> outputs);
 

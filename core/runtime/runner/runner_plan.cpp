@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "runtime/session/anchor_lookup.h"
+#include "runtime/session/branches.h"
 
 namespace poprt::runtime {
 namespace {
@@ -14,6 +15,9 @@ namespace {
 using program::Anchor;
 
 constexpr size_t kMaxQueueDepth = size_t{1} << 20;
+// What the inputs and outputs of a step may take that are copied, when the model says how many
+// batches a step has: a chip streams them through few buffers.
+constexpr uint64_t kStagedBytes = uint64_t{64} << 20;
 constexpr uint32_t kNoBatchingDim = std::numeric_limits<uint32_t>::max();
 
 // Stands for the memory of an anchor without bytes, for which null is fine.
@@ -111,6 +115,19 @@ std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) 
   return list;
 }
 
+// Batches of a step, as compiled: no more than there is room for.
+uint64_t RunnerPlan::compiled_loops() const {
+  uint64_t bytes = 1;
+  if (config.overlap_io || chunk_rows > 1) {
+    for (size_t i = 0; i < inputs.size(); i++) bytes += fixed[i] ? 0 : inputs[i].bytes;
+    for (const AnchorRows& o : outputs) bytes += o.bytes;
+  }
+  const uint64_t rows = checked_mul<uint64_t>(checked_mul<uint64_t>(replicas, chunk_rows),
+                                              config.ring_buffer_size_multiplier);
+  const uint64_t most = std::min(kStagedBytes / (bytes * replicas), kMaxQueueDepth / rows);
+  return std::clamp<uint64_t>(model->batches_per_step, 1, std::max<uint64_t>(most, 1));
+}
+
 RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
     : model(std::move(m)), config(std::move(c)) {
   if (config.queue_depth > kMaxQueueDepth)
@@ -177,8 +194,11 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
   for (const AnchorRows& r : inputs) largest_input = std::max(largest_input, r.bytes);
 
   replicas = model->replication_factor;
-  const auto loops = static_cast<uint64_t>(config.batches_per_step ? config.batches_per_step
-                                                                   : model->batches_per_step);
+  // Of a model at several shapes each request is used where it is.
+  const bool shapes = model->branches && model->branches->kind == Branches::Kind::shapes;
+  config.overlap_io = config.overlap_io || (model->overlap_io && !shapes);
+  const uint64_t loops =
+      config.batches_per_step ? static_cast<uint64_t>(config.batches_per_step) : compiled_loops();
   step_chunks = checked_mul<uint64_t>(replicas, loops);
   step_rows = checked_mul<uint64_t>(step_chunks, chunk_rows);
   const uint64_t ring = checked_mul<uint64_t>(step_rows, config.ring_buffer_size_multiplier);

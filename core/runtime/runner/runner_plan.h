@@ -73,8 +73,9 @@ struct RunnerConfig {
   std::chrono::nanoseconds device_wait_timeout = std::chrono::seconds(1);
   std::chrono::nanoseconds device_wait_sleep = std::chrono::seconds(6);
   // Ours: copy a step's inputs in and outputs out on threads of their own while another computes.
+  // On also when the model was compiled so.
   bool overlap_io = false;
-  // Ours: 0 is what the model was compiled for.
+  // Ours: 0 is what the model was compiled for, or as many as kStagedBytes have room for.
   int64_t batches_per_step = 0;
   // Ours: null is what POPRT_INJECT_FAULTS says.
   std::shared_ptr<FaultInjector> faults;
@@ -103,6 +104,8 @@ class RunnerPlan {
   // Shape of output `i` of a request with so many rows.
   Shape output_shape(size_t i, uint64_t rows) const;
 
+  // Whole batches, which a caller that waits for them need not share a step with others.
+  bool whole(uint64_t rows) const noexcept { return rows % (chunk_rows * replicas) == 0; }
   // The device can use a request's memory without a copy, a chunk at a time.
   bool contiguous(uint64_t rows) const noexcept { return flat || rows == chunk_rows; }
 
@@ -125,6 +128,7 @@ class RunnerPlan {
 
  private:
   std::vector<AnchorRows> rows_of(const std::vector<program::Anchor>& anchors) const;
+  uint64_t compiled_loops() const;
 };
 
 }  // namespace poprt::runtime

@@ -181,11 +181,10 @@ struct Part {
 };
 
 std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
-  if (model.replication_factor != 1 || model.batches_per_step != 1)
+  if (model.replication_factor != 1)
     fail(ErrorCode::invalid_argument,
-         "model '{}' has {} replicas and {} device iterations: only models with one of each can be "
-         "fused",
-         model.name, model.replication_factor, model.batches_per_step);
+         "model '{}' has {} replicas: only models with one can be fused", model.name,
+         model.replication_factor);
   auto part = std::make_unique<Part>();
   part->branch = {&model.program(), model.image.weights, std::move(prefix)};
   const std::vector<program::Anchor>& inputs = model.inputs();
@@ -239,6 +238,10 @@ std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const M
   for (size_t i = 0; i < models.size(); i++) {
     const std::string prefix = fmt::format("graph{}/", i);
     const Model& m = *models[i];
+    if (m.batches_per_step != models[0]->batches_per_step)
+      fail(ErrorCode::invalid_argument,
+           "model '{}' has {} batches per step, model '{}' has {}: they run in the same steps",
+           m.name, m.batches_per_step, models[0]->name, models[0]->batches_per_step);
     parts.push_back(make_part(m, prefix));
     branches.push_back(parts.back()->branch);
     add_notes(m, prefix, notes, metadata);
@@ -254,6 +257,8 @@ std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const M
                             linked.program, linked.weights, notes);
   auto made = std::make_shared<Model>(*open_payload("model_fusion", payload->bytes(), payload));
   made->metadata.setEngineOptions(std::move(options));
+  made->batches_per_step = models[0]->batches_per_step;
+  made->metadata.setDeviceIterations(made->batches_per_step);
   return made;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/session/model.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <unordered_set>
 
@@ -85,7 +86,31 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
   return m;
 }
 
+constexpr std::string_view kBatchesPerStep = "batches_per_step", kIoTiles = "num_io_tiles";
+
+// A number that the compilation was given; 0: none, or no number.
+uint64_t number_of(const popef::Metadata& metadata, std::string_view option) {
+  const auto& options = metadata.engineOptions();
+  const auto found = std::ranges::find(options, option, &popef::Option::name);
+  uint64_t value = 0;
+  if (found == options.end()) return value;
+  const std::string& text = found->value();
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 }  // namespace
+
+void set_engine_options(popef::Metadata& metadata, std::vector<popef::Option> options) {
+  metadata.setEngineOptions(std::move(options));
+  metadata.setDeviceIterations(std::max<uint64_t>(number_of(metadata, kBatchesPerStep), 1));
+}
+
+void set_engine_options(Model& model, std::vector<popef::Option> options) {
+  set_engine_options(model.metadata, std::move(options));
+  model.batches_per_step = static_cast<uint32_t>(model.metadata.deviceIterations());
+  model.overlap_io = number_of(model.metadata, kIoTiles) > 0;
+}
 
 device::Constraints constraints_of(const Model& model) {
   device::Constraints c;
@@ -169,7 +194,8 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
   if (iterations < 1 || iterations > kMaxIterations)
     fail(ErrorCode::data_loss, "{} device iterations: expected 1 to {}", iterations,
          kMaxIterations);
-  return std::make_shared<Model>(
+  const bool overlap_io = number_of(*metadata, kIoTiles) > 0;
+  auto made = std::make_shared<Model>(
       Model{std::move(name),
             std::move(image),
             file,
@@ -182,6 +208,8 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
             {},
             std::move(*metadata),
             nullptr});
+  made->overlap_io = overlap_io;
+  return made;
 }
 
 void read_onnx_metadata(Model& model) {

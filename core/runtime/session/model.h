@@ -57,6 +57,8 @@ struct Model {
   std::shared_ptr<const Branches> branches;
   // What of the weights its payload stores in fewer bytes, and does again when it is saved.
   std::vector<program::NarrowWeights> narrow;
+  // Compiled with I/O tiles: transfers of other batches go on while one computes.
+  bool overlap_io = false;
 
   // The random seed of a model whose file has no value for it: sessions generate it.
   bool is_seed(size_t input) const;
@@ -82,6 +84,12 @@ bool is_variable(const popef::Metadata& metadata, const popef::Anchor& anchor);
 // save program, by which the session returns its value. Throws invalid_argument for anchors of a
 // type that PopEF does not have.
 popef::Metadata make_metadata(const std::string& name, const program::Program& program);
+
+// The options of a compilation, and what of them is a field of the metadata: option
+// `batches_per_step` is deviceIterations.
+void set_engine_options(popef::Metadata& metadata, std::vector<popef::Option> options);
+// Of a model, which does what they say: its batches_per_step, its overlap_io (`num_io_tiles`).
+void set_engine_options(Model& model, std::vector<popef::Option> options);
 
 // Data of one input that overrides the program's own.
 struct InputData {

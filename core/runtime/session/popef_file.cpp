@@ -266,6 +266,36 @@ Parts take_apart(const program::Program& program, std::span<const program::Weigh
   return parts;
 }
 
+// Executable blob's payload of a model that has a file or a payload.
+popef::Payload payload_of(const Model& model) {
+  if (!model.payload.empty()) return {model.payload, model.image.owner};
+  if (!model.blobs)
+    fail(ErrorCode::failed_precondition, "model '{}' has no executable to save", model.name);
+  return model.blobs->executable.payload();
+}
+
+// What a payload has of the weights, which may lie in a blob of their own.
+popef::Payload stored_weights(const Model& model) {
+  popef::Payload payload = payload_of(model);
+  payload.bytes = program::weights_of(payload.bytes);
+  if (!payload.bytes.empty() || !model.blobs) return payload;
+  const auto* tensor = model.blobs->findTensor(std::string(kWeightsName));
+  return tensor ? tensor->payload() : payload;
+}
+
+// A record of what is packed in the model's memory, which is asked for its plain weights, too:
+// these are in the payload.
+program::Weight with_plain(program::Weight packed, const popef::Payload& stored,
+                           const program::StoredPiece& piece) {
+  const auto fill = [bytes = packed.bytes, pack = packed.fill, form = *piece.narrow, stored,
+                     at = piece.stored, size = piece.stored_bytes](std::span<std::byte> to) {
+    if (to.size() == bytes) return pack(to);
+    program::widen(form, stored.bytes.subspan(at, size),
+                   {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)});
+  };
+  return {packed.offset, packed.bytes, fill};
+}
+
 // Of a model in memory: records of the inputs' data and of what lies between.
 Parts take_apart(const Model& model) {
   std::vector<uint64_t> borders = {0, model.image.weights.size()};
@@ -281,6 +311,14 @@ Parts take_apart(const Model& model) {
     weights.push_back({at, bytes, [from = model.image.weights.subspan(at, bytes)](auto to) {
                          std::memcpy(to.data(), from.data(), to.size());
                        }});
+  }
+  if (std::ranges::any_of(model.narrow, [](const auto& n) { return n.winograd.tile != 0; })) {
+    const popef::Payload stored = stored_weights(model);
+    const auto pieces = program::stored_pieces(model.narrow, model.image.weights.size());
+    for (const program::StoredPiece& piece : pieces)
+      if (piece.narrow && piece.narrow->winograd.tile)
+        for (program::Weight& w : weights)
+          if (w.offset == piece.offset) w = with_plain(w, stored, piece);
   }
   return take_apart(model.program(), weights, model.narrow);
 }
@@ -324,7 +362,7 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
                  std::span<const program::NarrowWeights> narrow) {
   const Parts parts = take_apart(program, weights, narrow);
   popef::Metadata metadata = make_metadata(name, program);
-  metadata.setEngineOptions(std::move(engine_options));
+  set_engine_options(metadata, std::move(engine_options));
   popef::FileWriter writer(path.string());
   writer.write(metadata);
   write_executable(writer, name, parts);
@@ -334,14 +372,6 @@ void write_popef(const std::filesystem::path& path, const std::string& name,
 }
 
 namespace {
-
-// Executable blob's payload of a model that has a file or a payload.
-popef::Payload payload_of(const Model& model) {
-  if (!model.payload.empty()) return {model.payload, model.image.owner};
-  if (!model.blobs)
-    fail(ErrorCode::failed_precondition, "model '{}' has no executable to save", model.name);
-  return model.blobs->executable.payload();
-}
 
 void copy_blob(const popef::BlobData& blob, popef::BlobWriter& to) {
   const popef::Payload payload = blob.payload();
@@ -372,6 +402,7 @@ popef::Metadata metadata_of(const Model& model) {
   if (model.blobs) return model.metadata;
   popef::Metadata metadata = make_metadata(model.name, model.program());
   metadata.setEngineOptions(model.metadata.engineOptions());
+  metadata.setDeviceIterations(model.metadata.deviceIterations());
   return metadata;
 }
 

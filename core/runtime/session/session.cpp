@@ -11,6 +11,7 @@
 #include "runtime/queue/queue_manager.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/branches.h"
+#include "runtime/session/overlapped_transfers.h"
 #include "runtime/session/popef_file.h"
 
 namespace poprt::runtime {
@@ -413,6 +414,7 @@ void Session::run_flow(Flow flow, std::span<const uint32_t> programs) {
   const bool transfers = flow == Flow::main;
   const uint64_t iterations = transfers ? model_->batches_per_step : 1;
   const uint32_t replicas = transfers ? model_->replication_factor : 1;
+  if (transfers && run_overlapped(iterations)) return;
   for (uint64_t i = 0; i < iterations; i++)
     for (uint32_t r = 0; r < replicas; r++) {
       try {

@@ -27,6 +27,7 @@
 
 namespace poprt::runtime {
 
+class IoOverlap;
 class QueueManager;
 class InputStreamQueue;
 
@@ -120,8 +121,11 @@ class Session final : private device::Occupant {
   void verify_connected() const;
 
   // Blocking. Run main programs after load programs; they transfer every stream deviceIterations
-  // times for each replica. Throw cancelled (stopped, or a callback had no data),
-  // failed_precondition (unconnected anchors, not loaded).
+  // times for each replica. Of a model compiled with I/O tiles for at least kOverlapped of them
+  // (and no replicas), whose callbacks are queues without timeouts, the next transfer's inputs are
+  // fetched and the last one's outputs taken while one computes, by threads of their own; transfers
+  // are copied then. Throw cancelled
+  // (stopped, or a callback had no data), failed_precondition (unconnected anchors, not loaded).
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
@@ -165,6 +169,9 @@ class Session final : private device::Occupant {
   int threads() const noexcept;
 
  private:
+  // The first and the last transfer of a run have nothing to overlap with.
+  static constexpr uint64_t kOverlapped = 3;
+
   // One anchor's connection.
   struct Stream {
     const program::Anchor* anchor = nullptr;
@@ -184,6 +191,7 @@ class Session final : private device::Occupant {
     bool prefetched = false;
     bool in_place = false;
   };
+  class OverlappedTransfers;
 
   void evict() noexcept override;
   void init();
@@ -194,6 +202,7 @@ class Session final : private device::Occupant {
   void interrupt_all() noexcept;
   size_t input_with_data(std::string_view name) const;
   void run_flow(device::Flow flow, std::span<const uint32_t> programs = {});
+  bool run_overlapped(uint64_t iterations);
   void run_once(device::Flow flow, bool first_replica, bool last_replica);
   void run_and_answer(device::Flow flow, bool first_replica, bool last_replica);
   void* begin_transfer(Stream& s, bool is_input);
@@ -226,6 +235,9 @@ class Session final : private device::Occupant {
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<QueueManager> queues_;
+  // Of overlapped runs; made by the first.
+  std::unique_ptr<IoOverlap> io_;
+  std::unique_ptr<OverlappedTransfers> transfers_;
   std::mt19937_64 random_{random_seed()};
 };
 

@@ -40,6 +40,8 @@ func client(runner *poprt.Runner, number int, expected [][]float32) (right int, 
 	submit := func(k int) {
 		j := newJob(k)
 		in, out := j.tensors()
+		// Never waits: what the runner's queue (RunnerOptions.QueueDepth, 64 by default) has no place for stands in a line
+		// without limit. Whoever submits bounds it, as here by the room of done.
 		call := runner.Go(in, out, done)
 		jobs[call], memory[call] = k, j
 	}

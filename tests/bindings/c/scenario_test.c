@@ -837,6 +837,105 @@ static void scenario_54_log_messages(void** state) {
   remove(no_folder);
 }
 
+/* Compiles a model of data/ with an option by name; null: with none. */
+static poprt_error* compile_with(const char* file, const char* name, const char* value,
+                                 poprt_executable** out) {
+  const poprt_option option = {name, value};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = &option;
+  o.option_count = name ? 1 : 0;
+  char path[512];
+  snprintf(path, sizeof path, DATA "/%s", file);
+  poprt_compiler* compiler = NULL;
+  poprt_error* error = poprt_compiler_create(&o, &compiler);
+  if (!error) error = poprt_compiler_compile_file(compiler, path, out);
+  poprt_compiler_free(compiler);
+  return error;
+}
+
+static void scenario_63_several_ipus(void** state) {
+  (void)state;
+  enum { REQUESTS = 6 };
+  static float x[SLOW], expected[SLOW], y[REQUESTS][SLOW];
+  for (int i = 0; i < SLOW; i++) x[i] = (float)(i % 7) / 7;
+  const poprt_input in = {"x", 0, x, sizeof x};
+  poprt_output out = {"y", 0, expected, sizeof expected};
+  poprt_executable* e = NULL;
+  OK(compile_with("slow.onnx", NULL, NULL, &e));
+  poprt_runner* r = runner_of(e, NULL);
+  poprt_executable_free(e);
+  OK(poprt_runner_execute(r, &in, 1, &out, 1));
+  poprt_runner_free(r);
+
+  OK(compile_with("slow.onnx", "compiler_options",
+                  "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\n"
+                  "batches_per_step=2",
+                  &e));
+  poprt_popef_metadata* m = NULL;
+  OK(poprt_executable_popef_metadata(e, &m));
+  assert_int_equal(poprt_popef_metadata_get(m, POPRT_POPEF_NUM_IPUS), 2);
+  poprt_popef_metadata_free(m);
+  r = runner_of(e, NULL);
+  poprt_executable_free(e);
+  out = (poprt_output){"y", 0, y[0], sizeof y[0]};
+  OK(poprt_runner_execute(r, &in, 1, &out, 1));
+  assert_memory_equal(y[0], expected, sizeof expected);
+  memset(y, 0, sizeof y);
+  poprt_request* requests[REQUESTS];
+  for (int i = 0; i < REQUESTS; i++) {
+    out.data = y[i];
+    OK(poprt_runner_execute_async(r, &in, 1, &out, 1, NULL, NULL, &requests[i]));
+  }
+  for (int i = 0; i < REQUESTS; i++) {
+    OK(poprt_request_wait(requests[i], -1));
+    poprt_request_free(requests[i]);
+    assert_memory_equal(y[i], expected, sizeof expected);
+  }
+  poprt_runner_free(r);
+  FAILS(compile_with("slow.onnx", "compiler_options", "num_ipus=2", &e), POPRT_INVALID_ARGUMENT,
+        "virtual_graph_mode");
+}
+
+static void scenario_65_packed_sequences(void** state) {
+  (void)state;
+  enum { REQUESTS = 6, PLACES = 8 };
+  const size_t lengths[REQUESTS] = {1, 3, 5, 2, 8, 4};
+  poprt_executable* e = NULL;
+  OK(compile_with("sums.onnx", "pack_args", "max_valid_num=4\nsegment_max_size=8", &e));
+  assert_int_equal(poprt_executable_input_count(e), 2);
+  assert_string_equal(poprt_anchor_name(poprt_executable_input(e, 1)), "unpack_info");
+  assert_int_equal(poprt_anchor_shape(poprt_executable_input(e, 1))[0], 4);
+  assert_int_equal(poprt_anchor_shape(poprt_executable_output(e, 0))[0], 4);
+  assert_int_equal(poprt_anchor_shape(poprt_executable_output(e, 0))[1], PLACES);
+  poprt_pack_runner_options o = {0};
+  o.struct_size = sizeof o;
+  o.timeout_microseconds = 5000;
+  poprt_runner* r = NULL;
+  OK(poprt_pack_runner_create(e, &o, &r));
+  poprt_executable_free(e);
+  float x[REQUESTS][PLACES + 1], y[REQUESTS][PLACES];
+  poprt_request* requests[REQUESTS];
+  for (int k = 0; k < REQUESTS; k++) {
+    for (int i = 0; i <= PLACES; i++) x[k][i] = (float)(i + 1);
+    const poprt_input in = {"x", 0, x[k], lengths[k] * sizeof(float)};
+    const poprt_output out = {"y", 0, y[k], sizeof y[k]};
+    OK(poprt_runner_execute_async(r, &in, 1, &out, 1, NULL, NULL, &requests[k]));
+  }
+  for (int k = 0; k < REQUESTS; k++) {
+    OK(poprt_request_wait(requests[k], -1));
+    poprt_request_free(requests[k]);
+    for (size_t i = 0; i < lengths[k]; i++)
+      assert_true(y[k][i] == x[k][i] + (float)(lengths[k] * (lengths[k] + 1)) / 2);
+  }
+  const poprt_input longer = {"x", 0, x[0], sizeof x[0]};
+  const poprt_output out = {"y", 0, y[0], sizeof y[0]};
+  FAILS(poprt_runner_execute(r, &longer, 1, &out, 1), POPRT_INVALID_ARGUMENT, "longer than 8");
+  poprt_runner_free(r);
+  FAILS(compile_with("sums.onnx", "pack_args", "max_valid_num=4", &e), POPRT_INVALID_ARGUMENT,
+        "segment_max_size");
+}
+
 int main(int argc, char** argv) {
   program = argv[0];
   if (argc > 1) return exit_in_flight();
@@ -867,6 +966,8 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_51_read_a_popef_file),
       cmocka_unit_test(scenario_52_options_by_name),
       cmocka_unit_test(scenario_54_log_messages),
+      cmocka_unit_test(scenario_63_several_ipus),
+      cmocka_unit_test(scenario_65_packed_sequences),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,46 @@ public sealed class CompileTest
         Assert.That(Compiler.ListPlugins().StartsWith("[", StringComparison.Ordinal));
     }
 
+    private static Passes One(string name, string parameter, string value)
+    {
+        return new Passes().Add(name, new Dictionary<string, string> { { parameter, value } });
+    }
+
+    [Test]
+    public void Scenario66Passes()
+    {
+        byte[] affine = File.ReadAllBytes(Path.Combine(models, "affine.onnx"));
+        Passes both = One("const_batch_size", "const_batch_size", "3")
+            .Add("add_checkpoints", new Dictionary<string, string> { { "names", "twice" } });
+        both.Check();
+        using (var compiler = new Compiler())
+        using (ModelRunner runner = Runner(compiler.Compile(both.Apply(affine))))
+        {
+            Assert.That(Names(runner.Inputs), Is.EqualTo("x f32[3,4]"));
+            Assert.That(Names(runner.Outputs), Is.EqualTo("y f32[3,4] twice f32[3,4]"));
+            float[] x = Enumerable.Range(0, 12).Select(i => (float)i).ToArray(), y = new float[12], twice = new float[12];
+            using (Bindings b = runner.CreateBindings().Input("x", x).Output("y", y).Output("twice", twice)) runner.Execute(b);
+            Assert.That(y, Is.EqualTo(x.Select(i => 2 * i + 1)));
+            Assert.That(twice, Is.EqualTo(x.Select(i => 2 * i)));
+        }
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        foreach (Passes harmless in new[] { new Passes().Add("sort_graph"), new Passes() })
+            using (var compiler = new Compiler(options))
+            using (Executable executable = compiler.Compile(harmless.Apply(affine)))
+                CheckAffine(executable);
+        Fails(ErrorCode.NotFound, () => new Passes().Add("nonsense").Check(), "nonsense");
+        Fails(ErrorCode.NotFound, () => new Passes().Add("nonsense").Apply(affine), "nonsense");
+        Fails(ErrorCode.InvalidArgument, () => One("const_batch_size", "rows", "3").Check(), "rows", "const_batch_size");
+        Fails(ErrorCode.InvalidArgument, () => One("const_batch_size", "const_batch_size", "many").Apply(affine), "many");
+        Fails(ErrorCode.InvalidArgument, () => new Passes().Add("remove_outputs").Check(), "outputs");
+        var none = Assert.Throws<PoprtException>(() => new Passes().Add("sort_graph").Apply(new byte[] { 1, 2, 3 }));
+        Assert.That(none.Code == ErrorCode.InvalidArgument || none.Code == ErrorCode.DataLoss, none.Message);
+        const string last = "replace_groupnorm_with_fast_norm";
+        Assert.That(string.Join(" ", new Passes().Add(last).Sorted()), Is.EqualTo("layer_norm_pattern " + last));
+        Assert.That(Passes.List(), Contains.Substring("\"const_batch_size\""));
+    }
+
     [Test]
     public void Scenario52OptionsByName()
     {

@@ -116,6 +116,41 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario67FaithfulNumerics()
+    {
+        string file = System.IO.Path.Combine(folder, "half.popef");
+        var options = new CompilerOptions();
+        options.InputShapes["x"] = new long[] { 2, 4 };
+        options.Options["numerics"] = "faithful";
+        using (var compiler = new Compiler(options))
+        using (Executable executable = compiler.Compile(System.IO.Path.Combine(models, "half.onnx"))) executable.Save(file);
+        foreach (string numerics in new[] { "faithful", "saturating" })
+            using (Executable executable = Executable.Open(file))
+            using (var runner = new ModelRunner(executable, new RuntimeConfig { Numerics = numerics }))
+            {
+                var x = new ushort[8];
+                var y = new ushort[8];
+                var results = new float[8];
+                Float16.Convert(new float[] { 0, 1, 2, 3, 4, 5, 6, 40000 }, x);
+                runner.Execute(x, y);
+                Float16.Convert(y, results);
+                for (int i = 0; i < 7; i++) Assert.That(results[i], Is.EqualTo(2 * i + 1));
+                if (numerics == "faithful") Assert.That(float.IsNaN(results[7]));
+                else Assert.That(results[7], Is.EqualTo(65504));
+            }
+        using (Executable affine = Affine(2))
+        using (Executable half = Executable.Open(file))
+        {
+            Fails(ErrorCode.FailedPrecondition, () => new ModelRunner(affine, new RuntimeConfig { Numerics = "faithful" }),
+                "numerics=faithful");
+            Fails(ErrorCode.InvalidArgument, () => new ModelRunner(half, new RuntimeConfig { Numerics = "slow" }), "slow");
+            Fails(ErrorCode.InvalidArgument,
+                () => new ModelRunner(half, new RuntimeConfig { Numerics = "faithful", ReplicationFactor = 2 }),
+                "replication_factor");
+        }
+    }
+
+    [Test]
     public void Scenario04HalfPrecision()
     {
         using (ModelRunner runner = Runner(Compile("half.onnx", "x", 2, 4)))

@@ -31,7 +31,7 @@ func TestScenario24DeviceBusy(t *testing.T) {
 	defer r.Close()
 	_, err = poprt.NewRunner(e, &poprt.RunnerOptions{Device: all[0]})
 	fails(t, err, poprt.FailedPrecondition)
-	_, err = m.SpecificDevice(5000)
+	_, err = m.SpecificDevice(int64(len(all)))
 	fails(t, err, poprt.NotFound)
 }
 

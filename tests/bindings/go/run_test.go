@@ -1,11 +1,15 @@
 package scenario
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	poprt "poprt.example.org/bindings/go"
 )
@@ -81,6 +85,143 @@ func TestRunChecksShapesAndTypes(t *testing.T) {
 	}
 	_, err = poprt.Values[int32](outputs["y"])
 	wantError(t, err, "output 'y' holds elements of f32, asked for s32")
+}
+
+func TestShapesAreCheckedWhereverATensorIsGiven(t *testing.T) {
+	r := affineRunner(t, nil)
+	x, y := counting(8), make([]float32, 8)
+	right, wrong := poprt.Shaped("x", x, 2, 4), poprt.Shaped("x", x, 4, 2)
+	one := func(t poprt.Tensor) []poprt.Tensor { return []poprt.Tensor{t} }
+	for name, run := range map[string]func(in, out poprt.Tensor) error{
+		"Execute":        func(in, out poprt.Tensor) error { return r.Execute(one(in), one(out)) },
+		"ExecuteContext": func(in, out poprt.Tensor) error { return r.ExecuteContext(context.Background(), one(in), one(out)) },
+		"Go":             func(in, out poprt.Tensor) error { return (<-r.Go(one(in), one(out), nil).Done).Error },
+		"Bind": func(in, out poprt.Tensor) error {
+			b, err := r.Bind(one(in), one(out))
+			if err == nil {
+				err = b.Execute()
+			}
+			return err
+		},
+	} {
+		wantError(t, run(wrong, poprt.Shaped("y", y, 2, 4)), "input 'x': expected f32[2,4], given f32[4,2]")
+		wantError(t, run(right, poprt.Shaped("y", y, 8)), "output 'y': expected f32[2,4], given f32[8]")
+		wantError(t, run(poprt.Shaped("x", []float32{}, 2, 4), poprt.Named("y", y)), "the slice has none")
+		wantError(t, run(poprt.Shaped("x", x[:4], 2, 4), poprt.Named("y", y)), "32 bytes, given 16 bytes")
+		for i := range y {
+			y[i] = 0
+		}
+		if err := run(right, poprt.Shaped("y", y, 1, 2, 4)); err != nil || y[7] != 15 {
+			t.Fatal(name, y, err)
+		}
+	}
+	_, err := r.Run(poprt.Shaped("x", []float32{}, 2, 4))
+	wantError(t, err, "the slice has none")
+
+	frozen := func(in poprt.Tensor) error {
+		f, err := poprt.NewRunner(affine(t), &poprt.RunnerOptions{Threads: 1, FrozenInputs: one(in)})
+		if err == nil {
+			defer f.Close()
+			err = f.Execute(nil, one(poprt.Named("y", y)))
+		}
+		return err
+	}
+	wantError(t, frozen(wrong), "frozen input 'x': expected f32[2,4], given f32[4,2]")
+	wantError(t, frozen(poprt.Named("x", make([]int32, 8))), "frozen input 'x': expected elements of f32, given s32")
+	wantError(t, frozen(poprt.Named("z", x)), "there is no input 'z'; inputs are: 'x'")
+	for _, in := range []poprt.Tensor{right, poprt.Named("x", x), poprt.At(0, x)} {
+		if err := frozen(in); err != nil || y[7] != 15 {
+			t.Fatal(y, err)
+		}
+	}
+}
+
+func TestShapesOfWeightsAreChecked(t *testing.T) {
+	e := must(poprt.Compile(model("weights.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, VariableWeights: true}))
+	light := must(poprt.NewLightRunner(e, &poprt.RunnerOptions{Threads: 1}))
+	defer light.Close()
+	session := must(poprt.NewSession(e, &poprt.SessionOptions{Threads: 1}))
+	defer session.Close()
+	w := counting(4)
+	for _, set := range []func(string, poprt.Tensor) error{light.SetInput, session.UpdateWeights, session.ReadWeights} {
+		wantError(t, set("w", poprt.Shaped("", w, 2, 2)), "input 'w': expected f32[4], given f32[2,2]")
+		wantError(t, set("w", poprt.Elements(make([]int32, 4))), "input 'w': expected elements of f32, given s32")
+		for _, value := range []poprt.Tensor{poprt.Elements(w), poprt.Shaped("", w, 4)} {
+			if err := set("w", value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestShapesInQueuesAreChecked(t *testing.T) {
+	session := must(poprt.NewSession(affine(t), &poprt.SessionOptions{Threads: 1}))
+	defer session.Close()
+	queues := must(session.NewQueueManager(nil))
+	x, y := must(queues.InputQueue("x")), must(queues.OutputQueue("y"))
+	wantError(t, (<-x.Enqueue(poprt.Shaped("", counting(8), 4, 2), nil).Done).Error,
+		"queue 'x': expected f32[2,4], parts of it or several, given shape [4,2]")
+	wantError(t, (<-x.Enqueue(poprt.Shaped("", counting(8), 1, 1, 2, 4), nil).Done).Error, "given shape [1,1,2,4]")
+	made := make([]float32, 8)
+	done := y.Enqueue(poprt.Shaped("", made, 1, 2, 4), nil).Done
+	x.Enqueue(poprt.Shaped("", counting(4), 1, 4), nil)
+	x.Enqueue(poprt.Shaped("", counting(4), 4), nil)
+	if err := session.RunMainPrograms(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (<-done).Error; err != nil || made[7] != 7 {
+		t.Fatal(made, err)
+	}
+}
+
+func threads(t *testing.T) int {
+	t.Helper()
+	status := string(must(os.ReadFile("/proc/self/status")))
+	var count int
+	fmt.Sscan(strings.SplitN(strings.SplitN(status, "Threads:", 2)[1], "\n", 2)[0], &count)
+	return count
+}
+
+// Many goroutines in Run cost no thread each: the runner has a step that never fills, so that all of them wait.
+func TestRunsThatWaitTakeNoThreads(t *testing.T) {
+	r := loaded(t, model("affine.onnx"), &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {1024, 4}}},
+		&poprt.RunnerOptions{Threads: 1, UseBatchingDim: true, Timeout: -1, QueueDepth: 2048})
+	const waiting = 500
+	before := threads(t)
+	var all sync.WaitGroup
+	failures := make(chan error, waiting+1)
+	run := func(first float32) {
+		defer all.Done()
+		outputs, err := r.Run(poprt.Shaped("x", []float32{first, 1, 2, 3}, 1, 4))
+		if err == nil {
+			if y := must(poprt.Values[float32](outputs["y"])); y[0] != 2*first+1 || y[3] != 7 {
+				err = fmt.Errorf("%g: %v", first, y)
+			}
+		}
+		failures <- err
+	}
+	for i := 0; i < waiting; i++ {
+		all.Add(1)
+		go run(float32(i))
+	}
+	for deadline := time.Now().Add(30 * time.Second); must(r.Counters()).InFlight < waiting; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the requests do not arrive")
+		}
+	}
+	if now := threads(t); now > before+waiting/10 { // Go makes some for calls of C that other goroutines wait behind
+		t.Errorf("%d goroutines in Run made %d threads of %d", waiting, now, before)
+	}
+	x, y := make([]float32, 4*(1024-waiting)), make([]float32, 4*(1024-waiting))
+	if err := r.Execute(in(x), out(y)); err != nil { // fills the batch
+		t.Fatal(err)
+	}
+	all.Wait()
+	for i := 0; i < waiting; i++ {
+		if err := <-failures; err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestRunCropsWhatIsPadded(t *testing.T) {

@@ -21,11 +21,13 @@ import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.ModelRunner;
 import org.poprt.OpenOptions;
+import org.poprt.Passes;
 import org.poprt.Popef;
 import org.poprt.PopefBlob;
 import org.poprt.PopefModel;
 import org.poprt.PopefReader;
 import org.poprt.Poprt;
+import org.poprt.PoprtException;
 import org.poprt.Session;
 
 /** Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only Java has. */
@@ -38,6 +40,50 @@ class CompileTest extends Scenarios {
         () -> Compiler.loadPlugin(MODELS.resolve("affine.onnx")),
         "no shared library");
     assertTrue(Compiler.listPlugins().startsWith("["));
+  }
+
+  @Test
+  void scenario_66_passes() throws IOException {
+    ByteBuffer affine = ByteBuffer.wrap(Files.readAllBytes(MODELS.resolve("affine.onnx")));
+    Passes both =
+        new Passes()
+            .add("const_batch_size", Map.of("const_batch_size", "3"))
+            .add("add_checkpoints", Map.of("names", "twice"));
+    both.check();
+    try (Compiler compiler = new Compiler();
+        ModelRunner runner = runner(compiler.compile(ByteBuffer.wrap(both.apply(affine))))) {
+      assertEquals("[x f32[3,4]]", runner.inputs().toString());
+      assertEquals("[y f32[3,4], twice f32[3,4]]", runner.outputs().toString());
+      FloatBuffer x = FloatBuffer.allocate(12);
+      FloatBuffer y = FloatBuffer.allocate(12);
+      FloatBuffer twice = FloatBuffer.allocate(12);
+      for (int i = 0; i < 12; i++) x.put(i, i);
+      runner.execute(Map.of("x", x), Map.of("y", y, "twice", twice));
+      for (int i = 0; i < 12; i++) {
+        assertEquals(2 * i + 1, y.get(i));
+        assertEquals(2 * i, twice.get(i));
+      }
+    }
+    for (Passes harmless : List.of(new Passes().add("sort_graph"), new Passes()))
+      try (Compiler compiler = new Compiler(new CompilerOptions().inputShape("x", 2, 4));
+          Executable executable = compiler.compile(ByteBuffer.wrap(harmless.apply(affine)))) {
+        checkAffine(executable);
+      }
+    fails(ErrorCode.NOT_FOUND, () -> new Passes().add("nonsense").check(), "nonsense");
+    fails(ErrorCode.NOT_FOUND, () -> new Passes().add("nonsense").apply(affine), "nonsense");
+    Passes rows = new Passes().add("const_batch_size", Map.of("rows", "3"));
+    fails(ErrorCode.INVALID_ARGUMENT, rows::check, "rows", "const_batch_size");
+    Passes many = new Passes().add("const_batch_size", Map.of("const_batch_size", "many"));
+    fails(ErrorCode.INVALID_ARGUMENT, () -> many.apply(affine), "many");
+    fails(ErrorCode.INVALID_ARGUMENT, () -> new Passes().add("remove_outputs").check(), "outputs");
+    PoprtException none =
+        assertThrows(
+            PoprtException.class,
+            () -> new Passes().add("sort_graph").apply(ByteBuffer.wrap(new byte[] {1, 2, 3})));
+    assertTrue(List.of(ErrorCode.INVALID_ARGUMENT, ErrorCode.DATA_LOSS).contains(none.code()));
+    String last = "replace_groupnorm_with_fast_norm";
+    assertEquals(List.of("layer_norm_pattern", last), new Passes().add(last).sorted());
+    assertTrue(Passes.list().startsWith("[") && Passes.list().contains("\"const_batch_size\""));
   }
 
   @Test

@@ -13,6 +13,7 @@ import java.nio.ReadOnlyBufferException;
 import java.nio.ShortBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.poprt.Anchor;
@@ -147,6 +148,42 @@ class RunTest extends Scenarios {
     assertEquals(0, Float16.fromFloat(0x1p-25f));
     assertEquals(1, Float16.fromFloat(Math.nextUp(0x1p-25f)));
     assertEquals((short) 0x8000, Float16.fromFloat(-0f));
+  }
+
+  @Test
+  void scenario_67_faithful_numerics() {
+    Path file = folder.resolve("half.popef");
+    CompilerOptions options = new CompilerOptions().inputShape("x", 2, 4).option("numerics", "faithful");
+    try (Executable executable = compile("half.onnx", options)) {
+      executable.save(file);
+    }
+    for (String numerics : List.of("faithful", "saturating"))
+      try (Executable executable = Executable.open(file);
+          ModelRunner runner = new ModelRunner(executable, new RuntimeConfig().numerics(numerics))) {
+        ShortBuffer x = runner.inputs().get(0).allocate().asShortBuffer();
+        ShortBuffer y = runner.outputs().get(0).allocate().asShortBuffer();
+        Float16.convert(FloatBuffer.wrap(new float[] {0, 1, 2, 3, 4, 5, 6, 40000}), x);
+        runner.execute(Map.of("x", x.flip()), Map.of("y", y));
+        FloatBuffer results = FloatBuffer.allocate(8);
+        Float16.convert(y, results);
+        for (int i = 0; i < 7; i++) assertEquals(2 * i + 1, results.get(i));
+        assertEquals(numerics.equals("faithful") ? Float.NaN : 65504, results.get(7));
+      }
+    try (Executable affine = affine(2);
+        Executable half = Executable.open(file)) {
+      fails(
+          ErrorCode.FAILED_PRECONDITION,
+          () -> new ModelRunner(affine, new RuntimeConfig().numerics("faithful")),
+          "numerics=faithful");
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new ModelRunner(half, new RuntimeConfig().numerics("slow")),
+          "slow");
+      fails(
+          ErrorCode.INVALID_ARGUMENT,
+          () -> new ModelRunner(half, new RuntimeConfig().numerics("faithful").replicationFactor(2)),
+          "replication_factor");
+    }
   }
 
   @Test

@@ -171,7 +171,7 @@ class ConverterTest(unittest.TestCase):
                 else:
                     with self.assertRaises(error) as raised:
                         self.convert(**options)
-                    word = "quantize goes with" if name == "quantize" else f"--{name}"
+                    word = "quantize goes with" if name == "quantize" else f"`{name}`"
                     self.assertRegex(str(raised.exception), f"{word}|pass {passes.get(name, name)}:")
 
     def test_precision_and_check(self):

@@ -150,6 +150,17 @@ class Runners(unittest.TestCase):
             for name, error in (("nope", LookupError), ("w", ValueError), ("x", errors.FailedPreconditionError)):
                 with self.assertRaises(error):
                     runner.set_input_anchor(name, x)
+            for value, found in ((np.zeros(4, np.int32), "s32[4]"), (np.zeros((1, 4, 1), np.float32), "f32[1,4,1]"),
+                                 (np.zeros((2, 2), np.float32), "f32[2,2]"), ([1, 2, 3], "f32[3]")):
+                with self.assertRaises(ValueError) as caught:
+                    runner.set_input_anchor("w", value)
+                self.assertEqual(str(caught.exception), f"input 'w': expected f32[4], given {found}")
+            for value in ([2, 3, 4, 5], np.arange(2, 10, dtype=np.float32)[:4].repeat(2)[::2]):
+                runner.set_input_anchor("w", value)
+                runner.update_weights()
+                np.testing.assert_array_equal(runner.run({"x": x})["y"], x * [2, 3, 4, 5] + 1)
+            runner.set_input_anchor("w", np.full(4, 5, np.float32))
+            runner.update_weights()
             runner.stop()
             with self.assertRaises(errors.CancelledError):
                 runner.run({"x": x})

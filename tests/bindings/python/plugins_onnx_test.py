@@ -54,6 +54,23 @@ class Plugins(unittest.TestCase):
         converted = poprt.Converter(used_passes=["replace_add_with_sub"]).convert(model)
         np.testing.assert_allclose(compute(converted, self.x), np.maximum(self.x, 0) - self.x, rtol=1e-6)
 
+    def test_a_pass_has_its_parameters_as_arguments(self):
+        poprt.load_plugin(library("replace_type"))
+        model = m.make([node("Add", ["X", "X"], ["A"]), node("Mul", ["A", "X"], ["Y"])], {"X": [8, 8]}, {"Y": [8, 8]})
+        self.assertEqual(m.op_types(poprt.get_pass("replace_type", to="Sub")(model)), ["Sub", "Mul"])
+        self.assertEqual(m.op_types(poprt.get_pass("replace_type", types=["Add", "Mul"], to="Max", most=1)(model)), ["Max", "Mul"])
+        self.assertEqual(m.op_types(poprt.get_pass("replace_type", ["Add", "Mul"], "Max")(model)), ["Max", "Max"])
+        both = poprt.Converter(used_passes=[poprt.get_pass("replace_type", to="Max")]).convert(model)
+        np.testing.assert_allclose(compute(both, self.x), self.x * self.x, rtol=1e-6)
+        poprt.load_plugin(library("trial"))  # whose pass has a parameter that is a word of Python's
+        self.assertEqual(m.op_types(poprt.get_pass("trial_parameter", **{"from": "here"})(model)), ["Add", "Mul"])
+        with self.assertRaisesRegex(Error, "'undeclared' is none of the pass's parameters"):
+            poprt.get_pass("trial_parameter")(model)
+        for arguments, why in (({}, "needs its parameter 'to'"), ({"to": "Sub", "most": "x"}, "expected a whole number"),
+                               ({"to": "Sub", "by": 1}, "there is no argument 'by'")):
+            with self.assertRaisesRegex(Error, why):
+                poprt.get_pass("replace_type", **arguments)
+
     def test_patterns_and_transforms_of_the_compiler_options(self):
         poprt.load_plugin(library("replace_relu_with_neg"))
         poprt.load_plugin(library("ir_serialise"))

@@ -3,6 +3,7 @@
 import array
 import asyncio
 import os
+import shutil
 import tempfile
 import unittest
 from unittest import mock
@@ -96,6 +97,85 @@ class Data(unittest.TestCase):
             runner.run({"table": [[1, 2]] * 3, "ids": [0.5, 1, 2, 0]})
         self.assertIn("input 'ids': expected s64, the list given holds float64 that do not fit", str(caught.exception))
 
+    def test_a_list_that_the_type_does_not_hold_is_refused(self):
+        self.refused([[1e300, 1, 2, 3]] * 2, "input 'x'", "expected f32, which does not hold 1e+300 of the list given")
+        x = [[float("inf"), 1, 2, 3], [4, 5, 6, 0.1]]
+        np.testing.assert_array_equal(self.runner.run({"x": x})["y"][0, 0], np.inf)
+        half = Runner(os.path.join(DATA, "half.onnx"), compiler_options=CompilerOptions(batch_size=2))
+        self.addCleanup(half.close)
+        (desc,) = half.get_inputs()
+        self.assertEqual(desc.data_type.name, "F16")
+        many = np.zeros(desc.shape).ravel()
+        many[0] = 70000
+        for value in (many.reshape(desc.shape).tolist(), many.reshape(desc.shape).astype(int).tolist()):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, f"input '{desc.name}': expected f16, which does not hold 70000"):
+                half.run({desc.name: value})
+
+    def test_frozen_inputs_are_checked(self):
+        def frozen(x):
+            return affine(frozen_inputs={"x": x})
+
+        for x, found in ((np.zeros((2, 4), np.int32), "s32[2,4]"), (np.zeros((4, 2), np.float32), "f32[4,2]"),
+                         (np.zeros(8, np.float32), "f32[8]"), (np.zeros((2, 4)), "f64[2,4]"), ([1, 2], "f32[2]")):
+            with self.assertRaises(errors.InvalidArgumentError) as caught:
+                frozen(x)
+            self.assertEqual(str(caught.exception), f"frozen input 'x': expected f32[2,4], given {found}")
+        with self.assertRaisesRegex(errors.NotFoundError, "no input 'z', which frozen_inputs has; inputs are: 'x'"):
+            affine(frozen_inputs={"z": counting(2, 4)})
+        for x in (counting(2, 4), counting(2, 4).tolist(), counting(2, 4).tobytes(), np.asfortranarray(counting(2, 4)),
+                  array.array("f", range(8)), Exchanged(counting(2, 4), "dlpack")):
+            with frozen(x) as runner:
+                np.testing.assert_array_equal(runner.run({})["y"], 2 * counting(2, 4) + 1)
+        for value in ([1], "x", (1, 2, 3)):
+            with self.assertRaisesRegex(TypeError, "RuntimeConfig.frozen_inputs: expected a dict|frozen_inputs: expected"):
+                affine(frozen_inputs=value)
+
+    def test_rows_for_padding_are_checked(self):
+        x, y = counting(2, 4), np.zeros((2, 4), np.float32)
+        for inputs, outputs, message in (
+                ({"x": np.zeros((2, 4), np.int32)}, {"y": y}, "flush input 'x': expected f32[2,4], given s32[2,4]"),
+                ({"x": x.T}, {"y": y}, "flush input 'x': expected f32[2,4], given f32[4,2]"),
+                ({"x": x}, {"y": y.reshape(4, 2)}, "flush output 'y': expected f32[2,4], given f32[4,2]"),
+                ({"x": x}, {"y": y.tolist()}, "flush output 'y': expected something that is written, given list"),
+                ({"x": x}, {"y": bytes(32)}, "flush output 'y': the bytes cannot be written")):
+            with self.assertRaises(errors.InvalidArgumentError) as caught:
+                affine(batching_dim=0, flush_by_name=(inputs, outputs))
+            self.assertEqual(str(caught.exception), message)
+        with affine(batching_dim=0, timeout_ns=1000, flush_by_name=({"x": x}, {"y": y})) as runner:
+            np.testing.assert_array_equal(runner.run({"x": x[:1]})["y"], 2 * x[:1] + 1)
+        for wrong in (5, {"x": x}, ({"x": x},)):
+            with self.assertRaisesRegex(TypeError, "RuntimeConfig.flush_by_name: expected a pair of dicts"):
+                affine(batching_dim=0, flush_by_name=wrong)
+
+    def test_what_is_bound_is_checked_at_once(self):
+        x, y = counting(2, 4), np.empty((2, 4), np.float32)
+        for inputs, outputs, kind, message in (
+                ({"z": x}, {"y": y}, errors.NotFoundError, "there is no input 'z'"),
+                ({"x": x}, {"z": y}, errors.NotFoundError, "there is no output 'z'; outputs are: 'y'"),
+                ({}, {"y": y}, errors.InvalidArgumentError, "input 'x' is missing"),
+                ({"x": x}, {}, errors.InvalidArgumentError, "output 'y' is missing"),
+                ({"x": x.astype(np.float64)}, {"y": y}, errors.InvalidArgumentError, "input 'x': expected f32[2,4], given f64[2,4]"),
+                ({"x": x.reshape(4, 2)}, {"y": y}, errors.InvalidArgumentError, "input 'x': expected f32[2,4], given f32[4,2]"),
+                ({"x": x}, {"y": y.astype(np.int32)}, errors.InvalidArgumentError, "output 'y': expected f32[2,4], given s32[2,4]"),
+                ({"x": x}, {"y": y.reshape(4, 2)}, errors.InvalidArgumentError, "output 'y': expected f32[2,4], given f32[4,2]"),
+                ({"x": x}, {"y": np.empty((4, 4), np.float32)}, errors.InvalidArgumentError,
+                 "output 'y': expected f32[2,4], given f32[4,4]"),
+                ({"x": x}, {"y": bytearray(12)}, errors.InvalidArgumentError, "output 'y': expected f32[2,4], given 12 bytes"),
+                ({"x": x.tolist()}, {"y": y}, errors.InvalidArgumentError, "input 'x': expected an array that can be bound"),
+                ({"x": np.asfortranarray(x)}, {"y": y}, errors.InvalidArgumentError, "input 'x': the array is not C-contiguous")):
+            with self.subTest(message), self.assertRaises(kind) as caught:
+                self.runner.bind(inputs, outputs)
+            self.assertIn(message, str(caught.exception))
+        for shape in ((2, 4), (1, 2, 4), (6, 4), (3, 2, 4)):
+            given, made = counting(*shape), np.empty(shape, np.float32)
+            bound = self.runner.bind({"x": given}, {"y": made})
+            given[:] = 3
+            bound.execute()
+            np.testing.assert_array_equal(made, np.full(shape, 7))
+        made = bytearray(32)
+        self.runner.bind({"x": x.tobytes()}, {"y": made}).execute()
+        np.testing.assert_array_equal(np.frombuffer(made, np.float32).reshape(2, 4), 2 * x + 1)
+
     def test_arrays_of_other_packages(self):
         expected = 2 * counting(2, 4) + 1
         for way in ("dlpack", "array"):
@@ -130,8 +210,12 @@ class Running(unittest.TestCase):
         self.assertIn("there is no output 'nowhere'; outputs are: 'rows', 'next'", str(caught.exception))
         self.assertEqual([d.name for d in runner.get_inputs()], ["table", "ids"])
         self.assertEqual([d.name for d in runner.get_outputs()], ["rows", "next"])
-        with self.assertRaises(TypeError):
-            runner.run([1, 2])
+        (only,) = runner.run(output_names=["next"], input_feed=feeds, run_options=None)
+        np.testing.assert_array_equal(only, after)
+        self.assertEqual(len(runner.run(None, feeds, None)), 2)
+        for arguments in (([1, 2],), (None, None), (None, [1]), (None, feeds, object())):
+            with self.assertRaises(TypeError):
+                runner.run(*arguments)
 
     def test_any_number_of_rows(self):
         whole, dynamic = affine(), affine(batching_dim=0, timeout_ns=1000)
@@ -170,6 +254,71 @@ class Running(unittest.TestCase):
                    compiler_options=CompilerOptions(input_shape={"x": [2, 4]}, cache_path=cached)).close()
             self.assertEqual(len(os.listdir(cached)), 1)
 
+    def test_an_onnx_model_in_capitals(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "MODEL.ONNX")
+            shutil.copy(os.path.join(DATA, "lookup.onnx"), path)
+            with Runner(path, compiler_options=CompilerOptions(cache_path=folder)) as runner:
+                self.assertEqual(len(runner.get_outputs()), 2)
+
+    def test_names_that_are_not_utf8_are_given_back(self):
+        """The name of affine.onnx's input, x, and of its output become bytes that are no text."""
+        with open(os.path.join(DATA, "affine.onnx"), "rb") as file:
+            model = file.read()
+        for name in (b"x", b"y"):
+            self.assertGreaterEqual(model.count(b"\x01" + name), 2)
+            model = model.replace(b"\x01" + name, b"\x01" + bytes([name[0] + 0x80]))
+        options = CompilerOptions(batch_size=2)
+        try:
+            executable = Compiler.compile(model, None, options)
+        except errors.Error as error:  # then no runner has such names
+            self.skipTest(str(error))
+        with Runner(executable, RuntimeConfig(threads=1)) as runner:
+            (given,), (made,) = runner.get_inputs(), runner.get_outputs()
+            self.assertEqual((given.name, made.name), ("\udcf8", "\udcf9"))
+            x = counting(2, 4)
+            np.testing.assert_array_equal(runner.run({given.name: x})[made.name], 2 * x + 1)
+            self.assertEqual(len(runner.run([made.name], {given.name: x.tolist()})), 1)
+            with self.assertRaises(errors.InvalidArgumentError):
+                runner.run({given.name: x.T})
+
+    def test_messages_name_options(self):
+        for make, message in (
+                (lambda: CompilerOptions(batch_size="8"), "CompilerOptions.batch_size: expected a whole number, found '8'"),
+                (lambda: CompilerOptions(input_shape=[1, 2]), "CompilerOptions.input_shape: expected a dict, found [1, 2]"),
+                (lambda: RuntimeConfig(threads="2"), "RuntimeConfig.threads: expected a whole number, found '2'"),
+                (lambda: RuntimeConfig(profile="False"), "RuntimeConfig.profile: expected True or False, found 'False'"),
+                (lambda: RuntimeConfig(device=3), "RuntimeConfig.device: expected a Device or None, found 3"),
+                (lambda: CompilerOptions(passes="abc"), "CompilerOptions.passes: expected a list, found 'abc'"),
+                (lambda: CompilerOptions(stop_after=None), "CompilerOptions.stop_after: expected a str, found None")):
+            with self.assertRaises(TypeError) as caught:
+                make()
+            self.assertEqual(str(caught.exception), message)
+        for options, name in (({"input_shape": {"x": 5}}, "input_shape"), ({"input_shape": {"x": ["a", 4]}}, "input_shape"),
+                              ({"input_shape": {"x": "24"}}, "input_shape"), ({"input_shape": {3: [2, 4]}}, "input_shape"),
+                              ({"input_length": {"x": "3"}}, "input_length"), ({"batch_size": 2**70}, "batch_size"),
+                              ({"passes": [3]}, "passes"), ({"opaque_blobs": {"a": 3}}, "opaque_blobs"),
+                              ({"max_tensor_size": 2**70}, "max_tensor_size"), ({"convert_version": 2**70}, "convert_version")):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, rf"^CompilerOptions\.{name}: expected .*, found .*{list(options.values())[0]!r}"
+                                                            if not isinstance(options[name], dict) else
+                                                            rf"^CompilerOptions\.{name}: expected .*, found {{"):
+                Compiler.compile(os.path.join(DATA, "affine.onnx"), None, CompilerOptions(**options))
+        with self.assertRaisesRegex(TypeError, "outputs: expected names, found 3"):
+            Compiler.compile(os.path.join(DATA, "affine.onnx"), [3])
+        with self.assertRaisesRegex(TypeError, "threads: expected a whole number of 64 bits"):
+            affine().close()
+            Runner(os.path.join(DATA, "lookup.onnx"), RuntimeConfig(threads=2**70))
+
+    def test_the_raw_layer_names_arguments(self):
+        """What no class of ours looks at reaches SWIG's functions, whose messages have numbers for arguments."""
+        from poprt.runtime import DeviceManager
+        for call, message in ((lambda: DeviceManager("many"), "device_count: expected a whole number of 64 bits"),
+                              (lambda: DeviceManager().get_device("one"), "num_ipus: expected a whole number of 64 bits"),
+                              (lambda: DeviceManager().get_specific_device(None), "id: expected a whole number")):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertIn(message, str(caught.exception))
+
     def test_messages_name_arguments(self):
         with self.assertRaises(errors.InvalidArgumentError) as caught:
             Runner(os.path.join(DATA, "affine.onnx"))
@@ -179,7 +328,11 @@ class Running(unittest.TestCase):
     def test_the_wrong_kind_of_file(self):
         with tempfile.TemporaryDirectory() as folder:
             popef = os.path.join(folder, "model.popef")
-            Compiler.compile(os.path.join(DATA, "lookup.onnx")).save(popef)
+            executable = Compiler.compile(os.path.join(DATA, "lookup.onnx"))
+            executable.save(popef)
+            for compiled in (popef, executable):
+                with self.assertRaisesRegex(errors.InvalidArgumentError, "compiler_options are for a model that ends with .onnx"):
+                    Runner(compiled, compiler_options=CompilerOptions(batch_size=3))
             with self.assertRaises(errors.InvalidArgumentError) as caught:
                 Compiler.compile(popef)
             self.assertIn("a PopEF file, not an ONNX model: it is compiled already", str(caught.exception))

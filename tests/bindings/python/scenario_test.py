@@ -140,6 +140,26 @@ class Scenario(unittest.TestCase):
         self.assertEqual(outputs["y"].dtype, np.float16)
         np.testing.assert_array_equal(outputs["y"], 2 * counting() + 1)
 
+    def test_scenario_67_faithful_numerics(self):
+        options = CompilerOptions(input_shape={"x": [2, 4]}, options={"numerics": "faithful"})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "half.popef")
+            Compiler.compile_and_export(model("half.onnx"), None, path, options)
+            half = Executable(path)
+            x = counting().astype(np.float16)
+            x[1, 3] = 40000
+            for numerics, last in (("faithful", np.nan), ("saturating", 65504)):
+                with Runner(half, config(numerics=numerics)) as runner:
+                    for _ in range(2):
+                        y = runner.run({"x": x})["y"]
+                        np.testing.assert_array_equal(y.ravel(), [1, 3, 5, 7, 9, 11, 13, last])
+            with self.fails([poprt.errors.FailedPreconditionError], "numerics=faithful"):
+                self.runner(numerics="faithful")
+            with self.fails([poprt.errors.InvalidArgumentError], "slow"):
+                self.runner(half, numerics="slow")
+            with self.fails([poprt.errors.InvalidArgumentError], "replication_factor"):
+                self.runner(half, numerics="faithful", replication_factor=2)
+
     def test_scenario_05_asynchronous(self):
         runner = self.runner()
         pairs = [(counting(i), np.empty((2, 4), np.float32)) for i in range(100)]
@@ -395,7 +415,7 @@ class Scenario(unittest.TestCase):
         with self.fails([poprt.errors.FailedPreconditionError]):
             Runner(self.affine, config(device=devices[0]))
         with self.fails([LookupError]):
-            manager.get_specific_device(5000)
+            manager.get_specific_device(len(devices))
         runner.close()
         for d in devices:
             d.close()

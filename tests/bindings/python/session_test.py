@@ -246,8 +246,22 @@ class Sessions(SessionCase):
         with self.assertRaisesRegex(errors.NotFoundError, "'x'.*'w'"):
             session.updateWeights("x", value)
         for call in (session.updateWeights, session.readWeights):
-            with self.assertRaisesRegex(errors.InvalidArgumentError, "16.*12"):
+            with self.assertRaisesRegex(errors.InvalidArgumentError, r"weights 'w': expected f32\[4\], given f32\[3\]"):
                 call("w", np.empty(3, np.float32))
+            with self.assertRaisesRegex(errors.InvalidArgumentError, r"weights 'w': expected f32\[4\], given s32\[4\]"):
+                call("w", np.empty(4, np.int32))
+            with self.assertRaisesRegex(errors.InvalidArgumentError, "16.*12"):
+                call("w", bytearray(12))
+        session.updateWeights("w", [1, 2, 3, 4])
+        session.readWeights("w", value)
+        np.testing.assert_array_equal(value, [1, 2, 3, 4])
+        session.updateWeights("w", np.arange(8, dtype=np.float32)[::2])
+        session.readWeights("w", value)
+        np.testing.assert_array_equal(value, [0, 2, 4, 6])
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "weights 'w': expected something that is written, given list"):
+            session.readWeights("w", [0.0] * 4)
+        with self.assertRaisesRegex(errors.InvalidArgumentError, "weights 'w': .*not C-contiguous"):
+            session.readWeights("w", np.empty(8, np.float32)[::2])
         with self.assertRaises(ValueError):
             session.readWeights("w", bytes(16))
 
@@ -360,7 +374,7 @@ class Queues(SessionCase):
             x.enqueue(np.zeros(4))
         with self.assertRaisesRegex(errors.InvalidArgumentError, "x.*memory"):
             x.enqueue(np.zeros(0, np.float32))
-        with self.assertRaises(BufferError):
+        with self.assertRaises(errors.InvalidArgumentError):
             y.enqueue(bytes(32))
         with self.assertRaises(ValueError):
             x.enqueue(np.zeros((8, 2), np.float32)[:, 0])  # not contiguous
@@ -391,6 +405,32 @@ class Queues(SessionCase):
             session.runMainPrograms()
         with self.assertRaisesRegex(errors.CancelledError, "stopped"):
             session.runMainPrograms()
+
+    def test_arrays_in_queues_are_checked(self):
+        session = self.session()
+        queues = session.createQueueManager()
+        x, y = queues.inputQueue("x"), queues.outputQueue("y")
+        for queue, value, message in (
+                (x, np.zeros((4, 2), np.float32), "queue 'x': expected f32[2,4], parts of it or several, given shape [4,2]"),
+                (x, np.zeros((2, 4), np.int32), "queue 'x': expected elements of f32"),
+                (x, np.zeros((2, 8), np.float32)[:, ::2], "queue 'x': the ndarray cannot be used: it is not C-contiguous"),
+                (x, "text", "input 'x': expected an array"),
+                (y, [[0.0] * 4] * 2, "output 'y': expected something that is written"),
+                (y, bytes(32), "queue 'y': the bytes cannot be used: it is read-only"),
+                (y, np.zeros((4, 2), np.float32), "queue 'y': expected f32[2,4]")):
+            with self.subTest(message), self.assertRaises(errors.InvalidArgumentError) as caught:
+                queue.enqueue(value)
+            self.assertIn(message, str(caught.exception))
+        given = np.arange(32, dtype=np.float32)
+        parts = [given[:8].reshape(2, 4), given[8:12], given[12:16].reshape(1, 4), given[16:24].reshape(1, 2, 4),
+                 given[24:].reshape(2, 4).tolist()]
+        made = np.empty((4, 2, 4), np.float32)
+        done = [x.enqueue(part) for part in parts] + [y.enqueue(made)]
+        for _ in range(4):
+            session.runMainPrograms()
+        for future in done:
+            future.result(10)
+        np.testing.assert_array_equal(made.ravel(), 2 * given + 1)
 
     def test_scenario_44_flush_and_disconnect(self):
         session = self.session()

@@ -66,7 +66,7 @@ class Text(unittest.TestCase):
             module = importlib.import_module(module_name)
             for name in module.__all__:
                 value = getattr(module, name)
-                if inspect.isclass(value) and name not in ("Compiler", "anchor_callbacks"):  # namespaces
+                if inspect.isclass(value) and name != "anchor_callbacks":  # a namespace
                     with self.subTest(f"{module_name}.{name}"):
                         self.assertIsNot(value.__repr__, object.__repr__)
 

@@ -148,9 +148,9 @@ class ConvertCompileAndRun(InFolder):
             for value, error, why in ((-5, InvalidArgumentError, "expected 0 or more, found -5"), ("5", TypeError, "a whole number, found '5'"),
                                       (2.5, TypeError, "a whole number, found 2.5"), (None, TypeError, "found None")):
                 config = runtime.RuntimeConfig()
-                setattr(config, field, value)
                 with self.subTest(field), self.assertRaisesRegex(error, f"RuntimeConfig.{field}: expected .*{why}"
                                                                  if error is TypeError else f"RuntimeConfig.{field}: {why}"):
+                    setattr(config, field, value)
                     runtime.Runner(executable, config)
         config = runtime.RuntimeConfig()
         config.timeout_ns = np.int64(300_000)
@@ -189,7 +189,7 @@ class Conversion(InFolder):
             with self.subTest(given=given), self.assertRaisesRegex(TypeError, "input_shape: expected a dict, or a list of words"):
                 Converter(input_shape=given)
         for given in ({"x": [-1, 4]}, ["x"], ["x="], {"x": "2;4"}, "x=2,4 y=3"):
-            with self.subTest(given=given), self.assertRaisesRegex(InvalidArgumentError, "--input_shape: expected NAME=d0,d1"):
+            with self.subTest(given=given), self.assertRaisesRegex(InvalidArgumentError, "`input_shape`: expected NAME=d0,d1"):
                 Converter(input_shape=given).convert(dense("N"))
 
     def test_a_shape_of_no_input_goes_with_a_batch_size(self):
@@ -204,7 +204,7 @@ class Conversion(InFolder):
             Converter().convert(dense("N"))
         with self.assertRaisesRegex(InvalidArgumentError, "axis 1 is fixed"):
             Converter(input_shape={"x": [2, 5]}).convert(dense("N"))
-        with self.assertRaisesRegex(InvalidArgumentError, "--batch_size needs --batch_axis"):
+        with self.assertRaisesRegex(InvalidArgumentError, "`batch_size` needs `batch_axis`"):
             Converter(batch_size=2).convert(dense("N"))
 
     def test_what_is_no_model_is_said_to_be(self):
@@ -370,6 +370,16 @@ class Float8(InFolder):
             with self.assertRaisesRegex(InvalidArgumentError, why):
                 formats(**{"convert_model": "fp8", **wrong})
 
+    def test_the_pass_named_in_used_passes_has_the_scales_of_the_converter(self):
+        """Which are 0,0 in Python as documented, not the -1,-1 of the command line."""
+        def scales(**arguments):
+            made = Converter(used_passes=["float_to_fp8"], **arguments).convert(dense())
+            return sorted(t.name for t in made.graph.initializer if t.name.startswith("fp8_scale"))
+        self.assertEqual(scales(), ["fp8_scale_0"])
+        self.assertEqual(scales(fp8_params="F143,F143,-2,-3"), ["fp8_scale_-2", "fp8_scale_-3"])
+        with self.assertNoLogs("poprt", "WARNING") if hasattr(self, "assertNoLogs") else self.subTest():
+            scales(fp8_params="F143,F143,-2,-3", logger=logging.getLogger("poprt"))
+
     def test_calibration(self):
         """Converter, then quantizer.quantize, with every documented argument by its name."""
         for precision, loss in (("fp8", "kld"), ("fp8", "cos_dist"), ("fp8_weight", "gptq")):
@@ -456,6 +466,9 @@ class Passes(InFolder):
         self.assertEqual(input_shape(call("const_batch_size", const_batch_size=5)), [5, 4])
         self.assertEqual(input_shape(call("const_input_shape", {"x": [2, 4]})), [2, 4])
         self.assertEqual(input_shape(call("const_input_shape", {}, batch_size=3, batch_axis=0)), [3, 4])
+        self.assertEqual(input_shape(call("const_input_shape", map={"x": [2, 4]}, batch_size=0, batch_axis=0)), [2, 4])
+        with self.assertRaisesRegex(InvalidArgumentError, r"input 'x' is given two shapes, \[2,4\] and \[3,4\]"):
+            call("const_input_shape", {"x": [2, 4]}, map={"x": [3, 4]})
         self.assertEqual(ops(get_pass("serialize_matmul", {"mm": "3"}).run(dense())).count("MatMul"), 3)
         self.assertEqual(ops(get_pass("serialize_matmul_add", {"mm/bias": "3"}).run(dense())).count("Add"), 3)
         more = get_pass("add_checkpoints", ["h"]).run(dense())
@@ -463,6 +476,47 @@ class Passes(InFolder):
         self.assertEqual([o.name for o in get_pass("remove_outputs", outputs=["h"]).run(more).graph.output], ["y"])
         half = get_pass("float_to_half", skip_op_types=["Add"], enable_avoid_overflow_patterns=True).run(dense())
         self.assertIn("Cast", ops(half))
+
+    def test_int8_weights_that_are_given(self):
+        """A weight is (value - offset) * scale, whatever the weight was before."""
+        value = RNG.integers(-128, 128, W.shape).astype(np.int8)
+        offset, scale = np.float32(3), RNG.uniform(0.01, 0.02, (1, 3)).astype(np.float32)
+        expected = X @ ((value.astype(np.float32) - offset) * scale) + B
+        for given in ({"value": value, "offset": offset, "scale": scale}, (value, offset, scale)):
+            made = poprt.get_pass("float_to_int8", int8_offset_scale={"w": given})(dense())
+            self.assertIn(onnx.TensorProto.INT8, [t.data_type for t in made.graph.initializer])
+            np.testing.assert_allclose(results(made)["y"], expected, rtol=1e-4, atol=1e-4)
+        arrays = {"w.value": value, "w.offset": offset, "w.scale": scale}
+        np.savez(self.path("w.npz"), **arrays)
+        converted = Converter(used_passes=[poprt.get_pass("float_to_int8", self.path("w.npz"))]).convert(dense())
+        np.testing.assert_allclose(results(converted)["y"], expected, rtol=1e-4, atol=1e-4)
+
+    def test_int8_weights_that_are_wrong(self):
+        value, scale = np.zeros(W.shape, np.int8), np.ones(3, np.float32)
+        for given, why in (({"w": {"value": value, "scale": scale}}, "expected value, offset and scale of weight 'w'"),
+                           ({"w": 3}, "expected value, offset and scale of weight 'w', found 3"),
+                           ({"w": (value[:2], 0, scale)}, r"the value of 'w' is s8 \[2,3\], expected s8 \[4,3\]"),
+                           ({"w": (W, 0, scale)}, r"the value of 'w' is f32 \[4,3\], expected s8"),
+                           ({"w": (value, 0, np.ones(5))}, r"the scale of 'w' is f32 \[5\]"), (self.path("none.npz"), "none.npz")):
+            with self.subTest(why), self.assertRaisesRegex(poprt.Error, why) as raised:
+                poprt.get_pass("float_to_int8", int8_offset_scale=given)(dense())
+            self.assertNotIn("\n", str(raised.exception))
+        np.savez(self.path("w.npz"), w=value)
+        with self.assertRaisesRegex(InvalidArgumentError, "expected arrays WEIGHT.value, WEIGHT.offset and WEIGHT.scale, found 'w'"):
+            poprt.get_pass("float_to_int8", self.path("w.npz"))(dense())
+
+    def test_nodes_of_converted_models_have_names_of_their_own(self):
+        unnamed = dense()
+        for n in unnamed.graph.node:
+            n.name = ""
+        unnamed.graph.node.append(node("Relu", ["h"], ["r"]))
+        unnamed.graph.node.append(node("Relu", ["r"], ["z"], name="Relu_0"))
+        unnamed.graph.output.append(onnx.helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [2, 3]))
+        names = [n.name for n in Converter().convert(unnamed).graph.node]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertTrue(all(names), names)
+        self.assertIn("MatMul_0", names)
+        self.assertIn("", [n.name for n in Converter(skip_passes="unique_name_for_nodes").convert(unnamed).graph.node])
 
     def test_a_model_is_checked_against_another_in_memory_or_of_a_file(self):
         for origin in (dense(), self.saved(dense())):

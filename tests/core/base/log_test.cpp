@@ -1,6 +1,12 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <regex>
+
+#include "base/log_level.h"
 
 namespace poprt {
 namespace {
@@ -33,6 +39,52 @@ TEST(Log, WritesToStandardError) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_NE(err.find("message 42"), std::string::npos) << err;
   EXPECT_NE(err.find("poprt"), std::string::npos) << err;
+}
+
+TEST(Log, LinesLookAsThoseOfPopRT) {
+  testing::internal::CaptureStderr();
+  log().error("message");
+  const std::string err = testing::internal::GetCapturedStderr();
+  const std::regex line(
+      R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR \[poprt\] log_test\.cpp:\d+\] message\n)");
+  EXPECT_TRUE(std::regex_match(err, line)) << err;
+}
+
+TEST(Log, EveryLevelHasItsNames) {
+  const auto before = log().level();
+  const std::pair<const char*, LogLevel> names[] = {
+      {"TRACE", LogLevel::trace},  {"debug", LogLevel::debug}, {"Info", LogLevel::info},
+      {"WARNING", LogLevel::warn}, {"WARN", LogLevel::warn},   {"ERROR", LogLevel::error},
+      {"ERR", LogLevel::error},    {"OFF", LogLevel::off},     {"CRITICAL", LogLevel::critical}};
+  for (const auto& [name, level] : names) {
+    EXPECT_TRUE(set_log_level(name)) << name;
+    EXPECT_EQ(log().level(), level) << name;
+  }
+  log().set_level(before);
+}
+
+TEST(Log, BelowItsLevelNothingIsWritten) {
+  const auto before = log().level();
+  log().set_level(LogLevel::error);
+  testing::internal::CaptureStderr();
+  log().warn("quiet");
+  log().error("loud");
+  const std::string err = testing::internal::GetCapturedStderr();
+  log().set_level(before);
+  EXPECT_EQ(err.find("quiet"), std::string::npos) << err;
+  EXPECT_NE(err.find("loud"), std::string::npos) << err;
+}
+
+TEST(LogDeathTest, AnUnknownLevelOfTheEnvironmentIsSaid) {
+  const auto warn = [](const char* variable, const char* value) {
+    setenv(variable, value, 1);
+    warn_of_log_level();
+    _exit(0);
+  };
+  EXPECT_EXIT(warn("POPRT_LOG_LEVEL", "LOUD"), testing::ExitedWithCode(0),
+              "POPRT_LOG_LEVEL is 'LOUD', expected TRACE");
+  EXPECT_EXIT(warn("MODEL_RUNTIME_LOG_LEVEL", "LOUDER"), testing::ExitedWithCode(0),
+              "MODEL_RUNTIME_LOG_LEVEL is 'LOUDER'");
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ ErrorCode code_of(F&& f) {
 
 TEST(DeviceManager, CountComesFromArgumentThenEnvironment) {
   unsetenv("POPRT_DEVICES");
-  EXPECT_EQ(DeviceManager().device_count(), 1024);
+  EXPECT_EQ(DeviceManager().device_count(), 16384);
   setenv("POPRT_DEVICES", "7", 1);
   EXPECT_EQ(DeviceManager().device_count(), 7);
   EXPECT_EQ(DeviceManager(2).device_count(), 2);
@@ -37,7 +37,7 @@ TEST(DeviceManager, CountComesFromArgumentThenEnvironment) {
   EXPECT_EQ(code_of([] { DeviceManager(); }), ErrorCode::invalid_argument);
   unsetenv("POPRT_DEVICES");
   EXPECT_EQ(code_of([] { DeviceManager(-1); }), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([] { DeviceManager(1025); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { DeviceManager((1 << 20) + 1); }), ErrorCode::invalid_argument);
 }
 
 TEST(DeviceManager, HandsOutEachDeviceOnce) {

@@ -76,5 +76,23 @@ TEST_F(ModelHash, ErrorsAreThoseOfTheImport) {
   EXPECT_THROW(hash_bytes(std::as_bytes(std::span(bytes))), Error);
 }
 
+TEST_F(ModelHash, LinksAreFollowedWhenTheyMayBe) {
+  pb::ModelProto model;
+  model.set_ir_version(8);
+  externalize(*model.mutable_graph()->add_initializer(), "a.bin");
+  write("real.bin", "bytes");
+  fs::create_symlink("real.bin", folder / "a.bin");
+  write("m.onnx", model.SerializeAsString());
+  const std::string bytes = model.SerializeAsString();
+  const auto span = std::as_bytes(std::span(bytes));
+  EXPECT_THROW(hash_file(folder / "m.onnx"), Error);
+  EXPECT_THROW(hash_bytes(span, folder), Error);
+  EXPECT_THROW(files_of(folder / "m.onnx"), Error);
+  EXPECT_THROW(files_of(span, folder), Error);
+  EXPECT_EQ(hash_file(folder / "m.onnx", true), hash_bytes(span, folder, true));
+  EXPECT_EQ(files_of(folder / "m.onnx", true).size(), 2u);
+  EXPECT_EQ(files_of(span, folder, true).at(1).location, "a.bin");
+}
+
 }  // namespace
 }  // namespace poprt::onnx

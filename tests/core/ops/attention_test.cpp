@@ -91,6 +91,74 @@ OPS_SAMPLE(AttentionOfFewQueries) {
         });
 }
 
+// A mask of booleans, and the scores before it, of keys that no query sees, too.
+TEST(Attention, BooleanMasksAndScores) {
+  constexpr int64_t kHeads = 2, kQueries = 3, kKeys = 70, kSize = 8, kWide = 5;
+  for (const DType type : {DType::f32, DType::f64, DType::f16})
+    for (const bool causal : {true, false}) {
+      const auto as = [&](const Tensor& t) {
+        Tensor out = Tensor::zeros(type, t.shape());
+        for (size_t i = 0; i < static_cast<size_t>(t.count()); i++) {
+          if (type == DType::f32) out.mutable_values<float>()[i] = t.values<float>()[i];
+          if (type == DType::f64) out.mutable_values<double>()[i] = t.values<float>()[i];
+          if (type == DType::f16) out.mutable_values<f16_t>()[i] = to_f16(t.values<float>()[i]);
+        }
+        return out;
+      };
+      Tensor mask = Tensor::zeros(DType::boolean, {kQueries, kKeys});
+      std::mt19937 rng(5);
+      for (bool& sees : mask.mutable_values<bool>()) sees = rng() % 3 == 0;
+      for (int64_t i = 0; i < kQueries; i++)  // each query sees some key
+        mask.mutable_values<bool>()[static_cast<size_t>(i * kKeys)] = true;
+      Sample s;
+      s.op = "Attention";
+      s.opset = 23;
+      s.input(as(random_f32({1, kHeads, kQueries, kSize})))
+          .input(as(random_f32({1, kHeads, kKeys, kSize}, -1, 1, 2)))
+          .input(as(random_f32({1, kHeads, kKeys, kWide}, -1, 1, 3)))
+          .input(mask)
+          .attr("is_causal", int64_t{causal})
+          .shape({})
+          .shape({})
+          .shape({})
+          .shape({});
+      const SampleGraph g = make_graph(s);
+      infer(*g.node);
+      const auto results = evaluate(*g.node, s.inputs);
+      const auto y = results[0].to_doubles(), scores = results[3].to_doubles();
+      const auto q = s.inputs[0].to_doubles(), k = s.inputs[1].to_doubles(),
+                 v = s.inputs[2].to_doubles();
+      const double tolerance = type == DType::f16 ? 5e-3 : 1e-5;
+      ASSERT_EQ(scores.size(), static_cast<size_t>(kHeads * kQueries * kKeys));
+      for (int64_t h = 0; h < kHeads; h++)
+        for (int64_t i = 0; i < kQueries; i++) {
+          std::vector<double> weights(kKeys);
+          double sum = 0;
+          for (int64_t j = 0; j < kKeys; j++) {
+            double score = 0;
+            for (int64_t d = 0; d < kSize; d++)
+              score += q[static_cast<size_t>((h * kQueries + i) * kSize + d)] *
+                       k[static_cast<size_t>((h * kKeys + j) * kSize + d)];
+            score /= std::sqrt(static_cast<double>(kSize));
+            ASSERT_NEAR(scores[static_cast<size_t>((h * kQueries + i) * kKeys + j)], score,
+                        tolerance * 2)
+                << dtype_name(type) << " key " << j;
+            const bool sees = mask.values<bool>()[static_cast<size_t>(i * kKeys + j)];
+            if (!sees || (causal && j > i)) continue;
+            sum += weights[static_cast<size_t>(j)] = std::exp(score);
+          }
+          for (int64_t c = 0; c < kWide; c++) {
+            double wanted = 0;
+            for (int64_t j = 0; j < kKeys; j++)
+              wanted += weights[static_cast<size_t>(j)] / sum *
+                        v[static_cast<size_t>((h * kKeys + j) * kWide + c)];
+            ASSERT_NEAR(y[static_cast<size_t>((h * kQueries + i) * kWide + c)], wanted, tolerance)
+                << dtype_name(type) << (causal ? " causal" : "");
+          }
+        }
+    }
+}
+
 // Caches are longer than what is in them, and what is behind may be no number.
 TEST(Attention, ReadsNoKeyThatNoQuerySees) {
   constexpr int64_t kBatch = 2, kHeads = 4, kKv = 2, kKeys = 230, kSize = 20, kWide = 12;

@@ -2,8 +2,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/ops/sample.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -117,6 +120,35 @@ OPS_SAMPLE(Unique) {
       .reference([](const SampleValues&) {
         return SampleValues{{2, 1, 3, 4}, {0, 1, 3, 4}, {0, 1, 1, 2, 3, 2}, {1, 2, 2, 1}};
       });
+}
+
+// What is no number is one value, behind all others.
+TEST(Unique, NotANumberIsOneValueAndTheGreatest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool sorted : {true, false}) {
+    Sample s;
+    s.op = "Unique";
+    s.opset = 11;
+    s.constant_input(Tensor::of<float>({7}, {nan, 2, -1, nan, 2, 5, nan}))
+        .attr("sorted", int64_t{sorted})
+        .shape({})
+        .shape({})
+        .shape({})
+        .shape({});
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    const auto results = evaluate(*g.node, s.inputs);
+    const auto y = results[0].to_doubles();
+    const auto counts = results[3].to_doubles(), inverse = results[2].to_doubles();
+    ASSERT_GE(y.size(), 4u);
+    const std::vector<double> wanted =
+        sorted ? std::vector<double>{-1, 2, 5} : std::vector<double>{2, -1, 5};
+    const size_t where = sorted ? 3 : 0, first = sorted ? 0 : 1;
+    EXPECT_TRUE(std::isnan(y[where]));
+    for (size_t i = 0; i < 3; i++) EXPECT_EQ(y[first + i], wanted[i]);
+    EXPECT_EQ(counts[where], 3);
+    for (const size_t i : {0, 3, 6}) EXPECT_EQ(inverse[i], static_cast<double>(where));
+  }
 }
 
 }  // namespace

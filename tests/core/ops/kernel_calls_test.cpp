@@ -17,6 +17,7 @@
 #include "core/ops/sample.h"
 #include "kernels/kernel.h"
 #include "ops/common/expansion.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -308,6 +309,68 @@ TEST_P(KernelCall, WithAnotherFloat) {
   if (original().floats.empty()) return;
   bent("no floats", [](OneCall& c) { c.floats.clear(); });
   bent("one float less", [](OneCall& c) { c.floats.pop_back(); });
+}
+
+// What preparing says of bent calls, and how often: nothing runs.
+class Asked {
+ public:
+  explicit Asked(const OneCall& call) : call_(call) {}
+
+  void ask(test::SaidCounts& said) {
+    const auto bent = [&](auto&& change) {
+      OneCall c = call_;
+      change(c);
+      try {
+        kernels::find_kernel(c.kernel)->prepare(c.call());
+        said.add("taken");
+      } catch (const Error& e) {
+        said.add(e.message());
+      }
+    };
+    for (size_t i = 0; i < call_.ints.size(); i++)
+      for (const int64_t v : {call_.ints[i] + 1, call_.ints[i] - 1, call_.ints[i] + 8, int64_t{0},
+                              int64_t{-1}, int64_t{-100}, int64_t{65}, int64_t{1} << 40})
+        bent([&](OneCall& c) { c.ints[i] = v; });
+    for (size_t i = 0; i < call_.floats.size(); i++)
+      for (const float v : {0.0f, -1.0f, std::nanf(""), INFINITY})
+        bent([&](OneCall& c) { c.floats[i] = v; });
+    for (size_t i = 0; i < call_.operands.size(); i++) {
+      if (!call_.operands[i].present) continue;
+      bent([&](OneCall& c) { c.operands[i] = {}, c.shapes[i] = {}; });
+      const auto resized = [&](const Shape& shape, DType dtype) {
+        bent([&](OneCall& c) {
+          c.shapes[i] = shape;
+          c.operands[i].dtype = dtype;
+          c.operands[i].bytes = dtype_bytes(dtype, element_count(shape));
+        });
+      };
+      const Shape& shape = call_.shapes[i];
+      for (const DType t : {DType::u8, DType::s64, DType::f32, DType::f16, DType::boolean})
+        resized(shape, t);
+      for (size_t axis = 0; axis < shape.size(); axis++)
+        for (const int64_t d : {shape[axis] - 1, shape[axis] + 1, int64_t{0}}) {
+          Shape other = shape;
+          other[axis] = d;
+          if (d >= 0) resized(other, call_.operands[i].dtype);
+        }
+      resized({}, call_.operands[i].dtype);
+      Shape more = shape;
+      more.insert(more.begin(), 1);
+      resized(more, call_.operands[i].dtype);
+    }
+  }
+
+ private:
+  const OneCall& call_;
+};
+
+TEST(KernelRefusals, AreThoseThatAreRecorded) {
+  std::map<std::string, test::SaidCounts> said;
+  for (const OneCall& call : all_calls()) Asked(call).ask(said[call.kernel]);
+  test::RecordedLines found;
+  for (const auto& [kernel, counts] : said) counts.write(found[kernel]);
+  test::expect_recorded(found, POPRT_TEST_DATA "/kernel_refusals.txt",
+                        "What kernels say of calls that are bent: kernel_calls_test.cpp.");
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, KernelCall, ::testing::Range(size_t{0}, all_calls().size()),

@@ -120,7 +120,7 @@ TEST(UnsupportedOperator, NamesNodeOperatorDomainAndOpset) {
 TEST(UnsupportedOperator, OfSomebodysOwnDomainSaysWhereItWouldComeFrom) {
   const std::string text =
       error_of({.op = "Fancy", .inputs = {Tensor::scalar(1.0f)}, .domain = "com.example"});
-  expect_words(text, {"Fancy node", "com.example", "plug-in", "--custom_library_so_paths"});
+  expect_words(text, {"Fancy node", "com.example", "plug-in", "`custom_library_so_paths`"});
 }
 
 TEST(UnsupportedOperator, SaysFromWhichOpsetOnItIsSupported) {

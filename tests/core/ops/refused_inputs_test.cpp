@@ -107,6 +107,71 @@ TEST(RefusedInputs, DistancesAreOfMatricesOfEqualWidth) {
   EXPECT_EQ(code(distances({4, 3}, {5, 3}, "cosine")), ErrorCode::unimplemented);
 }
 
+// Sizes are bounded whatever another dimension is: later sums and products cannot overflow.
+TEST(RefusedInputs, SizesAreBoundedBesideADimensionOfZero) {
+  const auto said = [](Shape shape) {
+    ir::Graph graph;
+    graph.opsets[""] = 17;
+    ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, std::move(shape)));
+    ir::Node* n = graph.add_node("Neg", "", {x});
+    try {
+      infer(*n);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string();
+  };
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  EXPECT_EQ(said({0, kHuge}), "");
+  EXPECT_NE(said({kHuge, kHuge}), "");
+  EXPECT_NE(said({0, kHuge, kHuge}), "");
+  EXPECT_NE(said({kHuge, 0, kHuge}), "");
+  EXPECT_NE(said({kUnknownDim, kHuge, kHuge}), "");
+}
+
+// Tables and caches whose rank is too low: nothing is read behind their shapes.
+TEST(RefusedInputs, TablesAndCachesHaveTheirRank) {
+  const NodeCase embed{.op = "EmbedLayerNormalization",
+                       .inputs = {Tensor::zeros(DType::s32, {1, 2}), Tensor(), floats({4}),
+                                  floats({4, 4}), Tensor(), floats({4}), floats({4})},
+                       .outputs = 2,
+                       .runtime = {0},
+                       .domain = "com.microsoft"};
+  EXPECT_NE(refusal_of(embed).find("expected at least 3 dimensions"), std::string::npos)
+      << refusal_of(embed);
+  const NodeCase cached{
+      .op = "GroupQueryAttention",
+      .attributes = {{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}},
+      .inputs = {floats({1, 1, 8}), floats({1, 1, 8}), floats({1, 1, 8}), floats({2, 4}),
+                 floats({2, 4}), Tensor::zeros(DType::s32, {1}), Tensor::of<int32_t>({1}, {1})},
+      .outputs = 3,
+      .runtime = {0, 1, 2, 3, 4, 5},
+      .domain = "com.microsoft"};
+  EXPECT_NE(refusal_of(cached).find("expected at least 3 dimensions"), std::string::npos)
+      << refusal_of(cached);
+  NodeCase flat = cached;
+  flat.inputs[3] = flat.inputs[4] = floats({1, 2, 3, 4});
+  flat.inputs[1] = flat.inputs[2] = floats({1, 8});
+  EXPECT_NE(refusal_of(flat).find("[1,8], expected at least 3 dimensions"), std::string::npos)
+      << refusal_of(flat);
+}
+
+// What passes make may stand in a model, too.
+TEST(RefusedInputs, BiasesOfBlockedConvolutionsAreListsOfTheirChannels) {
+  for (const char* op : {"Conv", "ConvTranspose"})
+    for (const Shape& bias : {Shape{}, Shape{1}, Shape{15}, Shape{16, 1}, Shape{16}}) {
+      const NodeCase c{.op = op,
+                       .attributes = {{"channels", int64_t{16}}},
+                       .inputs = {floats({1, 1, 4, 4, 16}), floats({16, 16, 1, 1}), floats(bias)},
+                       .runtime = {0, 1, 2},
+                       .domain = "poprt"};
+      const std::string said = refusal_of(c);
+      EXPECT_EQ(said.find("does not fit weights [16,16,1,1]") != std::string::npos,
+                bias != Shape{16})
+          << op << ": " << said;
+    }
+}
+
 // Loop bodies: a state that keeps its type and one result a round, bent one fact at a time.
 struct Body {
   std::string inputs = "input %i : s64[]\ninput %c : bool[]\ninput %s : f32[2]\n";

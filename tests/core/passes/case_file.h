@@ -40,4 +40,7 @@ struct FileCase {
 // Throws invalid_argument naming the line of what is not understood.
 std::vector<FileCase> read_cases(const std::string& path);
 
+// The passes that have cases.
+std::vector<std::string> case_names();
+
 }  // namespace poprt::test

@@ -57,11 +57,19 @@ std::vector<FileCase> read_cases(const std::string& path) {
   return cases;
 }
 
-namespace {
-
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(POPRT_TEST_DATA) / "passes";
+static const fs::path kFolder = fs::path(POPRT_TEST_DATA) / "passes";
+
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kFolder))
+    names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+namespace {
 
 // `given` as values of another type, which holds them.
 Tensor as_type(const Tensor& given, DType dtype, const Shape& shape) {
@@ -152,14 +160,6 @@ TEST_P(PassCases, RewriteAsWrittenAndComputeTheSame) {
   const bool inspects = passes::pass_of(GetParam()).kind != passes::PassKind::rewrite;
   EXPECT_TRUE(rewrites || inspects || elsewhere) << "no case in which the pass does something";
   EXPECT_TRUE(stays) << "no case that the pass leaves alone or refuses";
-}
-
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kFolder))
-    names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 // The passes of PopRT 1.5, by name: each is here and has cases, or waits for what it belongs to.

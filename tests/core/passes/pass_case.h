@@ -1,4 +1,5 @@
-// Ten lines of text in, ten lines of text out, and the same numbers.
+// Ten lines of text in, ten lines of text out, and the same numbers; and what comes of the text
+// bent (bend.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/passes/bend.h"
 #include "ir/text.h"
 #include "passes/pass.h"
 #include "support/graph_eval.h"
@@ -27,6 +29,12 @@ inline std::vector<passes::PassReport> run(ir::Graph& graph, std::vector<std::st
   return passes::run_passes(graph, list);
 }
 
+inline std::vector<passes::PassCall> calls_of(const std::vector<std::string>& names) {
+  std::vector<passes::PassCall> calls;
+  for (const std::string& name : names) calls.push_back({&passes::pass_of(name)});
+  return calls;
+}
+
 // Operators in order: "MatMul poprt.Gelu".
 inline std::string ops_of(const ir::Graph& graph) {
   std::string s;
@@ -40,9 +48,11 @@ inline void expect_rewrite(std::vector<std::string> names, std::string_view befo
                            std::string_view after, int opset = 17) {
   const auto original = parsed(before, opset);
   const auto graph = parsed(before, opset);
+  const auto calls = calls_of(names);
   run(*graph, std::move(names));
   EXPECT_EQ(ir::to_text(*graph), ir::to_text(*parsed(after, opset)));
   expect_same_results(*original, *graph, 1e-5);
+  expect_same_when_bent(*original, calls, 1e-5);
 }
 
 // The same, looking only at which operators are left; returns the graph for a closer look.
@@ -51,9 +61,10 @@ inline std::unique_ptr<ir::Graph> expect_ops(std::vector<std::string> names,
                                              int opset = 17, double tolerance = 1e-5) {
   const auto original = parsed(before, opset);
   auto graph = parsed(before, opset);
-  run(*graph, std::move(names));
+  run(*graph, names);
   EXPECT_EQ(ops_of(*graph), operators) << ir::to_text(*graph);
   expect_same_results(*original, *graph, tolerance);
+  expect_same_when_bent(*original, calls_of(names), tolerance);
   return graph;
 }
 
@@ -75,8 +86,9 @@ inline void expect_unchanged(std::vector<std::string> names, std::string_view te
                              int opset = 17) {
   const auto graph = parsed(text, opset);
   const std::string before = ir::to_text(*graph);
-  run(*graph, std::move(names));
+  run(*graph, names);
   EXPECT_EQ(ir::to_text(*graph), before);
+  expect_same_when_bent(*parsed(text, opset), calls_of(names), 1e-5);
 }
 
 }  // namespace poprt::test

@@ -12,6 +12,7 @@
 #include "core/popef/support.h"
 #include "popef/error.h"
 #include "popef/header.h"
+#include "support/recorded_lines.h"
 
 // Counts what this thread allocates: the reader promises a bound.
 namespace {
@@ -427,6 +428,37 @@ void mutate(bool compress, uint32_t seed, int rounds) {
 
 TEST(Reader, MutatedFilesNeverCrash) { mutate(false, 1, 20000); }
 TEST(Reader, MutatedCompressedFilesNeverCrash) { mutate(true, 2, 5000); }
+
+// A check that is lost, or that fires where it must not, changes a count.
+TEST(Reader, RecordedAnswersToEveryByteChanged) {
+  test::RecordedLines found;
+  test::SaidCounts said;
+  const std::string whole = sample_file();
+  const auto answer = [&](const std::string& bytes) {
+    try {
+      Reader reader;
+      parse(reader, bytes);
+      said.add(fmt::format("taken: {} metadata, {} executables, {} tensors, {} feeds",
+                           reader.metadata().size(), reader.executables().size(),
+                           reader.tensors().size(), reader.feeds().size()));
+      for (const std::string& warning : reader.warnings()) said.add("warning: " + warning);
+    } catch (const Error& e) {
+      said.add(e.message());
+    }
+  };
+  for (size_t n = 0; n < whole.size(); n++) {
+    if (n >= 2048 && whole[n] == 0) continue;  // padding
+    for (const int x : {0x01, 0x02, 0x08, 0x80}) {
+      std::string bytes = whole;
+      bytes[n] = static_cast<char>(bytes[n] ^ x);
+      answer(bytes);
+    }
+  }
+  for (size_t n = 0; n < whole.size(); n += 7) answer(whole.substr(0, n));
+  said.write(found["file"]);
+  test::expect_recorded(found, POPRT_TEST_DATA "/popef_refusals.txt",
+                        "What the reader says of damaged files: reader_test.cpp.");
+}
 
 }  // namespace
 }  // namespace poprt::popef

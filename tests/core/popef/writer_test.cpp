@@ -354,5 +354,52 @@ TEST(FileWriter, FullDiskIsAFileError) {
       Error);
 }
 
+// Takes so many bytes and no more.
+class Full : public std::streambuf {
+ public:
+  explicit Full(size_t room) : room_(room) {}
+
+ protected:
+  std::streamsize xsputn(const char*, std::streamsize count) override {
+    if (static_cast<size_t>(count) > room_) return 0;
+    room_ -= static_cast<size_t>(count);
+    return count;
+  }
+  int overflow(int c) override { return xsputn("", 1) == 1 ? c : traits_type::eof(); }
+
+ private:
+  size_t room_;
+};
+
+TEST(Writer, AfterAFailureOfTheStreamNothingIsBegun) {
+  const size_t size = sample_file().size();
+  size_t failed = 0;
+  for (size_t room = 0; room < size; room += 64) {
+    SCOPED_TRACE(room);
+    Full full(room);
+    std::ostream stream(&full);
+    Writer writer(stream);
+    bool creating = true;
+    try {
+      writer.write(sample_metadata());
+      writer.createOpaqueBlob("notes", "");
+      creating = false;
+      continue;  // the rest is about creating
+    } catch (const FileError&) {
+    }
+    ASSERT_TRUE(creating);
+    failed++;
+    try {
+      writer.createOpaqueBlob("later", "");
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const InactiveWriterError& e) {
+      EXPECT_NE(std::string(e.what()).find("has failed before"), std::string::npos) << e.what();
+    } catch (const FileError&) {
+      ADD_FAILURE() << "the stream was tried again";
+    }
+  }
+  EXPECT_GT(failed, 1u);
+}
+
 }  // namespace
 }  // namespace poprt::popef

@@ -140,5 +140,24 @@ TEST(Link, BucketsDifferInSizesOnly) {
             std::string::npos);
 }
 
+// Inputs whose data comes with the model: x has what the first weights are.
+TEST(Link, DataOfInputsIsThatOfTheirBranch) {
+  Model a(2, 1), b(2, 2), same(2, 1);
+  for (Model* m : {&a, &b, &same}) m->loaded.program.inputs[0].data = 0;
+  const Linked graphs = link_graphs(std::vector{a.branch("a/"), b.branch("b/")});
+  ASSERT_EQ(graphs.program.inputs.size(), 3u);
+  const uint64_t first = graphs.program.inputs[0].data, second = graphs.program.inputs[1].data;
+  EXPECT_NE(first, second);
+  std::vector<std::byte> bytes(graphs.program.weights_bytes);
+  for (const Weight& w : graphs.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
+  EXPECT_EQ(bytes.at(first), std::byte(1));
+  EXPECT_EQ(bytes.at(second), std::byte(2));
+  EXPECT_NE(message_of([&] {
+              link_buckets(std::vector{a.branch(), b.branch()});
+            }).find("weights 'x' differ from shape to shape"),
+            std::string::npos);
+  EXPECT_EQ(message_of([&] { link_buckets(std::vector{a.branch(), same.branch()}); }), "");
+}
+
 }  // namespace
 }  // namespace poprt::program

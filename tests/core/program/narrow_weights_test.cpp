@@ -159,6 +159,69 @@ TEST(NarrowPayload, MayHaveItsWeightsApart) {
   EXPECT_THROW(read_executable(program, weights.first(weights.size() - 64), nullptr), Error);
 }
 
+// A record of Winograd's weights behind another one; it gives the plain ones, too.
+Sample winograd_sample(const WinogradWeights& w) {
+  Sample s;
+  std::mt19937 rng(11);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < w.plain_floats(); i++) s.halves.push_back(to_float(to_f16(normal(rng))));
+  std::vector<float> packed(static_cast<size_t>(w.packed_floats()));
+  for (int64_t b = 0; b < w.blocks(); b++) {
+    const auto at = static_cast<size_t>(b * 16 * w.c * 9);
+    pack_winograd_block(
+        w,
+        std::span(s.halves).subspan(
+            at, std::min<size_t>(static_cast<size_t>(16 * w.c * 9), s.halves.size() - at)),
+        std::span(packed).subspan(static_cast<size_t>(b * w.block_floats())));
+  }
+  s.floats = {1, 2, 3};
+  const auto add = [&](const std::vector<float>& values, const std::vector<float>& plain) {
+    return s.builder.weights(values.size() * sizeof(float), DType::f32,
+                             {static_cast<int64_t>(values.size())}, [values, plain](auto to) {
+                               const auto& from =
+                                   to.size() == plain.size() * sizeof(float) ? plain : values;
+                               std::memcpy(to.data(), from.data(), to.size());
+                             });
+  };
+  const BufferId a = add(s.floats, {}), b = add(packed, s.halves);
+  const auto out = s.builder.add_output({"y", DType::f32, {1}});
+  const BufferId operands[] = {a, b, s.builder.output(out, 0, 4, DType::f32, {1})};
+  s.builder.emit("copy", operands, {}, {}, "");
+  const Buffer& place = s.builder.buffer(b);
+  s.narrow = {{place.offset, place.bytes, DType::f16, 0, w}};
+  return s;
+}
+
+TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
+  for (const WinogradWeights& w : {WinogradWeights{33, 5, 2}, WinogradWeights{16, 48, 4}}) {
+    Sample s = winograd_sample(w);
+    const std::vector<std::byte> payload = payload_of(s, s.builder);
+    const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
+    const LoadedProgram read = read_executable(payload, nullptr);
+    ASSERT_EQ(read.weights.size(), wide.weights.size());
+    EXPECT_EQ(std::memcmp(read.weights.data(), wide.weights.data(), wide.weights.size()), 0);
+    EXPECT_EQ(read.narrow, s.narrow);
+    EXPECT_EQ(weights_of(payload).size(), 64 + static_cast<size_t>(w.plain_floats()) * 2);
+  }
+}
+
+TEST(NarrowPayload, RefusesWinogradsWeightsOfOtherSizes) {
+  Sample s = winograd_sample({33, 5, 2});
+  const NarrowWeights good = s.narrow[0];
+  for (const WinogradWeights& bad :
+       {WinogradWeights{33, 5, 4}, WinogradWeights{33, 5, 3}, WinogradWeights{33, 6, 2},
+        WinogradWeights{49, 5, 2}, WinogradWeights{0, 5, 2}, WinogradWeights{33, -5, 2},
+        WinogradWeights{33, 5, 0}, WinogradWeights{int64_t{1} << 40, int64_t{1} << 40, 4}}) {
+    s.narrow = {{good.offset, good.bytes, DType::f16, 0, bad}};
+    try {
+      payload_of(s, s.builder);
+      ADD_FAILURE() << bad.m << " " << bad.c << " " << bad.tile;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::data_loss) << e.what();
+    }
+  }
+}
+
 TEST(NarrowPayload, RefusesATableThatDoesNotFit) {
   Sample s = sample();
   const NarrowWeights good = s.narrow[0];

@@ -9,6 +9,7 @@
 
 #include "support/capnp_library.h"
 #include "support/capnp_places.h"
+#include "support/recorded_lines.h"
 
 // After it.
 #include "base/error.h"
@@ -339,6 +340,29 @@ TEST(Serialize, MutationsNeverCrash) {
   EXPECT_LT(accepted, 20000);
 }
 
+// A check that is lost, or that fires where it must not, changes a count.
+TEST(Serialize, RecordedAnswersToEveryByteChanged) {
+  Builder b = sample();
+  const std::string original = written(b);
+  test::SaidCounts said;
+  Aligned payload(original);
+  for (size_t n = 0; n < std::min<size_t>(original.size(), 4096); n++)
+    for (const int x : {0x01, 0x02, 0x08, 0x40, 0x80}) {
+      payload.storage[n] ^= static_cast<std::byte>(x);
+      try {
+        read_executable(payload.bytes, nullptr);
+        said.add("taken");
+      } catch (const Error& e) {
+        said.add(e.message());
+      }
+      payload.storage[n] ^= static_cast<std::byte>(x);
+    }
+  test::RecordedLines found;
+  said.write(found["program"]);
+  test::expect_recorded(found, POPRT_TEST_DATA "/program_refusals.txt",
+                        "What is said of damaged programs: serialize_test.cpp.");
+}
+
 TEST(Serialize, WeightsMayLieElsewhere) {
   Builder b = sample();
   const std::string bytes = written(b);
@@ -368,6 +392,17 @@ TEST(ProgramPlaces, AreThoseOfTheSchema) {
           {capnp::Schema::from<schema::Buffer>(), capnp::Schema::from<schema::Instruction>(),
            capnp::Schema::from<schema::Anchor>(), capnp::Schema::from<schema::Program>(),
            capnp::Schema::from<schema::Narrow>()}));
+}
+
+TEST(Serialize, AProgramThatDoesNotFitTogetherIsNotWritten) {
+  Builder b = sample();
+  Program broken = b.program();
+  ASSERT_FALSE(broken.main.empty());
+  broken.main[0].operands.push_back(static_cast<uint32_t>(broken.buffers.size()));
+  size_t written = 0;
+  const auto count = [&](std::span<const std::byte> bytes) { written += bytes.size(); };
+  EXPECT_THROW(write_executable(count, broken, b.weight_records(), {}), Error);
+  EXPECT_EQ(written, 0u);
 }
 
 }  // namespace

@@ -79,6 +79,10 @@ TEST(GraphQuery, SearchesByWordsAndFields) {
   EXPECT_TRUE(search_nodes(*g, "weight:*").empty()) << "a shape of one dimension";
   EXPECT_TRUE(search_nodes(*g, "weight:*x*x*").empty());
   EXPECT_TRUE(search_nodes(*g, "attr:group=1").empty());
+  EXPECT_EQ(search_nodes(*g, "weight:4x*"), matmul);
+  EXPECT_TRUE(search_nodes(*g, "weight:5x*").empty());
+  EXPECT_TRUE(search_nodes(*g, "weight:*x3").empty());
+  EXPECT_TRUE(search_nodes(*g, "weight:14x2x7").empty()) << "more than the shape has";
   EXPECT_TRUE(search_nodes(*g, "").empty());
   EXPECT_TRUE(search_nodes(*g, "nothing").empty());
 }

@@ -11,35 +11,36 @@
 
 namespace poprt_go {
 
-// poprt_input and poprt_output from triples of index, address and bytes. Few are kept on the stack.
+// Tensors from numbers: index, address, bytes, dtype (or none), rank and shape of each, which stays
+// where it is. Few are kept on the stack.
 class Entries {
  public:
   Entries(poprt_values values, int64_t inputs, int64_t outputs)
       : inputs_(static_cast<size_t>(inputs)), outputs_(static_cast<size_t>(outputs)) {
-    if (inputs_ > kFew) many_in_.resize(inputs_);
-    if (outputs_ > kFew) many_out_.resize(outputs_);
+    if (inputs_ + outputs_ > kFew) many_.resize(inputs_ + outputs_);
     const auto* at = static_cast<const int64_t*>(values);
-    for (size_t i = 0; i < inputs_; i++, at += 3)
-      in()[i] = {nullptr, static_cast<size_t>(at[0]), poprt_shim::pointer(at[1]),
-                 static_cast<size_t>(at[2])};
-    for (size_t i = 0; i < outputs_; i++, at += 3)
-      out()[i] = {nullptr, static_cast<size_t>(at[0]), poprt_shim::pointer(at[1]),
-                  static_cast<size_t>(at[2])};
+    for (size_t i = 0; i < inputs_ + outputs_; i++, at += 5 + at[4])
+      in()[i] = {nullptr,
+                 static_cast<size_t>(at[0]),
+                 poprt_shim::pointer(at[1]),
+                 static_cast<size_t>(at[2]),
+                 static_cast<poprt_dtype>(at[3]),
+                 0,
+                 at + 5,
+                 static_cast<size_t>(at[4])};
   }
   Entries(const Entries&) = delete;
   Entries& operator=(const Entries&) = delete;
-  poprt_input* in() { return inputs_ > kFew ? many_in_.data() : few_in_; }
-  poprt_output* out() { return outputs_ > kFew ? many_out_.data() : few_out_; }
+  poprt_tensor* in() { return many_.empty() ? few_ : many_.data(); }
+  poprt_tensor* out() { return in() + inputs_; }
   size_t inputs() const { return inputs_; }
   size_t outputs() const { return outputs_; }
 
  private:
-  static constexpr size_t kFew = 8;
+  static constexpr size_t kFew = 16;
   size_t inputs_, outputs_;
-  poprt_input few_in_[kFew];
-  poprt_output few_out_[kFew];
-  std::vector<poprt_input> many_in_;
-  std::vector<poprt_output> many_out_;
+  poprt_tensor few_[kFew];
+  std::vector<poprt_tensor> many_;
 };
 
 // Requests that are done, on their way to the one goroutine that takes them: a request that waits

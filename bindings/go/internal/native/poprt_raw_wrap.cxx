@@ -233,10 +233,10 @@ static void* Swig_malloc(int c) {
 #include "poprt_go.h"
 
 
-// Index, address and bytes of each input, then of each output: `values` has three numbers for each.
+// `values` are numbers of each input, then of each output, as poprt_go::Entries reads them.
 static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs) {
   poprt_go::Entries entries(values, inputs, outputs);
-  return poprt_runner_execute(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
+  return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
 // Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
 // `timeout_ns`; 0: no limit.
@@ -250,10 +250,32 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
   options.user_data = poprt_shim::pointer(id);
   options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_request* request = nullptr;
-  *error = poprt_runner_submit(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
-                               &request);
+  *error = poprt_runner_submit_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
+                                       &request);
   return poprt_shim::address(request);
 }
+// The parts of a run that makes its outputs: memory, the request, what is real of them.
+static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& inputs, poprt_result* error) {
+  poprt_outputs* made = nullptr;
+  *error = poprt_outputs_create(runner, inputs.list.data(), inputs.list.size(), &made);
+  return made;
+}
+// As raw_submit(); `outputs` must stay until it is done.
+static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs, raw_outputs* outputs, int64_t id,
+                                  poprt_result* error) {
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  options.callback = poprt_go::Completions::on_done;
+  options.user_data = poprt_shim::pointer(id);
+  options.when_full = POPRT_WHEN_FULL_LINE;
+  poprt_request* request = nullptr;
+  std::vector<poprt_tensor> made;
+  for (size_t i = 0; i < poprt_outputs_count(outputs); i++) made.push_back(*poprt_outputs_at(outputs, i));
+  *error = poprt_runner_submit_tensors(runner, inputs.list.data(), inputs.list.size(), made.data(), made.size(), &options,
+                                       &request);
+  return poprt_shim::address(request);
+}
+static poprt_result raw_outputs_crop(raw_outputs* outputs) { return poprt_outputs_crop(outputs); }
 static int64_t raw_next_done() { return poprt_go::Completions::instance().take(); }
 static poprt_result raw_wait(int64_t request) {
   return poprt_request_wait(static_cast<poprt_request*>(poprt_shim::pointer(request)), -1);
@@ -717,6 +739,10 @@ SWIGINTERN void raw_runner_options_add_frozen_input(raw_runner_options *self,cha
 SWIGINTERN void raw_runner_options_set_faults(raw_runner_options *self,char const *faults){
     self->fault_list = faults;
     self->faults = poprt_shim::or_null(self->fault_list.c_str());
+  }
+SWIGINTERN void raw_runner_options_set_numerics(raw_runner_options *self,char const *numerics){
+    self->numerics_word = numerics;
+    self->numerics = poprt_shim::or_null(self->numerics_word.c_str());
   }
 SWIGINTERN void delete_raw_counters(raw_counters *self){ delete self; }
 SWIGINTERN int64_t raw_counters_bucket_count(raw_counters *self){ return POPRT_LATENCY_BUCKETS; }
@@ -1227,6 +1253,57 @@ long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, 
   
   result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5,arg6,arg7);
   _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_outputs *_wrap_raw_outputs_for_native(raw_runner *_swig_go_0, raw_tensors *_swig_go_1, poprt_result *_swig_go_2) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  raw_tensors *arg2 = 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_outputs *result = 0 ;
+  raw_outputs *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = *(raw_tensors **)&_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_outputs *)raw_outputs_for(arg1,(raw_tensors const &)*arg2,arg3);
+  *(raw_outputs **)&_swig_go_result = (raw_outputs *)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_raw_submit_tensors_native(raw_runner *_swig_go_0, raw_tensors *_swig_go_1, raw_outputs *_swig_go_2, long long _swig_go_3, poprt_result *_swig_go_4) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  raw_tensors *arg2 = 0 ;
+  raw_outputs *arg3 = (raw_outputs *) 0 ;
+  int64_t arg4 ;
+  poprt_result *arg5 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = *(raw_tensors **)&_swig_go_1; 
+  arg3 = *(raw_outputs **)&_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (poprt_result*)_swig_go_4;
+  
+  result = (int64_t)raw_submit_tensors(arg1,(raw_tensors const &)*arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_raw_outputs_crop_native(raw_outputs *_swig_go_0) {
+  raw_outputs *arg1 = (raw_outputs *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_outputs **)&_swig_go_0; 
+  
+  result = raw_outputs_crop(arg1);
+  _swig_go_result = result;
   return _swig_go_result;
 }
 
@@ -4426,6 +4503,23 @@ void _wrap_RawRunnerOptions_set_faults_native(raw_runner_options *_swig_go_0, _g
   
   
   raw_runner_options_set_faults(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawRunnerOptions_set_numerics_native(raw_runner_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_runner_options_set_numerics(arg1,(char const *)arg2);
   
   free(arg2); 
 }

@@ -70,7 +70,7 @@ def to_raw(metadata: Metadata) -> _raw.RawPopefMetadata:
         programs = _programs(getattr(metadata.programFlow(), _getter(name))())
         raw.set_flow(flow, programs, len(programs))
     for program, text in metadata.programsMap().items():
-        raw.set_program(*_programs([program]), text)
+        raw.set_program(_programs([program])[0], text)
     for anchor in metadata.anchors():
         info = anchor.tensorInfo()
         given = _raw.RawPopefAnchor(anchor.name(), anchor.handle(), anchor.type())

@@ -82,7 +82,7 @@ class BlobReader:
         self._blob = blob
         self.name: str = blob.name()
 
-    def _bytes(self) -> np.ndarray:
+    def _bytes(self) -> np.ndarray[Any, Any]:
         """The payload where it lies, read-only; only compressed ones are copied."""
         with _reading():
             payload = self._blob.map_payload()
@@ -139,7 +139,7 @@ class TensorReader(BlobReader):
         self.executable: str = blob.executable()
         self.info = TensorDataInfo(self.name, tensor_info(blob))
 
-    def data(self) -> np.ndarray:
+    def data(self) -> np.ndarray[Any, Any]:
         """Its value where it lies, read-only; nothing is copied."""
         info = self.info.tensorInfo()
         return self._bytes().view(numpy_dtype(info.dataType())).reshape(info.shape())
@@ -153,7 +153,7 @@ class FeedReader(BlobReader):
         self.executable: str = blob.executable()
         self.info = FeedDataInfo(self.name, tensor_info(blob), blob.tensor_count())
 
-    def data(self) -> np.ndarray:
+    def data(self) -> np.ndarray[Any, Any]:
         """All of them where they lie, read-only; the first dimension counts them."""
         info = self.info.tensorInfo()
         return self._bytes().view(numpy_dtype(info.dataType())).reshape([self.info.numTensors(), *info.shape()])

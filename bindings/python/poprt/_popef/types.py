@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Iterable, Mapping, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class TensorType(enum.IntEnum):
     OUTPUT = 2
 
 
-def popefTypeToNumpyDType(data_type: DataType) -> np.dtype:
+def popefTypeToNumpyDType(data_type: DataType) -> np.dtype[Any]:
     """The NumPy type of an element. Types that NumPy does not have are unsigned integers of their size."""
     return numpy_dtype(data_type)
 

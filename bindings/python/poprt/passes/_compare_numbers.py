@@ -11,7 +11,7 @@ __all__ = ["difference"]
 _BINS = 32
 
 
-def _moments(values: np.ndarray) -> dict[str, Any]:
+def _moments(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     """What an array's elements are like. Skewness and kurtosis of what does not vary are 0."""
     mean, deviation = float(values.mean()), float(values.std())
     scaled = (values - mean) / deviation if deviation > 0 else np.zeros_like(values)
@@ -21,7 +21,7 @@ def _moments(values: np.ndarray) -> dict[str, Any]:
             "hist": counts.tolist(), "hist_edges": [float(f"{edges[0]:.6g}"), float(f"{edges[-1]:.6g}")]}
 
 
-def difference(origin: np.ndarray, converted: np.ndarray) -> dict[str, Any]:
+def difference(origin: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> dict[str, Any]:
     """MSE, MAE, SNR (of the noise's energy to the signal's), cosine distance, and what origin, converted and their
     difference are like. Computed in double."""
     a, b = np.asarray(origin, np.float64).ravel(), np.asarray(converted, np.float64).ravel()

@@ -129,7 +129,7 @@ def get_constant(graph: GraphProto, name: str) -> Optional[TensorProto]:
     return None
 
 
-def get_constant_value(graph: GraphProto, name: str) -> Optional[np.ndarray]:
+def get_constant_value(graph: GraphProto, name: str) -> Optional[np.ndarray[Any, Any]]:
     """The same as an array."""
     tensor = get_constant(graph, name)
     return None if tensor is None else np.asarray(onnx("get_constant_value").numpy_helper.to_array(tensor))

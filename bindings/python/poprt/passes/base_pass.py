@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import keyword
 import logging
 import os
 import tempfile
 import weakref
 from typing import Any, Callable, ClassVar, Mapping, Optional, Sequence, TypeVar, Union
+
+import numpy as np
 
 from .. import _builtin
 from .._onnx import GraphProto, ModelProto
@@ -137,6 +140,21 @@ class ImmutablePass(Pass):
         return onnx_model
 
 
+def _int8_parts(weights: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """{"w": {"value": int8, "offset": float32, "scale": float32}}, or {"w": (value, offset, scale)}, as WEIGHT.PART."""
+    fields = ("value", "offset", "scale")
+    made = {}
+    for name, given in weights.items():
+        parts = dict(zip(fields, given)) if isinstance(given, (tuple, list)) and len(given) == len(fields) else given
+        if not isinstance(parts, Mapping) or set(parts) != set(fields):
+            found = ", ".join(map(str, given)) if isinstance(given, Mapping) else " ".join(repr(given)[:100].split())
+            raise InvalidArgumentError(f"int8_offset_scale: expected value, offset and scale of weight '{name}', found {found}")
+        for field in fields:
+            array = np.asarray(parts[field])
+            made[f"{name}.{field}"] = array if field == "value" else array.astype(np.float32)
+    return made
+
+
 class BuiltinPass(Pass):
     """A pass of the library, with its parameters as keywords, or in their order."""
 
@@ -152,25 +170,30 @@ class BuiltinPass(Pass):
         if twice:
             raise InvalidArgumentError(f"pass {self.name}: argument {sorted(twice)[0]} is given twice")
         self.arguments: dict[str, Any] = {**dict(zip(names, args)), **kwargs}
-        self.call = _builtin.make_call(self.info, {name: self._file_of(value) for name, value in self.arguments.items()})
+        self.call = _builtin.make_call(self.info, {n: self._file_of(n, v) for n, v in self.arguments.items()})
         _builtin.check([self.call])
 
-    def _file_of(self, value: Any) -> Any:
-        """The library takes models by the paths of files, which stay for as long as the pass."""
-        if not hasattr(value, "SerializeToString"):
+    def _file_of(self, name: str, value: Any) -> Any:
+        """The library takes models and arrays by the paths of files, which stay for as long as the pass."""
+        arrays = name == "int8_offset_scale" and isinstance(value, Mapping)
+        if not arrays and not hasattr(value, "SerializeToString"):
             return value
-        self._folder = tempfile.TemporaryDirectory(prefix="poprt_")
-        path = os.path.join(self._folder.name, "model.onnx")
+        parts = _int8_parts(value) if arrays else {}
+        folder = tempfile.TemporaryDirectory(prefix="poprt_")
+        weakref.finalize(self, folder.cleanup)
+        path = os.path.join(folder.name, "weights.npz" if arrays else "model.onnx")
         with open(path, "wb") as file:
-            file.write(value.SerializeToString())
-        weakref.finalize(self, self._folder.cleanup)
+            if arrays:
+                np.savez(file, **parts)
+            else:
+                file.write(value.SerializeToString())
         return path
 
     def run(self, onnx_model: ModelProto) -> ModelProto:
         return _builtin.apply(onnx_model, [self.call])
 
     def __repr__(self) -> str:
-        shown = {n: "..." if hasattr(v, "SerializeToString") else v for n, v in self.arguments.items()}
+        shown = {n: "..." if hasattr(v, "SerializeToString") or n == "int8_offset_scale" else v for n, v in self.arguments.items()}
         return f"<pass {self.name}{shown or ''}>"
 
 
@@ -179,6 +202,15 @@ _registered: dict[str, type[Pass]] = {}
 _decorated: "weakref.WeakSet[type[Pass]]" = weakref.WeakSet()
 _builtins: dict[str, type[Pass]] = {}
 _listed: list[bool] = []  # empty: there may be more than in _builtins
+
+
+def _signature(parameters: Sequence[Mapping[str, Any]]) -> inspect.Signature:
+    """A plug-in may call a parameter what Python has no name for; ``**{"from": ...}`` gives it."""
+    if all(p["name"].isidentifier() and not keyword.iskeyword(p["name"]) for p in parameters):
+        return inspect.Signature([inspect.Parameter(p["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p["default"])
+                                  for p in parameters])
+    return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                              inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)])
 
 
 def builtin_classes() -> dict[str, type[Pass]]:
@@ -190,9 +222,7 @@ def builtin_classes() -> dict[str, type[Pass]]:
             title = "".join(word.capitalize() for word in info.name.split("_"))
             made = type(title, (BuiltinPass,), {"name": info.name, "info": info, "__doc__": f"{info.summary}.",
                                                 "properties": {"type": "ir"}, "constraints": info.constraints})
-            made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-                [inspect.Parameter(p["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p["default"])
-                 for p in info.parameters])
+            made.__signature__ = _signature(info.parameters)  # type: ignore[attr-defined]
             _builtins[info.name] = made
             if info.alias:
                 _builtins[info.alias] = made

@@ -22,7 +22,7 @@ _Path = Union[str, "os.PathLike[str]"]
 _COMPARED = ("Conv", "MatMul", "Gemm")
 
 
-def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[dict[str, np.ndarray]]:
+def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[dict[str, np.ndarray[Any, Any]]]:
     """{input: samples}, of a pickle file or as it is."""
     if data_preprocess is None:
         return None
@@ -34,7 +34,7 @@ def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[di
     return {name: np.asarray(samples) for name, samples in found.items()}
 
 
-def _batch(backend: Backend, data: Optional[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def _batch(backend: Backend, data: Optional[dict[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
     """One batch for the inputs: a random one of the data's, or random numbers."""
     inputs, _ = backend.get_io_info()
     if data is None:

@@ -257,8 +257,9 @@ TEST(Search, BeamsAreThoseOfAPlainSearch) {
                                scalar("k", "s32", std::to_string(p.k)) +
                                scalar("n", "s32", std::to_string(p.returned)) +
                                scalar("lp", "f32", p.length_penalty == 1 ? "1.0" : "0.5");
+    const bool given = p.length_penalty != 1 || seed % 2 == 0;  // 1 when it is left out
     const Executable e = test::compile_text(model(
-        "BeamSearch", toy, inputs, "%max, %min, %k, %n, %lp",
+        "BeamSearch", toy, inputs, given ? "%max, %min, %k, %n, %lp" : "%max, %min, %k, %n",
         "early_stopping = " + std::to_string(p.early) + ", eos_token_id = " + std::to_string(p.end),
         "%y : ?, %z : ?"));
     const Values got = run(e, toy.feeds());
@@ -414,6 +415,39 @@ TEST(Search, SizesAreFoldedFromInputs) {
   const Tensor four = Tensor::of<int32_t>({1}, {4});
   EXPECT_EQ(fold_inputs(*graph, {{"max", four}, {"min", four}, {"k", four}, {"ids", toy.ids}}, 1),
             (std::vector<std::string>{"max", "k"}));
+}
+
+// Tokens that the mask names lose the penalty: a great one keeps them out.
+TEST(Search, SamplingPenalisesTokensThatAreThere) {
+  const Toy toy(4, 3, 2);
+  std::string mask = "const %there : s32[3,9] = [";
+  for (int i = 0; i < 27; i++) mask += (i ? ", " : "") + std::string(i % 9 < 4 ? "1" : "0");
+  const std::string inputs = scalar("max", "s32", "10") + mask + "]\n";
+  const auto tokens = [&](const std::string& attributes) {
+    const Executable e = test::compile_text(
+        model("Sampling", toy, inputs, "%max, _, _, _, _, _, %there",
+              "eos_token_id = 7, top_p = 0.0, min_tokens_to_keep = 1" + attributes));
+    const Tensor y = run(e, toy.feeds()).at("y");
+    std::set<int32_t> seen;
+    for (int64_t row = 0; row < 3; row++) {
+      const Text text = row_of(y, row, 10);
+      seen.insert(text.begin() + 2, text.end());
+    }
+    return seen;
+  };
+  const auto low = [](const std::set<int32_t>& seen) { return !seen.empty() && *seen.begin() < 4; };
+  EXPECT_TRUE(low(tokens("")));
+  EXPECT_TRUE(low(tokens(", presence_penalty = 0.0")));
+  EXPECT_FALSE(low(tokens(", presence_penalty = 1000.0")));
+}
+
+TEST(Search, EveryTextEndsByItself) {
+  const Toy toy(11, 4, 2);
+  const Executable e = test::compile_text(
+      model("GreedySearch", toy, scalar("max", "s32", "30"), "%max", "eos_token_id = 5"));
+  const Tensor y = run(e, toy.feeds()).at("y");
+  for (int64_t row = 0; row < 4; row++)
+    EXPECT_EQ(row_of(y, row, 30), greedy(toy, row, 30, 5)) << row;
 }
 
 }  // namespace

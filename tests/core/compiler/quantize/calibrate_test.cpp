@@ -179,11 +179,11 @@ TEST(Calibrate, RefusesDataThatDoesNotFitByOneLine) {
   };
   const Tensor good = random_tensor({4, 3, 6, 6}, 1, 1);
   EXPECT_EQ(message({{"image", good}}),
-            "--data_preprocess: there is no array for input 'x'; the file has 'image'");
+            "`data_preprocess`: there is no array for input 'x'; the file has 'image'");
   EXPECT_EQ(message({{"x", good}, {"z", good}}),
-            "--data_preprocess: the model has no input 'z'; inputs are: 'x'");
+            "`data_preprocess`: the model has no input 'z'; inputs are: 'x'");
   EXPECT_EQ(message({{"x", random_tensor({4, 6, 6, 3}, 1, 1)}}),
-            "--data_preprocess: input 'x' has the shape [4,6,6,3], expected [SAMPLES,3,6,6]");
+            "`data_preprocess`: input 'x' has the shape [4,6,6,3], expected [SAMPLES,3,6,6]");
   EXPECT_EQ(message({{"x", good}}), "no error");
 }
 

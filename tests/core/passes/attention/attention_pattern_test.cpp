@@ -163,5 +163,47 @@ TEST(AttentionPattern, RowsOfAMatrixAndAMatrixOut) {
              "Reshape Reshape Reshape poprt.Attention Reshape");
 }
 
+// One projection as [B, S, parts, heads, head_size], cut by Split and Squeeze, or by Gather.
+std::string stacked(std::string_view cut) {
+  return fmt::format(R"(
+    input %x : f32[2,4,18]
+    const %split : s64[5] = [2, 4, 3, 2, 3]
+    const %one : s64[1] = [0]
+    const %first : s64[] = 0
+    const %second : s64[] = 1
+    const %last : s64[] = -1
+    const %join : s64[3] = [2, 4, 6]
+    %x5 = Reshape(%x, %split)
+    %xt = Transpose(%x5) {{perm = [2, 0, 3, 1, 4]}}
+    {}
+    %kt = Transpose(%k) {{perm = [0, 1, 3, 2]}}
+    %s = MatMul(%q, %kt)
+    %p = Softmax(%s)
+    %o = MatMul(%p, %v)
+    %ot = Transpose(%o) {{perm = [0, 2, 1, 3]}}
+    %y = Reshape(%ot, %join)
+    output %y
+  )",
+                     cut);
+}
+
+TEST(AttentionPattern, PartsOfAStackAreOffsets) {
+  for (const char* cut : {R"(
+    %q1, %k1, %v1 = Split(%xt) {axis = 0}
+    %q = Squeeze(%q1, %one)
+    %k = Squeeze(%k1, %one)
+    %v = Squeeze(%v1, %one))",
+                          R"(
+    %q = Gather(%xt, %first) {axis = 0}
+    %k = Gather(%xt, %second) {axis = 0}
+    %v = Gather(%xt, %last) {axis = 0})"}) {
+    const auto graph = expect_ops({"attention_pattern"}, stacked(cut), "poprt.Attention");
+    const ir::Node* n = graph->nodes().front();
+    EXPECT_EQ(n->int_attr("q_offset", -1), 0);
+    EXPECT_EQ(n->int_attr("k_offset", -1), 6);
+    EXPECT_EQ(n->int_attr("v_offset", -1), 12);
+  }
+}
+
 }  // namespace
 }  // namespace poprt::test

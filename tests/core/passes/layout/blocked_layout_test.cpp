@@ -35,6 +35,19 @@ TEST(BlockedLayout, AConstantOfOneElementStandsOnEitherSide) {
                    fmt::format("poprt.Block poprt.Conv {} poprt.Unblock", op));
 }
 
+TEST(BlockedLayout, TransposedConvolutionsMoveWhenTheirKernelTakesThem) {
+  const char* graph = R"(input %x : f32[1,{0},4,5]
+    const %w : f32[{0},{0},2,2] = fill 0.125
+    %y : ? = ConvTranspose(%x, %w) {{strides = [2, 2]}}
+    output %y)";
+  expect_ops({"blocked_layout"}, fmt::format(fmt::runtime(graph), 32),
+             "poprt.Block poprt.ConvTranspose poprt.Unblock");
+  expect_unchanged({"blocked_layout"}, R"(input %x : f64[1,32,4,5]
+    const %w : f64[32,32,2,2] = fill 0.125
+    %y : ? = ConvTranspose(%x, %w) {strides = [2, 2]}
+    output %y)");
+}
+
 TEST(BlockedLayout, AConstantForEachChannelStandsOnEitherSide) {
   for (const char* type : {"f32[20,1,1]", "f32[1,20,1,1]"})
     for (const char* operands : {"%c, %y", "%y, %c"})

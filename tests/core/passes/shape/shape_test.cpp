@@ -112,5 +112,16 @@ TEST(PadIntoConv, ZeroPaddingOfSpatialDimensions) {
              "Conv");
 }
 
+TEST(PadIntoConv, LeavesThePaddingOfNothing) {
+  expect_unchanged({"pad_into_conv"}, R"(
+    input %x : f32[1,2,5,0]
+    const %w : f32[3,2,3,3] = fill 0.5
+    const %pads : s64[8] = [0, 0, 1, 0, 0, 0, 1, 4]
+    %a = Pad(%x, %pads)
+    %y = Conv(%a, %w) {kernel_shape = [3, 3]}
+    output %y
+  )");
+}
+
 }  // namespace
 }  // namespace poprt::test

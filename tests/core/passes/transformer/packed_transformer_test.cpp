@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "core/passes/transformer/packed_cases.h"
 
@@ -137,6 +139,19 @@ TEST(PackedTransformer, SegmentsLieBehindEachOther) {
   for (const size_t place : {0, 1, 3, 4, 5, 6})
     for (size_t i = place * kPackHidden; i < (place + 1) * kPackHidden; i++)
       EXPECT_NEAR(got[i], want[i], 1e-5 * (1 + std::abs(want[i]))) << i;
+}
+
+TEST(PackedTransformer, DescribesInputsOfAnyName) {
+  const auto g = parsed(transformer({bert_embedding(), chain_mask(), added()}));
+  const std::string odd = "a \"quoted\\\" name\tand a\nline";
+  g->rename(g->find("ids"), odd);
+  const std::vector<passes::PassCall> calls{packed_call("3+5")};
+  passes::run_passes(*g, calls);
+  const auto config = nlohmann::json::parse(g->metadata.at("prop.PackRunnerConfig"));
+  EXPECT_EQ(config["unpack_info"], "unpack_info");
+  EXPECT_EQ(config["max_valid_num"], kItems);
+  EXPECT_EQ(config["segment_max_size"], (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(config["dynamic"], (std::vector<std::string>{odd, "mask"}));
 }
 
 TEST(PackedTransformer, RefusesInOneLine) {

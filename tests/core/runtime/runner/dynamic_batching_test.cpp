@@ -297,5 +297,45 @@ TEST(BatchesPerStep, AStepWaitsForAllItsBatches) {
   EXPECT_EQ(runner.statistics().batches, 4u);
 }
 
+TEST(BatchesPerStep, ACallThatWaitsForItsWholeBatchesDoesNotWaitForOthers) {
+  for (const Shape& shape : {Shape{2}, Shape{2, 2}}) {
+    ManualClock clock;  // stands still
+    const auto count = static_cast<size_t>(element_count(shape));
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(count)));
+    config.clock = Clock(clock);
+    const auto model = add_one_model(shape);
+    model->batches_per_step = 3;
+    ModelRunner runner(model, config);
+    Rows a(count, 1), b(4 * count, 2);
+    runner.execute(a.in, a.out);
+    EXPECT_EQ(runner.statistics().steps, 1u);
+    runner.execute(b.in, b.out);
+    EXPECT_TRUE(a.right() && b.right());
+    EXPECT_EQ(runner.statistics().batches, 5u);
+    EXPECT_EQ(runner.statistics().steps, 3u);
+  }
+}
+
+// Along an inner dimension several batches of a request are copied, by the runner's thread.
+TEST(BatchesPerStep, ACallThatWaitsNeedNotBeContiguous) {
+  ManualClock clock;
+  RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
+  config.clock = Clock(clock);
+  config.batching_dim = 1;
+  const auto model = add_one_model({2, 2});
+  model->batches_per_step = 8;
+  ModelRunner runner(model, config);
+  Rows open(2, 7), k(12, 1);  // one row, which waits; six rows
+  const RequestPtr waiting = runner.execute_async(open.in, open.out);
+  runner.execute(k.in, k.out);
+  EXPECT_TRUE(k.right());
+  EXPECT_FALSE(waiting->done());
+  EXPECT_EQ(runner.statistics().batches, 3u);
+  ASSERT_TRUE(eventually([&] { return clock.waiting() == 1; }));
+  clock.advance(10ms);
+  ASSERT_TRUE(waiting->wait(60s));
+  EXPECT_TRUE(open.right());
+}
+
 }  // namespace
 }  // namespace poprt::runtime

@@ -436,6 +436,28 @@ TEST(PackRunner, NamesWhatIsWrong) {
   fails(item, "input 'mask' has 2 places, but 'ids' has 3");
   item.in.pop_back();
   fails(item, "input 'mask' is missing");
+  item = Item(3, 1);
+  item.in[0].bytes = 11;
+  fails(item, "input 'ids': expected a multiple of 4 bytes, given 11 bytes");
+  item.in[0].bytes = 0;
+  fails(item, "input 'ids': expected a multiple of 4 bytes, given 0 bytes");
+  item.in[0] = {"ids", 0, nullptr, 12};
+  fails(item, "input 'ids': the pointer is null");
+  item = Item(3, 1);
+  item.in.push_back(item.in[0]);
+  fails(item, "input 'ids' is given twice");
+  item = Item(3, 1);
+  item.out[0].bytes = 11;
+  fails(item, "output 'y': expected 12 bytes, given 11 bytes");
+  item.out[0] = {"y", 0, nullptr, 12};
+  fails(item, "output 'y': the pointer is null");
+  item.out[0] = {{}, 7, item.y.data(), 12};
+  fails(item, "there is no output 7; the model has 1");
+  item.out.clear();
+  fails(item, "output 'y' is missing");
+  item = Item(3, 1);
+  item.out.push_back(item.out[0]);
+  fails(item, "output 'y' is given twice");
   for (const auto& change : std::vector<std::function<void(PackRunnerConfig&)>>{
            [](auto& c) { c.timeout = 0us; }, [](auto& c) { c.dynamic_input_name = "nothing"; },
            [](auto& c) { c.compile_batch_size = 0; },
@@ -511,6 +533,75 @@ TEST(PackRunner, ACallbackMayDestroyIt) {
                            &context});
   while (!context.gone) std::this_thread::sleep_for(1ms);
   EXPECT_TRUE(a.right());
+}
+
+// What lies behind an item's result is the caller's.
+TEST(PackRunner, AnItemsOutputMayHaveMoreRoom) {
+  PackRunnerConfig c;
+  c.timeout = 500us;
+  c.runner.session.device = summing_device(1);
+  PackRunner runner(described_model("7", 1), c);
+  std::vector<int32_t> ids{1, 2, 3}, sums(8, -5);
+  const InputBinding in[] = {{"ids", 0, ids.data(), 12}, {"types", 1, ids.data(), 12}};
+  const OutputBinding out[] = {{"sums", 0, sums.data(), 32}};
+  runner.execute(in, out);
+  EXPECT_EQ(sums, (std::vector<int32_t>{6, 6, -5, -5, -5, -5, -5, -5}));
+}
+
+TEST(PackRunner, InputsOfAnItemHaveTheirSize) {
+  PackRunnerConfig c;
+  c.timeout = 500us;
+  c.runner.session.device = summing_device(2);
+  PackRunner runner(described_model("3,4", 2), c);
+  std::vector<int32_t> ids{1, 2, 3, 4, 5}, lengths{2, 3, 0};
+  int32_t got[2];
+  const OutputBinding out[] = {{"sums", 0, got, 8}};
+  for (const uint64_t bytes : {4, 12}) {
+    const InputBinding in[] = {{"ids", 0, ids.data(), 20},
+                               {"types", 1, ids.data(), 20},
+                               {"unpack_info", 2, lengths.data(), bytes}};
+    try {
+      runner.execute(in, out);
+      ADD_FAILURE() << bytes;
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find(
+                    fmt::format("input 'unpack_info': expected 8 bytes, given {} bytes", bytes)),
+                std::string::npos)
+          << e.message();
+    }
+  }
+}
+
+// What a file may say of packing, one number at a time.
+TEST(PackRunner, NumbersOfTheDescriptionAreInRange) {
+  const auto made = [](const char* json) {
+    auto model = std::make_shared<Model>(*described_model("7", 1));
+    model->onnx_metadata.back().second = json;
+    PackRunnerConfig c;
+    c.timeout = 500us;
+    c.runner.session.device = summing_device(1);
+    try {
+      PackRunner runner(model, c);
+    } catch (const Error& e) {
+      return std::string(error_code_name(e.code())) + ": " + e.message();
+    }
+    return std::string();
+  };
+  const auto with = [&](const char* valid, const char* sizes, const char* dynamic) {
+    return made(fmt::format("{{\"unpack_info\":\"unpack_info\",\"max_valid_num\":{},"
+                            "\"segment_max_size\":[{}],\"dynamic\":[{}]}}",
+                            valid, sizes, dynamic)
+                    .c_str());
+  };
+  const char* both = "\"ids\",\"types\"";
+  EXPECT_EQ(with("4", "7", both), "");
+  EXPECT_EQ(with("4", "1048576", both).find("data_loss"), std::string::npos);
+  for (const std::string& said :
+       {with("0", "7", both), with("1048577", "7", both), with("4", "0", both),
+        with("4", "7,1048577", both), with("4", "", both), with("4", "7", "")})
+    EXPECT_EQ(said, "data_loss: PackRunnerConfig of the model: a number is out of range");
+  EXPECT_EQ(with("-1", "7", "1").find("data_loss: PackRunnerConfig of the model: "), 0u);
+  EXPECT_EQ(made("{}").find("data_loss: PackRunnerConfig of the model: "), 0u);
 }
 
 }  // namespace

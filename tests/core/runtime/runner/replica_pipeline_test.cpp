@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "device/device_manager.h"
 #include "device/emulator/emulator.h"
-#include "program/builder.h"
 #include "program/control.h"
 #include "program/serialize.h"
 #include "program/shards.h"
 #include "runtime/runner/model_runner.h"
+#include "support/shard_chain.h"
 
 namespace poprt::runtime {
 namespace {
@@ -21,46 +21,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int64_t kSize = 64;
-constexpr uint64_t kBytes = kSize * 4;
 
-// y = x, and z = x, through as many IPUs: the first keeps what the last reads beside its neighbour.
 std::shared_ptr<const Model> chain(size_t ipus, bool pipelined, int64_t rows = 1) {
-  program::Builder b;
-  const Shape shape{rows, kSize};
-  const uint64_t bytes = kBytes * static_cast<uint64_t>(rows);
-  const auto x = b.input(b.add_input({"x", DType::f32, shape}), 0, bytes, DType::f32, shape);
-  const auto y = b.output(b.add_output({"y", DType::f32, shape}), 0, bytes, DType::f32, shape);
-  const auto z = b.output(b.add_output({"z", DType::f32, shape}), 0, bytes, DType::f32, shape);
-  std::vector<program::BufferId> links;
-  for (size_t i = 0; i < ipus; i++) {  // i to i + 1; the last from the first to the last
-    const uint32_t from = i + 1 < ipus ? static_cast<uint32_t>(i) : 0;
-    links.push_back(b.arena(i * bytes, bytes, DType::f32, shape));
-    const program::BufferId place[] = {links.back()};
-    b.emit(program::kControlTransfer, place,
-           program::encode(program::Transfer{"t", DType::f32, shape, i * bytes, bytes, from, {}}),
-           {}, fmt::format("link{}", i));
-  }
-  const uint64_t end = ipus * bytes;
-  const auto copy = [&](program::BufferId from, program::BufferId to) {
-    const program::BufferId operands[] = {from, to};
-    b.emit("copy", operands, {}, {}, "copy");
-  };
-  for (size_t i = 0; i < ipus; i++) {
-    const uint64_t base = end + i * bytes;
-    b.emit(program::kControlShard, {},
-           program::encode(program::Shard{
-               static_cast<int64_t>(i), pipelined ? static_cast<int64_t>(i) : -1, base, bytes, 0}),
-           {}, "ipu");
-    const auto own = b.arena(base, bytes, DType::f32, shape);
-    copy(i == 0 ? x : links[i - 1], own);
-    copy(own, i + 1 == ipus ? y : links[i]);
-    if (i == 0) copy(own, links.back());
-    if (i + 1 == ipus) copy(links.back(), z);
-    b.emit(program::kControlEnd, {}, {}, {}, "ipu");
-  }
-  device::Image image;
-  image.program = std::make_shared<program::Program>(std::move(b.program()));
-  return make_model("chain", std::move(image));
+  return testing::shard_chain(ipus, pipelined, {rows, kSize});
 }
 
 struct Call {
@@ -115,7 +78,7 @@ TEST(Pipeline, SynchronousCallsGoThroughAllStages) {
   EXPECT_TRUE(c.right());
 }
 
-class Pipelines : public testing::TestWithParam<std::tuple<size_t, int, bool>> {};
+class Pipelines : public ::testing::TestWithParam<std::tuple<size_t, int, bool>> {};
 
 TEST_P(Pipelines, AnswerManyRequestsInFlight) {
   const auto [ipus, batches, overlap] = GetParam();
@@ -145,8 +108,8 @@ TEST_P(Pipelines, AnswerManyRequestsInFlight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
-                         testing::Combine(testing::Values(2u, 5u), testing::Values(1, 4),
-                                          testing::Bool()));
+                         ::testing::Combine(::testing::Values(2u, 5u), ::testing::Values(1, 4),
+                                            ::testing::Bool()));
 
 // A row is a part of what the device computes.
 TEST(Pipeline, RowsShareABatch) {

@@ -56,6 +56,9 @@ TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
   const auto invalid = ErrorCode::invalid_argument;
   refuse([](auto& c) { c.replication_factor = 0; }, invalid, "replication factor");
   refuse([](auto& c) { c.ring_buffer_size_multiplier = 0; }, invalid, "multiplier");
+  refuse([](auto& c) { c.replication_factor = 1025; }, invalid, "must be 1 to 1024, given 1025");
+  refuse([](auto& c) { c.ring_buffer_size_multiplier = 1025; }, invalid, "1 to 1024, given 1025");
+  refuse([](auto& c) { c.batches_per_step = 1'000'001; }, invalid, "batches per step");
   refuse([](auto& c) { c.batches_per_step = -1; }, invalid, "batches per step");
   refuse([](auto& c) { c.timeout = -1ns; }, invalid, "timeouts");
   refuse([](auto& c) { c.batching_dim = 2; }, ErrorCode::failed_precondition,
@@ -229,6 +232,34 @@ TEST(RingBufferMultiplier, IsTheCapacityInRowsOfAStep) {
   EXPECT_EQ(RunnerPlan(model, c).depth, 7u);
 }
 
+TEST(RunnerPlan, StepsAreAsCompiledWhileThereIsRoom) {
+  const auto model = testing::add_one_model({1024, 1024});  // 4 MB in, 4 MB out
+  set_engine_options(*model, {{"batches_per_step", "1000"}});
+  RunnerConfig c;
+  EXPECT_EQ(RunnerPlan(model, c).step_chunks, 1000u) << "requests are used in place";
+  c.overlap_io = true;
+  EXPECT_EQ(RunnerPlan(model, c).step_chunks, 7u) << "64 MB of copies";
+  c.batches_per_step = 20;
+  EXPECT_EQ(RunnerPlan(model, c).step_chunks, 20u) << "who asks for more gets it";
+  c = {};
+  c.batching_dim = 0;
+  EXPECT_EQ(RunnerPlan(model, c).step_chunks, 7u);
+  const auto rows = testing::add_one_model({1024});
+  set_engine_options(*rows, {{"batches_per_step", "1000000"}});
+  EXPECT_EQ(RunnerPlan(rows, c).step_rows, 1u << 19) << "the ring has 2^20 rows";
+}
+
+TEST(RunnerPlan, OverlapsWhenTheModelWasCompiledSo) {
+  const auto model = testing::add_one_model({4});
+  EXPECT_FALSE(RunnerPlan(model, {}).config.overlap_io);
+  for (const auto& [value, on] :
+       {std::pair("32", true), std::pair("0", false), std::pair("x", false)}) {
+    set_engine_options(*model, {{"num_io_tiles", value}});
+    EXPECT_EQ(RunnerPlan(model, {}).config.overlap_io, on) << value;
+    EXPECT_EQ(model->batches_per_step, 1u);
+  }
+}
+
 TEST(ModelRunner, MakesTheSeedThatNobodyGives) {
   const auto model = testing::anchors_only({{"a", DType::u64, {2}}}, {{"p", DType::u64, {2}}});
   model->metadata.setSeedHandle("h2d_a");
@@ -276,6 +307,16 @@ TEST(ModelRunner, AFeedGivesEveryStepItsNextValue) {
     }
     EXPECT_EQ(seen, (std::vector<float>{10, 20, 30, 10}));
   }
+}
+
+TEST(RuntimeConfig, TakesItsLimits) {
+  const auto model = testing::add_one_model({4, 2});
+  RunnerConfig c;
+  c.replication_factor = 1024;
+  EXPECT_NO_THROW(RunnerPlan(model, c));
+  c = {};
+  c.ring_buffer_size_multiplier = 1024;
+  EXPECT_NO_THROW(RunnerPlan(model, c));
 }
 
 }  // namespace

@@ -13,8 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RunnerSoak, EveryRequestIsAnsweredExactlyOnce) {
+class RunnerSoak : public ::testing::TestWithParam<testing::SoakKind> {};
+
+TEST_P(RunnerSoak, EveryRequestIsAnsweredExactlyOnce) {
   testing::SoakOptions options;
+  options.kind = GetParam();
   options.requests = 40'000;
   options.requests_per_runner = 4'000;
   testing::RunnerSoak soak(options);
@@ -28,6 +31,18 @@ TEST(RunnerSoak, EveryRequestIsAnsweredExactlyOnce) {
   EXPECT_GT(r.failed, 0u);
   EXPECT_EQ(r.runners, 11u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, RunnerSoak,
+                         ::testing::Values(testing::SoakKind::batched, testing::SoakKind::fused,
+                                           testing::SoakKind::packed, testing::SoakKind::pipelined),
+                         [](const auto& kind) -> std::string {
+                           switch (kind.param) {
+                             case testing::SoakKind::batched: return "Batched";
+                             case testing::SoakKind::fused: return "Fused";
+                             case testing::SoakKind::packed: return "Packed";
+                             default: return "Pipelined";
+                           }
+                         });
 
 double cpu_seconds() {
   rusage u{};

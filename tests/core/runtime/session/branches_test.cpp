@@ -81,6 +81,34 @@ TEST(Branches, AFusedModelIsSavedAndOpened) {
   EXPECT_EQ(run(runner, 1, 8), std::vector<float>(8, 5));
 }
 
+TEST(Branches, FusedModelsShareTheBatchesOfAStep) {
+  const auto looped = [](float value, const char* name, const char* batches) {
+    const auto model = std::make_shared<Model>(*constant_model(value, 3, name));
+    set_engine_options(*model, {{"batches_per_step", batches}, {"num_io_tiles", "32"}});
+    return std::shared_ptr<const Model>(model);
+  };
+  const auto fused = fuse_models(std::vector{looped(2, "a", "4"), looped(5, "b", "4")});
+  EXPECT_EQ(fused->batches_per_step, 4u);
+  EXPECT_FALSE(fused->overlap_io) << "options are each model's own";
+  std::stringstream file;
+  save_model(*fused, file);
+  const std::string text = file.str();
+  const auto copy = std::make_shared<PayloadBuffer>();
+  copy->append(std::as_bytes(std::span(text)));
+  const auto opened = open_popef(copy->bytes(), copy);
+  EXPECT_EQ(opened->batches_per_step, 4u);
+  ModelFusionRunner runner(opened);
+  for (const int k : {0, 1, 1, 0})
+    EXPECT_EQ(run(runner, k, 3), std::vector<float>(3, k == 1 ? 5 : 2));
+  try {
+    fuse_models(std::vector{looped(2, "a", "4"), looped(5, "b", "3")});
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "model 'b' has 3 batches per step, model 'a' has 4: they run in the same steps");
+  }
+}
+
 TEST(Branches, SeveralBranchesAreNoBranch) {
   const auto fused = fuse_models(std::vector{constant_model(2, 3, "a")});
   EXPECT_THROW(fuse_models(std::vector{fused, constant_model(2, 3, "b")}), Error);

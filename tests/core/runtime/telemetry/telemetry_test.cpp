@@ -350,5 +350,63 @@ TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
               11e9 / static_cast<double>(s.sampled_ns - s.started_ns), 1e-3);
 }
 
+// One field of the header at a time.
+TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
+  std::string original;
+  {
+    Telemetry t("m", 0, 3);
+    t.queue(0, "x", false, 8);
+    std::ifstream in(t.path(), std::ios::binary);
+    std::stringstream bytes;
+    bytes << in.rdbuf();
+    original = bytes.str();
+  }
+  const auto path = folder_ / "telemetry.1.2.3";
+  const auto said = [&](auto change) -> std::string {
+    telemetry::Header h;
+    std::memcpy(&h, original.data(), sizeof h);
+    change(h);
+    std::string bytes = original;
+    bytes.resize(1 << 20);  // room for records of any size
+    std::memcpy(bytes.data(), &h, sizeof h);
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    try {
+      read_segment(path);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  const std::string senseless = "its sizes make no sense";
+  const auto refused = [&](auto change) {
+    EXPECT_NE(said(change).find(senseless), std::string::npos) << said(change);
+  };
+  EXPECT_EQ(said([](auto&) {}), "");
+  EXPECT_EQ(said([](auto& h) { h.header_bytes += 8; }), "");  // a later version's
+  for (const uint32_t wrong : {0u, 8u, 1u << 19, ~0u}) {
+    refused([&](auto& h) { h.header_bytes = wrong; });
+    refused([&](auto& h) { h.replica_bytes = wrong; });
+    refused([&](auto& h) { h.queue_bytes = wrong; });
+  }
+  refused([](auto& h) { h.header_bytes += 4; });
+  refused([](auto& h) { h.replica_bytes += 1; });
+  refused([](auto& h) { h.queue_bytes += 7; });
+  refused([](auto& h) { h.queue_count = ~0u; });
+  refused([](auto& h) { h.histogram_buckets++; });
+  refused([](auto& h) { h.histogram_buckets--; });
+  const std::string other = said([](auto& h) { h.major = 7, h.minor = 3; });
+  EXPECT_NE(other.find("'" + path.string() + "' has version 7.3, this library reads 1"),
+            std::string::npos)
+      << other;
+}
+
+TEST_F(TelemetryTest, SegmentsAreListedByPath) {
+  std::vector<std::unique_ptr<Telemetry>> all;
+  for (int i = 0; i < 12; i++) all.push_back(std::make_unique<Telemetry>("m", i, 0));
+  const auto list = list_segments(folder_);
+  ASSERT_EQ(list.size(), 12u);
+  for (size_t i = 1; i < list.size(); i++) EXPECT_LT(list[i - 1].path, list[i].path);
+}
+
 }  // namespace
 }  // namespace poprt::runtime

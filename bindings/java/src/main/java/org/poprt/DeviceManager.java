@@ -5,7 +5,7 @@ public final class DeviceManager implements AutoCloseable {
   private final Handle<RawDeviceManager> handle;
 
   /**
-   * As many devices as POPRT_DEVICES says, or 1024.
+   * As many devices as POPRT_DEVICES says, or 16384.
    *
    * @throws PoprtException when POPRT_DEVICES is no number
    */
@@ -16,8 +16,8 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * A manager of the first devices.
    *
-   * @param deviceCount how many it sees; 0: POPRT_DEVICES, or 1024
-   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1024
+   * @param deviceCount how many it sees; 0: POPRT_DEVICES, or 16384
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT} outside 0 to 1048576
    */
   public DeviceManager(int deviceCount) {
     this(deviceCount, "", "");
@@ -26,7 +26,7 @@ public final class DeviceManager implements AutoCloseable {
   /**
    * A manager of some devices.
    *
-   * @param deviceCount how many there are; 0: POPRT_DEVICES, or 1024
+   * @param deviceCount how many there are; 0: POPRT_DEVICES, or 16384
    * @param visible numbers of those that it sees, as in "0,2-3"; "": POPRT_VISIBLE_DEVICES, or all
    * @param shared "1" or an absolute folder: with the processes that say the same; "0": with none;
    *     "": POPRT_SHARED_DEVICES

@@ -30,6 +30,7 @@ public final class RuntimeConfig {
   private Duration deviceWaitTimeout = Duration.ZERO;
   private Duration deviceWaitSleep = Duration.ZERO;
   private String faults = "";
+  private String numerics = "";
 
   /**
    * Compute threads. Results are bit-equal for any number.
@@ -231,7 +232,7 @@ public final class RuntimeConfig {
 
   /**
    * Whether the next step's inputs are copied in and the last one's outputs out while one computes,
-   * on threads of their own.
+   * on threads of their own; on also when the executable was compiled with num_io_tiles.
    *
    * @param on default false
    * @return this
@@ -243,7 +244,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Batches of one step.
+   * Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole
+   * batches of a call that waits for its answer do not.
    *
    * @param value 0, the default: as the executable says
    * @return this
@@ -291,6 +293,20 @@ public final class RuntimeConfig {
     return this;
   }
 
+  /**
+   * What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where
+   * halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
+   * need an executable that was compiled with the option numerics=faithful.
+   *
+   * @param value "", the default: "fast"
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig numerics(String value) {
+    numerics = Objects.requireNonNull(value);
+    return this;
+  }
+
   private void fillFields(RawRunnerOptions raw) {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
@@ -312,6 +328,7 @@ public final class RuntimeConfig {
     raw.setDevice_wait_timeout_ns(deviceWaitTimeout.toNanos());
     raw.setDevice_wait_sleep_ns(deviceWaitSleep.toNanos());
     raw.set_faults(faults);
+    raw.set_numerics(numerics);
   }
   // </options:runner>
 

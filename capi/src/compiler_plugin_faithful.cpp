@@ -1,0 +1,95 @@
+#include "compiler_plugin_faithful.h"
+
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "compiler/faithful.h"
+#include "compiler_plugin_passes.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "ops/op.h"
+#include "opsets/convert.h"
+
+namespace poprt::capi {
+namespace {
+
+struct Faithful {
+  std::unique_ptr<ir::Graph> graph;
+  compiler::Faithful options;
+};
+
+using Tensors = std::span<const poprt_plugin_tensor>;
+
+Shape shape_of(const poprt_plugin_tensor& t) { return {t.shape, t.shape + t.rank}; }
+
+// The program may have what the model has not: sizes of results that depend on data, for one.
+void check(const ir::Value* v, const poprt_plugin_tensor& t, std::string_view what) {
+  const auto dtype = static_cast<DType>(t.dtype);
+  if (v && v->type.is_static() && v->dtype() == dtype && v->shape() == shape_of(t)) return;
+  fail(ErrorCode::failed_precondition,
+       "{} '{}' of the program is {}{}, the model that is kept for it {}: such a model has no "
+       "faithful numerics",
+       what, t.name, dtype_name(dtype), shape_string(shape_of(t)),
+       v ? "has " + ir::type_string(v->type) : "has none");
+}
+
+}  // namespace
+
+std::string faithful_model(const ir::Graph& converted) {
+  const auto copy = converted.clone();
+  opsets::settle(*copy);
+  std::string bytes = onnx::export_bytes(*copy);
+  constexpr size_t kMost = size_t{1} << 28;  // of one text of a program file
+  if (bytes.size() > kMost)
+    fail(ErrorCode::resource_exhausted,
+         "`numerics` faithful: the converted model has {} bytes, an executable keeps at most {}",
+         bytes.size(), kMost);
+  return bytes;
+}
+
+void* faithful_open(const poprt_plugin_faithful* model, poprt_plugin_error* error) {
+  std::unique_ptr<Faithful> made;
+  plugin_guard(error, [&] {
+    auto opened = std::make_unique<Faithful>();
+    opened->graph = onnx::import_bytes({static_cast<const std::byte*>(model->onnx), model->size},
+                                       std::nullopt, {});
+    ops::infer(*opened->graph);
+    opened->options = {model->saturate != 0, model->float_partials != 0};
+    const ir::Graph& graph = *opened->graph;
+    for (const poprt_plugin_tensor& t : Tensors(model->inputs, model->input_count)) {
+      const ir::Value* v = graph.find(t.name);
+      check(v && graph.is_input(v) ? v : nullptr, t, "input");
+    }
+    for (const poprt_plugin_tensor& t : Tensors(model->outputs, model->output_count)) {
+      const ir::Value* v = graph.find(t.name);
+      check(v && graph.is_output(v) ? v : nullptr, t, "output");
+    }
+    made = std::move(opened);
+  });
+  return made.release();
+}
+
+void faithful_run(const void* model, const poprt_plugin_tensor* inputs, size_t input_count,
+                  const poprt_plugin_tensor* outputs, size_t output_count,
+                  poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    const auto& m = *static_cast<const Faithful*>(model);
+    std::map<std::string, Tensor> feeds;
+    for (const poprt_plugin_tensor& t : Tensors(inputs, input_count))
+      feeds[t.name] = Tensor::view(static_cast<DType>(t.dtype), shape_of(t), t.data, t.bytes,
+                                   nullptr);  // the call outlives it
+    const auto results = compiler::run_faithfully(*m.graph, feeds, m.options);
+    for (const poprt_plugin_tensor& t : Tensors(outputs, output_count)) {
+      const Tensor& result = results.at(t.name);
+      if (result.bytes() != t.bytes)
+        fail(ErrorCode::internal, "output '{}' has {} bytes, computed were {}", t.name, t.bytes,
+             result.bytes());
+      std::memcpy(t.data, result.data(), t.bytes);
+    }
+  });
+}
+
+void faithful_close(void* model) { delete static_cast<Faithful*>(model); }
+
+}  // namespace poprt::capi

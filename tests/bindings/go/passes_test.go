@@ -1,0 +1,98 @@
+package scenario
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	poprt "poprt.example.org/bindings/go"
+)
+
+func onePass(name, parameter, value string) []poprt.PassCall {
+	return []poprt.PassCall{{Name: name, Arguments: map[string]string{parameter: value}}}
+}
+
+func TestScenario66Passes(t *testing.T) {
+	affine := must(os.ReadFile(model("affine.onnx")))
+	both := append(onePass("const_batch_size", "const_batch_size", "3"), onePass("add_checkpoints", "names", "twice")...)
+	ok(t, poprt.CheckPasses(both))
+	made := must(poprt.ApplyPasses(affine, both, poprt.PassOptions{}))
+	r := runner(t, must(poprt.CompileBytes(made, "", nil)))
+	if names := r.Inputs()[0].String() + " " + r.Outputs()[0].String() + " " + r.Outputs()[1].String(); names !=
+		"x f32 [3,4] y f32 [3,4] twice f32 [3,4]" {
+		t.Fatal(names)
+	}
+	x, y, twice := make([]float32, 12), make([]float32, 12), make([]float32, 12)
+	for i := range x {
+		x[i] = float32(i)
+	}
+	ok(t, r.Execute(in(x), []poprt.Tensor{poprt.Named("y", y), poprt.Named("twice", twice)}))
+	twicePlusOne(t, x, y)
+	for i := range x {
+		if twice[i] != 2*x[i] {
+			t.Fatalf("twice[%d] is %v, expected %v", i, twice[i], 2*x[i])
+		}
+	}
+	for _, harmless := range [][]poprt.PassCall{{{Name: "sort_graph"}}, nil} {
+		same := must(poprt.ApplyPasses(affine, harmless, poprt.PassOptions{}))
+		e := must(poprt.CompileBytes(same, "", &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}}))
+		if e.Inputs()[0].String() != "x f32 [2,4]" {
+			t.Fatal(e.Inputs())
+		}
+	}
+	apply := func(onnx []byte, calls []poprt.PassCall) error {
+		_, err := poprt.ApplyPasses(onnx, calls, poprt.PassOptions{})
+		return err
+	}
+	nonsense := []poprt.PassCall{{Name: "nonsense"}}
+	fails(t, poprt.CheckPasses(nonsense), poprt.NotFound, "nonsense")
+	fails(t, apply(affine, nonsense), poprt.NotFound, "nonsense")
+	fails(t, poprt.CheckPasses(onePass("const_batch_size", "rows", "3")), poprt.InvalidArgument, "rows", "const_batch_size")
+	fails(t, apply(affine, onePass("const_batch_size", "const_batch_size", "many")), poprt.InvalidArgument, "many")
+	fails(t, poprt.CheckPasses([]poprt.PassCall{{Name: "remove_outputs"}}), poprt.InvalidArgument, "outputs")
+	if err := apply([]byte{1, 2, 3}, []poprt.PassCall{{Name: "sort_graph"}}); !errors.Is(err, poprt.InvalidArgument) &&
+		!errors.Is(err, poprt.DataLoss) {
+		t.Fatal(err)
+	}
+	const last = "replace_groupnorm_with_fast_norm"
+	if sorted := must(poprt.SortPasses(last)); strings.Join(sorted, " ") != "layer_norm_pattern "+last {
+		t.Fatal(sorted)
+	}
+	if list := must(poprt.ListPassesJSON()); !strings.HasPrefix(list, "[") || !strings.Contains(list, `"const_batch_size"`) {
+		t.Fatal(list)
+	}
+}
+
+func TestScenario67FaithfulNumerics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "half.popef")
+	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, Options: map[string]string{"numerics": "faithful"}}
+	ok(t, must(poprt.Compile(model("half.onnx"), options)).Save(path))
+	half := must(poprt.Open(path))
+	for _, numerics := range []string{"faithful", "saturating"} {
+		r := must(poprt.NewRunner(half, &poprt.RunnerOptions{Numerics: numerics}))
+		x, y := make([]poprt.Float16, 8), make([]poprt.Float16, 8)
+		for i := range x {
+			x[i] = poprt.ToFloat16(float32(i))
+		}
+		x[7] = poprt.ToFloat16(40000)
+		ok(t, r.Execute([]poprt.Tensor{poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+		for i := range y[:7] {
+			if y[i].Float32() != float32(2*i+1) {
+				t.Fatalf("y[%d] is %v", i, y[i].Float32())
+			}
+		}
+		if last := y[7].Float32(); numerics == "faithful" && last == last || numerics == "saturating" && last != 65504 {
+			t.Fatalf("%s: 80001 became %v", numerics, last)
+		}
+		ok(t, r.Close())
+	}
+	create := func(e *poprt.Executable, options poprt.RunnerOptions) error {
+		_, err := poprt.NewRunner(e, &options)
+		return err
+	}
+	fails(t, create(affine(t), poprt.RunnerOptions{Numerics: "faithful"}), poprt.FailedPrecondition, "numerics=faithful")
+	fails(t, create(half, poprt.RunnerOptions{Numerics: "slow"}), poprt.InvalidArgument, "slow")
+	fails(t, create(half, poprt.RunnerOptions{Numerics: "faithful", ReplicationFactor: 2}), poprt.InvalidArgument, "replication_factor")
+}

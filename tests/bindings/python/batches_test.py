@@ -1,0 +1,109 @@
+"""Models compiled with batches_per_step and num_io_tiles: results are those of one batch at a time, whoever runs them."""
+
+import os
+import threading
+import unittest
+
+import numpy as np
+from poprt.compiler import Compiler, CompilerOptions
+from poprt.runtime import Runner, RuntimeConfig
+
+BINDINGS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DIGITS = os.path.join(os.path.dirname(os.path.dirname(BINDINGS)), "examples", "digits", "digits.onnx")
+MODELS = {
+    "digits": (DIGITS, {"image": [2, 1, 8, 8]}),
+    "affine": (os.path.join(BINDINGS, "data", "affine.onnx"), {"x": [4, 4]}),
+    "slow": (os.path.join(BINDINGS, "data", "slow.onnx"), {}),
+}
+CHOICES = [(batches, tiles) for batches in (1, 3, 4) for tiles in (0, 32)]
+REQUESTS = 24  # a multiple of every step
+
+
+def compiled(name, batches=1, tiles=0):
+    path, shapes = MODELS[name]
+    return Compiler.compile(path, None, CompilerOptions(input_shape=shapes, batches_per_step=batches, num_io_tiles=tiles))
+
+
+def memory(runner, rng, rows=None):
+    """Random inputs and empty outputs of a request, of ``rows`` where that is given."""
+    def shape(anchor):
+        return [rows, *anchor.shape[1:]] if rows else list(anchor.shape)
+    return ({d.name: rng.standard_normal(shape(d), dtype=np.float32) for d in runner.get_execute_inputs()},
+            {d.name: np.full(shape(d), np.nan, np.float32) for d in runner.get_execute_outputs()})
+
+
+class Batches(unittest.TestCase):
+    def equal(self, outputs, expected):
+        for name, value in expected.items():
+            np.testing.assert_array_equal(outputs[name], value)
+
+    def each(self, name):
+        """A runner, requests and their answers by a plain file, for every choice."""
+        rng = np.random.default_rng(1)
+        with Runner(compiled(name), RuntimeConfig(threads=1)) as plain:
+            given = [memory(plain, rng)[0] for _ in range(REQUESTS)]
+            expected = [plain.run(inputs) for inputs in given]
+        for batches, tiles in CHOICES:
+            executable = compiled(name, batches, tiles)
+            self.assertEqual(executable.popef_model().metadata.deviceIterations(), batches)
+            yield executable, batches, given, expected
+
+    def test_one_call_after_the_other(self):
+        for name in MODELS:
+            for executable, _, given, expected in self.each(name):
+                # Nothing would come to fill a step.
+                with Runner(executable, RuntimeConfig(threads=1, timeout_ns=0)) as runner:
+                    for inputs, answer in zip(given[:5], expected):
+                        self.equal(runner.run(inputs), answer)
+
+    def test_requests_in_flight_fill_steps(self):
+        for name in MODELS:
+            for executable, batches, given, expected in self.each(name):
+                with Runner(executable, RuntimeConfig(threads=1, timeout_ns=0)) as runner:
+                    outputs = [{n: np.empty_like(a) for n, a in answer.items()} for answer in expected]
+                    for request in [runner.execute_async(i, o) for i, o in zip(given, outputs)]:
+                        request.wait()
+                    for out, answer in zip(outputs, expected):
+                        self.equal(out, answer)
+                    counts = runner.statistics()
+                    self.assertEqual((counts["batches"], counts["steps"]), (REQUESTS, REQUESTS // batches))
+
+    def test_a_step_that_is_not_full_goes_after_the_timeout(self):
+        for executable, _, given, expected in self.each("affine"):
+            with Runner(executable, RuntimeConfig(threads=1, timeout_ns=1_000_000)) as runner:
+                outputs = {n: np.empty_like(a) for n, a in expected[0].items()}
+                runner.execute_async(given[0], outputs).wait(60)
+                self.equal(outputs, expected[0])
+
+    def test_several_threads(self):
+        for executable, _, given, expected in self.each("digits"):
+            with Runner(executable, RuntimeConfig(threads=1)) as runner:
+                wrong = []
+
+                def client(own, runner=runner, given=given, expected=expected, wrong=wrong):
+                    for k in range(own, REQUESTS, 3):
+                        answer = runner.run(given[k])
+                        wrong.extend(n for n, a in expected[k].items() if not np.array_equal(answer[n], a))
+
+                clients = [threading.Thread(target=client, args=(n,)) for n in range(3)]
+                for thread in clients:
+                    thread.start()
+                for thread in clients:
+                    thread.join()
+                self.assertEqual(wrong, [])
+
+    def test_requests_of_any_number_of_rows(self):
+        for name in ("digits", "affine"):
+            for executable, *_ in self.each(name):
+                rng = np.random.default_rng(2)
+                with Runner(compiled(name), RuntimeConfig(threads=1, batching_dim=0, timeout_ns=100_000)) as plain, \
+                        Runner(executable, RuntimeConfig(threads=1, batching_dim=0, timeout_ns=1_000_000)) as runner:
+                    asked = [memory(plain, rng, int(rows)) for rows in rng.integers(1, 14, 40)]
+                    requests = [runner.execute_async(*one) for one in asked]
+                    for request, (inputs, outputs) in zip(requests, asked):
+                        request.wait()
+                        self.equal(outputs, plain.run(inputs))
+
+
+if __name__ == "__main__":
+    unittest.main()

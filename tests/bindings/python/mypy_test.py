@@ -1,0 +1,69 @@
+"""What mypy says of the package and of code that uses it, rightly and wrongly."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import poprt
+
+MYPY = shutil.which("mypy")
+PACKAGES = os.path.dirname(os.path.dirname(poprt.__file__))
+# Each line that ends with "# error" is wrong, and no other.
+USER = '''import numpy as np
+from poprt.compiler import Compiler, CompilerOptions, Executable
+from poprt.runtime import LightRunnerConfig, Runner, RuntimeConfig
+import model_runtime
+import popef
+
+config = RuntimeConfig(threads=4, queue_depth=100)
+config.timeout_ns = 5
+config.thread = 3  # error
+config.threads = "x"  # error
+options = CompilerOptions(batch_size=8, input_shape={"x": [1, 2]})
+options.batch_sizee = 3  # error
+model: Executable = Compiler.compile("m.onnx", ["y"], options)
+Compiler.compile(3, [])  # error
+Compiler.compile(b"", [])
+runner = Runner(model, config)
+named = runner.run({"x": np.zeros(3)})["y"].shape
+listed = runner.run(None, {"x": np.zeros(3)})[0].shape
+keywords = runner.run(output_names=["y"], input_feed={"x": np.zeros(3)}, run_options=None)[0].shape
+runner.run("x", 3)  # error
+runner.nope()  # error
+print(runner.statistics()["latency"]["p99_ns"])
+print(runner.statistics()["nope"])  # error
+Runner("m.onnx", CompilerOptions())  # error
+Runner("m.onnx", LightRunnerConfig()).update_weights()
+session = model_runtime.Session(model)
+session.createQueueManager().inputQueue("x").enqueue(np.zeros(3)).result()
+popef.Reader().parseFile("x")
+'''
+
+
+@unittest.skipUnless(MYPY, "there is no mypy")
+class Checked(unittest.TestCase):
+    def mypy(self, *arguments):
+        with tempfile.TemporaryDirectory() as cache:
+            return subprocess.run([MYPY, "--strict", "--cache-dir", cache, "--no-error-summary", *arguments], capture_output=True, text=True,
+                                  env={**os.environ, "MYPYPATH": PACKAGES})
+
+    def test_the_package(self):
+        said = self.mypy("-p", "poprt", "-p", "popef", "-p", "model_runtime")
+        self.assertEqual((said.returncode, said.stdout), (0, ""), said.stderr)
+
+    def test_code_of_users(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "user.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(USER)
+            said = self.mypy(path)
+        found = {int(line.split(":")[1]) for line in said.stdout.splitlines() if ": error:" in line and "user.py" in line}
+        expected = {n for n, line in enumerate(USER.splitlines(), 1) if line.endswith("# error")}
+        self.assertEqual(found, expected, said.stdout)
+        self.assertGreaterEqual(len(expected), 8)
+
+
+if __name__ == "__main__":
+    unittest.main()

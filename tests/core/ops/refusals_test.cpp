@@ -1,0 +1,218 @@
+// What operators say when a sample of theirs is bent one fact at a time: an input less, another
+// type, a rank or a size that does not fit, an attribute out of its range. The words of each
+// operator stand in tests/data/refusals.txt, so that a check that is lost, or fires where it must
+// not, is a line that is lost or new; so do the types of results where values decide them.
+//
+//   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='Refusals.*'   # writes the file; read the diff
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "core/ops/sample.h"
+#include "ir/text.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+#include "support/recorded_lines.h"
+
+namespace poprt::ops::testing {
+namespace {
+
+constexpr size_t kLongest = 200;     // of a line
+constexpr uint64_t kMost = 1 << 20;  // bytes of a result that is computed
+constexpr int64_t kHuge = int64_t{1} << 40;
+
+using Refusals = test::RecordedLines;
+
+// What follows is the list of types of all operators, which has its own test.
+std::string shortened(std::string message) {
+  for (const char* end : {" (here opset", "is supported from opset"})
+    if (const size_t at = message.find(end); at != std::string::npos) message.resize(at);
+  const std::string node = " node that makes 'v_0'";
+  for (size_t at; (at = message.find(node)) != std::string::npos;) message.erase(at, node.size());
+  if (message.size() > kLongest) message.resize(kLongest);
+  for (char& c : message)
+    if (c == '\n') c = ' ';
+  return message;
+}
+
+class Bender {
+ public:
+  explicit Bender(Refusals& refusals) : refusals_(refusals) {}
+
+  void bend(const Sample& sample) {
+    for (size_t i = 0; i < sample.inputs.size(); i++)
+      if (sample.inputs[i].defined()) bend_input(sample, i);
+    if (!sample.inputs.empty())
+      tried(sample, [](Sample& s) { s.inputs.pop_back(), s.constant.pop_back(); });
+    tried(sample, [](Sample& s) { s.input(Tensor::scalar<float>(1)); });
+    tried(sample, [](Sample& s) { s.shapes.resize(std::max<size_t>(s.shapes.size(), 1) + 1); });
+    for (const auto& [key, value] : sample.attributes) bend_attribute(sample, key, value);
+  }
+
+ private:
+  // `shown`: what was changed, when the types that follow are worth a line.
+  template <class F>
+  void tried(const Sample& sample, F&& change, const std::string& shown = "") {
+    Sample s = sample;
+    change(s);
+    const SampleGraph g = make_graph(s);
+    try {
+      infer(*g.node);
+      if (!shown.empty()) {
+        std::string types;
+        for (const ir::Value* v : g.node->outputs()) types += " " + ir::type_string(v->type);
+        refusals_[s.domain + "." + s.op].insert(shown + ":" + types);
+      }
+      for (const ir::Value* v : g.node->outputs())
+        if (!v->type.is_static() || dtype_bytes(v->dtype(), element_count(v->shape())) > kMost)
+          return;
+      evaluate(*g.node, s.inputs);
+    } catch (const Error& e) {
+      refusals_[s.domain + "." + s.op].insert(shortened(e.message()));
+    }
+  }
+
+  void with_input(const Sample& sample, size_t i, Tensor tensor) {
+    tried(sample, [&](Sample& s) { s.inputs[i] = std::move(tensor); });
+  }
+
+  void bend_input(const Sample& sample, size_t i) {
+    const Tensor& t = sample.inputs[i];
+    with_input(sample, i, Tensor());
+    for (const DType type : {DType::f32, DType::s64, DType::boolean, DType::string})
+      if (type != t.dtype()) with_input(sample, i, Tensor::zeros(type, t.shape()));
+    std::vector<Shape> shapes(4, t.shape());
+    shapes[0].insert(shapes[0].begin(), 1);
+    shapes[1].push_back(2);
+    if (!t.shape().empty()) shapes[2].erase(shapes[2].begin());
+    for (size_t d = 0; d < t.shape().size(); d++)
+      for (const int64_t size : {t.shape()[d] + 1, t.shape()[d] - 1, int64_t{0}}) {
+        if (size < 0) continue;
+        shapes.push_back(t.shape());
+        shapes.back()[d] = size;
+      }
+    for (const Shape& shape : shapes)
+      if (shape != t.shape()) with_input(sample, i, Tensor::zeros(t.dtype(), shape));
+    if (!sample.constant[i]) return;
+    tried(sample, [&](Sample& s) { s.constant[i] = false; }, fmt::format("input {} unknown", i));
+    if (t.dtype() != DType::s64) return;
+    const auto values = t.values<int64_t>();
+    for (size_t k = 0; k < values.size(); k++)
+      for (const int64_t v : {values[k] + 1, values[k] - 1, int64_t{0}, int64_t{-100}, kHuge}) {
+        Tensor other = Tensor::zeros(t.dtype(), t.shape());
+        std::copy(values.begin(), values.end(), other.mutable_values<int64_t>().begin());
+        other.mutable_values<int64_t>()[k] = v;
+        tried(
+            sample, [&](Sample& s) { s.inputs[i] = other; },
+            fmt::format("input {} has {} at {}", i, v, k));
+      }
+  }
+
+  void bend_attribute(const Sample& sample, const std::string& key, const ir::Attribute& value) {
+    const auto becomes = [&](ir::Attribute other, const std::string& shown = "") {
+      tried(
+          sample, [&](Sample& s) { s.attributes[key] = std::move(other); },
+          shown.empty() ? "" : key + " " + shown);
+    };
+    tried(sample, [&](Sample& s) { s.attributes.erase(key); }, "no " + key);
+    if (const auto* number = std::get_if<int64_t>(&value))
+      for (const int64_t v : {*number + 1, *number - 1, int64_t{0}, int64_t{-100}, kHuge})
+        becomes(v, std::to_string(v));
+    if (std::get_if<float>(&value))
+      for (const float v : {-1.0F, 0.0F, 2.0F, NAN}) becomes(v);
+    if (std::get_if<std::string>(&value)) becomes(std::string("?"));
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+      for (size_t k = 0; k < list->size(); k++)
+        for (const int64_t v : {(*list)[k] + 1, (*list)[k] - 1, int64_t{0}, int64_t{-100}, kHuge}) {
+          auto other = *list;
+          other[k] = v;
+          becomes(other, fmt::format("{} at {}", v, k));
+        }
+      auto other = *list;
+      other.push_back(1);
+      becomes(other);
+      if (!list->empty()) other.resize(list->size() - 1), becomes(other);
+    }
+  }
+
+  Refusals& refusals_;
+};
+
+// A use of an operator that has no sample, from the trial that its facts state.
+std::optional<Sample> sample_of_trial(const OpDef& op) {
+  if (op.facts.trial.inputs.empty()) return std::nullopt;
+  std::string text(op.facts.trial.inputs);
+  std::string attributes(op.facts.trial.attributes.substr(0, op.facts.trial.attributes.find('|')));
+  for (std::string* s : {&text, &attributes}) {
+    for (size_t at; (at = s->find("T[")) != s->npos;) s->replace(at, 1, "f32");
+    std::replace(s->begin(), s->end(), '@', '1');
+  }
+  std::string lines, names, outputs;
+  std::vector<bool> constant;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    std::string in = text.substr(begin, end - begin);
+    begin = end + 1;
+    in.erase(0, in.find_first_not_of(' '));
+    names += constant.empty() ? "" : ", ";
+    constant.push_back(in.find('=') != in.npos);
+    if (in == "_") {
+      names += "_";
+      continue;
+    }
+    const std::string name = fmt::format("%x{}", constant.size());
+    names += name;
+    lines += fmt::format("const {} : {}{}\n", name, in,
+                         constant.back()                ? ""
+                         : in.find("string") != in.npos ? " = fill \"\""
+                         : in.find("bool") != in.npos   ? " = fill false"
+                                                        : " = fill 1");
+  }
+  for (size_t i = 0; i < op.facts.trial.outputs; i++)
+    outputs += fmt::format("{}%y{}", i ? ", " : "", i);
+  const int64_t opset = std::min<int64_t>(op.until, std::max(op.since, 26));
+  try {
+    const auto graph = ir::parse_text(fmt::format(
+        "graph \"trial\" opset {{\"{}\": {}}} {{\n{}{} = {}{}{}({}) {{{}}}\n}}\n", op.domain, opset,
+        lines, outputs, op.domain, op.domain.empty() ? "" : ".", op.name, names, attributes));
+    const ir::Node& n = *graph->nodes().front();
+    Sample s;
+    s.op = op.name;
+    s.domain = op.domain;
+    s.opset = opset;
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      s.inputs.push_back(n.input(i) ? n.input(i)->constant() : Tensor());
+      s.constant.push_back(constant[i]);
+    }
+    s.attributes = n.attributes;
+    s.shapes.resize(n.outputs().size());
+    return s;
+  } catch (const Error&) {  // it takes text
+    return std::nullopt;
+  }
+}
+
+TEST(Refusals, AreThoseThatAreRecorded) {
+  Refusals found;
+  SampleList list;
+  for (const SampleMaker make : sample_makers()) make(list);
+  std::set<std::string> sampled;
+  for (const Sample& s : list.all()) {
+    Bender(found).bend(s);
+    sampled.insert(s.domain + "." + s.op);
+  }
+  for (const OpDef* op : all_ops()) {
+    if (sampled.contains(std::string(op->domain) + "." + std::string(op->name))) continue;
+    if (const auto sample = sample_of_trial(*op)) Bender(found).bend(*sample);
+  }
+  EXPECT_GT(found.size(), 250u);
+  test::expect_recorded(found, POPRT_TEST_DATA "/refusals.txt",
+                        "What operators say of samples that are bent: refusals_test.cpp.");
+}
+
+}  // namespace
+}  // namespace poprt::ops::testing

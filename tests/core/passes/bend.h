@@ -1,0 +1,31 @@
+// Graphs that differ from a given one in one fact, which a pass may have taken for granted: a value
+// between has another reader, a constant is an input, an attribute has another value, two operands
+// that are one value are two. A pass may do with them what it likes as long as they compute the
+// same.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/pass.h"
+
+namespace poprt::test {
+
+struct Bent {
+  std::string what;
+  std::unique_ptr<ir::Graph> graph;
+  std::map<std::string, Tensor> feeds;         // of inputs that were constants
+  std::map<std::string, ir::ValueType> types;  // of inputs whose dimensions the pass is not told
+};
+
+// Those whose types can be inferred.
+std::vector<Bent> bends_of(const ir::Graph& graph);
+
+// Runs the passes over every bent graph that can be computed and compares its outputs.
+void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
+                           double tolerance);
+
+}  // namespace poprt::test

@@ -1,0 +1,378 @@
+// The cases of the passes, bent: what a pass must look at before it fires.
+#include <algorithm>
+#include <filesystem>
+
+#include "core/passes/bend.h"
+#include "core/passes/case_file.h"
+#include "passes/rewrite.h"
+
+namespace poprt::test {
+namespace {
+
+// Types as inference gives them now; whether it can.
+bool infer_again(ir::Graph& graph) {
+  for (ir::Node* n : graph.nodes())
+    for (ir::Value* v : n->outputs()) v->type = {};
+  try {
+    ops::infer(graph);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+class Bender {
+ public:
+  explicit Bender(const ir::Graph& graph) : graph_(graph) {}
+
+  std::vector<Bent> all() {
+    bend_constants();
+    bend_inputs();
+    const auto nodes = graph_.nodes();
+    for (size_t i = 0; i < nodes.size(); i++) {
+      bend_outputs(*nodes[i]);
+      bend_operands(*nodes[i], i);
+      for (const auto& [key, value] : nodes[i]->attributes)
+        bend_attribute(*nodes[i], i, key, value);
+    }
+    bend_types();
+    return std::move(bent_);
+  }
+
+ private:
+  // `change` gets the copy and what is noted about it; it may say false: nothing to bend.
+  template <class F>
+  void add(std::string what, F&& change) {
+    Bent b{std::move(what), graph_.clone(), {}, {}};
+    if (change(b) && infer_again(*b.graph)) bent_.push_back(std::move(b));
+  }
+
+  // Node `at` of the copy.
+  template <class F>
+  void at_node(std::string what, size_t at, F&& change) {
+    add(std::move(what), [&](Bent& b) { return change(*b.graph->nodes()[at]); });
+  }
+
+  void bend_constants() {
+    for (const ir::Value* v : graph_.values()) {
+      if (!v->is_constant() || v->constant().dtype() == DType::string) continue;
+      const std::string name = v->name();
+      const auto values = v->constant().to_doubles();
+      // Passes may take for granted that what comes in is finite.
+      const bool finite = std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
+      add(fmt::format("constant '{}' as an input", name), [&](Bent& b) {
+        ir::Value* constant = b.graph->find(name);
+        ir::Value* input =
+            b.graph->add_input(name, ir::ValueType::of(v->dtype(), v->constant().shape()));
+        b.feeds[input->name()] = v->constant();
+        b.graph->replace_all_uses(constant, input);
+        return finite;
+      });
+      const auto other = [&](const char* how, auto&& change) {
+        add(fmt::format("{} of constant '{}'", how, name), [&](Bent& b) {
+          if (values.empty()) return false;
+          auto changed = values;
+          change(changed);
+          const DType t = v->constant().dtype();
+          if (t == DType::boolean)
+            for (double& x : changed) x = x != 0 ? 1 : 0;
+          b.graph->find(name)->set_constant(passes::tensor_of(t, v->constant().shape(), changed));
+          return true;
+        });
+      };
+      const bool logical = v->constant().dtype() == DType::boolean;
+      other("other values", [logical](auto& list) {
+        for (double& x : list) x = logical && x == 1 ? 0 : x + 1;
+      });
+      other("half the values", [](auto& list) {
+        for (double& x : list) x /= 2;
+      });
+      other("the first value", [](auto& list) { list.front() = list.front() == 3 ? 2 : 3; });
+      other("the last value", [](auto& list) { list.back() = list.back() == 1 ? 2 : 1; });
+    }
+  }
+
+  void bend_inputs() {
+    for (const ir::Value* v : graph_.inputs()) {
+      const std::string name = v->name();
+      if (!v->type.is_static()) continue;
+      for (size_t d = 0; d < v->shape().size(); d++) {
+        for (const int64_t size : {v->shape()[d] + 1, int64_t{1}, int64_t{0}})
+          add(fmt::format("dimension {} of '{}' is {}", d, name, size), [&](Bent& b) {
+            b.graph->find(name)->type.shape[d] = size;
+            return size > v->shape()[d] || (size < v->shape()[d] && !has_indices());
+          });
+        add(fmt::format("dimension {} of '{}' is unknown", d, name), [&](Bent& b) {
+          ir::ValueType& type = b.graph->find(name)->type;
+          b.types[name] = type;
+          type.shape[d] = kUnknownDim;
+          return v->shape()[d] != 0;  // passes may take what they are not told for something
+        });
+      }
+      add(fmt::format("'{}' has a dimension more", name), [&](Bent& b) {
+        Shape& shape = b.graph->find(name)->type.shape;
+        shape.insert(shape.begin(), 2);
+        return true;
+      });
+    }
+    for (const bool unknown : {false, true})
+      add(unknown ? "no dimension is known" : "all inputs have a dimension more", [&](Bent& b) {
+        for (ir::Value* v : b.graph->inputs()) {
+          if (unknown) b.types[v->name()] = v->type;
+          if (unknown) std::fill(v->type.shape.begin(), v->type.shape.end(), kUnknownDim);
+          if (!unknown) v->type.shape.insert(v->type.shape.begin(), 2);
+          if (!v->type.symbols.empty()) v->type.symbols.clear();
+        }
+        return std::all_of(
+            graph_.inputs().begin(), graph_.inputs().end(), [unknown](const ir::Value* v) {
+              return v->type.is_static() && (!unknown || element_count(v->shape()) > 0);
+            });
+      });
+  }
+
+  // Random indices would lie outside of what becomes smaller.
+  bool has_indices() const {
+    const auto nodes = graph_.nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [](const ir::Node* n) {
+      return n->op_type.starts_with("Gather") || n->op_type.starts_with("Scatter");
+    });
+  }
+
+  void bend_outputs(const ir::Node& node) {
+    for (const ir::Value* v : node.outputs())
+      add(fmt::format("'{}' is an output too", v->name()), [&](Bent& b) {
+        b.graph->add_output(b.graph->find(v->name()));
+        return !graph_.is_output(v) && !v->uses().empty();
+      });
+  }
+
+  void bend_operands(const ir::Node& node, size_t at) {
+    const std::string who = node.describe();
+    for (size_t i = 0; i < node.inputs().size(); i++) {
+      const ir::Value* v = node.input(i);
+      if (!v || v->is_constant() || !v->type.is_static()) continue;
+      at_node(fmt::format("input {} of {} is another value", i, who), at, [&](ir::Node& n) {
+        n.set_input(i, n.graph().add_input("other", v->type));
+        return true;
+      });
+    }
+    const std::vector<ir::Value*> inputs(node.inputs().begin(), node.inputs().end());
+    if (inputs.size() < 2) return;
+    at_node(fmt::format("{} with its first inputs swapped", who), at, [&](ir::Node& n) {
+      ir::Value *a = n.input(0), *b = n.input(1);
+      n.set_input(0, b);
+      n.set_input(1, a);
+      return a && b && a != b;
+    });
+    at_node(fmt::format("{} without its last input", who), at, [&](ir::Node& n) {
+      std::vector<ir::Value*> fewer(n.inputs().begin(), n.inputs().end() - 1);
+      n.set_inputs(fewer);
+      return true;
+    });
+  }
+
+  void bend_attribute(const ir::Node& node, size_t at, const std::string& key,
+                      const ir::Attribute& value) {
+    const auto becomes = [&](ir::Attribute other, const std::string& shown) {
+      at_node(fmt::format("{} of {} is {}", key, node.describe(), shown), at, [&](ir::Node& n) {
+        n.attributes.find(key)->second = std::move(other);
+        return true;
+      });
+    };
+    at_node(fmt::format("{} without {}", node.describe(), key), at, [&](ir::Node& n) {
+      n.attributes.erase(n.attributes.find(key));
+      return true;
+    });
+    if (const auto* number = std::get_if<int64_t>(&value))
+      for (const int64_t other : {*number + 1, *number - 1, int64_t{0}})
+        becomes(other, std::to_string(other));
+    if (const auto* number = std::get_if<float>(&value)) becomes(*number * 1.5F + 0.1F, "greater");
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+      for (size_t i = 0; i < list->size(); i++) {
+        auto other = *list;
+        other[i] += 1;
+        becomes(other, fmt::format("greater at {}", i));
+        other[i] -= 2;
+        becomes(other, fmt::format("less at {}", i));
+      }
+      auto turned = *list;
+      std::reverse(turned.begin(), turned.end());
+      if (turned != *list) becomes(turned, "turned round");
+    }
+  }
+
+  // All floats of another type.
+  void bend_types() {
+    for (const DType type : {DType::f64, DType::f16})
+      add(fmt::format("in {}", dtype_name(type)), [&](Bent& b) {
+        for (ir::Value* v : b.graph->values()) {
+          if (v->producer() || v->dtype() != DType::f32) continue;
+          if (v->is_constant())
+            v->set_constant(
+                passes::tensor_of(type, v->constant().shape(), v->constant().to_doubles()));
+          v->type.dtype = type;
+        }
+        return true;
+      });
+  }
+
+  const ir::Graph& graph_;
+  std::vector<Bent> bent_;
+};
+
+using Feeds = std::map<std::string, Tensor>;
+
+// What inputs of `after` are fed with so that `before` can be fed the same; false if they are not
+// of one size.
+bool share_feeds(const ir::Graph& after, Feeds& feeds, Feeds& new_feeds) {
+  for (const ir::Value* v : after.inputs()) {
+    const auto fed = feeds.find(v->name());
+    if (fed == feeds.end() || !v->type.is_static() || v->shape() != fed->second.shape())
+      return false;
+    Tensor& t = fed->second;
+    const DType type = t.dtype();
+    new_feeds[v->name()] =
+        v->dtype() == type ? t : passes::tensor_of(v->dtype(), t.shape(), t.to_doubles());
+    t = v->dtype() == type ? t
+                           : passes::tensor_of(type, t.shape(), new_feeds[v->name()].to_doubles());
+  }
+  return true;
+}
+
+// Null when it cannot be computed: bent too far.
+std::optional<Feeds> computed(const ir::Graph& graph, const Feeds& feeds) {
+  for (const ir::Value* v : graph.values())
+    if (!v->type.is_static() && (v->producer() || !v->uses().empty())) return std::nullopt;
+  try {
+    return evaluate_graph(graph, feeds);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void restore_types(ir::Graph& graph, const Bent& bent) {
+  for (const auto& [name, type] : bent.types)
+    if (ir::Value* v = graph.find(name); v && graph.is_input(v)) {
+      const DType now = v->dtype();  // the pass may have changed it
+      v->type = type;
+      v->type.dtype = now;
+    }
+  if (!bent.types.empty()) infer_again(graph);
+}
+
+void expect_same(const Bent& bent, const std::vector<passes::PassCall>& calls, double tolerance,
+                 bool may_refuse) {
+  const auto before = bent.graph->clone(), after = bent.graph->clone();
+  restore_types(*before, bent);
+  Feeds feeds, new_feeds;
+  try {
+    feeds = random_feeds(*before);
+  } catch (const Error&) {
+    return;
+  }
+  for (const auto& [name, tensor] : bent.feeds) feeds[name] = tensor;
+  if (!computed(*before, feeds)) return;
+  passes::PassManagerOptions options;
+  options.say = [](std::string_view) {};
+  try {
+    passes::run_passes(*after, calls, options);
+  } catch (const Error& e) {
+    if (!may_refuse) ADD_FAILURE() << bent.what << ": " << e.what();
+    return;
+  }
+  restore_types(*after, bent);
+  if (!share_feeds(*after, feeds, new_feeds)) return;
+  const auto expected = computed(*before, feeds), found = computed(*after, new_feeds);
+  if (!expected) return;
+  if (!found) {
+    ADD_FAILURE() << bent.what << ": the result cannot be computed\n"
+                  << ir::to_text(*bent.graph) << ir::to_text(*after);
+    return;
+  }
+  const std::string graphs = ir::to_text(*bent.graph) + ir::to_text(*after);
+  for (const auto& [name, tensor] : *found)
+    if (expected->contains(name))
+      expect_close(expected->at(name), tensor, tolerance,
+                   fmt::format("{}, output '{}'\n{}", bent.what, name, graphs));
+}
+
+}  // namespace
+
+std::vector<Bent> bends_of(const ir::Graph& graph) { return Bender(graph).all(); }
+
+void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
+                           double tolerance) {
+  // One that was asked for something, or looks for something, says why it cannot.
+  const bool may_refuse = std::any_of(calls.begin(), calls.end(), [](const passes::PassCall& c) {
+    return !c.arguments.empty() || c.pass->kind == passes::PassKind::inspect;
+  });
+  const bool rounds = std::any_of(calls.begin(), calls.end(), [](const passes::PassCall& c) {
+    return c.pass->numerics == passes::Numerics::precision;
+  });
+  if (rounds) tolerance = std::max(tolerance, 2e-2);
+  for (const Bent& b : bends_of(graph))
+    expect_same(b, calls, b.what == "in f16" ? std::max(tolerance, 1e-2) : tolerance, may_refuse);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kFolder = fs::path(POPRT_TEST_DATA) / "passes";
+
+class BentCases : public testing::TestWithParam<std::string> {};
+
+TEST_P(BentCases, ComputeTheSame) {
+  for (const FileCase& c : read_cases((kFolder / (GetParam() + ".txt")).string())) {
+    if (c.kind == FileCase::Kind::fails || !c.measured) continue;
+    SCOPED_TRACE(fmt::format("{}.txt:{}", GetParam(), c.line));
+    const std::vector<passes::PassCall> calls{{&passes::pass_of(GetParam()), c.arguments}};
+    ASSERT_NO_THROW(expect_same_when_bent(*parsed(c.before, c.opset), calls, c.tolerance));
+  }
+}
+
+// What bending showed first: the value that takes the place of one that nobody reads may go with
+// the node that made it.
+TEST(Rewrite, AResultThatNobodyReadsMatchesAndGoes) {
+  expect_ops({"layer_norm_pattern", "eliminate_deadend"}, R"(
+    input %x : f32[2,4]
+    const %two : f32[] = 2.0
+    const %eps : f32[] = 0.001
+    const %s : f32[4] = [1.0, 2.0, 3.0, 4.0]
+    const %b : f32[4] = [1.0, -2.0, 3.0, -4.0]
+    %m = ReduceMean(%x) {axes = [-1]}
+    %d = Sub(%x, %m)
+    %sq = Pow(%d, %two)
+    %var = ReduceMean(%sq) {axes = [-1]}
+    %ve = Add(%var, %eps)
+    %sd = Sqrt(%ve)
+    %n = Div(%d, %sd)
+    %ns = Mul(%n, %s)
+    %unread = Add(%ns, %b)
+    %y = Neg(%x)
+    output %y
+  )",
+             "Neg");
+}
+
+// A 0 in the shape of a Reshape keeps the input's dimension at that place unless it says otherwise.
+TEST(Rewrite, ReshapesToNothingSayThatZeroIsZero) {
+  const auto graph = expect_ops({"merge_multi_slice"}, R"(
+    input %x : f32[4,0]
+    const %zero : s64[1] = [0]
+    const %one : s64[1] = [1]
+    const %end : s64[1] = [9223372036854775807]
+    const %step : s64[1] = [2]
+    %a = Slice(%x, %zero, %end, %zero, %step)
+    %b = Slice(%x, %one, %end, %zero, %step)
+    %y = Sub(%a, %b)
+    output %y
+  )",
+                                "Reshape Split Reshape Reshape Sub");
+  EXPECT_EQ(graph->outputs()[0]->shape(), (Shape{2, 0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BentCases, testing::ValuesIn(case_names()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace poprt::test

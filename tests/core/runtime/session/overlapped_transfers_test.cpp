@@ -1,0 +1,239 @@
+// Sessions of models compiled with I/O tiles: callbacks and queues beside the computation.
+#include "runtime/session/overlapped_transfers.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "core/runtime/runner/replica_support.h"
+#include "program/builder.h"
+#include "runtime/queue/queue_manager.h"
+#include "runtime/session/session.h"
+
+namespace poprt::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace replica_test;
+
+// An instruction from "x" to "y", four f32: what it computes is the device's function.
+std::shared_ptr<Model> compiled(int batches, int tiles) {
+  program::Builder b;
+  const Shape shape = {4};
+  const auto x = b.add_input({"x", DType::f32, shape});
+  const auto y = b.add_output({"y", DType::f32, shape});
+  const program::BufferId operands[] = {b.input(x, 0, 16, DType::f32, shape),
+                                        b.output(y, 0, 16, DType::f32, shape)};
+  b.emit("copy", operands, {}, {}, "copy");
+  const auto model = std::make_shared<Model>(
+      *make_model("m", {std::make_shared<program::Program>(b.program()), {}, {}}));
+  set_engine_options(*model, {{"batches_per_step", std::to_string(batches)},
+                              {"num_io_tiles", std::to_string(tiles)}});
+  return model;
+}
+
+SessionConfig session_on(std::shared_ptr<device::Device> device) {
+  SessionConfig config;
+  config.device = std::move(device);
+  return config;
+}
+
+// Numbered values in, as they come out.
+struct Numbers : StreamCallback {
+  explicit Numbers(bool in) : is_input(in) {}
+  bool any_thread() const noexcept override { return anywhere; }
+  Result fetch(void* p) noexcept override {
+    if (hook) hook(next);
+    if (next == missing) return Result::not_available;
+    auto* const values = static_cast<float*>(p);
+    if (is_input)
+      std::fill_n(values, 4, static_cast<float>(next));
+    else
+      taken.push_back(values[3]);
+    return Result::success;
+  }
+  void complete() noexcept override { next++; }
+  void interrupt() noexcept override { interrupts++; }
+  void resume() noexcept override { resumes++; }
+
+  const bool is_input;
+  bool anywhere = true;
+  std::function<void(int)> hook;
+  int next = 0, missing = -1;
+  std::atomic<int> interrupts{0}, resumes{0};
+  std::vector<float> taken;
+};
+
+struct Connected {
+  explicit Connected(Session& session) {
+    session.set_user_input_handler("x", x);
+    session.set_user_output_handler("y", y);
+    x->resumes = y->resumes = 0;
+  }
+  std::shared_ptr<Numbers> x = std::make_shared<Numbers>(true),
+                           y = std::make_shared<Numbers>(false);
+};
+
+std::vector<float> counted(int count) {
+  std::vector<float> list(static_cast<size_t>(count));
+  std::iota(list.begin(), list.end(), 1.f);
+  return list;
+}
+
+TEST(OverlappedTransfers, RunsGiveWhatTheyGiveWithoutOverlap) {
+  for (const int tiles : {0, 32})
+    for (const int batches : {1, 2, 3, 4, 50}) {
+      Session session(compiled(batches, tiles),
+                      session_on(std::make_shared<FunctionDevice>(add_one(4))));
+      const Connected at(session);
+      for (int run = 1; run <= 3; run++) {
+        session.run_main_programs();
+        EXPECT_EQ(at.y->taken, counted(run * batches));
+        EXPECT_EQ(at.x->next, run * batches) << "nothing is taken that is not computed";
+      }
+    }
+}
+
+TEST(OverlappedTransfers, TheNextBatchIsFetchedAndTheLastTakenWhileOneComputes) {
+  Gate begun, fetched, taken;
+  std::atomic<int> runs{0};
+  std::atomic<bool> in_time{false};
+  const auto plus = add_one(4);
+  Session session(
+      compiled(4, 32),
+      session_on(std::make_shared<FunctionDevice>([&](const void* const* in, void* const* out) {
+        if (runs++ == 1) {
+          begun.open();
+          in_time = fetched.wait() && taken.wait();
+        }
+        plus(in, out);
+      })));
+  const Connected at(session);
+  at.x->hook = [&](int n) {
+    if (n != 2) return;
+    begun.wait();
+    fetched.open();
+  };
+  at.y->hook = [&](int n) {
+    if (n != 0) return;
+    begun.wait();
+    taken.open();
+  };
+  session.run_main_programs();
+  EXPECT_TRUE(in_time);
+  EXPECT_EQ(at.y->taken, counted(4));
+}
+
+TEST(OverlappedTransfers, CallbacksThatWantTheThreadThatRunsAreCalledByIt) {
+  for (const bool input : {true, false}) {
+    Session session(compiled(8, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
+    const Connected at(session);
+    (input ? at.x : at.y)->anywhere = false;
+    const auto mine = std::this_thread::get_id();
+    int others = 0;
+    at.x->hook = at.y->hook = [&](int) { others += std::this_thread::get_id() != mine; };
+    session.run_main_programs();
+    EXPECT_EQ(others, 0);
+    EXPECT_EQ(at.y->taken, counted(8));
+  }
+}
+
+TEST(OverlappedTransfers, AQueueWithATimeoutCallsTheUserFromTheThreadThatRuns) {
+  Session session(compiled(4, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
+  const std::vector<float> padding = {5, 5, 5, 5};
+  std::vector<std::vector<float>> y(4, std::vector<float>(4));
+  const auto mine = std::this_thread::get_id();
+  int calls = 0, others = 0;
+  QueueManager& queues = session.create_queue_manager(
+      4,
+      [&](InputStreamQueue& queue) {
+        calls++;
+        others += std::this_thread::get_id() != mine;
+        queue.enqueue(padding.data(), 16);
+      },
+      1ms);
+  for (auto& to : y) queues.output_queue("y").enqueue(to.data(), 16);
+  session.run_main_programs();
+  EXPECT_GE(calls, 4);
+  EXPECT_EQ(others, 0);
+  for (const auto& got : y) EXPECT_EQ(got, std::vector<float>(4, 6));
+}
+
+TEST(OverlappedTransfers, MissingDataEndsTheRunBehindWhatWasThere) {
+  Session session(compiled(10, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
+  for (const bool input : {true, false}) {
+    const Connected at(session);
+    (input ? at.x : at.y)->missing = 5;
+    EXPECT_EQ(code_of([&] { session.run_main_programs(); }), ErrorCode::cancelled);
+    EXPECT_EQ(at.y->taken, counted(5));
+    // Whoever was told to stop because another failed goes on in the next run.
+    EXPECT_EQ(at.x->interrupts, at.x->resumes);
+  }
+}
+
+TEST(OverlappedTransfers, QueuesOfUserMemory) {
+  for (const int batches : {3, 16}) {
+    Session session(compiled(batches, 32),
+                    session_on(std::make_shared<FunctionDevice>(add_one(4))));
+    QueueManager& queues = session.create_queue_manager(4);
+    std::thread device([&] {
+      for (int run = 0; run < 20; run++) session.run_main_programs();
+    });
+    const auto count = static_cast<size_t>(20 * batches);
+    std::vector<float> x(count * 4), y(count * 4);
+    std::iota(x.begin(), x.end(), 0.f);
+    std::thread out([&] {
+      for (size_t i = 0; i < count; i++)
+        EXPECT_TRUE(queues.output_queue("y").enqueue(y.data() + 4 * i, 16));
+    });
+    // Halves, which make one transfer together.
+    for (size_t i = 0; i < 2 * count; i++)
+      EXPECT_TRUE(queues.input_queue("x").enqueue(x.data() + 2 * i, 8));
+    out.join();
+    device.join();
+    for (size_t i = 0; i < x.size(); i++) ASSERT_EQ(y[i], x[i] + 1) << i;
+  }
+}
+
+TEST(OverlappedTransfers, StopEndsARunThatWaitsAndReloadGoesOn) {
+  Session session(compiled(8, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
+  QueueManager* queues = &session.create_queue_manager(4);
+  std::atomic<int> code{-1};
+  std::thread device(
+      [&] { code = static_cast<int>(code_of([&] { session.run_main_programs(); })); });
+  const std::vector<float> x = {1, 2, 3, 4};
+  std::vector<float> y(4);
+  queues->output_queue("y").enqueue(y.data(), 16);
+  queues->input_queue("x").enqueue(x.data(), 16);
+  ASSERT_TRUE(eventually([&] { return queues->input_queue("x").read_available() == 0; }));
+  session.stop();
+  device.join();
+  EXPECT_EQ(code, static_cast<int>(ErrorCode::cancelled));
+  session.reload();
+  const Connected at(session);
+  session.run_main_programs();
+  EXPECT_EQ(at.y->taken, counted(8));
+}
+
+TEST(OverlappedTransfers, AForkedProcessRunsOneAfterTheOther) {
+  Session session(compiled(4, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
+  const Connected at(session);
+  session.run_main_programs();
+  const pid_t child = fork();
+  if (child == 0) {
+    session.run_main_programs();
+    _exit(at.y->taken == counted(8) ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace poprt::runtime
