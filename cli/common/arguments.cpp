@@ -63,22 +63,36 @@ std::vector<std::string> with_whole_names(const CLI::App& program, int argc, cha
   return words;
 }
 
-// The first word that the command does not know, and what it may have been meant to be.
-std::string unexpected(const CLI::App& command, const std::vector<std::string>& words) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  for (std::string word : words) {
-    word = word.substr(0, word.find('='));
-    if (!word.starts_with("--") || std::ranges::find(known, word) != known.end()) continue;
-    const auto closest = std::ranges::min_element(
-        known, {}, [&](const std::string& name) { return edit_distance(name, word); });
-    std::string text = fmt::format("there is no option '{}'", word);
-    if (closest != known.end() && edit_distance(*closest, word) <= 2)
-      text += fmt::format(", did you mean {}?", *closest);
+// The first option that its command does not have, and what it may have been meant to be.
+std::string unknown_option(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* command = &program;
+  for (size_t i = 1; i < words.size() && words[i] != "--"; i++) {
+    const std::string word = words[i].substr(0, words[i].find('='));
+    for (const CLI::App* used : command->get_subcommands())
+      if (used->get_name() == word) command = used;
+    if (!word.starts_with("--") || is_option(*command, word)) continue;
+    std::string text = fmt::format("there is no option '{}'", word), closest;
+    size_t distance = 3;
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames())
+        if (const size_t d = edit_distance("--" + name, word); d < distance) {
+          distance = d;
+          closest = name;
+        }
+    if (!closest.empty()) text += fmt::format(", did you mean --{}?", closest);
     return text;
   }
   return {};
+}
+
+// What is wrong with a command line that CLI11 refuses.
+std::string complaint(const CLI::App& program, const std::vector<std::string>& words,
+                      const CLI::ParseError& error) {
+  if (std::string text = unknown_option(program, words); !text.empty()) return text;
+  const std::vector<std::string> extra = program.remaining(true);
+  if (extra.empty() || error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
+    return error.what();
+  return fmt::format("expected options, found '{}'", fmt::join(extra, "' and '"));
 }
 
 }  // namespace
@@ -120,15 +134,8 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     return 2;
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
-    const CLI::App* used = &app;
-    for (const CLI::App* sub : app.get_subcommands()) {
-      command += " " + sub->get_name();
-      used = sub;
-    }
-    while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
-    const std::string unknown = unexpected(*used, words);
-    fmt::print(stderr, "{}: {}; see {} --help\n", command,
-               unknown.empty() ? e.what() : unknown.c_str(), command);
+    for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+    fmt::print(stderr, "{}: {}; see {} --help\n", command, complaint(app, words, e), command);
     return 2;
   }
 }

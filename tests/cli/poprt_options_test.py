@@ -263,6 +263,14 @@ class AsArgparse(OptionTest):
         self.misused(["-i", "m", "--framework", "tensorflow", "tf2onnx", "--inp", "a:0"], "could be --inputs, --inputs_as_nchw")
         self.fails(["-i", "nothing", "--framew", "tensorflow", "tf2onnx", "--saved"], "'nothing' is no folder")
 
+    def test_what_is_wrong_with_a_line_is_said_of_its_own_command(self):
+        for words, why in ((["--saved_modle"], "there is no option '--saved_modle', did you mean --saved_model?"),
+                           (["--precision", "fp16"], "there is no option '--precision'"),
+                           (["--saved_model", "folder"], "expected options, found 'folder'")):
+            said = self.run_command("-i", "saved", "--framework", "tensorflow", "tf2onnx", *words)
+            self.assertEqual((said.code, said.err), (2, f"poprt tf2onnx: {why}; see poprt tf2onnx --help\n"))
+        self.misused(["-i", "m.onnx", "a", "b"], "expected options, found 'a' and 'b'; see poprt --help")
+
     def test_values_are_no_options(self):
         with open(model("relu"), "rb") as file:
             self.write("tf2onnx", file.read())
