@@ -136,13 +136,17 @@ std::vector<std::byte> payload_of(const Sample& s, Builder& builder) {
   return bytes;
 }
 
+void expect_same_weights(const LoadedProgram& read, const LoadedProgram& wide) {
+  ASSERT_EQ(read.weights.size(), wide.weights.size());
+  EXPECT_EQ(std::memcmp(read.weights.data(), wide.weights.data(), wide.weights.size()), 0);
+}
+
 TEST(NarrowPayload, IsSmallerAndReadsAsTheWideOne) {
   Sample s = sample();
   const std::vector<std::byte> payload = payload_of(s, s.builder);
   const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
   const LoadedProgram read = read_executable(payload, nullptr);
-  ASSERT_EQ(read.weights.size(), wide.weights.size());
-  EXPECT_EQ(std::memcmp(read.weights.data(), wide.weights.data(), wide.weights.size()), 0);
+  expect_same_weights(read, wide);
   EXPECT_EQ(read.narrow, s.narrow);
   EXPECT_LT(weights_of(payload).size(), wide.weights.size() - s.halves.size() * 2 + 64);
 }
@@ -198,8 +202,7 @@ TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
     const std::vector<std::byte> payload = payload_of(s, s.builder);
     const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
     const LoadedProgram read = read_executable(payload, nullptr);
-    ASSERT_EQ(read.weights.size(), wide.weights.size());
-    EXPECT_EQ(std::memcmp(read.weights.data(), wide.weights.data(), wide.weights.size()), 0);
+    expect_same_weights(read, wide);
     EXPECT_EQ(read.narrow, s.narrow);
     EXPECT_EQ(weights_of(payload).size(), 64 + static_cast<size_t>(w.plain_floats()) * 2);
   }

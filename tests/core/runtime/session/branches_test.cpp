@@ -66,15 +66,19 @@ TEST(Branches, FusedModelsGiveWhatEachGives) {
   EXPECT_EQ(runner.graph_requests(), (std::vector<uint64_t>{2, 2, 1}));
 }
 
-TEST(Branches, AFusedModelIsSavedAndOpened) {
-  const auto fused = fuse_models(std::vector{
-      constant_model(2, 3, "a", {{"class_labels/y", "[\"cat\"]"}}), constant_model(5, 8, "b")});
+std::shared_ptr<const Model> saved_and_opened(const Model& model) {
   std::stringstream file;
-  save_model(*fused, file);
+  save_model(model, file);
   const std::string text = file.str();
   const auto copy = std::make_shared<PayloadBuffer>();
   copy->append(std::as_bytes(std::span(text)));
-  const auto opened = open_popef(copy->bytes(), copy);
+  return open_popef(copy->bytes(), copy);
+}
+
+TEST(Branches, AFusedModelIsSavedAndOpened) {
+  const auto fused = fuse_models(std::vector{
+      constant_model(2, 3, "a", {{"class_labels/y", "[\"cat\"]"}}), constant_model(5, 8, "b")});
+  const auto opened = saved_and_opened(*fused);
   ASSERT_TRUE(opened->branches);
   EXPECT_EQ(opened->opaque.at("class_labels/graph0/y"), "[\"cat\"]");
   ModelFusionRunner runner(opened);
@@ -90,12 +94,7 @@ TEST(Branches, FusedModelsShareTheBatchesOfAStep) {
   const auto fused = fuse_models(std::vector{looped(2, "a", "4"), looped(5, "b", "4")});
   EXPECT_EQ(fused->batches_per_step, 4u);
   EXPECT_FALSE(fused->overlap_io) << "options are each model's own";
-  std::stringstream file;
-  save_model(*fused, file);
-  const std::string text = file.str();
-  const auto copy = std::make_shared<PayloadBuffer>();
-  copy->append(std::as_bytes(std::span(text)));
-  const auto opened = open_popef(copy->bytes(), copy);
+  const auto opened = saved_and_opened(*fused);
   EXPECT_EQ(opened->batches_per_step, 4u);
   ModelFusionRunner runner(opened);
   for (const int k : {0, 1, 1, 0})

@@ -198,16 +198,18 @@ TEST_F(TelemetryTest, ReadersMayVanish) {
   EXPECT_EQ(s.completed, 5000u);
 }
 
+// What a session with three queues, one of which is known, publishes.
+std::string published_bytes() {
+  Telemetry t("m", 0, 3);
+  t.queue(0, "x", false, 8);
+  std::ifstream in(t.path(), std::ios::binary);
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
 TEST_F(TelemetryTest, HostileSegmentsAreRefusedOrRead) {
-  std::string original;
-  {
-    Telemetry t("m", 0, 3);
-    t.queue(0, "x", false, 8);
-    std::ifstream in(t.path(), std::ios::binary);
-    std::stringstream bytes;
-    bytes << in.rdbuf();
-    original = bytes.str();
-  }
+  const std::string original = published_bytes();
   const auto path = folder_ / "telemetry.1.2.3";
   const auto write = [&](const std::string& bytes) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -352,15 +354,7 @@ TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
 
 // One field of the header at a time.
 TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
-  std::string original;
-  {
-    Telemetry t("m", 0, 3);
-    t.queue(0, "x", false, 8);
-    std::ifstream in(t.path(), std::ios::binary);
-    std::stringstream bytes;
-    bytes << in.rdbuf();
-    original = bytes.str();
-  }
+  const std::string original = published_bytes();
   const auto path = folder_ / "telemetry.1.2.3";
   const auto said = [&](auto change) -> std::string {
     telemetry::Header h;
