@@ -72,111 +72,140 @@ struct Params {
   bool streams = false;       // results are larger than caches
 };
 
+// What one call of run() computes with: the first float of each value, and whether sixteen equal
+// floats stand for a block of it. Values are inputs, then constants, then steps.
+struct Block {
+  const Params& p;
+  void* const* data;
+  float* registers;
+  std::array<const float*, kMaxValues> at;
+  std::array<bool, kMaxValues> repeats{};
+
+  float* slot(int64_t i) const { return registers + i * p.block; }
+  void fill_repeated(size_t value, int64_t slot_index, float with);
+  void fill_constants();
+  void load(int64_t from, int64_t n);
+  void gather(int64_t from, int64_t n);
+  void compute(int64_t from, int64_t n);
+  void store(int64_t from, int64_t n) const;
+};
+
+void Block::fill_repeated(size_t value, int64_t slot_index, float with) {
+  p.table->fill(slot(slot_index), with, kRepeated);
+  at[value] = slot(slot_index);
+  repeats[value] = true;
+}
+
+// Scalars and constants, which are the same for all blocks.
+void Block::fill_constants() {
+  for (size_t i = 0; i < p.inputs.size(); i++) {
+    if (!p.inputs[i].scalar) continue;
+    float value = 0;
+    p.table->load(p.inputs[i].dtype, &value, data[i], 1);
+    fill_repeated(i, p.inputs[i].slot, value);
+  }
+  for (size_t k = 0; k < p.constants.size(); k++)
+    fill_repeated(p.inputs.size() + k, p.constant_slot + static_cast<int64_t>(k), p.constants[k]);
+}
+
+void Block::load(int64_t from, int64_t n) {
+  bool gathers = false;
+  for (size_t i = 0; i < p.inputs.size(); i++) {
+    const Input& in = p.inputs[i];
+    if (in.direct) {
+      at[i] = static_cast<const float*>(data[i]) + from;
+    } else if (in.linear) {
+      const auto* source =
+          static_cast<const std::byte*>(data[i]) + static_cast<size_t>(from) * in.element_bytes;
+      if (const Quantization& q = in.quantization; q.used)
+        p.quantize->dequantize(q.byte, slot(in.slot), source, &q.scale, &q.zero, false, n);
+      else
+        p.table->load(in.dtype, slot(in.slot), source, n);
+      at[i] = slot(in.slot);
+    } else if (!in.scalar) {
+      gathers = true;
+    }
+  }
+  if (gathers) gather(from, n);
+}
+
+// Inputs that are broadcast, run by run.
+void Block::gather(int64_t from, int64_t n) {
+  for_each_run<kMaxInputs>(
+      p.walk, p.inputs.size(), from, from + n,
+      [&](const int64_t* offsets, int64_t e, int64_t count) {
+        for (size_t i = 0; i < p.inputs.size(); i++) {
+          const Input& in = p.inputs[i];
+          if (in.linear || in.scalar) continue;
+          const bool same = p.walk.strides[i].back() == 0;
+          const std::byte* source = static_cast<const std::byte*>(data[i]) +
+                                    offsets[i] * static_cast<int64_t>(in.element_bytes);
+          if (in.dtype == static_cast<int>(DType::f32) && !same && count == n) {
+            at[i] = reinterpret_cast<const float*>(source);  // the whole block in one run
+            continue;
+          }
+          at[i] = slot(in.slot);
+          repeats[i] = same && count == n;
+          float* piece = slot(in.slot) + (e - from);
+          if (same) {
+            float value = 0;
+            p.table->load(in.dtype, &value, source, 1);
+            p.table->fill(piece, value, repeats[i] ? kRepeated : count);
+          } else {
+            p.table->load(in.dtype, piece, source, count);
+          }
+        }
+      });
+}
+
+void Block::compute(int64_t from, int64_t n) {
+  const size_t inputs = p.inputs.size();
+  for (size_t s = 0; s < p.steps.size(); s++) {
+    const BoundStep& step = p.steps[s];
+    float* to = step.output >= 0
+                    ? static_cast<float*>(data[inputs + static_cast<size_t>(step.output)]) + from
+                    : slot(step.slot);
+    const auto [a, b, c] = step.from;
+    p.table->step(step.op, to, at[static_cast<size_t>(a)], at[static_cast<size_t>(b)],
+                  at[static_cast<size_t>(c)], n,
+                  (p.streams && step.output >= 0 ? isa::kElementwiseStream : 0) |
+                      static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
+                      static_cast<uint32_t>(repeats[static_cast<size_t>(b)]) << 1 |
+                      static_cast<uint32_t>(repeats[static_cast<size_t>(c)]) << 2);
+    at[inputs + p.constants.size() + s] = to;
+  }
+}
+
+void Block::store(int64_t from, int64_t n) const {
+  for (size_t o = 0; o < p.outputs.size(); o++) {
+    const Output& out = p.outputs[o];
+    if (out.direct) continue;
+    auto* to = static_cast<std::byte*>(data[p.inputs.size() + o]) +
+               static_cast<size_t>(from) * out.element_bytes;
+    const float* value = at[static_cast<size_t>(out.value)];
+    if (const Quantization& q = out.quantization; q.used)
+      p.quantize->quantize(q.byte, to, value, &q.scale, &q.zero, false, n);
+    else
+      p.table->store(out.dtype, to, value, n);
+  }
+}
+
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
          std::byte* scratch) noexcept {
   const auto& p = *static_cast<const Params*>(params);
-  const isa::ElementwiseTable& table = *p.table;
-  auto* registers = reinterpret_cast<float*>(scratch);
-  const int64_t block = p.block;
-  const int64_t first = begin * kBlocksPerTask * block;
-  const int64_t last = std::min(end * kBlocksPerTask * block, p.walk.count);
+  const int64_t first = begin * kBlocksPerTask * p.block;
+  const int64_t last = std::min(end * kBlocksPerTask * p.block, p.walk.count);
   if (first >= last) return;
 
-  // Values: inputs, then constants, then steps.
-  std::array<const float*, kMaxValues> at;
-  std::array<bool, kMaxValues> repeats{};  // sixteen equal floats stand for the block
-  const size_t inputs = p.inputs.size(), constants = p.constants.size();
-  for (size_t i = 0; i < inputs; i++) {
-    const Input& in = p.inputs[i];
-    if (!in.scalar) continue;
-    float* to = registers + in.slot * block;
-    float value = 0;
-    table.load(in.dtype, &value, data[i], 1);
-    table.fill(to, value, kRepeated);
-    at[i] = to;
-    repeats[i] = true;
+  Block block{p, data, reinterpret_cast<float*>(scratch), {}};
+  block.fill_constants();
+  for (int64_t from = first; from < last; from += p.block) {
+    const int64_t n = std::min(p.block, last - from);
+    block.load(from, n);
+    block.compute(from, n);
+    block.store(from, n);
   }
-  for (size_t k = 0; k < constants; k++) {
-    float* to = registers + (p.constant_slot + static_cast<int64_t>(k)) * block;
-    table.fill(to, p.constants[k], kRepeated);
-    at[inputs + k] = to;
-    repeats[inputs + k] = true;
-  }
-
-  for (int64_t from = first; from < last; from += block) {
-    const int64_t n = std::min(block, last - from);
-    bool gather = false;
-    for (size_t i = 0; i < inputs; i++) {
-      const Input& in = p.inputs[i];
-      if (in.direct) {
-        at[i] = static_cast<const float*>(data[i]) + from;
-      } else if (in.linear) {
-        float* to = registers + in.slot * block;
-        const auto* source =
-            static_cast<const std::byte*>(data[i]) + static_cast<size_t>(from) * in.element_bytes;
-        if (const Quantization& q = in.quantization; q.used)
-          p.quantize->dequantize(q.byte, to, source, &q.scale, &q.zero, false, n);
-        else
-          table.load(in.dtype, to, source, n);
-        at[i] = to;
-      } else if (!in.scalar) {
-        gather = true;
-      }
-    }
-    if (gather) {
-      for_each_run<kMaxInputs>(
-          p.walk, inputs, from, from + n, [&](const int64_t* offsets, int64_t e, int64_t count) {
-            for (size_t i = 0; i < inputs; i++) {
-              const Input& in = p.inputs[i];
-              if (in.linear || in.scalar) continue;
-              float* to = registers + in.slot * block;
-              const bool same = p.walk.strides[i].back() == 0;
-              const std::byte* source = static_cast<const std::byte*>(data[i]) +
-                                        offsets[i] * static_cast<int64_t>(in.element_bytes);
-              if (in.dtype == static_cast<int>(DType::f32) && !same && count == n) {
-                at[i] = reinterpret_cast<const float*>(source);  // the whole block in one run
-                continue;
-              }
-              at[i] = to;
-              repeats[i] = same && count == n;
-              float* piece = to + (e - from);
-              if (same) {
-                float value = 0;
-                table.load(in.dtype, &value, source, 1);
-                table.fill(piece, value, repeats[i] ? kRepeated : count);
-              } else {
-                table.load(in.dtype, piece, source, count);
-              }
-            }
-          });
-    }
-    for (size_t s = 0; s < p.steps.size(); s++) {
-      const BoundStep& step = p.steps[s];
-      float* to = step.output >= 0
-                      ? static_cast<float*>(data[inputs + static_cast<size_t>(step.output)]) + from
-                      : registers + step.slot * block;
-      const auto [a, b, c] = step.from;
-      table.step(step.op, to, at[static_cast<size_t>(a)], at[static_cast<size_t>(b)],
-                 at[static_cast<size_t>(c)], n,
-                 (p.streams && step.output >= 0 ? isa::kElementwiseStream : 0) |
-                     static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
-                     static_cast<uint32_t>(repeats[static_cast<size_t>(b)]) << 1 |
-                     static_cast<uint32_t>(repeats[static_cast<size_t>(c)]) << 2);
-      at[inputs + constants + s] = to;
-    }
-    for (size_t o = 0; o < p.outputs.size(); o++) {
-      const Output& out = p.outputs[o];
-      if (out.direct) continue;
-      auto* to =
-          static_cast<std::byte*>(data[inputs + o]) + static_cast<size_t>(from) * out.element_bytes;
-      const float* value = at[static_cast<size_t>(out.value)];
-      if (const Quantization& q = out.quantization; q.used)
-        p.quantize->quantize(q.byte, to, value, &q.scale, &q.zero, false, n);
-      else
-        table.store(out.dtype, to, value, n);
-    }
-  }
-  if (p.streams) table.finish_stream();
+  if (p.streams) p.table->finish_stream();
 }
 
 bool loadable(DType t) {

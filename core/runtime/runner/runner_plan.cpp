@@ -88,6 +88,36 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
         fail(ErrorCode::invalid_argument, "{} '{}' is missing", direction, anchors[i].name);
 }
 
+void check(const RunnerConfig& config, const Model& model) {
+  if (config.queue_depth > kMaxQueueDepth)
+    fail(ErrorCode::invalid_argument, "queue depth must be 1 to {}, given {}", kMaxQueueDepth,
+         config.queue_depth);
+  if (config.replication_factor < 1 || config.replication_factor > 1024)
+    fail(ErrorCode::invalid_argument, "replication factor must be 1 to 1024, given {}",
+         config.replication_factor);
+  if (config.ring_buffer_size_multiplier < 1 || config.ring_buffer_size_multiplier > 1024)
+    fail(ErrorCode::invalid_argument, "ring buffer size multiplier must be 1 to 1024, given {}",
+         config.ring_buffer_size_multiplier);
+  if (config.batches_per_step < 0 || config.batches_per_step > 1'000'000)
+    fail(ErrorCode::invalid_argument, "batches per step must be 1 to 1000000, given {}",
+         config.batches_per_step);
+  if (std::min({config.timeout, config.batch_size_timeout, config.data_parallel_timeout}).count() <
+      0)
+    fail(ErrorCode::invalid_argument, "timeouts must not be negative");
+  const int replicas = config.replication_factor * static_cast<int>(model.replication_factor);
+  for (const auto& [id, device] : config.replica_id_to_device)
+    if (id < 0 || id >= replicas)
+      fail(ErrorCode::not_found, "there is no replica {}: ids are 0 to {}", id, replicas - 1);
+}
+
+// What the caller has for an input or output beside requests: of the anchor's size.
+size_t find_view(const std::vector<Anchor>& anchors, std::string_view name, uint64_t bytes,
+                 std::string_view direction, std::string_view what) {
+  const size_t i = find_anchor(anchors, name, 0, direction);
+  if (bytes != anchors[i].bytes()) fail_wrong_size(anchors[i], bytes, what);
+  return i;
+}
+
 }  // namespace
 
 std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) const {
@@ -130,52 +160,42 @@ uint64_t RunnerPlan::compiled_loops() const {
 
 RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
     : model(std::move(m)), config(std::move(c)) {
-  if (config.queue_depth > kMaxQueueDepth)
-    fail(ErrorCode::invalid_argument, "queue depth must be 1 to {}, given {}", kMaxQueueDepth,
-         config.queue_depth);
-  if (config.replication_factor < 1 || config.replication_factor > 1024)
-    fail(ErrorCode::invalid_argument, "replication factor must be 1 to 1024, given {}",
-         config.replication_factor);
-  if (config.ring_buffer_size_multiplier < 1 || config.ring_buffer_size_multiplier > 1024)
-    fail(ErrorCode::invalid_argument, "ring buffer size multiplier must be 1 to 1024, given {}",
-         config.ring_buffer_size_multiplier);
-  if (config.batches_per_step < 0 || config.batches_per_step > 1'000'000)
-    fail(ErrorCode::invalid_argument, "batches per step must be 1 to 1000000, given {}",
-         config.batches_per_step);
-  if (std::min({config.timeout, config.batch_size_timeout, config.data_parallel_timeout}).count() <
-      0)
-    fail(ErrorCode::invalid_argument, "timeouts must not be negative");
-  for (const auto& [id, device] : config.replica_id_to_device)
-    if (id < 0 || id >= config.replication_factor * static_cast<int>(model->replication_factor))
-      fail(ErrorCode::not_found, "there is no replica {}: ids are 0 to {}", id,
-           config.replication_factor * static_cast<int>(model->replication_factor) - 1);
-
+  check(config, *model);
   dynamic = config.batching_dim != kNoBatchingDim;
+  replicas = model->replication_factor;
+  tracing = config.flush_on_waiting_outputs;
+  fix_inputs();
+  divide_in_rows();
+  plan_steps();
+  describe(model->inputs(), input_descs);
+  describe(model->outputs(), output_descs);
+  take_padding();
+}
+
+// Inputs that requests do not give: what comes with the model is used where it lies.
+void RunnerPlan::fix_inputs() {
   const auto& in = model->inputs();
-  const auto& out = model->outputs();
   fixed.resize(in.size());
   fixed_data.resize(in.size());
-  const auto fix = [&](size_t i, const void* data, uint64_t bytes) {
-    fixed[i] = true;
-    fixed_data[i] = TensorMemory(bytes);
-    if (bytes) std::memcpy(fixed_data[i].data(), data, bytes);
-  };
-  // What comes with the model is used where it lies.
   for (size_t i = 0; i < in.size(); i++)
     fixed[i] = (i < model->input_data.size() && !model->input_data[i].empty()) || model->is_seed(i);
   for (const auto& [name, view] : config.frozen_inputs) {
-    const size_t i = find_anchor(in, name, 0, "input");
-    if (view.bytes != in[i].bytes()) fail_wrong_size(in[i], view.bytes, "frozen input");
+    const size_t i = find_view(in, name, view.bytes, "input", "frozen input");
     if (!view.data && view.bytes)
       fail(ErrorCode::invalid_argument, "frozen input '{}': the pointer is null", name);
-    fix(i, view.data, view.bytes);
+    fixed[i] = true;
+    fixed_data[i] = TensorMemory(view.bytes);
+    if (view.bytes) std::memcpy(fixed_data[i].data(), view.data, view.bytes);
   }
+}
 
+void RunnerPlan::divide_in_rows() {
+  const auto& in = model->inputs();
   if (dynamic) {
     // The first input that requests give says what a batch is.
     size_t first = 0;
     while (first < in.size() && fixed[first]) first++;
-    const Anchor& a = first < in.size() ? in[first] : out[0];
+    const Anchor& a = first < in.size() ? in[first] : model->outputs()[0];
     if (config.batching_dim >= a.shape.size() || a.shape[config.batching_dim] == 0)
       fail(ErrorCode::failed_precondition, "batching_dim {}: '{}' has shape {}",
            config.batching_dim, a.name, shape_string(a.shape));
@@ -188,12 +208,13 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
     inputs.push_back(rows_of({in[i]})[0]);
   }
   dynamic = was_dynamic;
-  outputs = rows_of(out);
+  outputs = rows_of(model->outputs());
   for (const auto* list : {&inputs, &outputs})
     for (const AnchorRows& r : *list) flat = flat && r.outer == 1;
   for (const AnchorRows& r : inputs) largest_input = std::max(largest_input, r.bytes);
+}
 
-  replicas = model->replication_factor;
+void RunnerPlan::plan_steps() {
   // Of a model at several shapes each request is used where it is.
   const bool shapes = model->branches && model->branches->kind == Branches::Kind::shapes;
   config.overlap_io = config.overlap_io || (model->overlap_io && !shapes);
@@ -209,33 +230,31 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
   if (config.ring_buffer_size_multiplier == RunnerConfig::kDefaultMultiplier)
     depth = std::max<size_t>(64, ring);
   if (config.queue_depth) depth = config.queue_depth;
-  tracing = config.flush_on_waiting_outputs;
+}
 
-  const auto describe = [&](const std::vector<Anchor>& anchors, std::vector<DataDesc>& to) {
-    for (size_t i = 0; i < anchors.size(); i++) {
-      DataDesc d{anchors[i], anchors[i].bytes(), &to == &input_descs && fixed[i]};
-      if (replicas > 1 && !d.popef_contains_tensor_data) {
-        d.anchor.shape.insert(d.anchor.shape.begin(), static_cast<int64_t>(replicas));
-        d.size_in_bytes *= replicas;
-      }
-      to.push_back(std::move(d));
+void RunnerPlan::describe(const std::vector<Anchor>& anchors, std::vector<DataDesc>& to) const {
+  for (size_t i = 0; i < anchors.size(); i++) {
+    DataDesc d{anchors[i], anchors[i].bytes(), &to == &input_descs && fixed[i]};
+    if (replicas > 1 && !d.popef_contains_tensor_data) {
+      d.anchor.shape.insert(d.anchor.shape.begin(), static_cast<int64_t>(replicas));
+      d.size_in_bytes *= replicas;
     }
-  };
-  describe(in, input_descs);
-  describe(out, output_descs);
+    to.push_back(std::move(d));
+  }
+}
 
+// The request of flush_by_name, which is complete like any other, or none.
+void RunnerPlan::take_padding() {
+  const auto& in = model->inputs();
+  const auto& out = model->outputs();
   padding.resize(in.size());
-  for (const auto& [name, view] : config.flush_by_name.inputs) {
-    const size_t i = find_anchor(in, name, 0, "input");
-    if (view.bytes != in[i].bytes()) fail_wrong_size(in[i], view.bytes, "flush input");
-    padding[i] = static_cast<const std::byte*>(view.data);
-  }
+  for (const auto& [name, view] : config.flush_by_name.inputs)
+    padding[find_view(in, name, view.bytes, "input", "flush input")] =
+        static_cast<const std::byte*>(view.data);
   padding_results.resize(out.size());
-  for (const auto& [name, view] : config.flush_by_name.outputs) {
-    const size_t i = find_anchor(out, name, 0, "output");
-    if (view.bytes != out[i].bytes()) fail_wrong_size(out[i], view.bytes, "flush output");
-    padding_results[i] = static_cast<std::byte*>(view.data);
-  }
+  for (const auto& [name, view] : config.flush_by_name.outputs)
+    padding_results[find_view(out, name, view.bytes, "output", "flush output")] =
+        static_cast<std::byte*>(view.data);
   if ((config.flush_by_name.inputs.empty() && config.flush_by_name.outputs.empty()) ||
       !config.validate_io_params)
     return;

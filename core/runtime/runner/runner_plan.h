@@ -127,6 +127,13 @@ class RunnerPlan {
   uint64_t largest_input = 0;
 
  private:
+  // The steps of construction, in their order.
+  void fix_inputs();
+  void divide_in_rows();
+  void plan_steps();
+  void describe(const std::vector<program::Anchor>& anchors, std::vector<DataDesc>& to) const;
+  void take_padding();
+
   std::vector<AnchorRows> rows_of(const std::vector<program::Anchor>& anchors) const;
   uint64_t compiled_loops() const;
 };
