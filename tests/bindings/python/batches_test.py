@@ -1,5 +1,6 @@
 """Models compiled with batches_per_step and num_io_tiles: results are those of one batch at a time, whoever runs them."""
 
+import functools
 import os
 import threading
 import unittest
@@ -19,6 +20,7 @@ CHOICES = [(batches, tiles) for batches in (1, 3, 4) for tiles in (0, 32)]
 REQUESTS = 24  # a multiple of every step
 
 
+@functools.cache
 def compiled(name, batches=1, tiles=0):
     path, shapes = MODELS[name]
     return Compiler.compile(path, None, CompilerOptions(input_shape=shapes, batches_per_step=batches, num_io_tiles=tiles))
@@ -32,6 +34,15 @@ def memory(runner, rng, rows=None):
             {d.name: np.full(shape(d), np.nan, np.float32) for d in runner.get_execute_outputs()})
 
 
+@functools.cache
+def expected(name):
+    """Requests and their answers by a plain file."""
+    rng = np.random.default_rng(1)
+    with Runner(compiled(name), RuntimeConfig(threads=1)) as plain:
+        given = [memory(plain, rng)[0] for _ in range(REQUESTS)]
+        return given, [plain.run(inputs) for inputs in given]
+
+
 class Batches(unittest.TestCase):
     def equal(self, outputs, expected):
         for name, value in expected.items():
@@ -39,51 +50,47 @@ class Batches(unittest.TestCase):
 
     def each(self, name):
         """A runner, requests and their answers by a plain file, for every choice."""
-        rng = np.random.default_rng(1)
-        with Runner(compiled(name), RuntimeConfig(threads=1)) as plain:
-            given = [memory(plain, rng)[0] for _ in range(REQUESTS)]
-            expected = [plain.run(inputs) for inputs in given]
         for batches, tiles in CHOICES:
             executable = compiled(name, batches, tiles)
             self.assertEqual(executable.popef_model().metadata.deviceIterations(), batches)
-            yield executable, batches, given, expected
+            yield executable, batches, *expected(name)
 
     def test_one_call_after_the_other(self):
         for name in MODELS:
-            for executable, _, given, expected in self.each(name):
+            for executable, _, given, answers in self.each(name):
                 # Nothing would come to fill a step.
                 with Runner(executable, RuntimeConfig(threads=1, timeout_ns=0)) as runner:
-                    for inputs, answer in zip(given[:5], expected):
+                    for inputs, answer in zip(given[:5], answers):
                         self.equal(runner.run(inputs), answer)
 
     def test_requests_in_flight_fill_steps(self):
         for name in MODELS:
-            for executable, batches, given, expected in self.each(name):
+            for executable, batches, given, answers in self.each(name):
                 with Runner(executable, RuntimeConfig(threads=1, timeout_ns=0)) as runner:
-                    outputs = [{n: np.empty_like(a) for n, a in answer.items()} for answer in expected]
+                    outputs = [{n: np.empty_like(a) for n, a in answer.items()} for answer in answers]
                     for request in [runner.execute_async(i, o) for i, o in zip(given, outputs)]:
                         request.wait()
-                    for out, answer in zip(outputs, expected):
+                    for out, answer in zip(outputs, answers):
                         self.equal(out, answer)
                     counts = runner.statistics()
                     self.assertEqual((counts["batches"], counts["steps"]), (REQUESTS, REQUESTS // batches))
 
     def test_a_step_that_is_not_full_goes_after_the_timeout(self):
-        for executable, _, given, expected in self.each("affine"):
+        for executable, _, given, answers in self.each("affine"):
             with Runner(executable, RuntimeConfig(threads=1, timeout_ns=1_000_000)) as runner:
-                outputs = {n: np.empty_like(a) for n, a in expected[0].items()}
+                outputs = {n: np.empty_like(a) for n, a in answers[0].items()}
                 runner.execute_async(given[0], outputs).wait(60)
-                self.equal(outputs, expected[0])
+                self.equal(outputs, answers[0])
 
     def test_several_threads(self):
-        for executable, _, given, expected in self.each("digits"):
+        for executable, _, given, answers in self.each("digits"):
             with Runner(executable, RuntimeConfig(threads=1)) as runner:
                 wrong = []
 
-                def client(own, runner=runner, given=given, expected=expected, wrong=wrong):
+                def client(own, runner=runner, given=given, answers=answers, wrong=wrong):
                     for k in range(own, REQUESTS, 3):
                         answer = runner.run(given[k])
-                        wrong.extend(n for n, a in expected[k].items() if not np.array_equal(answer[n], a))
+                        wrong.extend(n for n, a in answers[k].items() if not np.array_equal(answer[n], a))
 
                 clients = [threading.Thread(target=client, args=(n,)) for n in range(3)]
                 for thread in clients:

@@ -195,7 +195,8 @@ TEST_P(ManyReaders, AUseThatNobodyMakesIsOneTooMany) {
   uses(w).pop_back();
 }
 
-INSTANTIATE_TEST_SUITE_P(Counts, ManyReaders, testing::Values(2, 31, 32, 33, 100));
+INSTANTIATE_TEST_SUITE_P(Counts, ManyReaders, testing::Values(2, 31, 32, 33, 100),
+                         testing::PrintToStringParamName());
 
 TEST(Verifier, RefusesALaterGraphsMistakesInEveryListOfGraphs) {
   Chain c;

@@ -242,7 +242,8 @@ TEST_P(Export, WrongOrMissingDataMakesTheWriterThrow) {  // 9
   EXPECT_THROW(defaulted->write("123456789012", 12), SizeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllFlows, Export, ::testing::Range(0, 32));
+INSTANTIATE_TEST_SUITE_P(AllFlows, Export, ::testing::Range(0, 32),
+                         ::testing::PrintToStringParamName());
 
 // 10: the scale of a float8 is not in the blob; raw bytes survive, whatever scale made them.
 TEST(Float8, BothFormatsAndScalesSurviveARoundTrip) {

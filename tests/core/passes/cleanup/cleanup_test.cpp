@@ -1,3 +1,8 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
 #include "core/passes/pass_case.h"
 
 namespace poprt::test {
@@ -448,7 +453,13 @@ const Kept kKept[] = {
        output %y)"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Cleanup, WhatDoesSomething, testing::ValuesIn(kKept));
+INSTANTIATE_TEST_SUITE_P(Cleanup, WhatDoesSomething, testing::ValuesIn(kKept),
+                         [](const testing::TestParamInfo<Kept>& kept) {
+                           std::string name = fmt::format("{}_{}", kept.param.pass, kept.param.why);
+                           std::ranges::replace_if(
+                               name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+                           return name;
+                         });
 
 TEST(EliminateNop, ANodeThatDoesNothingGoesFromAnyShape) {
   expect_ops({"eliminate_nop_transpose", "eliminate_nop_cast", "eliminate_nop_expand",

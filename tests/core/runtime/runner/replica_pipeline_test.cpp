@@ -1,4 +1,5 @@
 // Stages of a model on threads of their own: each request is answered once, and right.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -109,7 +110,11 @@ TEST_P(Pipelines, AnswerManyRequestsInFlight) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
                          ::testing::Combine(::testing::Values(2u, 5u), ::testing::Values(1, 4),
-                                            ::testing::Bool()));
+                                            ::testing::Bool()),
+                         [](const auto& choice) {
+                           const auto [a, b, c] = choice.param;
+                           return fmt::format("{}_{}_{}", a, b, c);
+                         });
 
 // A row is a part of what the device computes.
 TEST(Pipeline, RowsShareABatch) {
