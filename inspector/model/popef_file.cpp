@@ -278,6 +278,13 @@ std::string PopefFile::opaque_text(size_t i, size_t most) const {
   return hex_text(payload.bytes, most);
 }
 
+uint64_t PopefFile::opaque_checksum(size_t i) const {
+  uint64_t hash = 1469598103934665603u;  // FNV-1a
+  for (const std::byte b : reader_->opaqueBlobs()[i].payload().bytes)
+    hash = (hash ^ static_cast<uint64_t>(b)) * 1099511628211u;
+  return hash;
+}
+
 program::LoadedProgram PopefFile::program(size_t i) const {
   const popef::Payload payload = reader_->executables()[i].payload();
   return program::read_executable(payload.bytes, payload.owner);

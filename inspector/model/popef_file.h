@@ -82,6 +82,8 @@ class PopefFile {
   Tensor tensor(size_t i) const;
   // What an opaque blob holds: JSON in lines, text, else hex.
   std::string opaque_text(size_t i, size_t most = 1 << 20) const;
+  // Equal for equal contents. Throws when a compressed payload is damaged.
+  uint64_t opaque_checksum(size_t i) const;
   // Loads the program of executable `i`. Throws as program::read_executable().
   program::LoadedProgram program(size_t i = 0) const;
   size_t executable_count() const { return reader_->executables().size(); }
