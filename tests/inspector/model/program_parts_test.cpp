@@ -246,7 +246,8 @@ TEST_F(ProgramParts, AFusedGraphIsCompiledModelByModel) {
   EXPECT_EQ(made.error, "");
   EXPECT_GT(made.steps.size(), 2u);
   ASSERT_TRUE(made.program);
-  const auto& parts = program_model(made)->parts();
+  const auto shown = program_model(made);
+  const auto& parts = shown->parts();
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].name, "graph1 other");
   const auto model = model_to_run(d, &made, progress);
