@@ -1,5 +1,6 @@
 // poprt_exec inspect: what the desktop inspector shows, as text or JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "exec/commands.h"
 #include "kernels/common/cpu.h"
 #include "model/class_names.h"
+#include "model/format.h"
 #include "model/graph_svg.h"
 #include "model/report.h"
 #include "model/run_report.h"
@@ -29,9 +31,12 @@ struct Settings {
   int step = -1;
   bool json = false, text = false, svg = false;
 
+  std::vector<std::string> shapes;
+
   // Of the run view.
   std::vector<std::string> inputs, references, outputs;
-  std::string second, labels;
+  std::string second, labels, executable;
+  size_t branch = 0;
   uint64_t seed = 1;
   size_t top = 5;
   double bench = 0;
@@ -95,19 +100,32 @@ const NamedTensor& output_called(const RunResult& result, const std::string& nam
       fmt::format("the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
 }
 
+// A graph as it is looked at, for the shapes that were asked for.
+Compilation compiled(const Settings& s, const Document& d) {
+  const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(s.shapes, " ")));
+  std::string assumed;
+  Compilation made = compile_with_history(*d.ir, options_for_looking(*d.ir, assumed, shapes));
+  if (!assumed.empty() && !s.json && s.view != kRunView) fmt::print("compiled for {}\n", assumed);
+  return made;
+}
+
 // Runs the model, and what it is compared with; 1 when outputs differ.
 int run_view(const Settings& s, const Document& d) {
   Progress progress;
   const InputChoices choices = choices_of(s.inputs);
-  const auto model = model_to_run(d, nullptr, progress);
-  const RunResult result = run_model(model, choices, s.seed, progress);
+  std::optional<Compilation> compilation;
+  if (d.ir) compilation = compiled(s, d);
+  const auto model = model_to_run(d, compilation ? &*compilation : nullptr, progress, s.executable);
+  const RunResult result = run_model(model, choices, s.seed, progress, s.branch);
   std::vector<Table> tables = run_tables(
       result, s.top, s.labels.empty() ? std::vector<std::string>() : read_class_names(s.labels));
   std::vector<TensorDifference> differences;
   if (!s.second.empty()) {
     const auto other = model_to_run(load(s.second), nullptr, progress);
-    differences = compare_outputs(result.outputs,
-                                  run_model(other, choices, s.seed, progress).outputs, s.tolerance);
+    // One model may be compared with one of several.
+    const size_t branch = other->branches ? s.branch : 0;
+    differences = compare_outputs(
+        result.outputs, run_model(other, choices, s.seed, progress, branch).outputs, s.tolerance);
   }
   for (const std::string& word : s.references) {
     const auto [name, path] = split_pair(word, "--reference");
@@ -122,6 +140,7 @@ int run_view(const Settings& s, const Document& d) {
   if (s.bench > 0) {
     BenchSettings load = s.load;
     load.seconds = s.bench;
+    load.branch = s.branch;
     tables.push_back(bench_table(load, bench_model(model, choices, s.seed, load, progress)));
   }
   for (const std::string& word : s.outputs) {
@@ -148,10 +167,23 @@ DocumentDiff comparison(const Settings& s, const Document& left, const Document&
   return diff;
 }
 
+// Which of the programs in a file, by name.
+size_t executable_of(const Settings& s, const Document& d) {
+  if (s.executable.empty()) return 0;
+  if (!d.popef) throw Usage("--executable is for .popef files");
+  std::vector<std::string> names;
+  for (size_t i = 0; i < d.popef->executable_count(); i++) {
+    names.push_back(printable(d.popef->executable_name(i)));
+    if (names.back() == s.executable) return i;
+  }
+  throw Failure(fmt::format("{} has no executable '{}'; it has: {}", d.title(), s.executable,
+                            fmt::join(names, ", ")));
+}
+
 ProgramProfile profiled(const Settings& s, const Document& d,
                         const std::optional<Compilation>& compilation) {
   Progress progress;
-  if (d.popef) return profile_program(d.popef->program(), s.profile, progress);
+  if (d.popef) return profile_program(d.popef->program(executable_of(s, d)), s.profile, progress);
   if (!compilation || !compilation->program)
     throw Failure(compilation ? compilation->error : "there is no program to run");
   return profile_program(program::load_in_memory(*compilation->program, compilation->weights),
@@ -163,19 +195,22 @@ int run(const Settings& s) {
   kernels::warn_of_isa();
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
-                !s.second.empty() || !s.labels.empty() || s.bench > 0))
+                !s.second.empty() || !s.labels.empty() || s.bench > 0 || s.branch > 0))
     throw Usage(
-        "--input, --labels, --output, --reference, --second and --bench are for --view run");
+        "--input, --labels, --output, --reference, --second, --branch and --bench are for --view "
+        "run");
   if (s.file.empty()) {
     if (s.view != "queues") throw Usage("give a FILE, or --view queues for running processes");
     return watch(s);
   }
   if (!s.record.empty()) throw Usage("--record is for running processes: leave out FILE");
   const Document d = load(s.file);
+  if (!s.shapes.empty() && !d.ir) throw Usage("--input_shape is for models: .onnx and IR text");
   if (s.svg) {
     fmt::print("{}", picture(d));
     return 0;
   }
+  const size_t executable = executable_of(s, d);
   if (runs) return run_view(s, d);
   if (!s.other.empty()) {
     print(s, {diff_table(comparison(s, d, load(s.other)))});
@@ -183,11 +218,9 @@ int run(const Settings& s) {
   }
   std::optional<Compilation> compilation;
   const bool wants = s.view == "passes" || s.view == "program" || s.view == "memory" ||
-                     s.view == "all" || s.profile > 0;
+                     s.view == "parts" || s.view == "all" || s.profile > 0;
   if (wants && d.ir) {
-    std::string assumed;
-    compilation = compile_with_history(*d.ir, options_for_looking(*d.ir, assumed));
-    if (!assumed.empty() && !s.json) fmt::print("compiled for {}\n", assumed);
+    compilation = compiled(s, d);
     if (!compilation->error.empty() && s.view != "all" && s.view != "passes")
       throw Failure(compilation->error);
   }
@@ -195,6 +228,7 @@ int run(const Settings& s) {
   options.filter = s.filter;
   options.node = s.node;
   options.step = s.step;
+  options.executable = executable;
   if (s.most > 0) options.most = static_cast<size_t>(s.most);
   std::optional<ProgramProfile> profile;
   if (s.profile > 0) options.profile = &profile.emplace(profiled(s, d, compilation));
@@ -220,6 +254,8 @@ void add_run_options(CLI::App& c, Settings& s) {
   c.add_option("--reference", s.references,
                "With --view run: NAME=FILE.npy or .pb, what this output should be")
       ->expected(1, 1 << 20);
+  c.add_option("--branch", s.branch,
+               "With --view run: which model of a fused one, or which of several shapes, 0 on [0]");
   c.add_option("--seed", s.seed, "Of random inputs")->capture_default_str();
   c.add_option("--top", s.top, "How many of the largest elements of each output")
       ->capture_default_str();
@@ -249,9 +285,10 @@ void add_inspect(CLI::App& app, std::function<int()>& action) {
   c->add_option("FILE", s->file,
                 ".onnx, .popef, IR text or a recording of telemetry; none with --view queues: "
                 "running processes");
-  c->add_option("--view", s->view,
-                "summary, graph, operators, weights, passes, program, memory, anchors, blobs, "
-                "metadata, data, opaque, queues, run, or all (which runs nothing)")
+  c->add_option(
+       "--view", s->view,
+       "summary, graph, operators, weights, passes, program, parts (branches, IPUs), memory, "
+       "anchors, blobs, metadata, data, opaque, queues, run, or all (which runs nothing)")
       ->capture_default_str();
   c->add_option("--filter", s->filter,
                 "Only rows that hold it; of graphs a search such as 'op:Conv shape:1x64'");
@@ -273,6 +310,12 @@ void add_inspect(CLI::App& app, std::function<int()>& action) {
       "--folder", s->folder,
       "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
   c->add_option("--most", s->most, "At most so many rows")->check(at_least<int64_t>(1));
+  c->add_option(
+       "--input_shape", s->shapes,
+       "Shapes of inputs that the model leaves open, NAME=1,3,224,224 [1, of pictures 224]")
+      ->expected(1, 1 << 20);
+  c->add_option("--executable", s->executable,
+                "Of a .popef with several: which one to run; to profile [the first]");
   add_run_options(*c, *s);
   auto* json =
       c->add_flag("--json", s->json, "As JSON: an object with an array of rows for each table");

@@ -3,6 +3,7 @@
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <imgui.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@
 #include "app/headless.h"
 #include "base/error.h"
 #include "model/format.h"
+#include "model/lost_pages.h"
 #include "views/input_queue.h"
 #include "views/png.h"
 #include "views/repaint.h"
@@ -29,7 +31,7 @@ namespace poprt::inspector {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> files, inputs;
+  std::vector<std::string> files, inputs, shapes;
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
                                                       page, labels;
   double scale = 1;
@@ -124,6 +126,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
     };
     workspace.settle();
     frame();
+    if (!a.shapes.empty()) workspace.set_shapes(fmt::format("{}", fmt::join(a.shapes, " ")));
     if (const auto view = view_of(a.view)) workspace.show(*view);
     workspace.set_page(a.page);
     const auto settle = [&](int frames) {
@@ -310,6 +313,7 @@ int open_window(const Arguments& a, Settings settings) {
     Workspace workspace(std::move(settings), wake, scale);
     prepare(workspace, a);
     if (const auto view = view_of(a.view)) workspace.show(*view);
+    if (!a.shapes.empty()) workspace.set_shapes(fmt::format("{}", fmt::join(a.shapes, " ")));
     prepare_run(workspace, a, false);
     run_loop(window, workspace, wake);
     glfwGetWindowSize(window, &workspace.settings().width, &workspace.settings().height);
@@ -324,6 +328,7 @@ int open_window(const Arguments& a, Settings settings) {
 }
 
 int run(const Arguments& a) {
+  survive_lost_pages();
   const bool picture = !a.screenshot.empty() || !a.export_graph.empty();
   Settings settings = picture ? Settings{} : load_settings(settings_path());
   if (!a.theme.empty()) settings.light = a.theme == "light";
@@ -364,6 +369,8 @@ int main(int argc, char** argv) {
   app.add_option("--input", a.inputs,
                  "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet][:crop], or "
                  "NAME=zeros; a screenshot of it runs the model")
+      ->expected(1, 1 << 20);
+  app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 of inputs that the model leaves open")
       ->expected(1, 1 << 20);
   app.add_option("--labels", a.labels, "Names of classes for the run view, one a line");
   app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")

@@ -148,10 +148,27 @@ Texts metadata_of(const PopefFile& file) {
   return texts;
 }
 
+// In a row of a table.
+std::string one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
+  }
+  return line;
+}
+
+// Of long ones the beginning, and a checksum of all.
 Texts opaque_of(const PopefFile& file) {
+  constexpr size_t kMost = 4096;
   Texts texts;
-  for (size_t i = 0; i < file.opaque().size(); i++)
-    texts[file.opaque()[i].name] = file.opaque_text(i, 4096);
+  for (size_t i = 0; i < file.opaque().size(); i++) {
+    std::string& text = texts[file.opaque()[i].name];
+    text = one_line(file.opaque_text(i, kMost));
+    if (const uint64_t bytes = file.opaque()[i].bytes; bytes > kMost / 4)
+      text =
+          fmt::format("{}, checksum {:016x}: {}", bytes_text(bytes), file.opaque_checksum(i), text);
+  }
   return texts;
 }
 

@@ -19,6 +19,7 @@ namespace poprt::inspector {
 namespace {
 
 constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
+constexpr size_t kMostPrograms = 64;  // in one file
 
 std::string first_bytes(const std::filesystem::path& path) {
   std::array<char, 64> bytes{};
@@ -58,12 +59,26 @@ void load_popef(Document& d, Progress& progress) {
   d.popef = std::make_shared<PopefFile>(d.path);
   d.problems = d.popef->problems();
   progress.step(0.5, "reading the program");
-  if (d.popef->executable_count() == 0) return;
-  try {
-    d.program = std::make_shared<ProgramModel>(d.popef->program().program);
-  } catch (const Error& e) {
-    d.problems.push_back("the program cannot be shown: " + printable(e.what()));
+  const size_t count = d.popef->executable_count();
+  for (size_t i = 0; i < std::min(count, kMostPrograms); i++) {
+    const std::string name = printable(d.popef->executable_name(i));
+    progress.step(0.5 + 0.5 * static_cast<double>(i) / static_cast<double>(count),
+                  "reading the program");
+    try {
+      d.programs.push_back(
+          {name, i,
+           std::make_shared<ProgramModel>(d.popef->program(i).program, d.popef->branches(i))});
+    } catch (const Error& e) {
+      d.problems.push_back(
+          fmt::format("{} cannot be shown: {}",
+                      count > 1 ? fmt::format("program '{}'", name) : std::string("the program"),
+                      printable(e.what())));
+    }
   }
+  if (count > kMostPrograms)
+    d.problems.push_back(
+        fmt::format("of {} programs the first {} are shown", count, kMostPrograms));
+  if (!d.programs.empty()) d.program = d.programs[0].program;
 }
 
 }  // namespace

@@ -19,6 +19,12 @@ namespace poprt::inspector {
 enum class DocumentKind { onnx, popef, text, recording };
 const char* document_kind_name(DocumentKind kind);
 
+struct NamedProgram {
+  std::string name;       // of its executable
+  size_t executable = 0;  // in the file
+  std::shared_ptr<const ProgramModel> program;
+};
+
 struct Document {
   std::filesystem::path path;
   DocumentKind kind = DocumentKind::text;
@@ -30,7 +36,8 @@ struct Document {
   std::shared_ptr<const ir::Graph> ir;          // .onnx and text
   std::shared_ptr<const GraphModel> graph;      // of the same
   std::shared_ptr<const PopefFile> popef;       // .popef
-  std::shared_ptr<const ProgramModel> program;  // .popef; of a graph once it was compiled
+  std::shared_ptr<const ProgramModel> program;  // .popef: of its first executable
+  std::vector<NamedProgram> programs;           // .popef: of all that can be read
   std::shared_ptr<TelemetryHistory> recording;
 
   std::string title() const { return path.filename().string(); }

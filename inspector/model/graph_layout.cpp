@@ -313,19 +313,26 @@ std::set<int> GraphLayout::all_groups() const {
 }
 
 std::set<int> GraphLayout::groups_within(size_t most) const {
-  std::set<int> open;
-  size_t visible = graph_->group(kRoot).nodes.size() + graph_->group(kRoot).groups.size();
-  int deepest = 0;
-  for (const GraphGroup& g : graph_->groups()) deepest = std::max(deepest, g.depth);
-  for (int depth = 1; depth <= deepest; depth++) {
+  // Bodies of If and Loop beside each other make a large graph wide and empty.
+  constexpr size_t kMostWithBodies = 120;
+  const auto& groups = graph_->groups();
+  const bool bodies = groups[kRoot].all_nodes <= kMostWithBodies;
+  std::set<int> open = {kRoot};
+  size_t visible = groups[kRoot].nodes.size() + groups[kRoot].groups.size();
+  for (int depth = 1;; depth++) {
+    std::vector<int> next;
     size_t more = visible;
-    for (const GraphGroup& g : graph_->groups())
-      if (g.depth == depth) more += g.nodes.size() + g.groups.size();
-    if (more > most) break;
+    for (size_t g = 1; g < groups.size(); g++) {
+      const GraphGroup& it = groups[g];
+      if (it.depth != depth || !open.contains(it.parent) || (it.is_subgraph && !bodies)) continue;
+      next.push_back(static_cast<int>(g));
+      more += it.nodes.size() + it.groups.size();
+    }
+    if (next.empty() || more > most) break;
     visible = more;
-    for (size_t g = 1; g < graph_->groups().size(); g++)
-      if (graph_->groups()[g].depth == depth) open.insert(static_cast<int>(g));
+    open.insert(next.begin(), next.end());
   }
+  open.erase(kRoot);
   return open;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <unordered_map>
 
@@ -62,8 +63,23 @@ std::string attribute_text(const ir::Attribute& attribute) {
   return text;
 }
 
+// Without case, as exporters write it ("batch_normalization" of BatchNormalization).
+bool is_operator(std::string_view part, std::string_view op_type) {
+  size_t at = 0;
+  for (const char c : part) {
+    if (c == '_') continue;
+    if (at == op_type.size() || std::tolower(static_cast<unsigned char>(c)) !=
+                                    std::tolower(static_cast<unsigned char>(op_type[at])))
+      return false;
+    at++;
+  }
+  return at == op_type.size();
+}
+
 // The parts of a name that may be groups: "/encoder/layer.0/Add" has "encoder", "layer.0".
-std::vector<std::string> prefixes_of(std::string_view name) {
+// Exporters that number the nodes of each operator ("p2o.Conv.17") say nothing of layers: a group
+// of all convolutions would be a knot.
+std::vector<std::string> prefixes_of(std::string_view name, std::string_view op_type) {
   std::vector<std::string> parts;
   const char separator = name.find('/') != std::string_view::npos ? '/' : '.';
   size_t begin = 0;
@@ -73,6 +89,7 @@ std::vector<std::string> prefixes_of(std::string_view name) {
     begin = end + 1;
     if (parts.size() == kDeepestPrefix) break;
   }
+  while (!parts.empty() && is_operator(parts.back(), op_type)) parts.pop_back();
   return parts;
 }
 
@@ -170,7 +187,8 @@ class GraphModelMaker {
     shown.op = printable(n.domain.empty() ? n.op_type : n.domain + "." + n.op_type);
     shown.name = printable(n.name.empty() && n.output() ? n.output()->name() : n.name);
     int place = in_group;
-    const auto parts = prefixes_of(n.name.empty() && n.output() ? n.output()->name() : n.name);
+    const auto parts =
+        prefixes_of(n.name.empty() && n.output() ? n.output()->name() : n.name, n.op_type);
     for (const std::string& part : parts) place = child_group(place, part, false);
     shown.group = place;
     for (const ir::Value* v : n.inputs()) {
@@ -249,6 +267,14 @@ class GraphModelMaker {
     }
   }
 
+  // Of the graph besides its inputs and outputs: what exporters put in front of every name.
+  bool holds_all(int g) {
+    const GraphGroup& root = group(kRoot);
+    return root.groups == std::vector<int>{g} &&
+           std::all_of(root.nodes.begin(), root.nodes.end(),
+                       [&](int n) { return node(n).kind != NodeKind::op; });
+  }
+
   // A group of one member, and a group that is all that its parent holds, are left out.
   void dissolve_small_groups() {
     for (int g = static_cast<int>(model_.groups_.size()) - 1; g > kRoot; g--) {
@@ -256,18 +282,20 @@ class GraphModelMaker {
       GraphGroup& parent = group(it.parent);
       const size_t members = it.nodes.size() + it.groups.size();
       const bool small = members < kSmallestGroup;
-      const bool alone = parent.nodes.empty() && parent.groups.size() == 1 && it.parent != kRoot;
+      const bool wraps = it.parent == kRoot && holds_all(g);
+      const bool alone =
+          wraps || (parent.nodes.empty() && parent.groups.size() == 1 && it.parent != kRoot);
       if (it.is_subgraph || (!small && !alone)) continue;
       if (alone && parent.is_subgraph) continue;
       for (const int n : it.nodes) node(n).group = it.parent;
       for (const int c : it.groups) {
         group(c).parent = it.parent;
-        group(c).name = it.name + "/" + group(c).name;
+        if (!wraps) group(c).name = it.name + "/" + group(c).name;
       }
       parent.nodes.insert(parent.nodes.end(), it.nodes.begin(), it.nodes.end());
       std::erase(parent.groups, g);
       parent.groups.insert(parent.groups.end(), it.groups.begin(), it.groups.end());
-      if (!small) parent.name += "/" + it.name, parent.path = it.path;
+      if (!small && !wraps) parent.name += "/" + it.name, parent.path = it.path;
       it.nodes.clear();
       it.groups.clear();
       it.parent = kNone;

@@ -1,12 +1,20 @@
 #include "model/pass_history.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "compiler/branches.h"
+#include "compiler/fuse_graphs.h"
+#include "ir/placement.h"
+#include "model/branch_names.h"
 #include "model/format.h"
 #include "ops/op.h"
 
@@ -120,6 +128,27 @@ GraphChanges changes_between(const GraphModel& before, const GraphModel& after) 
   return changes;
 }
 
+namespace {
+
+// Model by model, as poprt does.
+compiler::Executable compile_fused(const ir::Graph& graph, const compiler::Options& options) {
+  std::vector<compiler::Executable> parts;
+  const std::vector<std::string> names = compiler::fused_names(graph);
+  for (size_t k = 0; k < names.size(); k++) {
+    const auto part = compiler::split_graph(graph, k);
+    compiler::Options own = options;
+    own.after_pass = nullptr;
+    std::erase_if(own.input_shape, [&](const auto& shape) {
+      return !shape.first.starts_with(compiler::graph_prefix(k));
+    });
+    compiler::convert(*part, own);
+    parts.push_back(compiler::compile(*part, own));
+  }
+  return compiler::link_graphs(parts, names);
+}
+
+}  // namespace
+
 Compilation compile_with_history(const ir::Graph& graph, const compiler::Options& given,
                                  const std::atomic<bool>* cancel,
                                  const std::function<void(double, std::string_view)>& progress) {
@@ -140,8 +169,10 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::Options
     compiler::convert(*copy, options);
     stage = "compile";
     auto executable = compiler::compile(*copy, options);
+    if (compiler::fused_graphs(graph) > 0) executable = compile_fused(graph, options);
     made.program = std::make_shared<program::Program>(std::move(executable.program));
     made.weights = std::move(executable.weights);
+    made.notes = std::move(executable.notes);
   } catch (const Error& e) {
     if (e.code() == ErrorCode::cancelled) throw;
     made.error = printable(e.what());
@@ -151,17 +182,120 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::Options
   return made;
 }
 
-compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed) {
-  compiler::Options options;
+namespace {
+
+// Where a picture's rows and columns are when the model leaves both open.
+bool is_side_of_picture(const Shape& shape, size_t d) {
+  if (shape.size() != 4) return false;
+  const auto colours = [](int64_t n) { return n == 1 || n == 3; };
+  const size_t first = colours(shape[1]) ? 2 : colours(shape[3]) ? 1 : 4;
+  return (d == first || d == first + 1) && first < 4 && shape[first] < 0 && shape[first + 1] < 0;
+}
+
+Shape shape_for_looking(const Shape& open) {
+  constexpr int64_t kPicture = 224;
+  Shape shape = open;
+  for (size_t d = 0; d < shape.size(); d++)
+    if (open[d] < 0) shape[d] = is_side_of_picture(open, d) ? kPicture : 1;
+  return shape;
+}
+
+bool is_open(const ir::Value* input) { return input->type.has_shape && !is_static(input->shape()); }
+
+void check_chosen(const ir::Graph& graph, const std::string& name, const Shape& shape) {
+  const auto inputs = graph.inputs();
+  const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                  [&](const ir::Value* v) { return v->name() == name; });
+  if (found == inputs.end())
+    fail(ErrorCode::invalid_argument, "the model has no input '{}'", printable(name));
+  const ir::ValueType& type = (*found)->type;
+  bool fits = !type.has_shape || shape.size() == type.shape.size();
+  for (size_t d = 0; fits && type.has_shape && d < shape.size(); d++)
+    fits = type.shape[d] < 0 || shape[d] == type.shape[d];
+  if (!fits)
+    fail(ErrorCode::invalid_argument, "input '{}' is {}, which {} does not fit", printable(name),
+         ir::type_string(type), dimensions_text(shape));
+}
+
+}  // namespace
+
+std::shared_ptr<const ProgramModel> program_model(const Compilation& compilation) {
+  if (!compilation.program) return nullptr;
+  const auto blob = compilation.notes.find(compiler::kBranches);
+  return std::make_shared<ProgramModel>(*compilation.program, blob == compilation.notes.end()
+                                                                  ? std::vector<std::string>()
+                                                                  : branch_names(blob->second));
+}
+
+ChosenShapes read_shapes(std::string_view words) {
+  ChosenShapes shapes;
+  for (size_t begin = 0; begin < words.size();) {
+    const size_t end = std::min(words.find(' ', begin), words.size());
+    const std::string_view word = words.substr(begin, end - begin);
+    begin = end + 1;
+    if (word.empty()) continue;
+    const size_t equal = word.rfind('=');
+    bool good = equal != word.npos && equal > 0;
+    Shape shape;
+    for (size_t at = good ? equal + 1 : word.size(); at < word.size();) {
+      const size_t comma = std::min(word.find(',', at), word.size());
+      int64_t size = 0;
+      const auto [stop, error] = std::from_chars(word.data() + at, word.data() + comma, size);
+      good = good && error == std::errc() && stop == word.data() + comma && size >= 0;
+      shape.push_back(size);
+      at = comma + 1;
+    }
+    if (!good)
+      fail(ErrorCode::invalid_argument, "expected NAME=1,3,224,224, found '{}'", printable(word));
+    shapes[std::string(word.substr(0, equal))] = std::move(shape);
+  }
+  return shapes;
+}
+
+std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen) {
+  std::string text;
   for (const ir::Value* input : graph.inputs()) {
-    if (!input->type.has_shape || is_static(input->shape())) continue;
-    Shape shape = input->shape();
-    for (int64_t& d : shape)
-      if (d < 0) d = 1;
+    if (!is_open(input)) continue;
+    const auto found = chosen.find(input->name());
+    const Shape shape = found != chosen.end() ? found->second : shape_for_looking(input->shape());
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", input->name(), fmt::join(shape, ","));
+  }
+  return text;
+}
+
+compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed,
+                                      const ChosenShapes& chosen) {
+  compiler::Options options;
+  for (const auto& [name, shape] : chosen) {
+    check_chosen(graph, name, shape);
+    options.input_shape[name] = shape;
+  }
+  for (const ir::Value* input : graph.inputs()) {
+    if (!is_open(input) || chosen.contains(input->name())) continue;
+    Shape shape = shape_for_looking(input->shape());
     assumed +=
         (assumed.empty() ? "" : ", ") + printable(input->name()) + "=" + dimensions_text(shape);
     options.input_shape[input->name()] = std::move(shape);
   }
+  // As the model is cut for several IPUs.
+  int64_t stages = 0;
+  for (const ir::Node* node : graph.nodes()) {
+    std::optional<ir::Seat> seat;
+    try {
+      seat = ir::seat_of(*node);
+    } catch (const Error&) {  // compiling says what is wrong with it
+    }
+    if (!seat) continue;
+    options.num_ipus = std::max(options.num_ipus, seat->ipu + 1);
+    stages = std::max(stages, seat->stage + 1);
+  }
+  if (options.num_ipus == 1 && stages == 0) return options;
+  options.virtual_graph = compiler::VirtualGraph::manual;
+  options.pipelining = stages > 0;
+  options.batches_per_step = std::max<int64_t>(1, stages);
+  assumed += (assumed.empty() ? "" : ", ") +
+             counted(static_cast<uint64_t>(options.num_ipus), "IPU") +
+             (stages > 0 ? " and " + counted(static_cast<uint64_t>(stages), "stage") : "");
   return options;
 }
 

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "compiler/compiler.h"
 #include "model/graph_model.h"
+#include "model/program_model.h"
 
 namespace poprt::inspector {
 
@@ -39,18 +41,34 @@ struct Compilation {
   std::vector<PassStep> steps;                      // the first is the model as it was read
   std::shared_ptr<const program::Program> program;  // null when compiling failed
   std::vector<program::Weight> weights;             // of the program
+  std::map<std::string, std::string> notes;         // opaque blobs that belong to it, by name
   std::string error;                                // why; the steps before it are here
 };
 
-// Runs the pipeline on a copy. `progress` gets 0..1; throws Error(cancelled) only.
+// Runs the pipeline on a copy. `progress` gets 0..1; throws Error(cancelled) only. A fused model's
+// program is that of its models (compiler/branches.h); the steps are those of all of them together.
 Compilation compile_with_history(
     const ir::Graph& graph, const compiler::Options& options = {},
     const std::atomic<bool>* cancel = nullptr,
     const std::function<void(double, std::string_view)>& progress = {});
 
-// Options under which a model compiles that leaves dimensions open: each is 1, for looking at.
-// `assumed` gets what that is, "image=1×1×8×8", and stays empty when nothing is open.
-compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed);
+// What was compiled, with its branches by name; null when compiling failed.
+std::shared_ptr<const ProgramModel> program_model(const Compilation& compilation);
+
+// Shapes of inputs that leave dimensions open.
+using ChosenShapes = std::map<std::string, Shape>;
+// "image=1,3,224,224 mask=1,8", in words separated by blanks. Throws invalid_argument.
+ChosenShapes read_shapes(std::string_view words);
+// The inputs that leave dimensions open, in the shapes that options_for_looking() gives them, as
+// read_shapes() reads them; empty: there are none.
+std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen = {});
+
+// Options under which a model compiles for looking at: dimensions that it leaves open are as
+// chosen, else 1, of pictures 224 on each side; and it is for as many IPUs and stages as it was cut
+// for. `assumed` gets what of it nobody chose, "image=1×1×8×8, 2 IPUs". Throws invalid_argument for
+// a chosen shape of an input that the graph does not have, or that contradicts it.
+compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed,
+                                      const ChosenShapes& chosen = {});
 
 GraphChanges changes_between(const GraphModel& before, const GraphModel& after);
 

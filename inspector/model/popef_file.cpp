@@ -4,14 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "compiler/shard.h"
+#include "model/branch_names.h"
 #include "model/format.h"
 #include "model/stable_order.h"
 #include "popef/header.h"
+#include "runtime/session/branches.h"
 
 namespace poprt::inspector {
 namespace {
@@ -182,6 +186,9 @@ std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t
       {"load programs", indices_text(m.programFlow().load(), names)},
       {"main programs", indices_text(m.programFlow().main(), names)},
       {"save programs", indices_text(m.programFlow().save(), names)}};
+  for (TextRows more : {branch_rows(opaque_of(runtime::kBranches, m.executable())),
+                        shard_rows(opaque_of(compiler::kShards, m.executable()))})
+    std::ranges::move(more, std::back_inserter(rows));
   for (const auto& o : m.engineOptions())
     rows.emplace_back("engine option " + printable(o.name()), printable(o.value()));
   for (const auto& o : m.deviceOptions())
@@ -189,11 +196,34 @@ std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t
   return rows;
 }
 
+std::string PopefFile::opaque_of(std::string_view name, const std::string& executable) const {
+  for (const auto& o : reader_->opaqueBlobs()) {
+    if (o.name != name || (!o.executable.empty() && o.executable != executable)) continue;
+    try {
+      const popef::Payload payload = o.payload();
+      return {reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size()};
+    } catch (const Error&) {  // compressed, and damaged
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> PopefFile::branches(size_t i) const {
+  return branch_names(opaque_of(runtime::kBranches, executable_name(i)));
+}
+
+std::vector<std::string> PopefFile::shapes_of(const AnchorRow& anchor) const {
+  for (const popef::Metadata& m : reader_->metadata())
+    if (printable(m.executable()) == anchor.model)
+      return bucket_shapes(opaque_of(runtime::kBranches, m.executable()), anchor.name);
+  return {};
+}
+
 std::vector<size_t> PopefFile::anchor_rows(std::string_view filter, AnchorColumn column,
-                                           bool descending) const {
+                                           bool descending, std::string_view prefix) const {
   std::vector<size_t> rows;
   for (size_t i = 0; i < anchors_.size(); i++)
-    for (int c = 0; c < kAnchorColumns; c++)
+    for (int c = 0; c < kAnchorColumns && anchors_[i].name.starts_with(prefix); c++)
       if (contains_text(anchor_cell(anchors_[i], static_cast<AnchorColumn>(c)), filter)) {
         rows.push_back(i);
         break;
@@ -246,6 +276,13 @@ std::string PopefFile::opaque_text(size_t i, size_t most) const {
     return lines;
   }
   return hex_text(payload.bytes, most);
+}
+
+uint64_t PopefFile::opaque_checksum(size_t i) const {
+  uint64_t hash = 1469598103934665603u;  // FNV-1a
+  for (const std::byte b : reader_->opaqueBlobs()[i].payload().bytes)
+    hash = (hash ^ static_cast<uint64_t>(b)) * 1099511628211u;
+  return hash;
 }
 
 program::LoadedProgram PopefFile::program(size_t i) const {

@@ -72,21 +72,30 @@ class PopefFile {
 
   // Key and value of everything that the metadata of one model says besides anchors.
   std::vector<std::pair<std::string, std::string>> metadata_rows(size_t model) const;
-  // Rows of anchors() that hold `filter` in a cell, in the order of a column.
-  std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column,
-                                  bool descending) const;
+  // Rows of anchors() that hold `filter` in a cell, in the order of a column; only those of a graph
+  // of a fused model when its prefix, "graph1/", is given.
+  std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column, bool descending,
+                                  std::string_view prefix = {}) const;
 
   // The data of row `i` of data(); of a feed with the number of tensors as first dimension. Throws
   // when a compressed payload is damaged.
   Tensor tensor(size_t i) const;
   // What an opaque blob holds: JSON in lines, text, else hex.
   std::string opaque_text(size_t i, size_t most = 1 << 20) const;
+  // Equal for equal contents. Throws when a compressed payload is damaged.
+  uint64_t opaque_checksum(size_t i) const;
   // Loads the program of executable `i`. Throws as program::read_executable().
   program::LoadedProgram program(size_t i = 0) const;
   size_t executable_count() const { return reader_->executables().size(); }
   std::string executable_name(size_t i) const { return reader_->executables()[i].name; }
+  // What its blobs call the branches of executable `i` (model/branch_names.h).
+  std::vector<std::string> branches(size_t i = 0) const;
+  // Shapes of an anchor at each of several shapes of its model; empty: the model has one.
+  std::vector<std::string> shapes_of(const AnchorRow& anchor) const;
 
  private:
+  // Of the blob of that name that belongs to an executable; empty: there is none, or it is damaged.
+  std::string opaque_of(std::string_view name, const std::string& executable) const;
   void read_damaged(const std::filesystem::path& path);
   void fill();
 

@@ -5,9 +5,12 @@
 #include <random>
 #include <unordered_map>
 
+#include "base/error.h"
 #include "base/tensor.h"
 #include "device/emulator/emulator.h"
 #include "model/format.h"
+#include "program/control.h"
+#include "program/shards.h"
 
 namespace poprt::inspector {
 namespace {
@@ -21,6 +24,39 @@ Tensor made_up(const program::Anchor& anchor) {
   std::uniform_real_distribution<float> uniform(0, 1);
   for (float& v : t.mutable_values<float>()) v = uniform(random);
   return t;
+}
+
+// The input that says which branch runs, and the values that it takes, in the order of the
+// branches; none: the program is one.
+struct BranchIndex {
+  size_t input = 0;
+  std::vector<uint32_t> numbers;
+};
+
+BranchIndex branches_of(const program::Program& p) {
+  BranchIndex found;
+  for (const program::Instruction& in : p.main) {
+    if (program::control_of(p.kernels[in.kernel]) != program::Control::choice) continue;
+    const program::Buffer& b = p.buffers[in.operands[0]];
+    if (b.space != program::Space::input) return {};
+    found.input = b.index;
+    found.numbers.push_back(static_cast<uint32_t>(program::decode_case(in).number));
+  }
+  return found;
+}
+
+// Where in main the rows of an engine's profile stand: an engine of several IPUs tells what each
+// runs, and nothing of the instructions around.
+std::vector<size_t> places_of(const program::Program& p, size_t rows) {
+  std::vector<size_t> places;
+  for (const program::Shard& shard : program::shards_of(p).shards)
+    for (size_t i = shard.begin; i < shard.end; i++) places.push_back(i);
+  if (places.empty())
+    for (size_t i = 0; i < p.main.size(); i++) places.push_back(i);
+  if (places.size() != rows)
+    fail(ErrorCode::internal, "{} instructions were timed, the program has {}", rows,
+         places.size());
+  return places;
 }
 
 }  // namespace
@@ -55,20 +91,35 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   if (!loaded.program.load.empty()) engine->run(device::Flow::load, inputs.data(), outputs.data());
 
   ProgramProfile profile;
+  const BranchIndex branches = branches_of(loaded.program);
+  const bool several = !branches.numbers.empty();
+  std::vector<double> turn_ns(std::max<size_t>(1, branches.numbers.size()));
   const auto begin = Clock::now();
+  auto at = begin;
   double elapsed = 0;
   do {
-    progress.step(std::min(1.0, elapsed / seconds), "running");
-    engine->run(device::Flow::main, inputs.data(), outputs.data());
+    for (size_t turn = 0; turn < turn_ns.size(); turn++) {
+      progress.step(std::min(1.0, elapsed / seconds), "running");
+      if (several) inputs[branches.input] = &branches.numbers[turn];
+      engine->run(device::Flow::main, inputs.data(), outputs.data());
+      const auto now = Clock::now();
+      turn_ns[turn] += std::chrono::duration<double, std::nano>(now - at).count();
+      at = now;
+    }
     profile.runs++;
-    elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    elapsed = std::chrono::duration<double>(at - begin).count();
   } while (elapsed < seconds);
-  profile.run_ns = elapsed * 1e9 / static_cast<double>(profile.runs);
-  for (const device::InstructionProfile& row : engine->profile()) {
-    profile.instructions.push_back(static_cast<double>(row.total_ns) /
-                                   static_cast<double>(profile.runs));
-    profile.names.push_back(printable(row.name));
-  }
+  const auto runs = static_cast<double>(profile.runs);
+  for (double& ns : turn_ns) ns /= runs;
+  profile.run_ns = elapsed * 1e9 / runs;
+  if (several) profile.branch_ns = std::move(turn_ns);
+  const auto rows = engine->profile();
+  const auto places = places_of(loaded.program, rows.size());
+  for (const program::Instruction& in : loaded.program.main)
+    profile.names.push_back(printable(in.name));
+  profile.instructions.resize(loaded.program.main.size());
+  for (size_t i = 0; i < rows.size(); i++)
+    profile.instructions[places[i]] = static_cast<double>(rows[i].total_ns) / runs;
   return profile;
 }
 
@@ -83,9 +134,10 @@ int node_of_instruction(const GraphModel& graph, const std::string& name) {
   return kNone;
 }
 
-std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile) {
+std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile, size_t first,
+                               size_t last) {
   std::unordered_map<std::string, double> times;
-  for (size_t i = 0; i < profile.names.size(); i++)
+  for (size_t i = first; i < profile.names.size() && i <= last; i++)
     times[profile.names[i]] += profile.instructions[i];
   std::vector<double> found_times(graph.nodes().size());
   for (size_t n = 0; n < found_times.size(); n++) {

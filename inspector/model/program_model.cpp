@@ -23,6 +23,56 @@ std::string space_text(const program::Program& p, const program::Buffer& b) {
   return "?";
 }
 
+struct Use {
+  int first, last;
+};
+
+// Which loops of main stand around an instruction.
+class Loops {
+ public:
+  explicit Loops(const program::Program& p) : around_(p.main.size(), -1) {
+    std::vector<std::pair<program::Control, int>> open;  // with the loop, or the one around
+    int inner = -1;
+    for (size_t i = 0; i < p.main.size(); i++) {
+      const auto control = program::control_of(p.kernels[p.main[i].kernel]);
+      const bool begins =
+          control && control != program::Control::end && control != program::Control::transfer;
+      if (begins) open.emplace_back(*control, inner);
+      if (begins && control == program::Control::loop) {
+        inner = static_cast<int>(loops_.size());
+        loops_.push_back({{static_cast<int>(i), static_cast<int>(i)}, open.back().second});
+      }
+      around_[i] = inner;
+      if (control != program::Control::end || open.empty()) continue;
+      if (open.back().first == program::Control::loop)
+        loops_[static_cast<size_t>(inner)].place.last = static_cast<int>(i);
+      inner = open.back().second;
+      open.pop_back();
+    }
+  }
+
+  // What stands before a loop and is read in it is read again in the next round: it is needed until
+  // the loop's end.
+  int last_use(const Use& use) const {
+    int last = use.last;
+    for (int l = around_[static_cast<size_t>(use.last)]; l >= 0;) {
+      const Loop& loop = loops_[static_cast<size_t>(l)];
+      if (loop.place.first <= use.first) break;
+      last = std::max(last, loop.place.last);
+      l = loop.parent;
+    }
+    return last;
+  }
+
+ private:
+  struct Loop {
+    Use place;
+    int parent;
+  };
+  std::vector<Loop> loops_;
+  std::vector<int> around_;  // the innermost of each instruction; -1: none
+};
+
 // Disjoint byte ranges: the bytes that the ranges cover together.
 uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
   std::sort(ranges.begin(), ranges.end());
@@ -36,10 +86,13 @@ uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
 
 }  // namespace
 
-ProgramModel::ProgramModel(const program::Program& program)
+ProgramModel::ProgramModel(const program::Program& program, std::span<const std::string> branches)
     : arena_bytes_(program.arena_bytes), weights_bytes_(program.weights_bytes) {
   add_flow(program, program.main, "main");
   find_intervals(program);
+  find_parts(program, branches);
+  count_live(program.main.size());
+  for (ProgramPart& part : parts_) measure_part(program, part);
   add_flow(program, program.load, "load");
   add_flow(program, program.save, "save");
 }
@@ -57,7 +110,8 @@ void ProgramModel::add_flow(const program::Program& p,
     const auto control = program::control_of(row.kernel);
     if (control == program::Control::end) depth = std::max(0, depth - 1);
     row.depth = depth;
-    if (control && control != program::Control::end) depth++;
+    if (control && control != program::Control::end && control != program::Control::transfer)
+      depth++;
     std::set<uint64_t> weights;  // one packed tensor may be several operands
     for (const uint32_t id : instruction.operands) {
       if (id == program::kNoBuffer) continue;
@@ -76,9 +130,6 @@ void ProgramModel::add_flow(const program::Program& p,
 // written over inputs. A gap between two uses ends an interval only when another buffer begins
 // there.
 void ProgramModel::find_intervals(const program::Program& p) {
-  struct Use {
-    int first, last;
-  };
   std::map<uint32_t, Use> uses;
   for (size_t i = 0; i < p.main.size(); i++)
     for (const uint32_t id : p.main[i].operands) {
@@ -87,6 +138,13 @@ void ProgramModel::find_intervals(const program::Program& p) {
           uses.try_emplace(id, Use{static_cast<int>(i), static_cast<int>(i)});
       if (!fresh) found->second.last = static_cast<int>(i);
     }
+  const Loops loops(p);
+  for (auto& [id, use] : uses) {
+    use.last = loops.last_use(use);
+    // State lasts from run to run.
+    const program::Buffer& b = p.buffers[id];
+    if (b.offset < p.state_bytes) use = {0, static_cast<int>(p.main.size()) - 1};
+  }
   std::vector<std::pair<uint32_t, Use>> order(uses.begin(), uses.end());
   stable_order(order, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   std::multimap<int, size_t> open;  // by the last position so far
@@ -117,25 +175,109 @@ void ProgramModel::find_intervals(const program::Program& p) {
     interval.buffers.push_back(id);
     open.emplace(interval.last, into);
   }
-  live_bytes_.assign(p.main.size(), 0);
-  std::vector<std::vector<size_t>> begins(p.main.size());
+}
+
+void ProgramModel::count_live(size_t instructions) {
+  live_bytes_.assign(instructions, 0);
+  own_bytes_.assign(instructions, 0);
+  std::vector<std::vector<size_t>> begins(instructions);
   for (size_t i = 0; i < intervals_.size(); i++)
     begins[static_cast<size_t>(intervals_[i].first)].push_back(i);
   std::vector<size_t> alive;
-  for (size_t at = 0; at < p.main.size(); at++) {
+  size_t next_part = 0;
+  for (size_t at = 0; at < instructions; at++) {
     std::erase_if(alive, [&](size_t i) { return intervals_[i].last < static_cast<int>(at); });
     alive.insert(alive.end(), begins[at].begin(), begins[at].end());
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;
-    for (const size_t i : alive)
-      ranges.emplace_back(intervals_[i].offset, intervals_[i].offset + intervals_[i].bytes);
+    while (next_part < parts_.size() && parts_[next_part].last < at) next_part++;
+    const bool inside = next_part < parts_.size() && parts_[next_part].first <= at &&
+                        !parts_[next_part].is_branch();
+    std::vector<std::pair<uint64_t, uint64_t>> ranges, own;
+    for (const size_t i : alive) {
+      const uint64_t begin = intervals_[i].offset, end = begin + intervals_[i].bytes;
+      ranges.emplace_back(begin, end);
+      if (!inside) continue;
+      const ProgramPart& p = parts_[next_part];
+      const uint64_t low = std::max(begin, p.arena_begin),
+                     high = std::min(end, p.arena_begin + p.arena_bytes);
+      if (low < high) own.emplace_back(low, high);
+    }
     live_bytes_[at] = covered(ranges);
+    own_bytes_[at] = inside ? covered(own) : live_bytes_[at];
   }
 }
 
-size_t ProgramModel::peak() const {
-  return static_cast<size_t>(std::max_element(live_bytes_.begin(), live_bytes_.end()) -
-                             live_bytes_.begin()) %
-         std::max<size_t>(1, live_bytes_.size());
+// Top-level regions of branches and shards. What stands there is believed as far as it makes sense:
+// a device refuses the rest.
+void ProgramModel::find_parts(const program::Program& p, std::span<const std::string> branches) {
+  int depth = 0;
+  std::map<int64_t, int> shards_of;  // by IPU, of a program that is not pipelined
+  for (size_t i = 0; i < p.main.size(); i++) {
+    const program::Instruction& in = p.main[i];
+    const auto control = program::control_of(p.kernels[in.kernel]);
+    if (!control || control == program::Control::transfer) continue;
+    if (control == program::Control::end) {
+      depth = std::max(0, depth - 1);
+      if (depth == 0 && !parts_.empty() && parts_.back().last == 0) parts_.back().last = i;
+      continue;
+    }
+    if (depth++ > 0) continue;
+    ProgramPart part;
+    part.first = i;
+    if (control == program::Control::choice && in.ints.size() == 1) {
+      const auto number = static_cast<size_t>(program::decode_case(in).number);
+      part.name = number < branches.size() ? printable(branches[number]) : printable(in.name);
+      while (part.name.ends_with('/')) part.name.pop_back();
+      if (part.name.empty()) part.name = fmt::format("branch {}", number);
+    } else if (control == program::Control::shard && in.ints.size() == 5) {
+      const program::ControlShard shard = program::decode_shard(in);
+      part.ipu = std::max<int64_t>(0, shard.ipu);
+      part.name = fmt::format("IPU {}", part.ipu);
+      if (shard.stage >= 0)
+        part.name += fmt::format(", stage {}", shard.stage);
+      else if (const int turn = shards_of[part.ipu]++; turn > 0)
+        part.name += fmt::format(", turn {}", turn + 1);
+      part.arena_begin = static_cast<uint64_t>(std::max<int64_t>(0, shard.arena_begin));
+      part.arena_bytes = static_cast<uint64_t>(std::max<int64_t>(0, shard.arena_bytes));
+    } else {
+      continue;
+    }
+    parts_.push_back(std::move(part));
+  }
+  if (!parts_.empty() && parts_.back().last == 0) parts_.pop_back();  // it has no end
+}
+
+void ProgramModel::measure_part(const program::Program& p, ProgramPart& part) const {
+  std::map<uint64_t, uint64_t> weights;  // bytes by offset
+  for (size_t i = part.first; i <= part.last; i++) {
+    part.most_bytes = std::max(part.most_bytes, own_bytes_[i]);
+    for (const uint32_t id : p.main[i].operands) {
+      if (id == program::kNoBuffer) continue;
+      const program::Buffer& b = p.buffers[id];
+      if (b.space == program::Space::weights)
+        weights[b.offset] = std::max(weights[b.offset], b.bytes);
+      if (b.space == program::Space::arena && part.is_branch())
+        part.arena_bytes = std::max(part.arena_bytes, b.offset + b.bytes);
+    }
+  }
+  for (const auto& [offset, bytes] : weights) part.weights_bytes += bytes;
+}
+
+int ProgramModel::part_of(size_t instruction) const {
+  for (size_t i = 0; i < parts_.size(); i++)
+    if (parts_[i].first <= instruction && instruction <= parts_[i].last) return static_cast<int>(i);
+  return -1;
+}
+
+size_t ProgramModel::peak(int part) const {
+  if (live_bytes_.empty()) return 0;
+  const auto& bytes = part < 0 ? live_bytes_ : own_bytes_;
+  auto first = bytes.begin(), last = bytes.end();
+  if (part >= 0 && static_cast<size_t>(part) < parts_.size()) {
+    const ProgramPart& p = parts_[static_cast<size_t>(part)];
+    last = first + static_cast<std::ptrdiff_t>(p.last) + 1;
+    first += static_cast<std::ptrdiff_t>(p.first);
+  }
+  return static_cast<size_t>(std::max_element(first, last) - bytes.begin());
 }
 
 std::vector<size_t> ProgramModel::alive_at(int position) const {
@@ -158,18 +300,22 @@ std::vector<size_t> ProgramModel::sharing_with(size_t interval) const {
   return found;
 }
 
-std::vector<size_t> ProgramModel::rows(std::string_view filter) const {
+std::vector<size_t> ProgramModel::rows(std::string_view filter, int part) const {
   std::vector<size_t> found;
-  for (size_t i = 0; i < instructions_.size(); i++)
-    if (contains_text(instructions_[i].kernel, filter) ||
-        contains_text(instructions_[i].name, filter))
-      found.push_back(i);
+  const ProgramPart* only = part >= 0 && static_cast<size_t>(part) < parts_.size()
+                                ? &parts_[static_cast<size_t>(part)]
+                                : nullptr;
+  for (size_t i = 0; i < instructions_.size(); i++) {
+    const InstructionRow& row = instructions_[i];
+    if (only && (row.flow != "main" || row.index < only->first || row.index > only->last)) continue;
+    if (contains_text(row.kernel, filter) || contains_text(row.name, filter)) found.push_back(i);
+  }
   return found;
 }
 
-std::vector<std::pair<std::string, size_t>> ProgramModel::kernel_counts() const {
+std::vector<std::pair<std::string, size_t>> ProgramModel::kernel_counts(int part) const {
   std::map<std::string, size_t> counts;
-  for (const InstructionRow& row : instructions_) counts[row.kernel]++;
+  for (const size_t row : rows({}, part)) counts[instructions_[row].kernel]++;
   std::vector<std::pair<std::string, size_t>> rows(counts.begin(), counts.end());
   stable_order(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   return rows;

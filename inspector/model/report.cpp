@@ -62,6 +62,8 @@ Table summary(const Document& d) {
     add("instructions", std::to_string(d.program->instructions().size()));
     add("arena", std::to_string(d.program->arena_bytes()));
     add("program weights", std::to_string(d.program->weights_bytes()));
+    if (d.programs.size() > 1) add("programs", std::to_string(d.programs.size()));
+    for (const ProgramPart& part : d.program->parts()) add("part", part.name);
   }
   if (d.recording) add("series", std::to_string(d.recording->series().size()));
   return t;
@@ -191,11 +193,24 @@ Table metadata_table(const PopefFile& p) {
   return t;
 }
 
-Table program_table(const ProgramModel& p, const std::string& filter,
+// Of one of several programs in a file.
+std::string title_of(const char* what, const std::string& program) {
+  return program.empty() ? what : fmt::format("{} of {}", what, program);
+}
+
+std::string part_name(const ProgramModel& p, const InstructionRow& row) {
+  const int part = row.flow == "main" ? p.part_of(row.index) : -1;
+  return part < 0 ? "" : p.parts()[static_cast<size_t>(part)].name;
+}
+
+Table program_table(const ProgramModel& p, const std::string& title, const std::string& filter,
                     const ProgramProfile* profile) {
-  Table t{
-      "program", {"flow", "index", "kernel", "name", "operands", "weight_bytes", "live_bytes"}, {}};
+  Table t{title_of("program", title),
+          {"flow", "index", "kernel", "name", "operands", "weight_bytes", "live_bytes"},
+          {}};
   add_times(t, profile);
+  const bool parts = !p.parts().empty();
+  if (parts) t.columns.push_back("part");
   for (const size_t i : p.rows(filter)) {
     const InstructionRow& r = p.instructions()[i];
     std::vector<std::string> operands;
@@ -208,12 +223,35 @@ Table program_table(const ProgramModel& p, const std::string& filter,
       t.rows.back().push_back(r.flow == "main" && r.index < profile->instructions.size()
                                   ? profile->instructions[r.index]
                                   : 0.0);
+    if (parts) t.rows.back().push_back(part_name(p, r));
   }
   return t;
 }
 
-Table memory_table(const ProgramModel& p) {
-  Table t{"memory", {"name", "offset", "bytes", "first", "last", "buffers", "at_peak"}, {}};
+// Branches of which one runs, or what each IPU does.
+Table parts_table(const ProgramModel& p, const std::string& title, const ProgramProfile* profile) {
+  Table t{title_of("parts", title),
+          {"name", "ipu", "first", "last", "instructions", "weight_bytes", "arena_begin",
+           "arena_bytes", "most_bytes"},
+          {}};
+  add_times(t, profile);
+  for (const ProgramPart& part : p.parts()) {
+    t.rows.push_back({part.name, part.ipu, whole(part.first), whole(part.last),
+                      whole(part.last - part.first - 1), whole(part.weights_bytes),
+                      whole(part.arena_begin), whole(part.arena_bytes), whole(part.most_bytes)});
+    if (!profile) continue;
+    double sum = 0;
+    for (size_t i = part.first; i <= part.last && i < profile->instructions.size(); i++)
+      sum += profile->instructions[i];
+    t.rows.back().push_back(sum);
+  }
+  return t;
+}
+
+Table memory_table(const ProgramModel& p, const std::string& title) {
+  Table t{title_of("memory", title),
+          {"name", "offset", "bytes", "first", "last", "buffers", "at_peak"},
+          {}};
   std::vector<const ArenaInterval*> order;
   for (const ArenaInterval& i : p.intervals()) order.push_back(&i);
   stable_order(order, [](auto* a, auto* b) { return a->bytes > b->bytes; });
@@ -373,9 +411,10 @@ Table queues_table(const TelemetryHistory& history) {
 std::vector<std::string> views_of(const Document& d) {
   std::vector<std::string> views = {"summary"};
   if (d.graph)
-    views.insert(views.end(), {"graph", "operators", "weights", "passes", "program", "memory"});
+    views.insert(views.end(),
+                 {"graph", "operators", "weights", "passes", "program", "parts", "memory"});
   if (d.popef) views.insert(views.end(), {"anchors", "blobs", "metadata", "data", "opaque"});
-  if (d.popef && d.program) views.insert(views.end(), {"program", "memory"});
+  if (d.popef && d.program) views.insert(views.end(), {"program", "parts", "memory"});
   if (d.recording) views.push_back("queues");
   return views;
 }
@@ -384,10 +423,10 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
                           const Compilation* compilation) {
   const auto views = views_of(d);
   std::vector<Table> tables;
-  const std::unique_ptr<const ProgramModel> compiled =
-      compilation && compilation->program ? std::make_unique<ProgramModel>(*compilation->program)
-                                          : nullptr;
-  const ProgramModel* program = d.program ? d.program.get() : compiled.get();
+  std::vector<NamedProgram> programs = d.programs;
+  if (programs.empty() && compilation && compilation->program)
+    programs.push_back({"", 0, program_model(*compilation)});
+  if (programs.size() == 1) programs[0].name.clear();  // nothing to tell it from
   const auto add = [&](std::vector<Table> more) {
     for (Table& t : more) {
       std::erase_if(t.rows, [&](const auto& row) {
@@ -424,8 +463,13 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
   if (wants("opaque")) add({opaque_table(*d.popef)});
   if (wants("passes") && compilation)
     add({options.step >= 0 ? step_table(*compilation, options.step) : passes_table(*compilation)});
-  if (wants("program") && program) add({program_table(*program, options.filter, options.profile)});
-  if (wants("memory") && program) add({memory_table(*program)});
+  for (const NamedProgram& p : programs) {
+    const ProgramProfile* times = p.executable == options.executable ? options.profile : nullptr;
+    if (wants("program")) add({program_table(*p.program, p.name, options.filter, times)});
+    if (wants("parts") && !(view == "all" && p.program->parts().empty()))
+      add({parts_table(*p.program, p.name, times)});
+    if (wants("memory")) add({memory_table(*p.program, p.name)});
+  }
   if (wants("queues")) add({queues_table(*d.recording)});
   return tables;
 }

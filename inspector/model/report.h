@@ -32,6 +32,7 @@ struct ReportOptions {
   std::string node;    // details of one node; with a compilation also what passes did to it
   int step = -1;       // of the passes: what this one added, removed and changed
   const ProgramProfile* profile = nullptr;  // times of instructions and nodes; null: none are known
+  size_t executable = 0;                    // of a .popef with several, whose times they are
   size_t most = SIZE_MAX;
 };
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "compiler/flow/specialize.h"
 #include "model/format.h"
-#include "runtime/runner/model_runner.h"
+#include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
 
 namespace poprt::inspector {
@@ -23,16 +23,6 @@ constexpr auto kLook = std::chrono::milliseconds(20);  // between two looks at `
 
 double milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
-}
-
-// Those that have no data of their own.
-std::vector<size_t> given_inputs(const runtime::Model& model) {
-  std::vector<size_t> list;
-  for (size_t i = 0; i < model.inputs().size(); i++)
-    if (model.inputs()[i].data == program::kNoData &&
-        (i >= model.input_data.size() || model.input_data[i].empty()) && !model.is_seed(i))
-      list.push_back(i);
-  return list;
 }
 
 // Of one request. Bindings name what the model names.
@@ -52,33 +42,40 @@ void refuse_unknown(const std::vector<program::Anchor>& anchors, const InputChoi
   }
 }
 
-Memory memory_of(const runtime::Model& model, const std::vector<Tensor>& values) {
+// Inputs and outputs of one branch, and the values of the inputs.
+struct RequestOf {
+  std::vector<program::Anchor> inputs, outputs;
+  std::vector<Tensor> values;
+};
+
+Memory memory_of(const RequestOf& request) {
   Memory m;
-  m.inputs = values;
-  const auto given = given_inputs(model);
-  for (size_t i = 0; i < given.size(); i++)
-    m.in.push_back({model.inputs()[given[i]].name, 0, m.inputs[i].data(), m.inputs[i].bytes()});
-  for (const program::Anchor& a : model.outputs()) {
+  m.inputs = request.values;
+  for (size_t i = 0; i < request.inputs.size(); i++) {
+    const Shape& shape = request.inputs[i].shape;
+    m.in.push_back({request.inputs[i].name, 0, m.inputs[i].data(), m.inputs[i].bytes(),
+                    shape.data(), shape.size()});
+  }
+  for (const program::Anchor& a : request.outputs) {
     m.outputs.push_back(Tensor::zeros(a.dtype, a.shape));
     m.out.push_back({a.name, 0, m.outputs.back().mutable_data(), m.outputs.back().bytes()});
   }
   return m;
 }
 
-std::vector<Tensor> input_values(const runtime::Model& model, const InputChoices& choices,
-                                 uint64_t seed) {
-  const auto anchors = inputs_to_give(model);
-  refuse_unknown(anchors, choices);
-  std::vector<Tensor> values;
-  for (size_t i = 0; i < anchors.size(); i++) {
-    const auto chosen = choices.find(anchors[i].name);
-    values.push_back(input_tensor(
-        anchors[i], chosen == choices.end() ? InputChoice{} : chosen->second, seed + i));
+RequestOf request_of(const runtime::Model& model, size_t branch, const InputChoices& choices,
+                     uint64_t seed) {
+  RequestOf request{inputs_to_give(model, branch), outputs_to_get(model, branch), {}};
+  refuse_unknown(request.inputs, choices);
+  for (size_t i = 0; i < request.inputs.size(); i++) {
+    const auto chosen = choices.find(request.inputs[i].name);
+    request.values.push_back(input_tensor(
+        request.inputs[i], chosen == choices.end() ? InputChoice{} : chosen->second, seed + i));
   }
-  return values;
+  return request;
 }
 
-void wait_for(runtime::ModelRunner& runner, runtime::Request& request, Progress& progress,
+void wait_for(runtime::BaseRunner& runner, runtime::Request& request, Progress& progress,
               std::string_view what) {
   while (!request.wait(kLook)) {
     if (!progress.cancel.load(std::memory_order_relaxed)) continue;
@@ -109,9 +106,9 @@ Tensor leading_part(const Tensor& whole, const Shape& extent) {
   return part;
 }
 
-std::vector<NamedTensor> results_of(const runtime::Model& model, const Memory& m) {
+std::vector<NamedTensor> results_of(const RequestOf& request, const Memory& m) {
   std::vector<NamedTensor> results;
-  const auto& anchors = model.outputs();
+  const auto& anchors = request.outputs;
   for (size_t i = 0; i < anchors.size(); i++) {
     Tensor t = m.outputs[i];
     for (size_t k = 0; k < anchors.size(); k++) {
@@ -131,16 +128,15 @@ std::vector<NamedTensor> results_of(const runtime::Model& model, const Memory& m
 
 }  // namespace
 
-std::vector<program::Anchor> inputs_to_give(const runtime::Model& model) {
-  std::vector<program::Anchor> list;
-  for (const size_t i : given_inputs(model)) list.push_back(model.inputs()[i]);
-  return list;
-}
-
 std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
                                                    const Compilation* compilation,
-                                                   Progress& progress) {
-  if (document.popef) return runtime::open_popef(document.path);
+                                                   Progress& progress,
+                                                   const std::string& executable) {
+  if (document.popef) {
+    runtime::OpenOptions options;
+    options.executable = executable;
+    return runtime::open_popef(document.path, options);
+  }
   if (!document.ir)
     fail(ErrorCode::invalid_argument, "{} is a {}, which cannot be run", document.title(),
          document_kind_name(document.kind));
@@ -160,27 +156,31 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
   image.program = std::make_shared<program::Program>(std::move(loaded.program));
   image.weights = loaded.weights;
   image.owner = std::move(loaded.owner);
-  return runtime::make_model(document.title(), std::move(image));
+  auto model =
+      std::make_shared<runtime::Model>(*runtime::make_model(document.title(), std::move(image)));
+  model->opaque = compilation->notes;
+  runtime::read_branches(*model);
+  return model;
 }
 
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
-                    uint64_t seed, Progress& progress) {
+                    uint64_t seed, Progress& progress, size_t branch) {
   RunResult result;
   progress.step(0.1, "reading inputs");
-  Memory m = memory_of(*model, input_values(*model, choices, seed));
+  const RequestOf request = request_of(*model, branch, choices, seed);
+  Memory m = memory_of(request);
   progress.step(0.3, "loading the program");
   const auto begin = Clock::now();
-  runtime::ModelRunner runner(model);
+  const auto runner = runner_of(model);
   result.load_ms = milliseconds(begin);
   progress.step(0.6, "running");
   const auto run = Clock::now();
-  const auto request = runner.execute_async(m.in, m.out);
-  wait_for(runner, *request, progress, "running");
+  const auto going = runner->execute_async(m.in, m.out);
+  wait_for(*runner, *going, progress, "running");
   result.run_ms = milliseconds(run);
-  const auto anchors = inputs_to_give(*model);
-  for (size_t i = 0; i < anchors.size(); i++)
-    result.inputs.push_back({printable(anchors[i].name), m.inputs[i]});
-  result.outputs = results_of(*model, m);
+  for (size_t i = 0; i < request.inputs.size(); i++)
+    result.inputs.push_back({printable(request.inputs[i].name), m.inputs[i]});
+  result.outputs = results_of(request, m);
   return result;
 }
 
@@ -195,10 +195,8 @@ namespace {
 // One thread that keeps `in_flight` requests going; (end, latency) of each in milliseconds.
 class Client {
  public:
-  Client(runtime::ModelRunner& runner, const runtime::Model& model,
-         const std::vector<Tensor>& values, int in_flight)
-      : runner_(runner) {
-    for (int i = 0; i < in_flight; i++) slots_.push_back({memory_of(model, values), {}, {}});
+  Client(runtime::BaseRunner& runner, const RequestOf& request, int in_flight) : runner_(runner) {
+    for (int i = 0; i < in_flight; i++) slots_.push_back({memory_of(request), {}, {}});
   }
 
   void work(Clock::time_point begin, Clock::time_point until, const std::atomic<bool>& stop) {
@@ -232,7 +230,7 @@ class Client {
     runtime::RequestPtr request;
     Clock::time_point start;
   };
-  runtime::ModelRunner& runner_;
+  runtime::BaseRunner& runner_;
   std::vector<Slot> slots_;
 };
 
@@ -249,18 +247,18 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
   check_range("clients", settings.clients, BenchSettings::kMostClients);
   check_range("requests in flight", settings.in_flight, BenchSettings::kMostInFlight);
   progress.step(0, "reading inputs");
-  const std::vector<Tensor> values = input_values(*model, choices, seed);
+  const RequestOf request = request_of(*model, settings.branch, choices, seed);
   runtime::RunnerConfig config;
   config.session.telemetry = true;
   config.session.load.threads = settings.threads;
-  runtime::ModelRunner runner(model, config);
+  const auto runner = runner_of(model, config);
   {
-    Memory m = memory_of(*model, values);  // the first run touches the weights
-    wait_for(runner, *runner.execute_async(m.in, m.out), progress, "the first run");
+    Memory m = memory_of(request);  // the first run touches the weights
+    wait_for(*runner, *runner->execute_async(m.in, m.out), progress, "the first run");
   }
   std::vector<Client> clients;
   for (int i = 0; i < settings.clients; i++)
-    clients.emplace_back(runner, *model, values, settings.in_flight);
+    clients.emplace_back(*runner, request, settings.in_flight);
   const auto begin = Clock::now();
   const auto until = begin + std::chrono::duration_cast<Clock::duration>(
                                  std::chrono::duration<double>(settings.seconds));
@@ -286,7 +284,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
       progress.step(std::min(1.0, milliseconds(begin) / 1e3 / settings.seconds), "benchmark");
     } catch (const Error&) {
       stop.store(true, std::memory_order_relaxed);
-      runner.stop();
+      runner->stop();
     }
   }
   for (std::thread& t : threads) t.join();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/document.h"
+#include "model/run_anchors.h"
 #include "model/run_input.h"
 #include "model/tensor_compare.h"
 #include "runtime/session/model.h"
@@ -14,30 +15,29 @@
 namespace poprt::inspector {
 
 // What the runtime runs: a PopEF file itself, or a graph as it was compiled. `compilation` may be
-// null for a graph, which is then compiled here. Throws what is wrong with it, and
-// Error(cancelled).
+// null for a graph, which is then compiled here; `executable` names one of several in a file.
+// Throws what is wrong with it, and Error(cancelled).
 std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
                                                    const Compilation* compilation,
-                                                   Progress& progress);
-
-// Inputs that a caller gives: those without data of their own.
-std::vector<program::Anchor> inputs_to_give(const runtime::Model& model);
+                                                   Progress& progress,
+                                                   const std::string& executable = {});
 
 struct RunResult {
   std::vector<NamedTensor> inputs, outputs;
   double load_ms = 0, run_ms = 0;
 };
 
-// One run. Outputs whose real extent is data (an output "NAME:shape" beside them) have that extent.
-// Throws not_found for a choice that names no input (listing those there are), what reading the
-// inputs and running throw, and Error(cancelled).
+// One run, of one branch. Outputs whose real extent is data (an output "NAME:shape" beside them)
+// have that extent. Throws not_found for a choice that names no input (listing those there are),
+// what reading the inputs and running throw, and Error(cancelled).
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
-                    uint64_t seed, Progress& progress);
+                    uint64_t seed, Progress& progress, size_t branch = 0);
 
 struct BenchSettings {
   int clients = 1, in_flight = 1;  // threads that submit; requests that each keeps going
   double seconds = 2;
   int threads = 0;  // that compute; 0: all CPUs
+  size_t branch = 0;
 
   static constexpr int kMostClients = 256, kMostInFlight = 1024;
 };

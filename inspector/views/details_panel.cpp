@@ -50,9 +50,8 @@ void DetailsPanel::draw_overview(GraphView& view) {
     const GraphNode& n = g.nodes()[i];
     if (n.kind == NodeKind::op || n.group != kRoot) continue;
     ImGui::PushID(static_cast<int>(i));
-    if (ImGui::Selectable(n.name.c_str())) view.select(static_cast<int>(i));
-    ui::mark(n.name);
-    ui::dim_text("    " + n.op + "  " + n.detail);
+    if (ui::pick(n.name)) view.select(static_cast<int>(i));
+    ui::fitted_dim_text("    " + n.op + "  " + n.detail);
     ImGui::PopID();
   }
   ui::heading("Operators");
@@ -117,7 +116,7 @@ void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, 
     ImGui::PushID(static_cast<int>(i) + (inputs ? 0 : 100000));
     const bool weight = v.constant.defined();
     const std::string label = fmt::format("{} {}", i, v.name.empty() ? "-" : v.name);
-    if (ImGui::Selectable(label.c_str(), weight && value_ == values[i])) {
+    if (ui::pick(label, weight && value_ == values[i])) {
       if (weight)
         value_ = values[i];
       else if (inputs && v.producer != kNone)
@@ -129,8 +128,8 @@ void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, 
     ui::tooltip(weight   ? "Click for statistics and values"
                 : inputs ? "Click to go to the node that makes it"
                          : "Click to go to its reader");
-    ui::dim_text(fmt::format("    {}{}{}", v.type, v.bytes ? "  " + bytes_text(v.bytes) : "",
-                             weight ? "  weight" : ""));
+    ui::fitted_dim_text(fmt::format("    {}{}{}", v.type, v.bytes ? "  " + bytes_text(v.bytes) : "",
+                                    weight ? "  weight" : ""));
     ImGui::PopID();
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "model/format.h"
 #include "model/graph_query.h"
@@ -543,6 +544,7 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
   const float size = f(11 * camera_.zoom);
   ImFont* font = ui::font_for(size);
   std::set<int> labelled;
+  std::map<std::pair<int, int>, std::set<std::string>> beside;  // labels that begin at one point
   for (const SceneRoute& r : scene_->routes) {
     if (!r.area.meets(sight) || r.points.size() < 2 || !labelled.insert(r.value).second) continue;
     const GraphValue& v = graph_->value(r.value);
@@ -551,9 +553,15 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     const std::string label = dimensions_text(v.shape);
     const ImVec2 at = to_screen(r.points[0]),
                  extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
+    // Several that leave a closed group there: below each other, and no more than there is room
+    // for.
+    auto& labels = beside[{static_cast<int>(at.x), static_cast<int>(at.y)}];
+    if (labels.size() == 3 || !labels.insert(label).second) continue;
+    const size_t before = labels.size() - 1;
     // Below the name of the group that it enters.
-    const ImVec2 corner = {at.x + 4 * f(camera_.zoom),
-                           at.y + (r.enters ? 28.0f : 3.0f) * f(camera_.zoom)};
+    const ImVec2 corner = {
+        at.x + 4 * f(camera_.zoom),
+        at.y + (r.enters ? 28.0f : 3.0f) * f(camera_.zoom) + static_cast<float>(before) * extent.y};
     list->AddRectFilled({corner.x - 1, corner.y}, {corner.x + extent.x + 1, corner.y + extent.y},
                         ui::with_alpha(c.back, 0.75f));
     list->AddText(font, size, corner, r.from == selected_ ? c.accent : c.dim, label.c_str());

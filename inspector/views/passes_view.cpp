@@ -67,8 +67,11 @@ std::string PassesView::status() const {
 void PassesView::draw(ImVec2 size, bool keys) {
   if (!compilation_ || compilation_->steps.empty()) return;
   const ui::Colours& c = ui::colours();
-  if (!compilation_->error.empty())
+  if (!compilation_->error.empty()) {
+    ImGui::PushTextWrapPos(0);
     ui::coloured_text(c.bad, "Compiling stopped: " + compilation_->error);
+    ImGui::PopTextWrapPos();
+  }
   if (keys && ui::pressed(ui::kRight)) move(1);
   if (keys && ui::pressed(ui::kLeft)) move(-1);
   if (ui::button("<", "The pass before (Left)")) move(-1);

@@ -19,14 +19,46 @@ void PopefView::set_file(std::shared_ptr<const PopefFile> file) {
   file_ = std::move(file);
   data_row_ = opaque_row_ = blob_row_ = loaded_row_ = opaque_shown_ = -1;
   loaded_ = {};
+  shapes_ = {};
+  find_owners();
+}
+
+void PopefView::find_owners() {
+  owners_ = {{}};
+  owner_names_ = {"all models"};
+  if (!file_) return;
+  const bool several = file_->metadata().size() > 1;
+  for (size_t i = 0; several && i < file_->metadata().size(); i++) {
+    owner_names_.push_back(printable(file_->metadata()[i].executable()));
+    owners_.push_back({owner_names_.back(), {}});
+  }
+  for (size_t i = 0; i < file_->executable_count(); i++) {
+    const auto branches = file_->branches(i);
+    for (size_t g = 0; g < branches.size(); g++)
+      if (branches[g].starts_with(fmt::format("graph{} ", g))) {
+        const std::string model = printable(file_->executable_name(i));
+        owner_names_.push_back(several ? fmt::format("{}: {}", model, branches[g]) : branches[g]);
+        owners_.push_back({several ? model : "", fmt::format("graph{}/", g)});
+      }
+  }
+  if (static_cast<size_t>(owner_) >= owners_.size()) owner_ = 0;
+}
+
+std::vector<size_t> PopefView::anchor_rows() const {
+  const Owner& owner = owners_[static_cast<size_t>(owner_)];
+  auto rows = file_->anchor_rows(filter, static_cast<AnchorColumn>(anchors_state_.sort_column),
+                                 anchors_state_.descending, owner.prefix);
+  if (!owner.model.empty())
+    std::erase_if(rows, [&](size_t r) { return file_->anchors()[r].model != owner.model; });
+  return rows;
 }
 
 void PopefView::select_anchor(const std::string& name) {
   if (name == anchor_) return;
   anchor_ = name;
   if (!file_) return;
-  const auto rows = file_->anchor_rows(
-      filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
+  if (!name.starts_with(owners_[static_cast<size_t>(owner_)].prefix)) owner_ = 0;
+  const auto rows = anchor_rows();
   for (size_t i = 0; i < rows.size(); i++)
     if (file_->anchors()[rows[i]].name == name) anchors_state_.scroll_to = static_cast<int>(i);
 }
@@ -115,8 +147,14 @@ void PopefView::draw(ImVec2 size) {
     if (ui::button(label.c_str(), nullptr, page == p)) page = p;
     ImGui::SameLine();
   }
+  const bool several = owners_.size() > 1;
   ui::field("filter", "Filter rows", filter,
-            std::min(280 * ui::scale(), ImGui::GetContentRegionAvail().x));
+            std::min((several ? 180 : 280) * ui::scale(), ImGui::GetContentRegionAvail().x));
+  if (page == Page::anchors && several) {
+    ImGui::SameLine();
+    ui::choice("anchors of", owner_names_, owner_,
+               std::min(260 * ui::scale(), ImGui::GetContentRegionAvail().x));
+  }
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   switch (page) {
     case Page::anchors: draw_anchors(rest); break;
@@ -132,10 +170,9 @@ void PopefView::draw_anchors(ImVec2 size) {
   const float details = ui::panel("anchor", std::min(360.0f, size.x * 0.26f / ui::scale()),
                                   140 * ui::scale(), size.x * 0.6f);
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
-  const auto rows = file_->anchor_rows(
-      filter, static_cast<AnchorColumn>(anchors_state_.sort_column), anchors_state_.descending);
+  const auto rows = anchor_rows();
   std::vector<ui::Column> columns;
-  static constexpr float widths[] = {2.4f, 1.2f, 0.9f, 2.2f, 1.2f, 1.2f, 1.4f, 1.8f, 0.9f};
+  static constexpr float widths[] = {3.2f, 1.25f, 0.8f, 1.7f, 1.2f, 1.2f, 1.35f, 2.1f, 0.8f};
   for (int i = 0; i < kAnchorColumns; i++)
     columns.push_back({anchor_column_name(static_cast<AnchorColumn>(i)), widths[i],
                        static_cast<AnchorColumn>(i) == AnchorColumn::bytes});
@@ -174,6 +211,10 @@ void PopefView::draw_anchor_details() {
   for (int i = 1; i < kAnchorColumns; i++)
     ui::row(anchor_column_name(static_cast<AnchorColumn>(i)),
             anchor_cell(*found, static_cast<AnchorColumn>(i)));
+  if (shapes_.first != anchor_) shapes_ = {anchor_, file_->shapes_of(*found)};
+  if (!shapes_.second.empty()) ui::heading("Shapes");
+  for (size_t i = 0; i < shapes_.second.size(); i++)
+    ui::row(fmt::format("shapes {}", i), shapes_.second[i]);
   for (size_t i = 0; i < file_->data().size(); i++)
     if (file_->data()[i].name == anchor_) {
       ui::heading("Data in the file");

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/popef_file.h"
 #include "views/tensor_panel.h"
@@ -35,6 +36,8 @@ class PopefView {
   void draw_unread(float x, ImVec2 at, ImVec2 size) const;
   void draw_anchors(ImVec2 size);
   void draw_anchor_details();
+  std::vector<size_t> anchor_rows() const;
+  void find_owners();
   void draw_data(ImVec2 size);
   void draw_opaque(ImVec2 size);
   void draw_metadata(ImVec2 size);
@@ -44,6 +47,15 @@ class PopefView {
   std::shared_ptr<const PopefFile> file_;
   TensorPanel panel_;
   std::string anchor_;
+  std::pair<std::string, std::vector<std::string>> shapes_;  // of the anchor of that name
+  // Whose anchors are listed: "all", then the models of a file with several, or the graphs of a
+  // fused one; empty: there is one.
+  struct Owner {
+    std::string model, prefix;
+  };
+  std::vector<std::string> owner_names_;
+  std::vector<Owner> owners_;
+  int owner_ = 0;
   ui::TableState anchors_state_{1, false, -1}, data_state_, opaque_state_, metadata_state_,
       blobs_state_;
   int data_row_ = -1, opaque_row_ = -1, blob_row_ = -1, export_ = -1;

@@ -19,7 +19,7 @@ enum Columns { kIndex, kFlow, kKernel, kNode, kWeights, kInUse, kTime, kShare };
 void ProgramView::set_program(std::shared_ptr<const ProgramModel> program) {
   if (program == program_) return;
   program_ = std::move(program);
-  selected_ = interval_ = -1;
+  selected_ = interval_ = part_ = -1;
   times_.clear();
   show_anchor(std::exchange(anchor, {}));
 }
@@ -35,14 +35,26 @@ std::string ProgramView::selected_node() const {
                                     : std::string();
 }
 
+int ProgramView::selected_part() const {
+  if (!program_ || selected_ < 0) return -1;
+  const InstructionRow& row = program_->instructions()[static_cast<size_t>(selected_)];
+  return row.flow == "main" ? program_->part_of(row.index) : -1;
+}
+
+void ProgramView::show_part(int part) {
+  part_ = program_ && part >= 0 && static_cast<size_t>(part) < program_->parts().size() ? part : -1;
+  if (!program_ || part_ < 0 || selected_ < 0) return;
+  const InstructionRow& row = program_->instructions()[static_cast<size_t>(selected_)];
+  if (row.flow != "main" || program_->part_of(row.index) != part_) selected_ = interval_ = -1;
+}
+
 std::vector<size_t> ProgramView::rows() const {
-  auto rows = program_->rows(filter);
+  auto rows = program_->rows(filter, part_);
   const auto key = [&](size_t r) -> double {
     const InstructionRow& i = program_->instructions()[r];
     switch (state_.sort_column) {
       case kWeights: return static_cast<double>(i.weight_bytes);
-      case kInUse:
-        return i.flow == "main" ? static_cast<double>(program_->live_bytes()[i.index]) : 0;
+      case kInUse: return i.flow == "main" ? static_cast<double>(live_bytes()[i.index]) : 0;
       case kTime:
       case kShare: return time_of(r);
       default: return static_cast<double>(r);
@@ -69,6 +81,8 @@ void ProgramView::scroll_to(size_t instruction) {
 void ProgramView::select(int row) {
   if (!program_ || row < 0 || static_cast<size_t>(row) >= program_->instructions().size()) return;
   selected_ = row;
+  const InstructionRow& it = program_->instructions()[static_cast<size_t>(row)];
+  if (part_ >= 0 && (it.flow != "main" || program_->part_of(it.index) != part_)) part_ = -1;
   scroll_to(static_cast<size_t>(row));
 }
 
@@ -101,7 +115,20 @@ void ProgramView::show_anchor(const std::string& name) {
   anchor = name;
   if (!program_ || anchor.empty()) return;
   for (size_t i = 0; i < program_->instructions().size(); i++)
-    if (touches_anchor(program_->instructions()[i])) return scroll_to(i);
+    if (touches_anchor(program_->instructions()[i])) {
+      const InstructionRow& row = program_->instructions()[i];
+      if (part_ >= 0 && (row.flow != "main" || program_->part_of(row.index) != part_)) part_ = -1;
+      return scroll_to(i);
+    }
+}
+
+float ProgramView::Map::x(double step) const {
+  const double part = (step - static_cast<double>(first)) / static_cast<double>(last - first);
+  return least.x + static_cast<float>(part) * (most.x - least.x);
+}
+
+float ProgramView::Map::y(double bytes) const {
+  return most.y - static_cast<float>((bytes - low) / (high - low)) * (most.y - least.y);
 }
 
 // Time from left to right, addresses upwards: who holds which bytes when.
@@ -118,99 +145,130 @@ void ProgramView::draw_memory(ImVec2 size) {
     return;
   }
   const float line = ImGui::GetTextLineHeight();
-  const ImVec2 least = {at.x + 82 * s, at.y + line + 10 * s},
-               most = {at.x + size.x - 10 * s, at.y + size.y - line - 8 * s};
-  const auto total = static_cast<float>(program_->arena_bytes());
-  const auto x_of = [&](float step) {
-    return least.x + step / static_cast<float>(steps) * (most.x - least.x);
-  };
-  const auto y_of = [&](double bytes) {
-    return most.y - static_cast<float>(bytes / static_cast<double>(total)) * (most.y - least.y);
-  };
-  list->AddText({at.x + 10 * s, at.y + 4 * s}, c.text,
-                fmt::format("Arena over time: {}, most in use {} at instruction {}",
-                            bytes_text(program_->arena_bytes()),
-                            bytes_text(program_->live_bytes()[program_->peak()]), program_->peak())
-                    .c_str());
-  for (int i = 0; i <= 4; i++) {
-    const double bytes = static_cast<double>(total) * i / 4;
-    const std::string label = bytes_text(static_cast<uint64_t>(bytes));
-    list->AddLine({least.x, y_of(bytes)}, {most.x, y_of(bytes)}, c.grid);
-    list->AddText({least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y_of(bytes) - line / 2},
-                  c.dim, label.c_str());
+  map_ = {0,
+          steps,
+          0,
+          static_cast<double>(program_->arena_bytes()),
+          {at.x + 82 * s, at.y + line + 10 * s},
+          {at.x + size.x - 10 * s, at.y + size.y - line - 8 * s}};
+  std::string title = fmt::format("Arena over time: {}", bytes_text(program_->arena_bytes()));
+  if (part_ >= 0) {
+    const ProgramPart& p = program_->parts()[static_cast<size_t>(part_)];
+    map_.first = p.first;
+    map_.last = p.last + 1;
+    map_.low = static_cast<double>(p.arena_begin);
+    map_.high = static_cast<double>(p.arena_begin + std::max<uint64_t>(1, p.arena_bytes));
+    title = fmt::format("Arena of {}: {}", p.name, bytes_text(p.arena_bytes));
   }
-  list->AddText({least.x, most.y + 3 * s}, c.dim, "instruction 0");
-  const std::string last = std::to_string(steps - 1);
-  list->AddText({most.x - ImGui::CalcTextSize(last.c_str()).x, most.y + 3 * s}, c.dim,
-                last.c_str());
-  list->PushClipRect(least, most, true);
-  const ImVec2 mouse = ImGui::GetIO().MousePos;
-  int under = -1;
-  for (size_t i = 0; i < program_->intervals().size(); i++) {
-    const ArenaInterval& v = program_->intervals()[i];
-    const ImVec2 p = {x_of(static_cast<float>(v.first)),
-                      y_of(static_cast<double>(v.offset + v.bytes))};
-    const ImVec2 q = {std::max(x_of(static_cast<float>(v.last + 1)), p.x + 1),
-                      std::max(y_of(static_cast<double>(v.offset)), p.y + 1)};
-    const ImU32 hue = ui::colour_of(v.name);
-    list->AddRectFilled(p, q, ui::with_alpha(hue, static_cast<int>(i) == interval_ ? 1.0f : 0.6f));
-    if (q.x - p.x > 3 && q.y - p.y > 3)
-      list->AddRect(p, q, static_cast<int>(i) == interval_ ? c.text : ui::with_alpha(c.back, 0.6f));
-    if (ImGui::IsItemHovered() && mouse.x >= p.x && mouse.x < q.x && mouse.y >= p.y &&
-        mouse.y < q.y)
-      under = static_cast<int>(i);
-  }
-  draw_live_line(list, least, most);
+  const size_t peak = program_->peak(part_);
+  title += fmt::format(", most in use {} at instruction {}", bytes_text(live_bytes()[peak]), peak);
+  const ImVec4 clip = {at.x, at.y, at.x + size.x - 6 * s, at.y + size.y};
+  list->AddText(nullptr, 0, {at.x + 10 * s, at.y + 4 * s}, c.text, title.c_str(), nullptr, 0,
+                &clip);
+  ui::mark(title, at, {at.x + size.x, at.y + line + 4 * s});
+  draw_scale(list);
+  list->PushClipRect(map_.least, map_.most, true);
+  draw_intervals(list);
+  draw_live_line(list);
+  const auto cut = [&](size_t index, ImU32 colour) {
+    const float x = map_.x(static_cast<double>(index) + 0.5);
+    list->AddLine({x, map_.least.y}, {x, map_.most.y}, colour, 2 * s);
+  };
   for (const InstructionRow& i : program_->instructions())
-    if (i.flow == "main" && touches_anchor(i)) {
-      const float x = x_of(static_cast<float>(i.index) + 0.5f);
-      list->AddLine({x, least.y}, {x, most.y}, c.match, 2 * s);
-    }
-  if (selected_ >= 0 && program_->instructions()[static_cast<size_t>(selected_)].flow == "main") {
-    const float x = x_of(
-        static_cast<float>(program_->instructions()[static_cast<size_t>(selected_)].index) + 0.5f);
-    list->AddLine({x, least.y}, {x, most.y}, c.accent, 2 * s);
+    if (i.flow == "main" && touches_anchor(i)) cut(i.index, c.match);
+  if (selected_ >= 0) {
+    const InstructionRow& i = program_->instructions()[static_cast<size_t>(selected_)];
+    if (i.flow == "main") cut(i.index, c.accent);
   }
   list->PopClipRect();
-  if (!ImGui::IsItemHovered()) return;
-  if (ImGui::IsMouseClicked(0)) {
-    interval_ = under;
-    select(std::clamp(
-        static_cast<int>((mouse.x - least.x) / (most.x - least.x) * static_cast<float>(steps)), 0,
-        static_cast<int>(steps) - 1));
+}
+
+// Bytes at the left, instructions below, and where the parts begin.
+void ProgramView::draw_scale(ImDrawList* list) const {
+  const ui::Colours& c = ui::colours();
+  const float s = ui::scale(), line = ImGui::GetTextLineHeight();
+  for (int i = 0; i <= 4; i++) {
+    const double bytes = map_.low + (map_.high - map_.low) * i / 4;
+    const std::string label = bytes_text(static_cast<uint64_t>(bytes));
+    const float y = map_.y(bytes);
+    list->AddLine({map_.least.x, y}, {map_.most.x, y}, c.grid);
+    list->AddText({map_.least.x - 6 * s - ImGui::CalcTextSize(label.c_str()).x, y - line / 2},
+                  c.dim, label.c_str());
   }
-  if (under >= 0) {
-    const ArenaInterval& v = program_->intervals()[static_cast<size_t>(under)];
-    ui::tooltip(fmt::format("{}\n{} at {}\ninstructions {} to {}\n{} buffers", v.name,
-                            bytes_text(v.bytes), v.offset, v.first, v.last, v.buffers.size()));
+  const std::string first = fmt::format("instruction {}", map_.first),
+                    last = std::to_string(map_.last - 1);
+  const float end = map_.most.x - ImGui::CalcTextSize(last.c_str()).x;
+  list->AddText({map_.least.x, map_.most.y + 3 * s}, c.dim, first.c_str());
+  list->AddText({end, map_.most.y + 3 * s}, c.dim, last.c_str());
+  if (part_ >= 0) return;
+  // Names of parts where there is room below them.
+  float free = map_.least.x + ImGui::CalcTextSize(first.c_str()).x + 12 * s;
+  for (const ProgramPart& p : program_->parts()) {
+    const float x = map_.x(static_cast<double>(p.first)),
+                middle = (x + map_.x(static_cast<double>(p.last + 1))) / 2,
+                width = ImGui::CalcTextSize(p.name.c_str()).x;
+    list->AddLine({x, map_.least.y}, {x, map_.most.y}, c.border);
+    if (middle - width / 2 < free || middle + width / 2 > end - 8 * s) continue;
+    list->AddText({middle - width / 2, map_.most.y + 3 * s}, c.dim, p.name.c_str());
+    free = middle + width / 2 + 12 * s;
   }
 }
 
-// What is in use, in steps as the rectangles, and where it is most.
-void ProgramView::draw_live_line(ImDrawList* list, ImVec2 least, ImVec2 most) const {
+void ProgramView::draw_intervals(ImDrawList* list) {
   const ui::Colours& c = ui::colours();
-  const auto& bytes = program_->live_bytes();
-  const float step = (most.x - least.x) / static_cast<float>(bytes.size());
-  const auto y_of = [&](uint64_t b) {
-    return most.y - static_cast<float>(static_cast<double>(b) /
-                                       static_cast<double>(program_->arena_bytes())) *
-                        (most.y - least.y);
-  };
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  const bool hovered = ImGui::IsItemHovered();
+  int under = -1;
+  for (size_t i = 0; i < program_->intervals().size(); i++) {
+    const ArenaInterval& v = program_->intervals()[i];
+    if (v.last < static_cast<int>(map_.first) || v.first >= static_cast<int>(map_.last)) continue;
+    const ImVec2 p = {map_.x(v.first), map_.y(static_cast<double>(v.offset + v.bytes))};
+    const ImVec2 q = {std::max(map_.x(v.last + 1), p.x + 1),
+                      std::max(map_.y(static_cast<double>(v.offset)), p.y + 1)};
+    const bool chosen = static_cast<int>(i) == interval_;
+    list->AddRectFilled(p, q, ui::with_alpha(ui::colour_of(v.name), chosen ? 1.0f : 0.6f));
+    if (q.x - p.x > 3 && q.y - p.y > 3)
+      list->AddRect(p, q, chosen ? c.text : ui::with_alpha(c.back, 0.6f));
+    if (hovered && mouse.x >= p.x && mouse.x < q.x && mouse.y >= p.y && mouse.y < q.y)
+      under = static_cast<int>(i);
+  }
+  if (!hovered) return;
+  if (ImGui::IsMouseClicked(0)) {
+    interval_ = under;
+    const double part =
+        static_cast<double>((mouse.x - map_.least.x) / (map_.most.x - map_.least.x));
+    const auto step = static_cast<std::ptrdiff_t>(
+        static_cast<double>(map_.first) + part * static_cast<double>(map_.last - map_.first));
+    select(static_cast<int>(std::clamp(step, static_cast<std::ptrdiff_t>(map_.first),
+                                       static_cast<std::ptrdiff_t>(map_.last) - 1)));
+  }
+  if (under < 0) return;
+  const ArenaInterval& v = program_->intervals()[static_cast<size_t>(under)];
+  ui::tooltip(fmt::format("{}\n{} at {}\ninstructions {} to {}\n{} buffers", v.name,
+                          bytes_text(v.bytes), v.offset, v.first, v.last, v.buffers.size()));
+}
+
+// What is in use, in steps as the rectangles, and where it is most. Of an IPU's memory, which
+// begins somewhere in the arena, counted from there.
+void ProgramView::draw_live_line(ImDrawList* list) const {
+  const ui::Colours& c = ui::colours();
+  const auto& bytes = live_bytes();
+  const auto y_of = [&](size_t i) { return map_.y(map_.low + static_cast<double>(bytes[i])); };
   std::vector<ImVec2> line;
-  for (size_t i = 0; i < bytes.size(); i++) {
-    const float y = y_of(bytes[i]);
-    if (i == 0 || bytes[i] != bytes[i - 1])
-      line.push_back({least.x + step * static_cast<float>(i), y});
-    if (i + 1 == bytes.size() || bytes[i + 1] != bytes[i])
-      line.push_back({least.x + step * static_cast<float>(i + 1), y});
+  for (size_t i = map_.first; i < map_.last; i++) {
+    if (i == map_.first || bytes[i] != bytes[i - 1])
+      line.push_back({map_.x(static_cast<double>(i)), y_of(i)});
+    if (i + 1 == map_.last || bytes[i + 1] != bytes[i])
+      line.push_back({map_.x(static_cast<double>(i + 1)), y_of(i)});
   }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), c.text, 0, 1.6f * ui::scale());
-  const size_t peak = program_->peak();
-  const float x = least.x + step * (static_cast<float>(peak) + 0.5f), y = y_of(bytes[peak]);
+  const size_t peak = program_->peak(part_);
+  const float x = map_.x(static_cast<double>(peak) + 0.5), y = y_of(peak);
   list->AddCircleFilled({x, y}, 4 * ui::scale(), c.bad);
   const float width = ImGui::CalcTextSize("peak").x, side = 7 * ui::scale();
-  const ImVec2 at = {x + side + width < most.x ? x + side : x - side - width,
-                     std::min(y + 2 * ui::scale(), most.y - ImGui::GetTextLineHeight())};
+  const ImVec2 at = {
+      x + side + width < map_.most.x ? x + side : x - side - width,
+      std::clamp(y + 2 * ui::scale(), map_.least.y, map_.most.y - ImGui::GetTextLineHeight())};
   list->AddRectFilled({at.x - 2, at.y}, {at.x + width + 2, at.y + ImGui::GetTextLineHeight()},
                       ui::with_alpha(c.panel, 0.85f), 2);
   list->AddText(at, c.bad, "peak");
@@ -236,9 +294,27 @@ void ProgramView::draw(ImVec2 size, bool keys) {
       select(static_cast<int>(order[static_cast<size_t>(next)]));
   }
   draw_memory({size.x, size.y * 0.38f});
-  const float spacing = ImGui::GetStyle().ItemSpacing.x;
+  draw_bar(size, keys);
+  draw_instructions(size);
+}
+
+// What is shown of the program, a filter, and the button that measures.
+void ProgramView::draw_bar(ImVec2 size, bool keys) {
+  const float s = ui::scale();
+  if (programs.size() > 1) {
+    ui::choice("program", programs, shown_program, std::min(220 * s, size.x * 0.2f));
+    ImGui::SameLine();
+  }
+  if (!program_->parts().empty()) {
+    std::vector<std::string> names = {program_->parts()[0].is_branch() ? "all branches"
+                                                                       : "all IPUs"};
+    for (const ProgramPart& p : program_->parts()) names.push_back(p.name);
+    int chosen = part_ + 1;
+    if (ui::choice("part", names, chosen, std::min(220 * s, size.x * 0.2f))) show_part(chosen - 1);
+    ImGui::SameLine();
+  }
   ui::field("filter##program", "Filter instructions by kernel or node", filter,
-            std::min(340 * ui::scale(), size.x));
+            std::min(340 * s, size.x * (program_->parts().empty() ? 1 : 0.3f)));
   ImGui::SameLine();
   if (ui::button("Profile",
                  "R: runs the program here on made-up inputs and times each instruction") ||
@@ -246,10 +322,17 @@ void ProgramView::draw(ImVec2 size, bool keys) {
     profile_ = true;
   ImGui::SameLine();
   ui::fitted_text(status());
+}
+
+void ProgramView::draw_instructions(ImVec2 size) {
+  const float spacing = ImGui::GetStyle().ItemSpacing.x;
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const float details = ui::panel("instruction", std::min(380.0f, size.x * 0.34f / ui::scale()),
                                   160 * ui::scale(), size.x * 0.6f);
   const auto rows = this->rows();
+  const double total = part_ < 0 ? total_
+                                 : total_of(program_->parts()[static_cast<size_t>(part_)].first,
+                                            program_->parts()[static_cast<size_t>(part_)].last);
   const double longest = times_.empty() ? 0 : *std::max_element(times_.begin(), times_.end());
   const ui::Colours& c = ui::colours();
   std::vector<ui::Column> columns = {{"#", 0.6f, true}, {"Flow", 0.7f},       {"Kernel", 2},
@@ -264,11 +347,10 @@ void ProgramView::draw(ImVec2 size, bool keys) {
         if (col == kKernel) return std::string(static_cast<size_t>(i.depth) * 2, ' ') + i.kernel;
         if (col == kNode) return i.name;
         if (col == kWeights) return i.weight_bytes ? bytes_text(i.weight_bytes) : "";
-        if (col == kInUse)
-          return i.flow == "main" ? bytes_text(program_->live_bytes()[i.index]) : "";
+        if (col == kInUse) return i.flow == "main" ? bytes_text(live_bytes()[i.index]) : "";
         const double time = time_of(rows[r]);
         if (time <= 0) return "";
-        return col == kTime ? duration_text(time) : fmt::format("{:.1f} %", 100 * time / total_);
+        return col == kTime ? duration_text(time) : fmt::format("{:.1f} %", 100 * time / total);
       },
       [&](size_t r) { return static_cast<int>(rows[r]) == selected_; },
       [&](size_t r) { selected_ = static_cast<int>(rows[r]); }, state_,
@@ -284,11 +366,39 @@ void ProgramView::draw(ImVec2 size, bool keys) {
   draw_details({ImGui::GetContentRegionAvail().x, rest.y});
 }
 
+double ProgramView::total_of(size_t first, size_t last) const {
+  double sum = 0;
+  for (size_t i = first; i <= last && i < times_.size(); i++) sum += times_[i];
+  return sum;
+}
+
+// Each of the branches, or of what each IPU does; a click shows it alone.
+void ProgramView::draw_parts() {
+  if (program_->parts().empty()) return;
+  const bool branches = program_->parts()[0].is_branch();
+  ui::heading(branches ? "Branches, of which one runs" : "Several IPUs");
+  for (size_t i = 0; i < program_->parts().size(); i++) {
+    const ProgramPart& p = program_->parts()[i];
+    ImGui::PushID(static_cast<int>(i));
+    if (ui::pick(p.name, part_ == static_cast<int>(i)))
+      show_part(part_ == static_cast<int>(i) ? -1 : static_cast<int>(i));
+    ui::mark("show " + p.name);
+    std::string line = "    " + counted(p.last - p.first - 1, "instruction");
+    if (const double time = total_of(p.first, p.last); time > 0) line += ", " + duration_text(time);
+    ui::dim_text(line);
+    ui::dim_text(fmt::format("    weights {}, {} {}", bytes_text(p.weights_bytes),
+                             branches ? "uses" : "memory", bytes_text(p.arena_bytes)));
+    ImGui::PopID();
+  }
+}
+
 // While no instruction is selected.
 void ProgramView::draw_totals() {
+  draw_parts();
   ui::heading("Largest in the arena");
-  const auto order = program_->alive_at(static_cast<int>(program_->peak()));
-  ui::dim_text(fmt::format("At the peak, instruction {}:", program_->peak()));
+  const size_t peak = program_->peak(part_);
+  const auto order = program_->alive_at(static_cast<int>(peak));
+  ui::dim_text(fmt::format("At the peak, instruction {}:", peak));
   for (size_t k = 0; k < std::min<size_t>(order.size(), 12); k++) {
     const ArenaInterval& v = program_->intervals()[order[k]];
     ImGui::PushID(static_cast<int>(k));
@@ -299,7 +409,7 @@ void ProgramView::draw_totals() {
   std::map<std::string, double> times;
   for (size_t r = 0; r < program_->instructions().size(); r++)
     times[program_->instructions()[r].kernel] += time_of(r);
-  auto kernels = program_->kernel_counts();
+  auto kernels = program_->kernel_counts(part_);
   stable_order(kernels,
                [&](const auto& a, const auto& b) { return times.at(a.first) > times.at(b.first); });
   for (const auto& [kernel, count] : kernels) {

@@ -46,19 +46,27 @@ void stepper(const char* name, int& value, int least, int most) {
 
 }  // namespace
 
+void RunView::forget_results() {
+  running_ = {};
+  benching_ = {};
+  result_ = nullptr;
+  bench_result_ = nullptr;
+  differences_.clear();
+}
+
 void RunView::set_model(std::shared_ptr<const Document> document,
-                        std::shared_ptr<const Compilation> compilation) {
-  if (document == document_ && compilation == compilation_) return;
+                        std::shared_ptr<const Compilation> compilation,
+                        const std::string& executable) {
+  if (document == document_ && compilation == compilation_ && executable == executable_) return;
   preparing_ = {};
   model_ = nullptr;
-  if (document != document_) {
-    running_ = {};
-    benching_ = {};
-    result_ = nullptr;
-    bench_result_ = nullptr;
-    differences_.clear();
-  }
+  // Another compilation may be for other shapes.
+  if (document != document_ || executable != executable_ ||
+      (compilation_ && compilation != compilation_))
+    forget_results();
+  executable_ = executable;
   error_.clear();
+  if (document && document != document_) settings.branch = 0;
   if (document && document != document_ && class_file_.empty())
     set_class_names(class_names_beside(document->path).string());
   document_ = std::move(document);
@@ -68,18 +76,25 @@ void RunView::set_model(std::shared_ptr<const Document> document,
 void RunView::prepare() {
   if (model_ || preparing_.started() || !error_.empty() || !document_) return;
   preparing_ = Task<Runnable>(
-      [document = document_, compilation = compilation_](Progress& progress) {
+      [document = document_, compilation = compilation_,
+       executable = executable_](Progress& progress) {
         progress.step(0, "preparing");
-        return model_to_run(*document, compilation.get(), progress);
+        return model_to_run(*document, compilation.get(), progress, executable);
       },
       wake_);
 }
 
+// Of a model that is ready.
+void RunView::choose_branch(size_t branch) {
+  branches_ = run_branches(*model_);
+  settings.branch = branch < branches_.size() ? branch : 0;
+  inputs_ = inputs_to_give(*model_, settings.branch);
+}
+
 std::string RunView::input_for(const std::filesystem::path& file) const {
   if (!model_) return {};
-  const auto inputs = inputs_to_give(*model_);
   const bool picture = file.extension() != ".npy" && file.extension() != ".pb";
-  for (const program::Anchor& a : inputs)
+  for (const program::Anchor& a : inputs_)
     if (!picture || a.shape.size() >= 2) return a.name;
   return {};
 }
@@ -91,10 +106,8 @@ void RunView::drop(const std::filesystem::path& file) {
 }
 
 bool RunView::has_input(const std::string& name) const {
-  if (!model_) return false;
-  const auto inputs = inputs_to_give(*model_);
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const program::Anchor& a) { return a.name == name; });
+  return model_ && std::any_of(inputs_.begin(), inputs_.end(),
+                               [&](const program::Anchor& a) { return a.name == name; });
 }
 
 void RunView::set_page(const std::string& name) {
@@ -107,7 +120,7 @@ void RunView::set_page(const std::string& name) {
 // Of inputs that this model has.
 InputChoices RunView::known_choices() const {
   InputChoices choices;
-  for (const program::Anchor& a : inputs_to_give(*model_))
+  for (const program::Anchor& a : inputs_)
     if (const auto c = choices_.find(a.name); c != choices_.end()) choices.insert(*c);
   return choices;
 }
@@ -121,17 +134,18 @@ void RunView::run() {
   const InputChoices choices = known_choices();
   const Tolerance tolerance = {number_of(tolerance_text_, 1e-3), number_of(absolute_text_, 1e-4)};
   running_ = Task<Outcome>(
-      [model = model_, second = second_, references = references_, choices, tolerance,
-       seed = seed_](Progress& progress) {
+      [model = model_, second = second_, references = references_, choices, tolerance, seed = seed_,
+       branch = settings.branch](Progress& progress) {
         Outcome made;
-        made.result = run_model(model, choices, seed, progress);
+        made.result = run_model(model, choices, seed, progress, branch);
         if (second.document) {
           made.compared = second.document->title();
           try {
             const auto other = model_to_run(*second.document, second.compilation.get(), progress);
-            made.differences = compare_outputs(made.result.outputs,
-                                               run_model(other, choices, seed, progress).outputs,
-                                               tolerance, &progress.cancel);
+            const size_t same = branch < run_branches(*other).size() ? branch : 0;
+            made.differences = compare_outputs(
+                made.result.outputs, run_model(other, choices, seed, progress, same).outputs,
+                tolerance, &progress.cancel);
           } catch (const Error& e) {
             if (e.code() == ErrorCode::cancelled) throw;
             fail(e.code(), "'{}' does not run on these inputs, so nothing is compared: {}",
@@ -182,10 +196,12 @@ void RunView::set_class_names(const std::string& path) {
 
 void RunView::accept() {
   if (preparing_.started() && !preparing_.running()) {
-    if (auto made = preparing_.take())
+    if (auto made = preparing_.take()) {
       model_ = std::move(*made);
-    else
+      choose_branch(settings.branch);
+    } else {
       error_ = printable(preparing_.error());
+    }
     preparing_ = {};
     if (model_ && !dropped_.empty()) drop(std::exchange(dropped_, {}));
     const bool wants_run = std::exchange(run_wanted_, false),
@@ -270,6 +286,16 @@ void RunView::draw(ImVec2 size, const std::vector<Other>& others, bool keys) {
                     ImGuiWindowFlags_NoBackground);
   draw_results(ImGui::GetContentRegionAvail());
   ImGui::EndChild();
+}
+
+// Which model of a fused one, or which of several shapes.
+void RunView::draw_branches() {
+  if (branches_.empty()) return;
+  auto branch = static_cast<int>(settings.branch);
+  if (!ui::choice("branch to run", branches_, branch, ImGui::GetContentRegionAvail().x)) return;
+  forget_results();
+  error_.clear();
+  choose_branch(static_cast<size_t>(branch));
 }
 
 void RunView::draw_input(const program::Anchor& anchor) {
@@ -372,7 +398,8 @@ void RunView::draw_bench_choices() {
 void RunView::draw_choices(ImVec2, const std::vector<Other>& others) {
   ui::heading("Inputs");
   if (preparing_.started()) ui::dim_text("Preparing …");
-  const auto inputs = model_ ? inputs_to_give(*model_) : std::vector<program::Anchor>{};
+  if (model_) draw_branches();
+  const auto inputs = model_ ? inputs_ : std::vector<program::Anchor>{};
   for (const program::Anchor& a : inputs) draw_input(a);
   if (model_ && inputs.empty()) ui::dim_text("This model takes no inputs");
   if (std::any_of(inputs.begin(), inputs.end(), [&](const program::Anchor& a) {

@@ -19,9 +19,11 @@ class RunView {
  public:
   explicit RunView(Wake wake = {}) : wake_(wake), tensor_(std::move(wake)) {}
 
-  // What is run; `compilation` may be null. A new document takes results away, but not choices.
+  // What is run; `compilation` may be null, `executable` names one of several in a file. A new
+  // document takes results away, but not choices.
   void set_model(std::shared_ptr<const Document> document,
-                 std::shared_ptr<const Compilation> compilation);
+                 std::shared_ptr<const Compilation> compilation,
+                 const std::string& executable = {});
   // Documents that outputs may be compared with; each stays valid as long as it is listed.
   struct Other {
     std::shared_ptr<const Document> document;
@@ -71,6 +73,7 @@ class RunView {
   };
   void accept();
   void draw_choices(ImVec2 size, const std::vector<Other>& others);
+  void draw_branches();
   void draw_input(const program::Anchor& anchor);
   void draw_compare_choices(const std::vector<Other>& others);
   void draw_bench_choices();
@@ -84,11 +87,16 @@ class RunView {
   void draw_differences(const NamedTensor& t, ImVec2 size);
   void draw_bench(ImVec2 size);
   void prepare();
+  void forget_results();
+  void choose_branch(size_t branch);
   InputChoices known_choices() const;
 
   Wake wake_;
   std::shared_ptr<const Document> document_;
   std::shared_ptr<const Compilation> compilation_;
+  std::string executable_;
+  std::vector<std::string> branches_;    // of the model, once it is ready
+  std::vector<program::Anchor> inputs_;  // of the branch that is chosen
   Other second_;
   std::map<std::string, std::string> references_;  // output -> file
   std::string tolerance_text_ = "0.001", absolute_text_ = "0.0001";

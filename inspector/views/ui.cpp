@@ -29,11 +29,10 @@ constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc
 struct State {
   Theme theme = Theme::dark;
   float scale = 1;
-  std::vector<ImFont*> fonts;
-  ImFont* fixed = nullptr;
+  ImFont* fixed = nullptr;  // of the fonts of ImGui's context
   std::vector<Mark> marks;
   std::map<std::string, float> panels;
-  std::set<ImWchar> missing;  // characters that were drawn and are in no range below
+  std::set<ImWchar> missing;  // characters that were drawn and are not in kLatin
   bool fonts_wanted = false;
   std::vector<ImWchar> missing_ranges;  // ImGui keeps a pointer to it
   std::string copied;
@@ -57,7 +56,7 @@ const char* font_file(const char* name) {
   return nullptr;
 }
 
-// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes.
+// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes: of the font of most texts.
 constexpr ImWchar kRanges[] = {0x20,   0x24f,  0x250,  0x52f,  0x2000, 0x206f, 0x2070,
                                0x209f, 0x20a0, 0x20bf, 0x2190, 0x22ff, 0x2500, 0x25ff,
                                0x2600, 0x26ff, 0x2700, 0x27bf, 0};
@@ -74,13 +73,13 @@ constexpr const char* kOtherFonts[] = {"truetype/dejavu/DejaVuSans.ttf",
                                        "truetype/unifont/unifont.ttf"};
 constexpr ImWchar kLatin[] = {0x20, 0x17f, 0x2010, 0x2027, 0x2190, 0x2193, 0xd7, 0xd7, 0};
 
-bool has_range(uint32_t code) {
-  for (size_t i = 0; kRanges[i]; i += 2)
-    if (code >= kRanges[i] && code <= kRanges[i + 1]) return true;
+bool is_in_every_font(uint32_t code) {
+  for (size_t i = 0; kLatin[i]; i += 2)
+    if (code >= kLatin[i] && code <= kLatin[i + 1]) return true;
   return false;
 }
 
-// Notes characters that no font was loaded for.
+// Notes characters that not every font was loaded for.
 void note_characters(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i++]);
@@ -89,7 +88,7 @@ void note_characters(std::string_view text) {
     uint32_t code = lead & (0x3fu >> more);
     for (int k = 0; k < more && i < text.size(); k++)
       code = code << 6 | (static_cast<unsigned char>(text[i++]) & 0x3fu);
-    if (code > IM_UNICODE_CODEPOINT_MAX || has_range(code)) continue;
+    if (code > IM_UNICODE_CODEPOINT_MAX || is_in_every_font(code)) continue;
     State& s = state();
     if (s.missing.size() < kMostMissing && s.missing.insert(static_cast<ImWchar>(code)).second)
       s.fonts_wanted = true;
@@ -198,7 +197,6 @@ ImU32 heat(float part) {
 void load_fonts(float display_scale) {
   ImGuiIO& io = ImGui::GetIO();
   io.Fonts->Clear();
-  state().fonts.clear();
   state().fixed = nullptr;
   io.Fonts->TexDesiredWidth = 2048;
   state().missing_ranges.clear();
@@ -209,32 +207,33 @@ void load_fonts(float display_scale) {
   config.OversampleH = 2;
   config.OversampleV = 1;
   if (const char* file = font_file("DejaVuSans.ttf")) {
-    state().fonts.push_back(
-        io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges));
+    io.Fonts->AddFontFromFileTTF(file, std::round(14 * display_scale), &config, kRanges);
     add_missing(std::round(14 * display_scale));
     config.OversampleH = 1;
     for (const float size : {9.0f, 11.0f, 18.0f, 25.0f, 34.0f}) {
-      state().fonts.push_back(
-          io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin));
+      io.Fonts->AddFontFromFileTTF(file, std::round(size * display_scale), &config, kLatin);
       add_missing(std::round(size * display_scale));
     }
   }
-  if (const char* file = font_file("DejaVuSansMono.ttf"))
+  if (const char* file = font_file("DejaVuSansMono.ttf")) {
     state().fixed =
         io.Fonts->AddFontFromFileTTF(file, std::round(13 * display_scale), &config, kLatin);
-  if (state().fonts.empty()) state().fonts.push_back(io.Fonts->AddFontDefault());
+    add_missing(std::round(13 * display_scale));
+  }
+  if (io.Fonts->Fonts.empty()) io.Fonts->AddFontDefault();
 }
 
 ImFont* font_for(float pixels) {
   ImFont* best = nullptr;
-  for (ImFont* f : state().fonts)
-    if (!best ||
-        std::abs(std::log(f->FontSize / pixels)) < std::abs(std::log(best->FontSize / pixels)))
-      best = f;
+  const auto distance = [&](const ImFont* f) { return std::abs(std::log(f->FontSize / pixels)); };
+  for (ImFont* f : ImGui::GetIO().Fonts->Fonts)
+    if (f != state().fixed && (!best || distance(f) < distance(best))) best = f;
   return best ? best : ImGui::GetFont();
 }
 
-ImFont* fixed_font() { return state().fixed ? state().fixed : ImGui::GetFont(); }
+ImFont* fixed_font() {
+  return ImGui::GetIO().Fonts->Fonts.contains(state().fixed) ? state().fixed : ImGui::GetFont();
+}
 
 void map_keys() {
   int* map = ImGui::GetIO().KeyMap;
@@ -297,6 +296,17 @@ bool button(const char* label, const char* tip, bool active) {
   return clicked;
 }
 
+bool pick(std::string_view line, bool chosen) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = ImGui::GetContentRegionAvail().x;
+  const bool clicked = ImGui::Selectable("##pick", chosen);
+  const std::string shown = fitted(line, room);
+  ImGui::GetWindowDrawList()->AddText(at, ImGui::GetColorU32(ImGuiCol_Text), shown.data(),
+                                      shown.data() + shown.size());
+  mark(line);
+  return clicked;
+}
+
 void text(std::string_view line) {
   ImGui::TextUnformatted(line.data(), line.data() + line.size());
   mark(line);
@@ -337,6 +347,15 @@ void coloured_text(ImU32 colour, std::string_view line) {
   ImGui::PushStyleColor(ImGuiCol_Text, colour);
   text(line);
   ImGui::PopStyleColor();
+}
+
+void fitted_dim_text(std::string_view line) {
+  ImGui::PushStyleColor(ImGuiCol_Text, colours().dim);
+  const std::string shown = fitted(line, ImGui::GetContentRegionAvail().x, Cut::end);
+  ImGui::TextUnformatted(shown.data(), shown.data() + shown.size());
+  ImGui::PopStyleColor();
+  mark(line);
+  if (shown != line) tooltip(line);
 }
 
 void dim_text(std::string_view line) { coloured_text(colours().dim, line); }
@@ -422,7 +441,7 @@ void splitter(const char* name, float height, bool right) {
 
 bool field(const char* id, const char* hint, std::string& value, float width,
            ImGuiInputTextFlags flags) {
-  std::array<char, 512> buffer{};
+  std::array<char, 4096> buffer{};  // paths may be that long
   std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
   ImGui::SetNextItemWidth(width);
   const std::string hidden =
@@ -431,6 +450,36 @@ bool field(const char* id, const char* hint, std::string& value, float width,
       ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size(), flags);
   mark(id);
   if (changed) value = buffer.data();
+  return changed;
+}
+
+bool choice(const char* id, const std::vector<std::string>& names, int& chosen, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = ImGui::GetFrameHeight();
+  const bool known = chosen >= 0 && static_cast<size_t>(chosen) < names.size();
+  const std::string shown =
+      known ? fitted(names[static_cast<size_t>(chosen)],
+                     width - height - 2 * ImGui::GetStyle().FramePadding.x, Cut::end)
+            : std::string();
+  bool changed = false;
+  ImGui::SetNextItemWidth(width);
+  if (ImGui::BeginCombo((std::string("##") + id).c_str(), shown.c_str())) {
+    for (size_t i = 0; i < names.size(); i++) {
+      ImGui::PushID(static_cast<int>(i));
+      const bool now = static_cast<int>(i) == chosen;
+      if (ImGui::Selectable("##name", now) && !now) {
+        chosen = static_cast<int>(i);
+        changed = true;
+      }
+      mark(names[i]);
+      ImGui::SameLine(ImGui::GetStyle().FramePadding.x);
+      ImGui::TextUnformatted(names[i].c_str());
+      if (now) ImGui::SetItemDefaultFocus();
+      ImGui::PopID();
+    }
+    ImGui::EndCombo();
+  }
+  mark(id, at, {at.x + width, at.y + height});
   return changed;
 }
 

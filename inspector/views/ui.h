@@ -87,6 +87,9 @@ void mark(std::string_view name, ImVec2 least, ImVec2 most);
 const Mark* find_mark(std::string_view name);
 
 bool button(const char* label, const char* tooltip = nullptr, bool active = false);
+// A line that a click picks, whatever it holds: of ImGui's own, "##" would hide the rest. One in
+// each ImGui::PushID().
+bool pick(std::string_view line, bool chosen = false);
 void text(std::string_view line);
 // What is too long for the room left loses its beginning where it is a path, whose end tells nodes
 // apart, else its end; the tooltip has all of it.
@@ -94,6 +97,7 @@ enum class Cut { by_kind, end };
 std::string fitted(std::string_view line, float room, Cut cut = Cut::by_kind);
 void fitted_text(std::string_view line);
 void dim_text(std::string_view line);
+void fitted_dim_text(std::string_view line);
 void coloured_text(ImU32 colour, std::string_view line);
 void heading(std::string_view line);
 // A line "name   value" that is copied by a click; the value begins at `column`, if that is given.
@@ -116,6 +120,9 @@ std::map<std::string, float>& panels();
 // A text field with a grey hint; true when it changed.
 bool field(const char* id, const char* hint, std::string& value, float width,
            ImGuiInputTextFlags flags = 0);
+
+// One of several names, from a list that opens; true when another one was chosen.
+bool choice(const char* id, const std::vector<std::string>& names, int& chosen, float width);
 
 // Columns: names and relative widths. Sorting is told by `sorted(column, descending)` when it is
 // set.

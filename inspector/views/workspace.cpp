@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "model/format.h"
+#include "model/lost_pages.h"
 #include "popef/export_npy.h"
+#include "runtime/session/popef_file.h"
 #include "views/png.h"
 #include "views/raster.h"
 #include "views/workspace_tab.h"
@@ -148,6 +150,9 @@ void Workspace::accept(Tab& tab) {
       tab.popef.select_anchor(anchor_);
       tab.program.show_anchor(anchor_);
       tab.queues.anchor = tab.graph.anchor = anchor_;
+      tab.program.programs.clear();
+      for (const NamedProgram& p : d.programs) tab.program.programs.push_back(p.name);
+      tab.program.shown_program = 0;
       tab.program.set_program(d.program);
       tab.compilation = nullptr;
       tab.profile = nullptr;
@@ -164,7 +169,8 @@ void Workspace::accept(Tab& tab) {
   }
   if (tab.profiling.started() && !tab.profiling.running()) {
     if (auto made = tab.profiling.take()) {
-      say(fmt::format("{}, {} each", counted(made->runs, "run"), duration_text(made->run_ns)));
+      say(fmt::format("{}, {} {}", counted(made->runs, "run"), duration_text(made->run_ns),
+                      made->branch_ns.empty() ? "each" : "for one of every branch"));
       take_profile(tab, std::make_shared<ProgramProfile>(std::move(*made)));
     } else {
       say(printable(tab.profiling.error()), true);
@@ -175,14 +181,25 @@ void Workspace::accept(Tab& tab) {
     if (auto made = tab.compiling.take()) {
       tab.compilation = std::make_shared<Compilation>(std::move(*made));
       tab.passes.set_compilation(tab.compilation);
-      if (tab.compilation->program)
-        tab.program.set_program(std::make_shared<ProgramModel>(*tab.compilation->program));
+      if (tab.compilation->program) tab.program.set_program(program_model(*tab.compilation));
       tab.compile_error = tab.compilation->error;
     } else {
       tab.compile_error = tab.compiling.error();
     }
     tab.compiling = {};
   }
+}
+
+// The branch of a fused model that a document is the source of, by its file name: nodes of other
+// branches may have the same names. -1: none, or any.
+int Workspace::branch_of(const Tab& tab, const Tab& source) const {
+  if (!tab.program.shown() || &tab == &source) return -1;
+  const auto& parts = tab.program.shown()->parts();
+  const std::string name = " " + printable(runtime::executable_name(source.path));
+  for (size_t i = 0; i < parts.size(); i++)
+    if (parts[i].is_branch() && parts[i].name == fmt::format("graph{}", i) + name)
+      return static_cast<int>(i);
+  return -1;
 }
 
 // Times of the program's instructions, and of the nodes of every graph that they come from: a
@@ -193,7 +210,12 @@ void Workspace::take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> pro
   for (auto& other : tabs_) {
     if (!other->document || !other->document->graph || (other.get() != &tab && other->profile))
       continue;
-    auto times = node_times(*other->document->graph, *tab.profile);
+    size_t first = 0, last = SIZE_MAX;
+    if (const int branch = branch_of(tab, *other); branch >= 0) {
+      first = tab.program.shown()->parts()[static_cast<size_t>(branch)].first;
+      last = tab.program.shown()->parts()[static_cast<size_t>(branch)].last;
+    }
+    auto times = node_times(*other->document->graph, *tab.profile, first, last);
     if (std::any_of(times.begin(), times.end(), [](double ns) { return ns > 0; }))
       other->graph.set_times(std::move(times));
   }
@@ -204,9 +226,16 @@ void Workspace::compile(Tab& tab) {
       !tab.compile_error.empty())
     return;
   tab.assumed.clear();
+  tab.open_shapes = shapes_text(*tab.document->ir, tab.shapes);
+  compiler::Options options;
+  try {
+    options = options_for_looking(*tab.document->ir, tab.assumed, tab.shapes);
+  } catch (const Error& e) {
+    tab.compile_error = e.what();
+    return;
+  }
   tab.compiling = Task<Compilation>(
-      [ir = tab.document->ir,
-       options = options_for_looking(*tab.document->ir, tab.assumed)](Progress& progress) {
+      [ir = tab.document->ir, options = std::move(options)](Progress& progress) {
         return compile_with_history(
             *ir, options, &progress.cancel,
             [&](double done, std::string_view what) { progress.step(done, what); });
@@ -214,12 +243,44 @@ void Workspace::compile(Tab& tab) {
       wake_);
 }
 
+// Compiles anew for other shapes of inputs that leave dimensions open.
+void Workspace::choose_shapes(Tab& tab, const std::string& words) {
+  try {
+    tab.shapes = read_shapes(words);
+  } catch (const Error& e) {
+    say(printable(e.what()), true);
+    return;
+  }
+  tab.compiling = {};
+  tab.compilation = nullptr;
+  tab.profile = nullptr;
+  tab.compile_error.clear();
+  compile(tab);
+}
+
+// Of a model that leaves dimensions open: what they are, to be changed.
+void Workspace::draw_shapes(Tab& tab) {
+  if (tab.open_shapes.empty()) return;
+  ImGui::AlignTextToFramePadding();
+  ui::dim_text("Compiled for");
+  ImGui::SameLine();
+  std::string words = tab.open_shapes;
+  if (ui::field("shapes", "NAME=1,3,224,224", words,
+                std::min(520 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.6f),
+                ImGuiInputTextFlags_EnterReturnsTrue) &&
+      words != tab.open_shapes)
+    choose_shapes(tab, words);
+  ImGui::SameLine();
+  ui::fitted_dim_text("Enter compiles for other shapes");
+}
+
 void Workspace::profile(Tab& tab) {
   if (tab.profiling.started()) return;
   constexpr double kSeconds = 1;
   tab.profiling = Task<ProgramProfile>(
-      [popef = tab.document->popef, compilation = tab.compilation](Progress& progress) {
-        if (popef) return profile_program(popef->program(), kSeconds, progress);
+      [popef = tab.document->popef, compilation = tab.compilation,
+       executable = tab.executable()](Progress& progress) {
+        if (popef) return profile_program(popef->program(executable), kSeconds, progress);
         if (!compilation || !compilation->program)
           fail(ErrorCode::failed_precondition, "there is no program to run");
         return profile_program(program::load_in_memory(*compilation->program, compilation->weights),
@@ -330,6 +391,10 @@ void Workspace::set_page(const std::string& page) {
   if (front()) front()->run.set_page(page);
 }
 
+void Workspace::set_shapes(const std::string& words) {
+  if (front()) choose_shapes(*front(), words);
+}
+
 void Workspace::show_step(int step) {
   if (front()) front()->passes.show_step(step);
 }
@@ -412,18 +477,31 @@ void Workspace::follow_anchor() {
   node_tab_ = tab;
   if (node == kNone) return;
   const GraphNode& n = tab->document->graph->node(node);
-  if (n.kind != NodeKind::op && n.group == kRoot && n.name != anchor_) light_up(n.name);
+  const std::string anchor = fused_prefix(*tab) + n.name;
+  if (n.kind != NodeKind::op && n.group == kRoot && anchor != anchor_) light_up(anchor);
 }
 
-void Workspace::light_up(const std::string& anchor) {
-  anchor_ = anchor;
-  queues_.anchor = anchor;
+// What a fused file that is open puts in front of the anchors of this model: "graph1/"; empty: none
+// was made from it.
+std::string Workspace::fused_prefix(const Tab& source) const {
+  for (const auto& tab : tabs_)
+    if (const int branch = branch_of(*tab, source); branch >= 0)
+      return fmt::format("graph{}/", branch);
+  return {};
+}
+
+void Workspace::light_up(const std::string& fused) {
+  anchor_ = fused;
+  queues_.anchor = fused;
   for (auto& tab : tabs_) {
-    tab->popef.select_anchor(anchor);
-    tab->program.show_anchor(anchor);
-    tab->queues.anchor = anchor;
+    tab->popef.select_anchor(fused);
+    tab->program.show_anchor(fused);
+    tab->queues.anchor = fused;
+    tab->graph.anchor = fused;
+    if (fused.empty() || !tab->document || !tab->document->graph) continue;
+    const std::string prefix = fused_prefix(*tab);
+    const std::string anchor = fused.starts_with(prefix) ? fused.substr(prefix.size()) : fused;
     tab->graph.anchor = anchor;
-    if (anchor.empty() || !tab->document || !tab->document->graph) continue;
     const GraphModel& g = *tab->document->graph;
     for (const bool output : {true, false})
       for (size_t i = 0; i < g.nodes().size(); i++) {
@@ -472,6 +550,7 @@ std::vector<Table> Workspace::shown_tables() {
   if (!d || !d->error.empty()) return {};
   ReportOptions options;
   options.profile = tab->profile.get();
+  options.executable = tab->executable();
   const auto of = [&](std::initializer_list<const char*> views) {
     const auto known = views_of(*d);
     std::vector<Table> tables;
@@ -489,7 +568,7 @@ std::vector<Table> Workspace::shown_tables() {
       }
       return of({"summary", "operators", "graph"});
     case View::popef: return of({"summary", "anchors", "blobs", "metadata", "opaque"});
-    case View::program: return of({"program", "memory"});
+    case View::program: return of({"program", "parts", "memory"});
     case View::passes: return of({"passes"});
     case View::run: return tab->run.tables();
     case View::compare:
@@ -777,7 +856,7 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
       if (!tab->document->graph)
         ui::dim_text("Passes are shown for models: open the .onnx or the IR text");
       else if (draw_compiling(*tab)) {
-        tab->passes.draw(size, keys_free());
+        tab->passes.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
         if (const auto weight = tab->passes.details().take_export()) export_weight(*tab, *weight);
       }
       break;
@@ -797,13 +876,20 @@ std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const s
                : kNone;
   };
   if (tab.document->graph) return {&tab, in(tab)};
-  for (auto& other : tabs_)
-    if (const int node = in(*other); node != kNone) return {other.get(), node};
+  // The source of the branch that the instruction is in comes first.
+  const int part = tab.program.selected_part();
+  for (const bool source : {true, false})
+    for (auto& other : tabs_) {
+      if (source && (part < 0 || branch_of(tab, *other) != part)) continue;
+      if (const int node = in(*other); node != kNone) return {other.get(), node};
+    }
   return {nullptr, kNone};
 }
 
 void Workspace::draw_program(Tab& tab, ImVec2 size) {
   const Document& d = *tab.document;
+  if (const auto at = static_cast<size_t>(tab.program.shown_program); at < d.programs.size())
+    tab.choose_program(d.programs[at].program);
   if (!d.program && !d.ir) {
     ui::text("This file has no program that can be shown.");
     for (const std::string& problem : d.problems) ui::coloured_text(ui::colours().bad, problem);
@@ -817,7 +903,7 @@ void Workspace::draw_program(Tab& tab, ImVec2 size) {
                               : d.graph ? "No node of the graph has this name: a pass made it"
                                         : "Open the model that this file was made from: no graph "
                                           "that is open has this node";
-  tab.program.draw(size, keys_free());
+  tab.program.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
   if (tab.program.take_profile() || profile_wanted_ == &tab) profile(tab);
   profile_wanted_ = nullptr;
   if (tab.program.take_node().empty() || place.second == kNone) return;
@@ -830,6 +916,7 @@ void Workspace::draw_program(Tab& tab, ImVec2 size) {
 // False while there is nothing to show yet.
 bool Workspace::draw_compiling(Tab& tab) {
   compile(tab);
+  draw_shapes(tab);
   if (tab.compiling.started()) {
     const auto [done, what] = tab.compiling.progress();
     ui::text(fmt::format("Compiling: {}", what));
@@ -837,7 +924,8 @@ bool Workspace::draw_compiling(Tab& tab) {
     if (ui::button("Cancel")) tab.compiling.cancel();
     return false;
   }
-  if (!tab.compile_error.empty() && (view_ == View::program || view_ == View::run)) {
+  // The passes view tells it beside the passes that ran.
+  if (!tab.compile_error.empty() && (view_ != View::passes || !tab.compilation)) {
     ui::coloured_text(ui::colours().bad, "This model does not compile as it is:");
     ImGui::PushTextWrapPos(0);
     ui::text(tab.compile_error);
@@ -898,8 +986,11 @@ void Workspace::draw_run(Tab& tab, ImVec2 size) {
   for (const auto& other : tabs_)
     if (other.get() != &tab && other->document && (other->document->popef || other->document->ir))
       others.push_back({other->document, other->compilation});
-  tab.run.set_model(tab.document, tab.compilation);
-  tab.run.draw(size, others, keys_free());
+  const auto& programs = tab.document->programs;
+  tab.run.set_model(
+      tab.document, tab.compilation,
+      programs.size() > 1 ? tab.document->popef->executable_name(tab.executable()) : "");
+  tab.run.draw({size.x, ImGui::GetContentRegionAvail().y}, others, keys_free());
   if (std::string input = tab.run.take_browse(); !input.empty()) {
     ask_for_file(std::move(input));
   }
@@ -947,7 +1038,9 @@ void Workspace::draw_status() {
   const float begin = ImGui::GetCursorPosX();
   if (!message_.empty())
     notice(message_is_error_ ? ui::colours().bad : ui::colours().good, message_);
-  if (tab && !tab->stale.empty()) notice(ui::colours().warn, tab->stale);
+  if (tab && !tab->stale.empty())
+    notice(ui::colours().warn,
+           tab->stale + (lost_pages() > 0 ? "; zeros stand for what was cut off it" : ""));
   if (tab && tab->document) {
     const Document& d = *tab->document;
     line = fmt::format("{} · {}", document_kind_name(d.kind), bytes_text(d.bytes));

@@ -60,6 +60,8 @@ class Workspace {
   // Times the instructions of the document in front, or in the compare view of both, as soon as it
   // is compiled.
   void start_profile();
+  // Of the document in front, "image=1,3,224,224": what it is compiled for.
+  void set_shapes(const std::string& words);
   // Of the PopEF view "anchors", "data" ..., of the run view "values", "largest", "differences".
   void set_page(const std::string& page);
   void show_step(int step);  // of the passes view
@@ -106,10 +108,13 @@ class Workspace {
   void draw_compare(Tab& tab, ImVec2 size);
   Tab* compared();
   void draw_program(Tab& tab, ImVec2 size);
+  int branch_of(const Tab& tab, const Tab& source) const;
   std::pair<Tab*, int> node_of_instruction(Tab& tab, const std::string& name);
   void draw_tabs(float width);
   void draw_run(Tab& tab, ImVec2 size);
   bool draw_compiling(Tab& tab);
+  void choose_shapes(Tab& tab, const std::string& words);
+  void draw_shapes(Tab& tab);
   void draw_status();
   void draw_palette();
   void draw_help();
@@ -128,6 +133,7 @@ class Workspace {
   void copy_tables();
   void follow_anchor();
   void light_up(const std::string& anchor);
+  std::string fused_prefix(const Tab& source) const;
   void take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> profile);
   float anchor_width() const;
   void draw_anchor();

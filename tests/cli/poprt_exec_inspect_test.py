@@ -134,6 +134,38 @@ class Inspect(CommandTest):
         self.assertGreater(rows["requests"], 0)
         self.assertLessEqual(rows["least_ms"], rows["most_ms"])
 
+    def test_parts_of_a_fused_model(self):
+        self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {DIGITS}\n"
+                   f"  input_shape: ['image=1,1,8,8']\n- input_model: {DIGITS}\n  input_shape: ['image=2,1,8,8']\n".encode())
+        self.succeeds("--config_yaml", "c.yaml", command="poprt")
+        parts = self.rows("executable.popef", "--view", "parts", "--profile", "0.05")["parts"]
+        self.assertEqual([p["name"] for p in parts], ["graph0 digits", "graph1 digits"])
+        self.assertTrue(all(p["ns"] > 0 for p in parts))
+        program = self.rows("executable.popef", "--view", "program")["program"]
+        self.assertEqual({r["part"] for r in program}, {"graph0 digits", "graph1 digits"})
+        values = self.rows("executable.popef", "--view", "run", "--branch", "1")["values"]
+        self.assertEqual({r["name"].split("/")[0] for r in values}, {"graph1"})
+        self.fails(["executable.popef", "--view", "run", "--branch", "2"], "branch 2", "2 branch")
+        self.fails(["executable.popef", "--branch", "1"], "--view run", code=2)
+        with open(self.path("executable.popef"), "rb") as one:
+            data = one.read()
+        self.succeeds("-i", DIGITS, "--input_shape", "image=1,1,8,8", "--output", "digits.popef", command="poprt")
+        with open(self.path("digits.popef"), "rb") as other:
+            self.write("both.popef", data + other.read())
+        tables = self.rows("both.popef", "--view", "program", "--executable", "digits", "--profile", "0.05")
+        self.assertEqual(sorted(tables), ["program of digits", "program of model_fusion"])
+        self.assertIn("ns", tables["program of digits"][0])
+        self.assertNotIn("ns", tables["program of model_fusion"][0])
+        self.rows("both.popef", "--view", "run", "--executable", "digits")
+        self.fails(["both.popef", "--view", "run", "--executable", "x"], "x", "digits", "model_fusion")
+
+    def test_shapes_that_a_model_leaves_open(self):
+        rows = self.rows(DIGITS, "--view", "run", "--input_shape", "image=3,1,8,8")["values"]
+        self.assertTrue(any(r["type"] == "f32 3×1×8×8" for r in rows), rows)
+        self.fails([DIGITS, "--view", "program", "--input_shape", "image=3,2,8,8"], "image", "3×2×8×8")
+        self.fails([DIGITS, "--view", "program", "--input_shape", "image"], "NAME=1,3,224,224")
+        self.fails([POPEF, "--view", "program", "--input_shape", "x=1"], "--input_shape", code=2)
+
     def test_run_options_need_the_run_view(self):
         self.fails(["g.ir", "--bench", "1"], "--view run", code=2)
 

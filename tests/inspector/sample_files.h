@@ -9,11 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "compiler/branches.h"
 #include "compiler/compiler.h"
 #include "ir/text.h"
 #include "popef/writer.h"
 #include "program/serialize.h"
+#include "runtime/session/branches.h"
 #include "runtime/session/model.h"
+#include "runtime/session/popef_file.h"
 
 namespace poprt::inspector {
 
@@ -48,28 +51,89 @@ inline constexpr const char* kSampleText = R"(graph "net" opset {"": 17} {
 }
 )";
 
+inline compiler::Executable compiled(const std::string& text,
+                                     const compiler::Options& options = {}) {
+  const auto graph = ir::parse_text(text);
+  compiler::convert(*graph, options);
+  return compiler::compile(*graph, options);
+}
+
 // The sample graph compiled, with data for an anchor of its own and two opaque blobs.
-inline std::string sample_popef() {
-  const auto graph = ir::parse_text(kSampleText);
-  compiler::convert(*graph, {});
-  const compiler::Executable made = compiler::compile(*graph, {});
+inline std::string sample_popef(const std::string& name = "net") {
+  const compiler::Executable made = compiled(kSampleText);
   std::ostringstream file;
   popef::Writer writer(file);
-  popef::Metadata metadata = runtime::make_metadata("net", made.program);
+  popef::Metadata metadata = runtime::make_metadata(name, made.program);
   metadata.anchors().push_back(popef::Anchor("table", "table_handle",
                                              popef::TensorInfo(popef::DataType::F32, {3}),
                                              popef::TensorType::INPUT, {0}, true));
   writer.write(metadata);
   std::ostringstream payload;
   program::write_executable(payload, made.program, made.weights);
-  writer.createExecutable("net")->write(payload.str().data(), payload.str().size());
+  writer.createExecutable(name)->write(payload.str().data(), payload.str().size());
   const float table[] = {1, 2, 4};
   writer.createTensorData({"table", popef::TensorInfo(popef::DataType::F32, {3})})
       ->write(table, sizeof table);
-  writer.createOpaqueBlob("labels", "net")->write("[\"cat\",\"dog\"]", 13);
-  writer.createOpaqueBlob("raw", "net")->write("\x00\x01\xff", 3);
+  writer.createOpaqueBlob("labels", name)->write("[\"cat\",\"dog\"]", 13);
+  writer.createOpaqueBlob("raw", name)->write("\x00\x01\xff", 3);
   writer.close();
   return file.str();
+}
+
+inline std::filesystem::path write_compiled(const SampleFolder& folder, const std::string& name,
+                                            const compiler::Executable& made) {
+  const auto path = folder.path / (name + ".popef");
+  runtime::write_popef(path, name, made.program, made.weights, made.notes);
+  return path;
+}
+
+// y = relu(x) + 1, by way of a product; two nodes have names that nodes of the sample have.
+inline constexpr const char* kOtherText = R"(graph "other" opset {"": 17} {
+  input %x : f32[3,2]
+  const %one : f32[1] = [1.0]
+  const %swap : f32[2,2] = [0.0, 1.0, 1.0, 0.0]
+  %r : f32[3,2] = Relu(%x) "/block/fc/Relu"
+  %m : f32[3,2] = MatMul(%r, %swap) "/block/fc/MatMul"
+  %n : f32[3,2] = MatMul(%m, %swap) "again"
+  %y : f32[3,2] = Add(%n, %one) "/Add"
+  output %y
+}
+)";
+
+// Models "net" and "other" in one executable.
+inline std::filesystem::path write_fused(const SampleFolder& folder) {
+  const std::shared_ptr<const runtime::Model> models[] = {
+      runtime::open_popef(write_compiled(folder, "net", compiled(kSampleText))),
+      runtime::open_popef(write_compiled(folder, "other", compiled(kOtherText)))};
+  const auto path = folder.path / "fused.popef";
+  runtime::save_model(*runtime::fuse_models(models), path);
+  return path;
+}
+
+// Model "other" at two sizes of its first dimension, 3 and 7.
+inline std::filesystem::path write_buckets(const SampleFolder& folder) {
+  std::string open = kOtherText, large = kOtherText;
+  const auto replace = [](std::string& text, const std::string& with) {
+    for (size_t at = text.find("[3,"); at != std::string::npos; at = text.find("[3,", at))
+      text.replace(at, 3, "[" + with + ",");
+  };
+  replace(open, "?");
+  replace(large, "7");
+  const compiler::Symbols symbols = compiler::symbols_of(*ir::parse_text(open));
+  return write_compiled(
+      folder, "buckets",
+      compiler::link_shapes({compiled(kOtherText), compiled(large)}, symbols, {}));
+}
+
+// The sample cut for two IPUs that work one after the other, or as stages of a pipeline.
+inline std::filesystem::path write_sharded(const SampleFolder& folder, bool pipelined) {
+  compiler::Options options;
+  options.num_ipus = 2;
+  options.virtual_graph = compiler::VirtualGraph::automatic;
+  options.pipelining = pipelined;
+  options.batches_per_step = 2;
+  return write_compiled(folder, pipelined ? "pipelined" : "sharded",
+                        compiled(kSampleText, options));
 }
 
 }  // namespace poprt::inspector

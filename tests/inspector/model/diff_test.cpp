@@ -69,6 +69,25 @@ TEST_F(DiffTest, PopefFilesDifferInAnchorsMetadataAndOpaqueBlobs) {
   EXPECT_NE(rows[0].right.find("cow"), std::string::npos);
 }
 
+TEST_F(DiffTest, LongOpaqueBlobsAreComparedToTheirEnd) {
+  const auto with_blob = [&](const std::string& name, char last) {
+    const compiler::Executable made = compiled(kSampleText);
+    const auto path = folder.path / name;
+    runtime::write_popef(path, "net", made.program, made.weights,
+                         {{"long", std::string(20000, 'a') + last}, {"short", "{\"a\": [1,\n2]}"}});
+    Progress progress;
+    return load_document(path, progress);
+  };
+  Progress progress;
+  const Document a = with_blob("a.popef", 'a'), b = with_blob("b.popef", 'b');
+  std::vector<DiffRow> rows = diff_documents(a, b, progress).rows;
+  std::erase_if(rows, [](const DiffRow& r) { return r.category != "opaque"; });
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "long");
+  EXPECT_EQ(rows[0].left.find('\n'), std::string::npos);
+  EXPECT_TRUE(rows[0].left.starts_with("19.5 KiB, checksum ")) << rows[0].left.substr(0, 60);
+}
+
 TEST_F(DiffTest, CompiledModelsDifferInInstructionsMemoryAndTime) {
   const Document left = load("a.ir", kSampleText);
   std::string more = kSampleText;

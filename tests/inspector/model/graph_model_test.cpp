@@ -51,6 +51,35 @@ TEST(GraphModel, NamesWithACommonPrefixAreGroups) {
   EXPECT_EQ(g->node(g->find("/Add")).group, kRoot);
 }
 
+// Exporters that number the nodes of each operator name no layers.
+TEST(GraphModel, NamesOfOperatorsAreNoGroups) {
+  std::string text = "graph \"g\" opset {\"\": 17} {\n  input %v0 : f32[1]\n";
+  for (int i = 0; i < 6; i++) {
+    const std::string op = i % 2 ? "Relu" : "Tanh", n = std::to_string(i);
+    text += "  %v" + std::to_string(i + 1) + " : f32[1] = " + op + "(%v" + n + ") \"p2o." + op +
+            "." + n + "\"\n";
+  }
+  const GraphModel g(*ir::parse_text(text + "  output %v6\n}\n"));
+  EXPECT_EQ(g.groups().size(), 1u) << "and one of everything says nothing either";
+}
+
+// Of a large graph at first only what is read from top to bottom.
+TEST(GraphLayout, BodiesOfLargeGraphsBeginClosed) {
+  for (const int nodes : {10, 200}) {
+    std::string text =
+        "graph \"g\" opset {\"\": 17} {\n  input %c : bool[]\n  input %v0 : f32[1]\n";
+    for (int i = 0; i < nodes; i++)
+      text += "  %v" + std::to_string(i + 1) + " : f32[1] = Relu(%v" + std::to_string(i) + ")\n";
+    const std::string last = "%v" + std::to_string(nodes);
+    text += "  %y : f32[1] = If(%c) {else_branch = graph \"e\" { %n : f32[1] = Neg(" + last +
+            ") output %n }, then_branch = graph \"t\" { %m : f32[1] = Abs(" + last +
+            ") output %m }} \"choose\"\n  output %y\n}\n";
+    const auto g = std::make_shared<GraphModel>(*ir::parse_text(text));
+    ASSERT_EQ(g->groups().size(), 3u);
+    EXPECT_EQ(GraphLayout(g).groups_within(400).size(), nodes < 100 ? 2u : 0u);
+  }
+}
+
 TEST(GraphModel, SubgraphsAreGroups) {
   const auto g = model(R"(graph "g" opset {"": 17} {
     input %c : bool[]

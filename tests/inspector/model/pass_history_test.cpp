@@ -104,5 +104,40 @@ TEST(PassReport, AStepIsListedNodeByNodeAndANodeStepByStep) {
   EXPECT_EQ(std::get<std::string>(tables.back().rows.at(0)[1]), "model");
 }
 
+TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+  input %image : f32[?,3,?,?]
+  input %last : f32[1,?,?,3]
+  input %other : f32[?,4]
+  %a : f32[?,3,?,?] = Relu(%image)
+  %b : f32[1,?,?,3] = Relu(%last)
+  %c : f32[?,4] = Relu(%other)
+  output %a
+  output %b
+  output %c
+}
+)");
+  std::string assumed;
+  EXPECT_EQ(shapes_text(*graph), "image=1,3,224,224 last=1,224,224,3 other=1,4");
+  const ChosenShapes chosen = read_shapes("image=2,3,8,8  other=5,4");
+  const auto options = options_for_looking(*graph, assumed, chosen);
+  EXPECT_EQ(assumed, "last=1×224×224×3");
+  EXPECT_EQ(options.input_shape.at("image"), (Shape{2, 3, 8, 8}));
+  EXPECT_EQ(shapes_text(*graph, chosen), "image=2,3,8,8 last=1,224,224,3 other=5,4");
+  const auto said = [&](const char* words) -> std::string {
+    try {
+      options_for_looking(*graph, assumed, read_shapes(words));
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "nothing";
+  };
+  EXPECT_EQ(said("nobody=1"), "the model has no input 'nobody'");
+  EXPECT_NE(said("other=1,5").find("which 1×5 does not fit"), std::string::npos);
+  EXPECT_NE(said("other=1").find("which 1 does not fit"), std::string::npos);
+  for (const char* wrong : {"other", "=1", "other=a", "other=1,,2", "other=-1", "other=1x2"})
+    EXPECT_NE(said(wrong).find("expected NAME=1,3,224,224"), std::string::npos) << wrong;
+}
+
 }  // namespace
 }  // namespace poprt::inspector

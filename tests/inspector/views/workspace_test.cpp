@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "inspector/sample_files.h"
+#include "model/lost_pages.h"
 #include "views/input_queue.h"
 #include "views/raster.h"
 #include "views/repaint.h"
@@ -165,6 +166,33 @@ TEST_F(WorkspaceTest, LongTextsFitTheirRoomAndPathsKeepTheirEnds) {
   }
   EXPECT_EQ(ui::fitted(path, 0), "\xE2\x80\xA6");
   ImGui::EndFrame();
+}
+
+TEST_F(WorkspaceTest, EveryFontHasTheCharactersThatWereSeen) {
+  ImGui::NewFrame();
+  ui::take_fonts_wanted();
+  ui::mark("\xD0\xB2\xD1\x85\xD0\xBE\xD0\xB4", {0, 0}, {1, 1});
+  EXPECT_TRUE(ui::take_fonts_wanted());
+  ImGui::EndFrame();
+  ui::load_fonts(1);
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  ImGui::GetIO().Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+  if (ImGui::GetIO().Fonts->Fonts.Size < 3) GTEST_SKIP() << "DejaVu is not installed";
+  for (const ImFont* font : ImGui::GetIO().Fonts->Fonts)
+    EXPECT_TRUE(font->FindGlyphNoFallback(0x432)) << font->FontSize;
+}
+
+TEST_F(WorkspaceTest, NamesWithMarksOfImGuiAreWhole) {
+  std::string text = kSampleText;
+  for (size_t at = text.find("%x"); at != std::string::npos; at = text.find("%x", at + 6))
+    text.replace(at, 2, "%\"a##b\"");
+  workspace->open(folder.write("marks.ir", text));
+  settle();
+  ASSERT_TRUE(workspace->document()->graph) << workspace->document()->error;
+  EXPECT_EQ(workspace->document()->graph->node(0).name, "a##b");
+  click("a");  // marks are cut at ##, texts are not
+  EXPECT_EQ(workspace->graph()->selected(), 0);
 }
 
 TEST_F(WorkspaceTest, StartsWithRecentFilesAndOpensThem) {
@@ -1166,12 +1194,153 @@ TEST_F(WorkspaceTest, BeforeAPassWhatItChangesIsMarked) {
   EXPECT_GT(looked, 0);
 }
 
+TEST_F(WorkspaceTest, BranchesOfAFusedModelAreShownOneByOne) {
+  workspace->open(write_fused(folder));
+  settle();
+  click("anchors of");
+  click("graph1 other");
+  EXPECT_TRUE(sees("graph1/x"));
+  EXPECT_FALSE(sees("graph0/x"));
+  workspace->show(View::program);
+  settle();
+  EXPECT_TRUE(sees("Branches, of which one runs"));
+  EXPECT_TRUE(sees("/Add"));
+  click("show graph1 other");
+  EXPECT_TRUE(sees("Arena of graph1 other"));
+  EXPECT_FALSE(sees("/block/Sigmoid"));
+  click("Profile");
+  EXPECT_TRUE(sees("for one of every branch")) << workspace->message();
+  click("part");
+  click("all branches");
+  EXPECT_TRUE(sees("Arena over time"));
+  workspace->show(View::run);
+  settle();
+  click("branch to run");
+  click("graph1 other");
+  EXPECT_TRUE(sees("graph1/x"));
+  press('R');
+  ASSERT_TRUE(workspace->run_view()->result());
+  EXPECT_EQ(workspace->run_view()->result()->outputs[0].tensor.shape(), (Shape{3, 2}));
+}
+
+TEST_F(WorkspaceTest, ShapesThatAModelLeavesOpenAreChosen) {
+  std::string open = kOtherText;
+  for (size_t at = open.find("[3,"); at != std::string::npos; at = open.find("[3,", at))
+    open.replace(at, 3, "[?,");
+  workspace->open(folder.write("open.ir", open));
+  settle();
+  workspace->show(View::run);
+  settle();
+  press('R');
+  ASSERT_TRUE(workspace->run_view()->result()) << workspace->run_view()->error();
+  EXPECT_EQ(workspace->run_view()->result()->outputs[0].tensor.shape(), (Shape{1, 2}));
+  click("shapes");
+  press('A', true);
+  type("x=6,2");
+  EXPECT_FALSE(sees("f32 6×2")) << "before Enter";
+  press(ui::kEnter);
+  EXPECT_FALSE(workspace->run_view()->result()) << "it was of other shapes";
+  EXPECT_TRUE(sees("f32 6×2"));
+  workspace->run_view()->run();
+  settle();
+  ASSERT_TRUE(workspace->run_view()->result()) << workspace->run_view()->error();
+  EXPECT_EQ(workspace->run_view()->result()->outputs[0].tensor.shape(), (Shape{6, 2}));
+  workspace->set_shapes("x=6,3");
+  for (const View view : {View::run, View::program, View::passes}) {
+    workspace->show(view);
+    settle();
+    EXPECT_TRUE(sees("which 6×3 does not fit")) << view_name(view);
+  }
+  workspace->set_shapes("x");
+  EXPECT_NE(workspace->message().find("expected NAME=1,3,224,224, found 'x'"), std::string::npos);
+}
+
+TEST_F(WorkspaceTest, AnAnchorOfAFusedModelLightsUpInItsSource) {
+  const auto fused = write_fused(folder);
+  workspace->open(folder.write("other.ir", kOtherText));
+  workspace->open(folder.write("net.ir", kSampleText));
+  settle();
+  workspace->open(fused);
+  settle();
+  workspace->show(View::popef);
+  settle();
+  click("graph1/x");
+  EXPECT_TRUE(sees("anchor graph1/x"));
+  EXPECT_EQ(workspace->graph()->selected(), kNone);
+  press(ui::kTab, true);
+  ASSERT_EQ(workspace->document()->title(), "other.ir");
+  ASSERT_NE(workspace->graph()->selected(), kNone);
+  EXPECT_EQ(workspace->graph()->graph()->node(workspace->graph()->selected()).name, "x");
+  press(ui::kTab, true);
+  ASSERT_EQ(workspace->document()->title(), "net.ir");
+  EXPECT_EQ(workspace->graph()->selected(), kNone) << "another graph's input of that name";
+  workspace->show(View::graph);
+  ASSERT_TRUE(workspace->select("d"));
+  settle();
+  EXPECT_TRUE(sees("anchor graph0/d") || sees("node d"));
+}
+
+TEST_F(WorkspaceTest, IpusHaveAMapEach) {
+  workspace->open(write_sharded(folder, true));
+  settle();
+  workspace->show(View::program);
+  settle();
+  EXPECT_TRUE(sees("Several IPUs"));
+  click("show IPU 1, stage 1");
+  EXPECT_TRUE(sees("Arena of IPU 1, stage 1"));
+  EXPECT_TRUE(sees("peak"));
+  click("Profile");
+  press(ui::kDown);
+  press(ui::kDown);
+  EXPECT_TRUE(sees("% of all"));
+}
+
+TEST_F(WorkspaceTest, EachOfSeveralExecutablesIsShown) {
+  workspace->open(folder.write("two.popef", sample_popef("first") + sample_popef("second")));
+  settle();
+  click("anchors of");
+  click("second");
+  EXPECT_EQ(std::count_if(ui::marks().begin(), ui::marks().end(),
+                          [](const ui::Mark& m) { return m.name == "table"; }),
+            1);
+  workspace->show(View::program);
+  settle();
+  click("program");
+  click("second");
+  click("Profile");
+  workspace->show(View::run);
+  settle();
+  press('R');
+  EXPECT_TRUE(workspace->run_view()->result()) << workspace->run_view()->error();
+}
+
+// Somebody writes the file anew in place, which takes the mapped bytes away.
+TEST_F(WorkspaceTest, AFileThatIsCutWhileItIsOpenIsNoCrash) {
+  survive_lost_pages();
+  open_popef();
+  workspace->set_page("data");
+  settle();
+  std::filesystem::resize_file(folder.path / "net.popef", 10);
+  click("table");
+  EXPECT_TRUE(sees("range"));
+  for (int v = 0; v < kViews; v++) {
+    workspace->show(static_cast<View>(v));
+    settle();
+  }
+  EXPECT_TRUE(workspace->reload_changed());
+  settle();
+  EXPECT_TRUE(sees("has changed and cannot be read"));
+  EXPECT_TRUE(sees("zeros stand for what was cut off"));
+}
+
 TEST_F(WorkspaceTest, EveryViewDrawsForEveryKindOfFile) {
   open_sample();
   open_popef();
+  for (const auto& path : {write_fused(folder), write_buckets(folder), write_sharded(folder, true)})
+    workspace->open(path);
   workspace->open(folder.write("bad.popef", sample_popef().substr(0, 700)));
   settle();
-  for (size_t tab = 0; tab < 3; tab++) {
+  for (size_t tab = 0; tab < workspace->document_count(); tab++) {
     for (int v = 0; v < kViews; v++) {
       workspace->show(static_cast<View>(v));
       settle();
