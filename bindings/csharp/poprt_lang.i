@@ -6,7 +6,7 @@
 %}
 %typemap(csclassmodifiers) SWIGTYPE "internal unsafe class"
 %typemap(csdispose) SWIGTYPE ""
-%typemap(csdisposing, methodname="Dispose", methodmodifiers="public", parameters="") SWIGTYPE "{ swigCPtr.Dispose(); }"
+%typemap(csdisposing, methodname="Dispose", methodmodifiers="public", parameters="") SWIGTYPE "{ swigOwned.Dispose(); }"
 
 %{
 #include "poprt_csharp.h"
@@ -26,8 +26,15 @@
     }
   }
 
-  internal readonly Handle swigCPtr;
-  internal cs_name(global::System.IntPtr pointer, bool owns) { swigCPtr = new Handle(pointer, owns); }
+  internal readonly Handle swigOwned;
+  internal cs_name(global::System.IntPtr pointer, bool owns) { swigOwned = new Handle(pointer, owns); }
+  // A call that another thread's Dispose overtakes fails as well, in words of SafeHandle.
+  internal Handle swigCPtr {
+    get {
+      if (swigOwned.IsClosed) throw new global::System.ObjectDisposedException(nameof(cs_name).Substring(3));
+      return swigOwned;
+    }
+  }
   internal static Handle getCPtr(cs_name of) { return of.swigCPtr; }
 %}
 %typemap(imtype, out="global::System.IntPtr") c_name*, const c_name*, c_name&, const c_name& "cs_name.Handle"

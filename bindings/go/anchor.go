@@ -71,6 +71,18 @@ func (a Anchor) String() string {
 	return fmt.Sprintf("%s %v [%s]", a.Name, a.DType, strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ","), "[]"))
 }
 
+// described is what goes in and what comes out.
+func described(inputs, outputs []Anchor) string {
+	join := func(anchors []Anchor) string {
+		texts := make([]string, len(anchors))
+		for i, a := range anchors {
+			texts[i] = a.String()
+		}
+		return strings.Join(texts, ", ")
+	}
+	return join(inputs) + " -> " + join(outputs)
+}
+
 func anchors(count int64, at func(int64) native.RawAnchor) []Anchor {
 	list := make([]Anchor, count)
 	for i := range list {

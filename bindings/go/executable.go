@@ -1,6 +1,7 @@
 package poprt
 
 import (
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -59,7 +60,7 @@ func FuseExecutables(executables []*Executable) (*Executable, error) {
 	list := native.NewRawExecutables()
 	defer native.DeleteRawExecutables(list)
 	for _, e := range executables {
-		raw, err := e.h.acquire()
+		raw, err := e.acquire()
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +126,19 @@ func (e *Executable) Inputs() []Anchor { return e.inputs }
 
 // Outputs in the model's order.
 func (e *Executable) Outputs() []Anchor { return e.outputs }
+
+// acquire is that of its handle, for who was given an executable or nothing.
+func (e *Executable) acquire() (native.RawExecutable, error) {
+	if e == nil {
+		return nil, invalid("the executable is nil")
+	}
+	return e.h.acquire()
+}
+
+// String says what it is, for people.
+func (e *Executable) String() string {
+	return fmt.Sprintf("executable %s: %s", e.name, described(e.inputs, e.outputs))
+}
 
 // Name of the model.
 func (e *Executable) Name() string { return e.name }

@@ -77,6 +77,9 @@ func newHandle[T any](raw T, free func(T)) *handle[T] {
 
 // acquire keeps the object until release.
 func (h *handle[T]) acquire() (raw T, err error) {
+	if h == nil { // of what was never made
+		return raw, ErrClosed
+	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.closed {
@@ -104,6 +107,9 @@ func (h *handle[T]) release() {
 
 // Close never waits: a call under way keeps the object until it returns. Closing twice does nothing.
 func (h *handle[T]) Close() error {
+	if h == nil {
+		return nil
+	}
 	h.mutex.Lock()
 	first := !h.closed
 	h.closed = true

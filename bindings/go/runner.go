@@ -181,7 +181,7 @@ func newRunner(executable *Executable, options *RunnerOptions,
 	if options.BatchingDim < 0 {
 		return nil, invalid(fmt.Sprintf("BatchingDim is a dimension from 0, given %d", options.BatchingDim))
 	}
-	raw, err := executable.h.acquire()
+	raw, err := executable.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +238,9 @@ func number(on bool) int {
 
 // Close gives the device back, after the runs that are in flight.
 func (r *Runner) Close() error { return r.h.Close() }
+
+// String says what it runs, for people.
+func (r *Runner) String() string { return "runner: " + described(r.inputs, r.outputs) }
 
 // Inputs in the model's order.
 func (r *Runner) Inputs() []Anchor { return r.inputs }
@@ -332,6 +335,9 @@ func (r *Runner) ExecuteContext(ctx context.Context, inputs, outputs []Tensor) e
 // Bind checks names and types once for any number of runs; sizes and shapes are compared by each. The binding keeps the slices alive; do not run it twice at the same
 // time, because both runs would write the same memory.
 func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
+	if r.h == nil { // it was never made, and has no anchors to name
+		return nil, ErrClosed
+	}
 	b := &Binding{runner: r, inputs: len(inputs), outputs: len(outputs)}
 	room := len(inputs) + len(outputs)
 	table, keep, err := entries(make([]int64, 0, 8*room), make([]unsafe.Pointer, 0, room), "input", r.inputs, inputs)

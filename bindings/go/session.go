@@ -150,7 +150,7 @@ func NewSession(executable *Executable, options *SessionOptions) (*Session, erro
 		return nil, err
 	}
 	options = &settled
-	raw, err := executable.h.acquire()
+	raw, err := executable.acquire()
 	if err != nil {
 		return nil, err
 	}

@@ -49,9 +49,9 @@ type Element interface {
 
 // Tensor is memory for one input or output. It refers to a slice and does not copy it.
 type Tensor struct {
-	name    string // "" : by index
-	index   int
-	dtype   DType // Undefined: bytes of any type
+	name    string // "": by index
+	index   int    // -1: by name; below it: what At was given, less one
+	dtype   DType  // Undefined: bytes of any type
 	bytes   int64
 	address unsafe.Pointer
 	shape   []int64 // when shaped
@@ -60,13 +60,16 @@ type Tensor struct {
 
 // Named is memory for the anchor of that name.
 func Named[T Element](name string, slice []T) Tensor {
-	t := At(-1, slice)
-	t.name = name
+	t := At(0, slice)
+	t.index, t.name = -1, name
 	return t
 }
 
 // At is memory for the anchor of that index.
 func At[T Element](index int, slice []T) Tensor {
+	if index < 0 {
+		index-- // -1 is for names
+	}
 	t := Tensor{index: index, dtype: dtypeOf[T](), bytes: int64(len(slice)) * int64(unsafe.Sizeof(*new(T)))}
 	if len(slice) > 0 {
 		t.address = unsafe.Pointer(&slice[0])
@@ -126,6 +129,14 @@ func (d DType) holds(anchor DType) bool {
 		return anchor >= F8E4M3FN && anchor <= F4E2M1 || anchor == F8E8M0 || anchor == F8
 	}
 	return false
+}
+
+// number is what At was given.
+func (t Tensor) number() int {
+	if t.index < 0 {
+		return t.index + 1
+	}
+	return t.index
 }
 
 // nothing is where an empty tensor is.
@@ -232,8 +243,8 @@ func unknown(kind string, t Tensor, anchors []Anchor) string {
 		names[i] = "'" + a.Name + "'"
 	}
 	wanted := "'" + t.name + "'"
-	if t.name == "" && t.index >= 0 {
-		wanted = strconv.Itoa(t.index)
+	if t.index != -1 {
+		wanted = strconv.Itoa(t.number())
 	}
 	return fmt.Sprintf("there is no %s %s; %ss are: %s", kind, wanted, kind, strings.Join(names, ", "))
 }

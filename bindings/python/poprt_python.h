@@ -216,6 +216,11 @@ class Memory {
     size_t index = 0;
     const poprt_anchor* anchor = find(runner, name, writable, &index);
     const poprt_dtype wanted = poprt_anchor_dtype(anchor);
+    if (!anchor && check_types) {  // the library says which names there are
+      (writable ? outputs : inputs)
+          .push_back({name, 0, &nothing_, 0, POPRT_DTYPE_UNDEFINED, 0, nullptr, 0});
+      return true;
+    }
     if (!borrow(value, writable) && !convert(value, name, wanted, writable)) return false;
     if (check_types && anchor && !writable && !bound && converter && !raw(views_.back()) &&
         of_other_width(dtype_of(views_.back().format, views_.back().itemsize, wanted), wanted)) {
@@ -226,7 +231,6 @@ class Memory {
     }
     Py_buffer& view = views_.back();
     if (!bindable(view, name, writable)) return false;
-    // Unknown names: the library says which there are.
     poprt_tensor tensor{anchor ? nullptr : name, index, view.buf, static_cast<size_t>(view.len),
                         POPRT_DTYPE_UNDEFINED,   0,     nullptr,  0};
     if (check_types && anchor && poprt_dtype_bits(wanted) >= 8 && !flat(view, anchor)) {

@@ -63,7 +63,8 @@ class Tensors {
     uint64_t bytes = t.bytes;
     const program::Anchor* anchor = find(anchors, t, i);
     if (t.dtype != POPRT_DTYPE_UNDEFINED) {
-      const auto dtype = static_cast<DType>(t.dtype);
+      const bool known = t.dtype > 0 && t.dtype < kDTypeCount;
+      const auto dtype = known ? static_cast<DType>(t.dtype) : DType::undefined;
       const std::string name = t.name ? t.name : anchor ? anchor->name : std::to_string(t.index);
       if (dtype_bits(dtype) == 0)
         fail(ErrorCode::invalid_argument, "{} '{}': dtype {} has no size", direction, name,

@@ -70,8 +70,11 @@ static void wrong_types_are_refused_by_name(void** state) {
   in[0].name = "x", out[1].shape = square, out[1].rank = 2;
   FAILS(poprt_runner_execute_tensors(r, in, 1, out, 2), POPRT_INVALID_ARGUMENT,
         "output 'c': expected f32[16], given f32[4,4]");
-  in[0].dtype = 99;
-  FAILS(poprt_runner_execute_tensors(r, in, 1, out, 2), POPRT_INVALID_ARGUMENT, "dtype 99");
+  const int32_t unknown[] = {99, 256 + POPRT_DTYPE_F32, -255, INT32_MIN};
+  for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+    in[0].dtype = unknown[i];
+    FAILS(poprt_runner_execute_tensors(r, in, 1, out, 2), POPRT_INVALID_ARGUMENT, "has no size");
+  }
   poprt_runner_free(r);
 }
 

@@ -54,7 +54,7 @@ def use_pkg_config(options, prefix, folder):
     environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
     flags = run(["pkg-config", "--cflags", "--libs", "poprt"], env=environment).split()
     libraries = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
-    for name, compiler, source in (("c11", options.cc, "client.c"), ("cpp17", options.cxx, "client.cpp"),
+    for name, compiler, source in (("c99", options.cc, "client.c"), ("c11", options.cc, "client.c"), ("cpp17", options.cxx, "client.cpp"),
                                    ("cpp20", options.cxx, "client.cpp")):
         program = os.path.join(folder, "pc_" + name)
         standard = name.replace("cpp", "c++")

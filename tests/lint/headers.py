@@ -1,4 +1,4 @@
-"""Every public header compiles alone: .h as C11 and C++17, .hpp as C++17, all warnings on.
+"""Every public header compiles alone: .h as C99, C11 and C++17, .hpp as C++17, all warnings on.
 
 Usage: headers.py CC CXX"""
 
@@ -23,7 +23,8 @@ def compile_alone(command, header):
 
 def main():
     cc, cxx = sys.argv[1:3]
-    modes = {"C11": ([cc, "-x", "c", "-std=c11", "-Wstrict-prototypes"], (".h",)),
+    modes = {"C99": ([cc, "-x", "c", "-std=c99"], (".h",)),
+             "C11": ([cc, "-x", "c", "-std=c11", "-Wstrict-prototypes"], (".h",)),
              "C++17": ([cxx, "-x", "c++", "-std=c++17"], (".h", ".hpp"))}
     headers = [f for f in tree.code_files() if f.startswith(FOLDER + "/")]
     problems = []

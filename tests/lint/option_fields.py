@@ -220,7 +220,7 @@ def java_setter(f, owner):
     lines += comment(f"@param {given} {said or '0, the default'}", "   * ", "   *     ", 100)
     lines += ["   * @return this", f"   * @since {f.since('java')}", "   */", f"  public {owner} {name}({kind} {given}) {{"]
     checked = kind in ("String", "Duration") or f.kind == "enum"
-    value = f"Objects.requireNonNull({given})" if checked else given
+    value = f'Objects.requireNonNull({given}, "{given}")' if checked else given
     return lines + [f"    {name} = {value};", "    return this;", "  }"]
 
 
@@ -235,7 +235,7 @@ def java_fields(fields, place):
         lines += java_setter(f, place["java"])
     lines += ["", f"  private void fillFields(Raw{place['type']} raw) {{"]
     for f in made:
-        value = {"duration": f"{f.name('java')}.toNanos()", "enum": f"{f.name('java')}.ordinal()"}.get(f.kind, f.name("java"))
+        value = {"duration": f"Times.nanos({f.name('java')})", "enum": f"{f.name('java')}.ordinal()"}.get(f.kind, f.name("java"))
         lines += told(f, "java", place, value, f"{f.name('java')} ? {'0 : 1' if f.on else '1 : 0'}", "    raw.set{}({});")
     return lines + ["  }"]
 

@@ -87,7 +87,7 @@ namespace Poprt
         private void Release()
         {
             foreach (Pin pin in pins) pin.Release();
-            RawRunner.getCPtr(runner).DangerousRelease();
+            runner.swigOwned.DangerousRelease();
         }
 
         public void Done(int code, string message)

@@ -312,7 +312,7 @@ namespace Poprt
         {
             using (var models = new RawOpenOptions())
             {
-                foreach (string path in onnxPaths) models.add_path(path);
+                foreach (string path in Argument.Given(onnxPaths, nameof(onnxPaths))) models.add_path(path);
                 RawCompiler.fuse_files(models, outOnnxPath);
             }
         }

@@ -69,7 +69,7 @@ namespace Poprt
         {
             using (var rawRequest = new RawDeviceRequest())
             {
-                request.Fill(rawRequest);
+                Argument.Given(request, nameof(request)).Fill(rawRequest);
                 return new Device(request.Executable == null
                     ? raw.acquire(rawRequest, request.Id)
                     : raw.acquire_for(request.Executable.Raw, rawRequest, request.Id));

@@ -77,7 +77,7 @@ namespace Poprt
         {
             using (var rawOptions = new RawOpenOptions())
             {
-                foreach (string path in paths) rawOptions.add_path(path);
+                foreach (string path in Argument.Given(paths, nameof(paths))) rawOptions.add_path(path);
                 if (options != null) rawOptions.set_ignore_package_hash(options.IgnorePackageHash);
                 if (options != null && options.Executable != null) rawOptions.set_executable(options.Executable);
                 return new Executable(RawExecutable.open_files(rawOptions));
@@ -95,10 +95,10 @@ namespace Poprt
             {
                 try
                 {
-                    foreach (Executable executable in executables)
+                    foreach (Executable executable in Argument.Given(executables, nameof(executables)))
                     {
                         bool added = false;
-                        executable.raw.swigCPtr.DangerousAddRef(ref added);
+                        Argument.Given(executable, nameof(executables)).raw.swigCPtr.DangerousAddRef(ref added);
                         held.Add(executable.raw.swigCPtr);
                         list.add(executable.raw);
                     }
@@ -129,7 +129,7 @@ namespace Poprt
             using (var rawOptions = new RawOpenOptions())
             {
                 if (options != null) rawOptions.set_ignore_package_hash(options.IgnorePackageHash);
-                return new Executable(RawExecutable.open_model(model.Raw, rawOptions));
+                return new Executable(RawExecutable.open_model(Argument.Given(model, nameof(model)).Raw, rawOptions));
             }
         }
 
@@ -198,6 +198,12 @@ namespace Poprt
         public void Dispose()
         {
             raw.Dispose();
+        }
+
+        /// <summary>What it is, for people.</summary>
+        public override string ToString()
+        {
+            return "Executable " + Name + ": " + string.Join(", ", Inputs) + " -> " + string.Join(", ", Outputs);
         }
     }
 }

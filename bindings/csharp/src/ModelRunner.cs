@@ -177,9 +177,11 @@ namespace Poprt
             if (Device != null) raw.set_device(Device.Raw);
         }
 
+        /// <summary>What is too long to be counted is as long as can be.</summary>
         internal static long Nanoseconds(TimeSpan time)
         {
-            return checked(time.Ticks * 100);
+            if (time.Ticks > long.MaxValue / 100) return long.MaxValue;
+            return time.Ticks < long.MinValue / 100 ? long.MinValue : time.Ticks * 100;
         }
     }
 
@@ -231,6 +233,7 @@ namespace Poprt
         internal static RawRunner Create(Executable executable, RuntimeConfig config,
             Func<RawExecutable, RawRunnerOptions, RawRunner> make)
         {
+            Argument.Given(executable, nameof(executable));
             config = config ?? new RuntimeConfig();
             using (var options = new RawRunnerOptions())
             {
@@ -267,7 +270,7 @@ namespace Poprt
         /// Cancelled: the runner was stopped.</exception>
         public void Execute(Bindings bindings)
         {
-            raw.execute(bindings.Raw);
+            raw.execute(Argument.Given(bindings, nameof(bindings)).Raw);
             GC.KeepAlive(bindings);
         }
 
@@ -314,7 +317,7 @@ namespace Poprt
             {
                 using (var tensors = new RawTensors())
                 {
-                    foreach (KeyValuePair<string, Array> input in inputs)
+                    foreach (KeyValuePair<string, Array> input in Argument.Given(inputs, nameof(inputs)))
                     {
                         Anchor anchor = null;
                         foreach (Anchor a in Inputs)
@@ -342,6 +345,8 @@ namespace Poprt
         public void Execute(IEnumerable<KeyValuePair<string, Array>> inputs,
             IEnumerable<KeyValuePair<string, Array>> outputs)
         {
+            Argument.Given(inputs, nameof(inputs));
+            Argument.Given(outputs, nameof(outputs));
             using (Bindings bindings = CreateBindings())
             {
                 foreach (KeyValuePair<string, Array> input in inputs) bindings.Bind(input.Key, input.Value, true);
@@ -358,15 +363,20 @@ namespace Poprt
         /// <param name="bindings">Where inputs are and outputs go.</param>
         /// <param name="cancellation">Cancels a run that has not begun, and its task; the memory is free then. One that
         /// has begun goes on, and the task ends when it does: as long its memory is in use.</param>
-        /// <param name="timeout">By when the run must begin, else it fails with DeadlineExceeded; zero: no
-        /// limit.</param>
+        /// <param name="timeout">By when the run must begin, else it fails with DeadlineExceeded; zero or
+        /// Timeout.InfiniteTimeSpan: no limit.</param>
         /// <returns>Ends when the outputs are written; cancelled when the runner was stopped before it began. What
         /// continues it runs on a thread of the pool.</returns>
         /// <exception cref="PoprtException">What is wrong with the arguments, as for Execute.</exception>
+        /// <exception cref="ArgumentOutOfRangeException">The timeout is below zero.</exception>
         public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation = default(CancellationToken),
             TimeSpan timeout = default(TimeSpan))
         {
+            Argument.Given(bindings, nameof(bindings));
             if (cancellation.IsCancellationRequested) return Task.FromCanceled(cancellation);
+            if (timeout == Timeout.InfiniteTimeSpan) timeout = TimeSpan.Zero;
+            if (timeout < TimeSpan.Zero)
+                throw new ArgumentOutOfRangeException(nameof(timeout), timeout, "expected zero or more");
             return AsyncRun.Submit(raw, bindings, cancellation, RuntimeConfig.Nanoseconds(timeout));
         }
 
@@ -420,6 +430,12 @@ namespace Poprt
         public void Dispose()
         {
             raw.Dispose();
+        }
+
+        /// <summary>What it runs, for people.</summary>
+        public override string ToString()
+        {
+            return GetType().Name + ": " + string.Join(", ", Inputs) + " -> " + string.Join(", ", Outputs);
         }
     }
 }

@@ -40,7 +40,7 @@ namespace Poprt
             var raw = new RawPopefReader();
             try
             {
-                foreach (string path in paths) raw.parse_file(path);
+                foreach (string path in Argument.Given(paths, nameof(paths))) raw.parse_file(path);
             }
             catch
             {
@@ -75,7 +75,7 @@ namespace Poprt
         /// <exception cref="PoprtException">As for files.</exception>
         public static PopefReader Open(Stream stream)
         {
-            long size = stream.Length;
+            long size = Argument.Given(stream, nameof(stream)).Length;
             var raw = new RawPopefReader();
             try
             {

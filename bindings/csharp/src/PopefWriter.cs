@@ -27,7 +27,7 @@ namespace Poprt
             Name = name;
             Tensors = tensors;
             DataType = dataType;
-            Shape = (long[])shape.Clone();
+            Shape = (long[])Argument.Given(shape, nameof(shape)).Clone();
         }
 
         /// <summary>Of the anchor.</summary>

@@ -97,7 +97,7 @@ namespace Poprt
         {
             using (var raw = new RawPackOptions())
             {
-                options.Fill(raw);
+                Argument.Given(options, nameof(options)).Fill(raw);
                 return Create(executable, config, (model, how) => RawRunner.create_pack(model, how, raw));
             }
         }
@@ -162,7 +162,7 @@ namespace Poprt
         {
             using (var raw = new RawHostConcats())
             {
-                foreach (HostConcat concat in concats) concat.Fill(raw);
+                foreach (HostConcat concat in Argument.Given(concats, nameof(concats))) concat.Fill(raw);
                 return Create(executable, config, (model, how) => RawRunner.create_host_concat(model, how, raw));
             }
         }

@@ -29,6 +29,7 @@ namespace Poprt
         /// the given one for itself.</exception>
         public Session(Executable executable, SessionOptions options = null)
         {
+            Argument.Given(executable, nameof(executable));
             Running.Watch();
             options = options ?? new SessionOptions();
             AnchorPredicate predicate = options.UserAnchors;
@@ -210,7 +211,7 @@ namespace Poprt
         /// <exception cref="PoprtException">NotFound, and as for RunLoadPrograms.</exception>
         public void RunPrograms(params int[] indices)
         {
-            var values = new long[indices.Length + 1];
+            var values = new long[Argument.Given(indices, nameof(indices)).Length + 1];
             Array.Copy(indices, values, indices.Length);
             Run(() =>
             {

@@ -90,6 +90,7 @@ namespace Poprt
         /// <summary>Adds an input; the caller frees the pin after the run.</summary>
         internal static unsafe GCHandle Add(RawTensors tensors, string name, Array value, Anchor anchor)
         {
+            if (value == null) throw new ArgumentException("input '" + name + "': expected an array, given null");
             DataType type = TypeOf(value.GetType().GetElementType(), anchor);
             var copy = new byte[Math.Max(1, Buffer.ByteLength(value))];
             Buffer.BlockCopy(value, 0, copy, 0, Buffer.ByteLength(value));

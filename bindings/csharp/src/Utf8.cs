@@ -3,6 +3,16 @@ using System.Text;
 
 namespace Poprt
 {
+    /// <summary>What callers must give.</summary>
+    internal static class Argument
+    {
+        internal static T Given<T>(T value, string name) where T : class
+        {
+            if (value == null) throw new ArgumentNullException(name);
+            return value;
+        }
+    }
+
     /// <summary>Strings as the C library has them.</summary>
     internal static unsafe class Utf8
     {

@@ -31,6 +31,7 @@ __all__ = ["Backend", "Compiler", "CompilerOptions", "Converter", "DataDesc", "D
 __version__ = _raw.raw_version_string()
 
 _load.check_version()
+_load.refuse_copies()
 # Requests may be in flight when the interpreter ends: their threads must not enter it any more.
 _atexit.register(_raw.raw_close_door)
 

@@ -68,7 +68,7 @@ def _integers(array: np.ndarray[Any, Any], name: str, wanted: DataType) -> np.nd
 
 def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """NumPy marks what comes by DLPack as read-only; who gives it as an output means it to be written."""
-    if array.flags.writeable or not array.flags.c_contiguous:
+    if array.flags.writeable:
         return array
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     memory._owner = array  # type: ignore[attr-defined]
@@ -96,14 +96,20 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
         raise _refuse(direction, name, f"the array of {value.dtype} cannot be used: {error}")
     if isinstance(value, (list, tuple, int, float, complex)) and not output:
         return _numbers(value, name, DataType(dtype))
+    found: Optional[np.ndarray[Any, Any]]
     try:
-        if hasattr(value, "__dlpack__"):
-            array = np.from_dlpack(value)
-            return _writable(array) if output else array
-        if hasattr(value, "__array__") and not output:  # which may be a copy
-            return np.asarray(value)
+        found = np.from_dlpack(value) if hasattr(value, "__dlpack__") else \
+            np.asarray(value) if hasattr(value, "__array__") and not output else None  # which may be a copy
     except Exception as other:
-        raise _refuse(direction, name, f"the {type(value).__name__} gives no array: {other}") from other
+        wanted = DataType(dtype)
+        hint = f"; {wanted.name.lower()} travels as {numpy_dtype(wanted)}" * wanted.name.startswith(("BF", "F8"))
+        raise _refuse(direction, name, f"the {type(value).__name__} gives no array: {other}{hint}") from other
+    if found is not None:
+        if output and not found.flags.c_contiguous:
+            raise _refuse(direction, name, f"the {type(value).__name__} is not C-contiguous; it is written where it lies")
+        if found.dtype.name in _AS_INTEGERS:
+            found = found.view(_AS_INTEGERS[found.dtype.name])
+        return _writable(found) if output else found
     if error is not None and isinstance(value, (memoryview, bytes)):
         raise _refuse(direction, name, f"the {type(value).__name__} cannot be written: {error}")
     takes = "something that is written by the buffer protocol or DLPack" if output else \

@@ -1,4 +1,6 @@
-"""Checks that the library that was found keeps what this package was built with."""
+"""Checks that the library that was found keeps what this package was built with, and what its objects are to copies."""
+
+from typing import Any
 
 from . import poprt_raw as _raw
 
@@ -8,3 +10,21 @@ def check_version() -> None:
     if not _raw.raw_version_fits(built, found):
         raise ImportError(f"poprt was built for libpoprt {built // 1000000}.{built // 1000 % 1000} but found "
                           f"{_raw.raw_version_string()}: is another one on LD_LIBRARY_PATH?")
+
+
+def of_this_process(value: Any) -> TypeError:
+    """What pickling or copying such an object fails with."""
+    name = type(value).__name__.removeprefix("Raw")
+    return TypeError(f"a{'n' * (name[0] in 'AEIOU')} {name} belongs to this process and can neither be pickled nor copied; pass the "
+                     "path of the PopEF file, or the Executable, and make another one there")
+
+
+def _refuse(self: Any, protocol: Any) -> Any:
+    raise of_this_process(self)
+
+
+def refuse_copies() -> None:
+    """What classes of this package hold says so, for all of them."""
+    for kind in vars(_raw).values():
+        if isinstance(kind, type) and kind.__name__.startswith("Raw"):
+            setattr(kind, "__reduce_ex__", _refuse)

@@ -253,7 +253,8 @@ class Executable:
     """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler. When
     files hold several, ``executable`` is the name of the one.
 
-    Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on.
+    Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on. Pickled, for
+    another process, it is the bytes of a PopEF file; a path is less to send.
     """
 
     def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes, bytearray, memoryview], *,
@@ -361,6 +362,15 @@ class Executable:
     def listing(self) -> str:
         """The program as text, for people."""
         return self._open().listing()
+
+    def __reduce__(self) -> Any:
+        return Executable, (self.to_bytes(),)
+
+    def __copy__(self) -> "Executable":
+        return Executable._own(self._open())
+
+    def __deepcopy__(self, memo: Any) -> "Executable":
+        return Executable._own(self._open())  # immutable
 
     def close(self) -> None:
         self._raw = None

@@ -14,11 +14,11 @@ import operator
 import os
 import weakref
 from concurrent.futures import CancelledError as _StandardCancelledError, Future
-from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Optional, Sequence, TypedDict, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Optional, Sequence, SupportsIndex, TypedDict, TypeVar, Union, overload
 
 import numpy as np
 
-from . import poprt_raw as _raw
+from . import _load, poprt_raw as _raw
 from ._config import Config
 from ._convert import whole
 from ._describe import DataDesc, describe, describe_all
@@ -556,6 +556,26 @@ class Binding:
 _Self = TypeVar("_Self", bound="BaseRunner")
 
 
+def _named(what: str, value: Any) -> dict[str, Any]:
+    """What the raw layer takes of arrays by name."""
+    try:
+        return value if isinstance(value, dict) else dict(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"expected the {what}s as a dict of name to array, given {type(value).__name__}") from None
+
+
+def _limit_ns(begin_within: Optional[float]) -> int:
+    """0: no limit. One that is over already is the shortest that there is."""
+    if begin_within is None:
+        return 0
+    if not isinstance(begin_within, (int, float, np.integer, np.floating)):
+        raise TypeError(f"begin_within: expected seconds, given {begin_within!r}")
+    if math.isnan(begin_within):
+        raise ValueError("begin_within: expected seconds, given nan")
+    nanoseconds = float(begin_within) * 1e9
+    return 0 if nanoseconds >= INT64_MAX else max(1, int(nanoseconds))
+
+
 class _OutputPlan:
     """How the outputs of runs are made, found out once."""
 
@@ -606,8 +626,7 @@ class BaseRunner:
         Arrays are used where they lie; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
         """
-        _raw.raw_execute(self._open(), input if isinstance(input, dict) else dict(input),
-                         output if isinstance(output, dict) else dict(output), self._check_types)
+        _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types)
 
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
                       begin_within: Optional[float] = None) -> OutputFuture:
@@ -618,9 +637,7 @@ class BaseRunner:
         future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
-            raw, input if isinstance(input, dict) else dict(input),
-            output if isinstance(output, dict) else dict(output), self._check_types,
-            0 if begin_within is None else max(1, int(begin_within * 1e9)), future._complete, raw)
+            raw, _named("input", input), _named("output", output), self._check_types, _limit_ns(begin_within), future._complete, raw)
         return future
 
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
@@ -631,6 +648,7 @@ class BaseRunner:
         if outputs is not None:
             await self._submit(inputs, outputs, begin_within)
             return outputs
+        inputs = _named("input", inputs)
         made = self._new_outputs(inputs)
         await self._submit(inputs, made, begin_within)
         return self._crop(made)
@@ -647,9 +665,7 @@ class BaseRunner:
                 await self.execute_async(inputs, outputs, begin_within)
                 return
         run = _raw.raw_submit_on_loop(
-            raw, inputs if isinstance(inputs, dict) else dict(inputs),
-            outputs if isinstance(outputs, dict) else dict(outputs), self._check_types,
-            0 if begin_within is None else max(1, int(begin_within * 1e9)), _raw_loop(loop),
+            raw, _named("input", inputs), _named("output", outputs), self._check_types, _limit_ns(begin_within), _raw_loop(loop),
             submitted, raw)
         try:
             await submitted.future
@@ -727,7 +743,7 @@ class BaseRunner:
         """Checks arrays once for many runs: names, that none is missing, dtypes and shapes. They are held until the binding
         goes away, and each run uses what they have then; so inputs must be C-contiguous. Errors: as :meth:`execute`."""
         raw = self._open()
-        return Binding(raw, _raw.raw_bind(raw, dict(inputs), dict(outputs), self._check_types, self._check_shapes))
+        return Binding(raw, _raw.raw_bind(raw, _named("input", inputs), _named("output", outputs), self._check_types, self._check_shapes))
 
     def get_execute_inputs(self) -> list[DataDesc]:
         """``popef_contains_tensor_data`` says which need not be given."""
@@ -773,6 +789,10 @@ class BaseRunner:
         if raw is None:
             raise ValueError("the runner is closed")
         return raw
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Neither pickled nor copied: it has a device and threads of this process."""
+        raise _load.of_this_process(self)
 
     def __enter__(self: _Self) -> _Self:
         return self

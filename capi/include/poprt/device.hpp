@@ -157,12 +157,12 @@ class DeviceManager {
   // As many IPUs, of the version, as the model was compiled for.
   std::shared_ptr<Device> createIpuModelDevice(const std::shared_ptr<popef::Model>& model,
                                                int64_t tilesPerIpu = 0) const {
-    const popef::Metadata& m = model->metadata;
+    const popef::Metadata& m = detail::given(model, "model").metadata;
     return createIpuModelDevice(m.numIpus(), static_cast<int32_t>(m.ipuVersion()), tilesPerIpu);
   }
   std::shared_ptr<Device> createSmallIpuModelDevice(
       const std::shared_ptr<popef::Model>& model) const {
-    const popef::Metadata& m = model->metadata;
+    const popef::Metadata& m = detail::given(model, "model").metadata;
     return createSmallIpuModelDevice(m.numIpus(), static_cast<int32_t>(m.ipuVersion()));
   }
 

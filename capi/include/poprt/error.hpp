@@ -53,6 +53,13 @@ inline std::string take(poprt_string* text) {
   return {poprt_string_data(text), poprt_string_size(text)};
 }
 
+// What a caller must give.
+template <class T>
+const T& given(const std::shared_ptr<T>& pointer, const char* name) {
+  if (pointer) return *pointer;
+  throw Error(ErrorCode::invalid_argument, std::string("argument '") + name + "' is null");
+}
+
 }  // namespace detail
 
 }  // namespace v1

@@ -49,7 +49,7 @@ class Executable {
       : Executable(modelOf(stream, size), checkPackageHash) {}
   // Uses what the model's readers have mapped.
   explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true)
-      : Executable(*model, checkPackageHash) {}
+      : Executable(detail::given(model, "model"), checkPackageHash) {}
   explicit Executable(const popef::Model& model, bool checkPackageHash = true) {
     poprt_open_options o{};
     o.struct_size = sizeof o;
@@ -80,7 +80,7 @@ class Executable {
   // graph0/NAME, of the second graph1/NAME ... Since 1.0.
   static Executable fuse(const std::vector<std::shared_ptr<Executable>>& executables) {
     std::vector<const poprt_executable*> handles;
-    for (const auto& e : executables) handles.push_back(e->handle());
+    for (const auto& e : executables) handles.push_back(detail::given(e, "executables").handle());
     poprt_executable* made = nullptr;
     detail::check(poprt_executable_fuse(handles.data(), handles.size(), &made));
     return Executable(made);
@@ -122,7 +122,7 @@ class Executable {
   std::map<std::string, std::string> getOpaqueBlobs() const {
     std::map<std::string, std::string> blobs;
     const auto model = getPopefModel();
-    for (const auto& blob : model->opaqueBlobs) {
+    for (const auto& blob : detail::given(model, "model").opaqueBlobs) {
       const popef::Payload payload = blob.payload();
       blobs[blob.name] = std::string(payload.data(), payload.size());
     }

@@ -494,12 +494,12 @@ class ModelRunner : public impl::HandleRunner {
                        const RuntimeConfig& config = {})
       : ModelRunner(std::vector<std::string>(popefPaths), config) {}
   explicit ModelRunner(const std::shared_ptr<popef::Model>& model, const RuntimeConfig& config = {})
-      : ModelRunner(*model, config) {}
+      : ModelRunner(detail::given(model, "model"), config) {}
   explicit ModelRunner(const popef::Model& model, const RuntimeConfig& config = {})
       : ModelRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelRunner(const std::shared_ptr<Executable>& executable,
                        const RuntimeConfig& config = {})
-      : ModelRunner(*executable, config) {}
+      : ModelRunner(detail::given(executable, "executable"), config) {}
   explicit ModelRunner(const Executable& executable, const RuntimeConfig& config = {})
       : ModelRunner(executable, config, RunnerType::ModelRunner, poprt_runner_create) {}
 
@@ -539,12 +539,12 @@ class ModelFusionRunner : public ModelRunner {
       : ModelFusionRunner(Executable({popefPath}, config.checkPackageHash), config) {}
   explicit ModelFusionRunner(const std::shared_ptr<popef::Model>& model,
                              const RuntimeConfig& config = {})
-      : ModelFusionRunner(*model, config) {}
+      : ModelFusionRunner(detail::given(model, "model"), config) {}
   explicit ModelFusionRunner(const popef::Model& model, const RuntimeConfig& config = {})
       : ModelFusionRunner(Executable(model, config.checkPackageHash), config) {}
   explicit ModelFusionRunner(const std::shared_ptr<Executable>& executable,
                              const RuntimeConfig& config = {})
-      : ModelFusionRunner(*executable, config) {}
+      : ModelFusionRunner(detail::given(executable, "executable"), config) {}
   explicit ModelFusionRunner(const Executable& executable, const RuntimeConfig& config = {})
       : ModelRunner(executable, config, RunnerType::ModelFusionRunner, poprt_fusion_runner_create) {
   }

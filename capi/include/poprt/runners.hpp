@@ -63,11 +63,11 @@ class PackRunner : public impl::HandleRunner {
   PackRunner(const std::string& popefPath, const PackRunnerConfig& config)
       : PackRunner(Executable({popefPath}, config.runner.checkPackageHash), config) {}
   PackRunner(const std::shared_ptr<popef::Model>& model, const PackRunnerConfig& config)
-      : PackRunner(*model, config) {}
+      : PackRunner(detail::given(model, "model"), config) {}
   PackRunner(const popef::Model& model, const PackRunnerConfig& config)
       : PackRunner(Executable(model, config.runner.checkPackageHash), config) {}
   PackRunner(const std::shared_ptr<Executable>& executable, const PackRunnerConfig& config)
-      : PackRunner(*executable, config) {}
+      : PackRunner(detail::given(executable, "executable"), config) {}
   PackRunner(const Executable& executable, const PackRunnerConfig& config) {
     RuntimeConfig under = config.runner;
     under.deviceWaitConfig = config.deviceWaitConfig;
@@ -109,12 +109,12 @@ class LightRunner : public impl::HandleRunner {
       : LightRunner(Executable({popefPath}, config.checkPackageHash), config) {}
   explicit LightRunner(const std::shared_ptr<popef::Model>& model,
                        const LightRunnerConfig& config = {})
-      : LightRunner(*model, config) {}
+      : LightRunner(detail::given(model, "model"), config) {}
   explicit LightRunner(const popef::Model& model, const LightRunnerConfig& config = {})
       : LightRunner(Executable(model, config.checkPackageHash), config) {}
   explicit LightRunner(const std::shared_ptr<Executable>& executable,
                        const LightRunnerConfig& config = {})
-      : LightRunner(*executable, config) {}
+      : LightRunner(detail::given(executable, "executable"), config) {}
   explicit LightRunner(const Executable& executable, const LightRunnerConfig& config = {}) {
     RuntimeConfig runtime;
     runtime.replicaIdToDevice = config.replicaIdToDevice;
@@ -168,12 +168,12 @@ class HostConcatRunner : public impl::HandleRunner {
       : HostConcatRunner(Executable({popefPath}, config.checkPackageHash), config) {}
   explicit HostConcatRunner(const std::shared_ptr<popef::Model>& model,
                             const HostConcatRunnerConfig& config = {})
-      : HostConcatRunner(*model, config) {}
+      : HostConcatRunner(detail::given(model, "model"), config) {}
   explicit HostConcatRunner(const popef::Model& model, const HostConcatRunnerConfig& config = {})
       : HostConcatRunner(Executable(model, config.checkPackageHash), config) {}
   explicit HostConcatRunner(const std::shared_ptr<Executable>& executable,
                             const HostConcatRunnerConfig& config = {})
-      : HostConcatRunner(*executable, config) {}
+      : HostConcatRunner(detail::given(executable, "executable"), config) {}
   explicit HostConcatRunner(const Executable& executable,
                             const HostConcatRunnerConfig& config = {}) {
     RuntimeConfig runtime;

@@ -194,8 +194,8 @@ size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
   const auto& anchors = runner_.model().inputs();
   if (!binding.name.data()) {
     if (binding.index >= inputs_.size())
-      fail(ErrorCode::not_found, "there is no input {}; the model has {}", binding.index,
-           inputs_.size());
+      fail(ErrorCode::not_found, "there is no input {}; the model has {}",
+           static_cast<int64_t>(binding.index), inputs_.size());
     return find_anchor(anchors, inputs_[binding.index].anchor.name, binding.index, "input");
   }
   const size_t at = find_anchor(anchors, binding.name, hint, "input");
@@ -412,7 +412,8 @@ void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const
     const OutputBinding& b = outputs[i];
     const size_t at = b.name.data() ? find_anchor(anchors, b.name, i, "output") : b.index;
     if (at >= anchors.size())
-      fail(ErrorCode::not_found, "there is no output {}; the model has {}", at, anchors.size());
+      fail(ErrorCode::not_found, "there is no output {}; the model has {}",
+           static_cast<int64_t>(at), anchors.size());
     const program::Anchor& a = anchors[at];
     if (s.given[at]) fail(ErrorCode::invalid_argument, "output '{}' is given twice", a.name);
     s.given[at] = true;

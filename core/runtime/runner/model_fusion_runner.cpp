@@ -134,8 +134,8 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
     InputBinding b = inputs[i];
     if (!b.name.data()) {
       if (b.index >= inputs_.size())
-        fail(ErrorCode::not_found, "there is no input {}; the model has {}", b.index,
-             inputs_.size());
+        fail(ErrorCode::not_found, "there is no input {}; the model has {}",
+             static_cast<int64_t>(b.index), inputs_.size());
       b.name = inputs_[b.index].anchor.name;
     }
     if (b.name == kIndex) {
@@ -155,8 +155,8 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
     if (b.name.data()) {
       if (validate_) at = find_anchor(model.outputs(), b.name, i, "output");
     } else if (at >= model.outputs().size()) {
-      fail(ErrorCode::not_found, "there is no output {}; the model has {}", at,
-           model.outputs().size());
+      fail(ErrorCode::not_found, "there is no output {}; the model has {}",
+           static_cast<int64_t>(at), model.outputs().size());
     }
     if (validate_ && b.bytes != model.outputs()[at].bytes())
       fail_wrong_size(model.outputs()[at], b.bytes, "output");

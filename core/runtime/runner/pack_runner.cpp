@@ -374,8 +374,8 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
     std::string_view name = b.name;
     if (!name.data()) {
       if (b.index >= inputs.size())
-        fail(ErrorCode::not_found, "there is no input {}; the runner has {}", b.index,
-             inputs.size());
+        fail(ErrorCode::not_found, "there is no input {}; the runner has {}",
+             static_cast<int64_t>(b.index), inputs.size());
       name = inputs[b.index].anchor.name;
     }
     const size_t at = find_anchor(in_anchors, name, i, "input");
@@ -428,7 +428,8 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
     if (b.name.data())
       at = find_anchor(out_anchors, b.name, i, "output");
     else if (at >= out_anchors.size())
-      fail(ErrorCode::not_found, "there is no output {}; the model has {}", at, out_anchors.size());
+      fail(ErrorCode::not_found, "there is no output {}; the model has {}",
+           static_cast<int64_t>(at), out_anchors.size());
     const std::string& name = out_anchors[at].name;
     if (request.outputs[at]) fail(ErrorCode::invalid_argument, "output '{}' is given twice", name);
     if (!b.data) fail(ErrorCode::invalid_argument, "output '{}': the pointer is null", name);

@@ -50,8 +50,8 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
       at = lookup(anchors, b.name, i, direction, strict);
       if (at == anchors.size()) continue;
     } else if (at >= anchors.size()) {
-      fail(ErrorCode::not_found, "there is no {} {}; the model has {}", direction, at,
-           anchors.size());
+      fail(ErrorCode::not_found, "there is no {} {}; the model has {}", direction,
+           static_cast<int64_t>(at), anchors.size());
     }
     if (pointers[at])
       fail(ErrorCode::invalid_argument, "{} '{}' is given twice", direction, anchors[at].name);

@@ -492,6 +492,29 @@ TEST(scenario, s27_exit_with_runs_in_flight) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+TEST(misuse, pointers_to_nothing) {
+  const std::shared_ptr<Executable> executable;
+  const std::shared_ptr<poprt::popef::Model> model;
+  const auto refused = [](const std::function<void()>& call, const char* name) {
+    fails(call, ErrorCode::invalid_argument, {"argument", name, "is null"});
+  };
+  refused([&] { ModelRunner runner(executable, config()); }, "'executable'");
+  refused([&] { ModelRunner runner(model, config()); }, "'model'");
+  refused([&] { const poprt::runtime::LightRunner runner(executable); }, "'executable'");
+  refused(
+      [&] {
+        const poprt::runtime::PackRunner runner(executable, poprt::runtime::PackRunnerConfig());
+      },
+      "'executable'");
+  refused([&] { const poprt::runtime::Session session(model); }, "'model'");
+  refused([&] { Executable::fuse({affine(), nullptr}); }, "'executables'");
+  refused([&] { DeviceManager().getDevice(model); }, "'model'");
+  ModelRunner runner(affine(), config());
+  const ModelRunner moved(std::move(runner));
+  const Client k;
+  refused([&] { runner.execute(k.in, k.out); }, "'runner'");  // NOLINT: that is the mistake
+}
+
 TEST(scenario, s28_version) { EXPECT_EQ(poprt::version(), POPRT_VERSION); }
 
 TEST(scenario, s64_plugins) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -302,19 +301,8 @@ func TestScenario41TelemetryOfASession(t *testing.T) {
 func TestScenario50NoExplicitCloseOfSessions(t *testing.T) {
 	t.Setenv("POPRT_DEVICES", "256")
 	e := affine(t)
-	after1000 := 0
-	for i := 0; i < 10000; i++ {
-		serve(t, e)
-		if i == 1000 {
-			freeDevices(t) // sessions that wait for their finalizer are no leak
-			debug.FreeOSMemory()
-			after1000 = residentBytes(t)
-		}
-	}
-	freeDevices(t)
-	debug.FreeOSMemory()
-	if grown := residentBytes(t) - after1000; grown > 32<<20 {
-		t.Fatalf("grown by %d bytes", grown)
+	if grows(t, func() { serve(t, e) }) {
+		t.Fatal("memory grows")
 	}
 }
 

@@ -84,7 +84,7 @@ public final class Bindings implements AutoCloseable {
    * @throws IllegalArgumentException when the byte order is not the native one
    */
   public Bindings input(String name, Buffer memory) {
-    bind(Objects.requireNonNull(name), -1, memory, true);
+    bind(Objects.requireNonNull(name, "name"), -1, memory, true);
     return this;
   }
 
@@ -113,7 +113,7 @@ public final class Bindings implements AutoCloseable {
    * @throws ReadOnlyBufferException when it cannot be written
    */
   public Bindings output(String name, Buffer memory) {
-    bind(Objects.requireNonNull(name), -1, memory, false);
+    bind(Objects.requireNonNull(name, "name"), -1, memory, false);
     return this;
   }
 

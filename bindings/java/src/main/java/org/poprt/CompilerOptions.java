@@ -120,7 +120,7 @@ public final class CompilerOptions {
    * @since 0.1
    */
   public CompilerOptions precision(Precision value) {
-    precision = Objects.requireNonNull(value);
+    precision = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -168,7 +168,7 @@ public final class CompilerOptions {
    * @since 0.1
    */
   public CompilerOptions stopAfter(String value) {
-    stopAfter = Objects.requireNonNull(value);
+    stopAfter = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -246,7 +246,7 @@ public final class CompilerOptions {
    * @since 1.0
    */
   public CompilerOptions cachePath(String value) {
-    cachePath = Objects.requireNonNull(value);
+    cachePath = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -285,7 +285,7 @@ public final class CompilerOptions {
    * @since 1.0
    */
   public CompilerOptions winograd(Winograd value) {
-    winograd = Objects.requireNonNull(value);
+    winograd = Objects.requireNonNull(value, "value");
     return this;
   }
 

@@ -125,7 +125,7 @@ public final class DeviceRequest {
     raw.setIpu_version(ipuVersion);
     raw.setRemote_buffers(remoteBuffers ? 1 : 0);
     raw.setWait_strategy(waitStrategy);
-    raw.setWait_timeout_ns(timeout.toNanos());
-    raw.setWait_sleep_ns(sleep.toNanos());
+    raw.setWait_timeout_ns(Times.nanos(timeout));
+    raw.setWait_sleep_ns(Times.nanos(sleep));
   }
 }

@@ -297,4 +297,10 @@ public final class Executable implements AutoCloseable {
   Use<RawExecutable> use() {
     return handle.use();
   }
+
+  /** What it is, for people. */
+  @Override
+  public String toString() {
+    return "Executable " + name + ": " + ModelRunner.described(inputs, outputs);
+  }
 }

@@ -9,9 +9,11 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
+import java.util.stream.Collectors;
 
 /**
  * A model on a device, served to any number of threads.
@@ -207,6 +209,9 @@ public class ModelRunner implements AutoCloseable {
   }
 
   private void add(RawTensors tensors, String name, Object value, List<Object> kept) {
+    if (value == null)
+      throw new IllegalArgumentException(
+          "input '" + name + "': expected an array, a buffer or a Tensor, given null");
     boolean flat = value instanceof Buffer;
     Tensor tensor =
         value instanceof Tensor
@@ -282,12 +287,16 @@ public class ModelRunner implements AutoCloseable {
    * @param executor of completions
    * @param timeout by when the run must begin; 0: no limit
    * @return completes when the outputs are written, or with {@link ErrorCode#DEADLINE_EXCEEDED}
+   * @throws IllegalArgumentException when the timeout is negative
    * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
    */
   public CompletableFuture<Void> executeAsync(
       Bindings bindings, Executor executor, Duration timeout) {
+    Objects.requireNonNull(executor, "executor"); // which would be needed too late
+    if (timeout.isNegative())
+      throw new IllegalArgumentException("timeout must not be negative, given " + timeout);
     try (Use<RawBindings> memory = bindings.use()) {
-      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor, timeout.toNanos());
+      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor, Times.nanos(timeout));
     }
   }
 
@@ -378,5 +387,19 @@ public class ModelRunner implements AutoCloseable {
   @Override
   public void close() {
     handle.close();
+  }
+
+  /** What it runs, for people. */
+  @Override
+  public String toString() {
+    return getClass().getSimpleName() + ": " + described(inputs, outputs);
+  }
+
+  static String described(List<Anchor> inputs, List<Anchor> outputs) {
+    return join(inputs) + " -> " + join(outputs);
+  }
+
+  private static String join(List<Anchor> anchors) {
+    return anchors.stream().map(Anchor::toString).collect(Collectors.joining(", "));
   }
 }

@@ -28,7 +28,7 @@ public final class OpenOptions {
    * @return this
    */
   public OpenOptions executable(String name) {
-    executable = Objects.requireNonNull(name);
+    executable = Objects.requireNonNull(name, "name");
     return this;
   }
 }

@@ -157,7 +157,7 @@ public final class PackOptions {
   }
 
   void fill(RawPackOptions raw) {
-    raw.set_timeout(timeout.toNanos() / 1000);
+    raw.set_timeout(Times.nanos(timeout) / 1000);
     raw.set_max_valid_num(maxValidNum);
     raw.set_inputs(dynamicInput, unpackInfo, mask);
     dynamicGroup.forEach(raw::add_dynamic);

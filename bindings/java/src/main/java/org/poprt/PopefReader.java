@@ -8,6 +8,7 @@ import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * What one or several PopEF files hold. Payloads stay in the files, which are mapped: do not change
@@ -33,6 +34,7 @@ public final class PopefReader implements AutoCloseable {
    *     ErrorCode#FAILED_PRECONDITION} (of a newer version; an executable is there twice)
    */
   public static PopefReader open(Path... files) {
+    Objects.requireNonNull(files, "files");
     RawPopefReader raw = new RawPopefReader();
     try {
       for (Path file : files) raw.parse_file(file.toString());

@@ -47,7 +47,7 @@ public final class Poprt {
    * @since 1.0
    */
   public static LogSubscription subscribeLog(LogListener listener) {
-    return LogSubscription.of(Objects.requireNonNull(listener));
+    return LogSubscription.of(Objects.requireNonNull(listener, "listener"));
   }
 
   /**

@@ -35,7 +35,7 @@ public final class QueueOptions {
    */
   public QueueOptions timeout(Duration limit, Consumer<InputQueue> then) {
     timeout = limit;
-    onTimeout = Objects.requireNonNull(then);
+    onTimeout = Objects.requireNonNull(then, "then");
     return this;
   }
 
@@ -46,13 +46,13 @@ public final class QueueOptions {
    * @return this
    */
   public QueueOptions userAnchors(AnchorPredicate which) {
-    predicate = Objects.requireNonNull(which);
+    predicate = Objects.requireNonNull(which, "which");
     return this;
   }
 
   void fill(RawQueueOptions raw, long queues) {
     raw.set_buffers(buffers);
     long fn = onTimeout == null ? 0 : poprt_raw.raw_session_fn(RawTargets.TIMEOUT);
-    raw.set_timeout(timeout.toNanos(), fn, queues);
+    raw.set_timeout(Times.nanos(timeout), fn, queues);
   }
 }

@@ -101,7 +101,7 @@ public final class RuntimeConfig {
    * @since 0.1
    */
   public RuntimeConfig timeout(Duration value) {
-    timeout = Objects.requireNonNull(value);
+    timeout = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -189,7 +189,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig batchSizeTimeout(Duration value) {
-    batchSizeTimeout = Objects.requireNonNull(value);
+    batchSizeTimeout = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -202,7 +202,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig dataParallelTimeout(Duration value) {
-    dataParallelTimeout = Objects.requireNonNull(value);
+    dataParallelTimeout = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -264,7 +264,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig deviceWaitTimeout(Duration value) {
-    deviceWaitTimeout = Objects.requireNonNull(value);
+    deviceWaitTimeout = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -276,7 +276,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig deviceWaitSleep(Duration value) {
-    deviceWaitSleep = Objects.requireNonNull(value);
+    deviceWaitSleep = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -289,7 +289,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig faults(String value) {
-    faults = Objects.requireNonNull(value);
+    faults = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -303,7 +303,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig numerics(String value) {
-    numerics = Objects.requireNonNull(value);
+    numerics = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -312,21 +312,21 @@ public final class RuntimeConfig {
     raw.setProfile(profile ? 1 : 0);
     raw.setQueue_depth(queueDepth);
     raw.setTelemetry(telemetry ? 1 : 0);
-    raw.setTimeout_ns(timeout.toNanos());
+    raw.setTimeout_ns(Times.nanos(timeout));
     raw.setNot_thread_safe(threadSafe ? 0 : 1);
     raw.setNo_validate_io_params(validateIoParams ? 0 : 1);
     raw.setRing_buffer_size_multiplier(ringBufferSizeMultiplier);
     raw.setAuto_reset(autoReset ? 1 : 0);
     raw.setFlush_on_waiting_outputs(flushOnWaitingOutputs ? 1 : 0);
     raw.setIs_batch_size_timeout_enabled(isBatchSizeTimeoutEnabled ? 1 : 0);
-    raw.setBatch_size_timeout_ns(batchSizeTimeout.toNanos());
-    raw.setData_parallel_timeout_ns(dataParallelTimeout.toNanos());
+    raw.setBatch_size_timeout_ns(Times.nanos(batchSizeTimeout));
+    raw.setData_parallel_timeout_ns(Times.nanos(dataParallelTimeout));
     raw.setRequest_tracepoints_buffer_size(requestTracepointsBufferSize);
     raw.setReplication_factor(replicationFactor);
     raw.setOverlap_io(overlapIo ? 1 : 0);
     raw.setBatches_per_step(batchesPerStep);
-    raw.setDevice_wait_timeout_ns(deviceWaitTimeout.toNanos());
-    raw.setDevice_wait_sleep_ns(deviceWaitSleep.toNanos());
+    raw.setDevice_wait_timeout_ns(Times.nanos(deviceWaitTimeout));
+    raw.setDevice_wait_sleep_ns(Times.nanos(deviceWaitSleep));
     raw.set_faults(faults);
     raw.set_numerics(numerics);
   }
@@ -350,7 +350,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig replicaDevice(long replica, Device device) {
-    replicaDevices.put(replica, Objects.requireNonNull(device));
+    replicaDevices.put(replica, Objects.requireNonNull(device, "device"));
     return this;
   }
 

@@ -96,7 +96,7 @@ public final class SessionOptions {
    * @since 1.0
    */
   public SessionOptions deviceWaitTimeout(Duration value) {
-    deviceWaitTimeout = Objects.requireNonNull(value);
+    deviceWaitTimeout = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -108,7 +108,7 @@ public final class SessionOptions {
    * @since 1.0
    */
   public SessionOptions deviceWaitSleep(Duration value) {
-    deviceWaitSleep = Objects.requireNonNull(value);
+    deviceWaitSleep = Objects.requireNonNull(value, "value");
     return this;
   }
 
@@ -144,13 +144,13 @@ public final class SessionOptions {
    * @return this
    */
   public SessionOptions userAnchors(AnchorPredicate which) {
-    predicate = Objects.requireNonNull(which);
+    predicate = Objects.requireNonNull(which, "which");
     return this;
   }
 
   void fill(RawSessionOptions raw) {
     fillFields(raw);
-    long timeout = deviceWaitTimeout.toNanos();
-    raw.set_wait(timeout == 0 ? 0 : 1, timeout, deviceWaitSleep.toNanos());
+    long timeout = Times.nanos(deviceWaitTimeout);
+    raw.set_wait(timeout == 0 ? 0 : 1, timeout, Times.nanos(deviceWaitSleep));
   }
 }

@@ -10,6 +10,7 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ShortBuffer;
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * Elements with a shape: what {@link ModelRunner#run} takes and makes.
@@ -47,6 +48,7 @@ public final class Tensor {
    * @throws IllegalArgumentException when it is no such array, or its rows differ in length
    */
   public static Tensor of(Object array) {
+    Objects.requireNonNull(array, "array");
     int rank = 0;
     Class<?> type = array.getClass();
     while (type.isArray()) {
@@ -59,7 +61,7 @@ public final class Tensor {
     long[] shape = new long[rank];
     Object at = array;
     for (int i = 0; i < rank; i++) {
-      shape[i] = Array.getLength(at);
+      shape[i] = length(at, i);
       if (shape[i] == 0) break;
       at = Array.get(at, 0);
     }
@@ -86,8 +88,14 @@ public final class Tensor {
     return type == long.class ? DataType.S64 : DataType.F64;
   }
 
+  private static int length(Object array, int d) {
+    if (array == null)
+      throw new IllegalArgumentException("an array of dimension " + d + " is null");
+    return Array.getLength(array);
+  }
+
   private static void put(Object array, long[] shape, int d, ByteBuffer to) {
-    int length = Array.getLength(array);
+    int length = length(array, d);
     if (length != shape[d])
       throw new IllegalArgumentException(
           "rows differ in length: " + shape[d] + " and " + length + " in dimension " + d);

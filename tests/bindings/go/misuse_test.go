@@ -1,0 +1,64 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	poprt "poprt.example.org/bindings/go"
+)
+
+// What programs do by mistake.
+
+func TestPositionsThatThereAreNot(t *testing.T) {
+	r := runner(t, affine(t))
+	x, y := iota8(0), make([]float32, 8)
+	for _, index := range []int{-1, 1} {
+		fails(t, r.Execute([]poprt.Tensor{poprt.At(index, x)}, out(y)), poprt.NotFound,
+			fmt.Sprintf("there is no input %d; inputs are: 'x'", index))
+		fails(t, r.Execute(in(x), []poprt.Tensor{poprt.At(index, y)}), poprt.NotFound,
+			fmt.Sprintf("there is no output %d; outputs are: 'y'", index))
+	}
+	fails(t, r.Execute([]poprt.Tensor{poprt.Named("", x)}, out(y)), poprt.NotFound, "there is no input ''")
+}
+
+func TestWhatWasNeverMade(t *testing.T) {
+	var r poprt.Runner
+	var e poprt.Executable
+	var s poprt.Session
+	x, y := iota8(0), make([]float32, 8)
+	closed := func(err error) {
+		t.Helper()
+		if !errors.Is(err, poprt.ErrClosed) {
+			t.Fatal(err)
+		}
+	}
+	closed(r.Execute(in(x), out(y)))
+	closed((<-r.Go(in(x), out(y), nil).Done).Error)
+	_, err := r.Counters()
+	closed(err)
+	_, err = poprt.NewRunner(&e, nil)
+	closed(err)
+	closed(s.RunMainPrograms())
+	ok(t, r.Close())
+	ok(t, e.Close())
+	_, err = poprt.NewRunner(nil, nil)
+	fails(t, err, poprt.InvalidArgument, "the executable is nil")
+	_, err = poprt.NewSession(nil, nil)
+	fails(t, err, poprt.InvalidArgument, "the executable is nil")
+	_, err = poprt.FuseExecutables([]*poprt.Executable{nil})
+	fails(t, err, poprt.InvalidArgument, "the executable is nil")
+	_, err = poprt.NewPackRunner(nil, poprt.PackOptions{}, nil)
+	fails(t, err, poprt.InvalidArgument, "the executable is nil")
+}
+
+func TestObjectsSayWhatTheyAre(t *testing.T) {
+	e := affine(t)
+	r := runner(t, e)
+	const anchors = ": x f32 [2,4] -> y f32 [2,4]"
+	equal(t, fmt.Sprint(e), "executable affine"+anchors)
+	equal(t, fmt.Sprint(r), "runner"+anchors)
+	ok(t, r.Close())
+	ok(t, e.Close())
+	equal(t, fmt.Sprint(r), "runner"+anchors)
+}

@@ -1,0 +1,191 @@
+"""What Python programs do by mistake, or to everything: errors are in the caller's words; objects are copied, pickled, forked."""
+
+import asyncio
+import copy
+import math
+import multiprocessing
+import os
+import pickle
+import signal
+import unittest
+
+import model_runtime
+import numpy as np
+import popef
+import poprt
+from poprt import errors
+from poprt.compiler import Compiler, CompilerOptions, Executable
+from poprt.runtime import DeviceManager, Runner, RuntimeConfig
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data")
+
+
+def affine():
+    return Compiler.compile(os.path.join(DATA, "affine.onnx"), None, CompilerOptions(input_shape={"x": [2, 4]}))
+
+
+def counting():
+    return np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+EXPECTED = 2 * counting() + 1
+
+
+class Strided:
+    """Of another package, and not contiguous."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Words(unittest.TestCase):
+    def setUp(self):
+        self.runner = Runner(affine(), RuntimeConfig(threads=1))
+        self.addCleanup(self.runner.close)
+
+    def refused(self, kind, call, text):
+        with self.assertRaises(kind) as caught:
+            call()
+        self.assertIn(text, str(caught.exception))
+
+    def test_a_wrong_name_is_said_whatever_it_is_given(self):
+        for value in (1, [1], counting(), None, "text"):
+            self.refused(errors.NotFoundError, lambda: self.runner.run({"nope": value}), "there is no input 'nope'; inputs are: 'x'")
+            self.refused(errors.NotFoundError, lambda: self.runner.execute({"x": counting()}, {"nope": value}),
+                         "there is no output 'nope'; outputs are: 'y'")
+
+    def test_memory_of_other_packages_that_cannot_be_written(self):
+        y = Strided(np.zeros((2, 8), np.float32)[:, ::2])
+        self.refused(errors.InvalidArgumentError, lambda: self.runner.execute({"x": counting()}, {"y": y}),
+                     "output 'y': the Strided is not C-contiguous; it is written where it lies")
+        np.testing.assert_array_equal(self.runner.run({"x": Strided(np.asfortranarray(counting()))})["y"], EXPECTED)
+
+    def test_inputs_and_outputs_are_dicts(self):
+        for wrong in (None, counting(), "x", [1]):
+            for call in (lambda: self.runner.execute({"x": counting()}, wrong), lambda: self.runner.execute(wrong, {}),
+                         lambda: self.runner.execute_async({"x": counting()}, wrong), lambda: self.runner.bind(wrong, {}),
+                         lambda: self.runner.bind({"x": counting()}, wrong), lambda: asyncio.run(self.runner.submit(wrong)),
+                         lambda: asyncio.run(self.runner.submit({"x": counting()}, 3 if wrong is None else wrong))):
+                self.refused(TypeError, call, "of name to array, given ")
+
+    def test_limits_are_numbers_of_seconds(self):
+        x, y = {"x": counting()}, {"y": np.empty((2, 4), np.float32)}
+
+        def submit(limit):
+            return asyncio.run(self.runner.submit(x, y, limit))
+
+        for ask in (lambda limit: self.runner.execute_async(x, y, limit).result(), submit):
+            for none in (None, math.inf, 1e300):
+                np.testing.assert_array_equal(ask(none)["y"], EXPECTED)
+            self.refused(ValueError, lambda: ask(math.nan), "begin_within: expected seconds, given nan")
+            self.refused(TypeError, lambda: ask("1"), "begin_within: expected seconds, given '1'")
+            self.refused(errors.DeadlineExceededError, lambda: ask(-1), "time was over")
+
+
+class Copies(unittest.TestCase):
+    def test_executables_are_pickled_as_popef(self):
+        executable = affine()
+        for made in (pickle.loads(pickle.dumps(executable)), copy.deepcopy(executable), copy.copy(executable)):
+            with Runner(made, RuntimeConfig(threads=1)) as runner:
+                np.testing.assert_array_equal(runner.run({"x": counting()})["y"], EXPECTED)
+            self.assertEqual(made.to_bytes(), executable.to_bytes())
+        executable.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            pickle.dumps(executable)
+
+    def test_what_belongs_to_a_process_says_so(self):
+        executable = affine()
+        runner = Runner(executable, RuntimeConfig(threads=1))
+        self.addCleanup(runner.close)
+        manager = DeviceManager()
+        session = model_runtime.Session(executable)
+        self.addCleanup(session.close)
+        for made in (runner, manager, manager.get_device(), session, session.createQueueManager(), executable.popef_model(), popef.Reader(),
+                     runner.bind({"x": counting()}, {"y": np.empty((2, 4), np.float32)})):
+            with self.subTest(type(made).__name__):
+                for call in (pickle.dumps, copy.deepcopy):
+                    with self.assertRaisesRegex(TypeError, "belongs to this process"):
+                        call(made)
+        with self.assertRaisesRegex(TypeError, "a ModelRunner belongs to this process"):
+            copy.copy(runner)
+
+    def test_options_are_pickled(self):
+        self.assertEqual(pickle.loads(pickle.dumps(RuntimeConfig(threads=3))).threads, 3)
+        self.assertEqual(pickle.loads(pickle.dumps(CompilerOptions(batch_size=3))).batch_size, 3)
+        error = pickle.loads(pickle.dumps(errors.NotFoundError("what")))
+        self.assertEqual((type(error), str(error)), (errors.NotFoundError, "what"))
+
+
+def in_child(executable, ways, results):
+    """What a process says whose parent had a runner."""
+    for way in ways:
+        try:
+            results.send(way(executable)["y"].tolist())
+        except Exception as error:
+            results.send(f"{type(error).__name__}: {error}")
+    results.close()
+
+
+def fresh(executable):
+    with Runner(executable, RuntimeConfig(threads=1)) as runner:
+        return runner.execute_async({"x": counting()}, {"y": np.empty((2, 4), np.float32)}).result(60)
+
+
+class Processes(unittest.TestCase):
+    def child(self, context, executable, *ways):
+        ours, theirs = context.Pipe(False)
+        process = context.Process(target=in_child, args=(executable, ways, theirs))
+        process.start()
+        theirs.close()
+        said = [ours.recv() for _ in ways]
+        process.join(60)
+        self.assertEqual(process.exitcode, 0)
+        ours.close()
+        return said
+
+    def test_forked(self):
+        """Synchronous calls go on; asynchronous ones need a new runner, and say so instead of waiting for ever."""
+        executable = affine()
+        runner = Runner(executable, RuntimeConfig(threads=1))
+        self.addCleanup(runner.close)
+        y = {"y": np.empty((2, 4), np.float32)}
+        runner.execute_async({"x": counting()}, y).result()
+        bound = runner.bind({"x": counting()}, y)
+
+        def again(_):
+            bound()
+            return y
+
+        ways = [lambda _: runner.run({"x": counting()}), again, fresh, lambda _: runner.execute_async({"x": counting()}, y).result(60),
+                lambda _: asyncio.run(runner.submit({"x": counting()}))]
+        said = self.child(multiprocessing.get_context("fork"), executable, *ways)
+        self.assertEqual(said[:3], [EXPECTED.tolist()] * 3)
+        for text in said[3:]:
+            self.assertRegex(text, "FailedPreconditionError: .*make a new runner")
+        np.testing.assert_array_equal(runner.execute_async({"x": counting()}, y).result()["y"], EXPECTED)
+
+    def test_spawned(self):
+        """An executable is an argument like any other."""
+        self.assertEqual(self.child(multiprocessing.get_context("spawn"), affine(), fresh), [EXPECTED.tolist()])
+
+
+class Signals(unittest.TestCase):
+    def test_an_interrupt_ends_what_waits(self):
+        with Runner(Compiler.compile(os.path.join(DATA, "slow.onnx")), RuntimeConfig(threads=1)) as runner:
+            x, y = {"x": np.zeros((512, 512), np.float32)}, {"y": np.empty((512, 512), np.float32)}
+            many = [runner.execute_async(x, y) for _ in range(64)]
+            many[0].add_done_callback(lambda _: os.kill(os.getpid(), signal.SIGINT))
+            with self.assertRaises(KeyboardInterrupt):
+                many[-1].result()
+            self.assertFalse(many[-1].done())
+            runner.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
