@@ -76,4 +76,8 @@ bool output_allows(std::string_view op, int64_t opset, size_t i, DType dtype) {
   return !row || dtype == DType::undefined || allows(row->outputs, i, dtype);
 }
 
+bool has_types(std::string_view op) {
+  return std::binary_search(std::begin(kRows), std::end(kRows), Row{op, 0, {}, {}}, before);
+}
+
 }  // namespace poprt::opsets

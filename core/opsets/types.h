@@ -15,4 +15,7 @@ namespace poprt::opsets {
 bool input_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
 bool output_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
 
+// Whether the schemas tell anything of the operator.
+bool has_types(std::string_view op);
+
 }  // namespace poprt::opsets

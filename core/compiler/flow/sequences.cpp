@@ -117,6 +117,9 @@ void Specializer::run_split(const Node& n) {
     if (t.shape().empty()) {
       const int64_t part = sizes.at(0);
       if (part <= 0) fail_at(n, ErrorCode::invalid_argument, "parts of {} elements", part);
+      // ONNX ignores the attribute beside sizes, but ONNX Runtime does not here, and PyTorch writes
+      // unbind() so.
+      if (part == 1) keep = n.int_attr("keepdims", 1) != 0;
       sizes.clear();
       if (size / part > kMaxElements)
         fail_at(n, ErrorCode::resource_exhausted, "more than {} parts", kMaxElements);

@@ -1,6 +1,9 @@
-// f32 becomes f16: inputs, outputs, weights and everything in between. Operators that only move
-// values or compute elementwise take f16 as it is; all others keep computing in f32 between casts,
-// so their values are stored in f16 and nothing else changes.
+// f32 becomes f16: inputs, outputs, weights and everything in between. Operators take f16 where
+// ONNX defines them for it, in this opset and in those that the model may be converted to; all
+// others keep computing in f32 between casts, so that the model is valid wherever it goes:
+//
+//   %y = MatMul(%x, %w)     all f16
+//   %z = CumSum(%y, %axis)  of opset 11 not defined for f16: Cast, CumSum of f32, Cast
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,8 +11,11 @@
 #include <unordered_set>
 
 #include "base/log.h"
+#include "ir/newest.h"
 #include "ops/common/custom.h"
 #include "ops/facts.h"
+#include "opsets/types.h"
+#include "passes/constant_cone.h"
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
@@ -23,16 +29,55 @@ using ir::Node;
 // become 0 this small.
 constexpr double kLargest = 65500, kSmallest = 1e-7;
 
+bool is_float(const ir::Value* v) {
+  return v && (v->dtype() == DType::f32 || v->dtype() == DType::f16);
+}
+
+// Inputs that ONNX defines as f32 whatever the data is, or that scale integers.
+bool is_parameter(const Node& n, size_t input) {
+  return ops::in_mask(ops::facts_of(n).f32_inputs, input);
+}
+
+bool is_float_data(const Node& n, size_t input) {
+  return is_float(n.input(input)) && !is_parameter(n, input);
+}
+
+// Whether all definitions of the operator from PopART's opset to the graph's have f16 where it has
+// floats.
+bool is_defined_for_half(const Node& n) {
+  constexpr int64_t kPopart = 11;
+  for (int64_t opset = kPopart; opset <= std::max(kPopart, n.opset()); opset++) {
+    for (size_t i = 0; i < n.inputs().size(); i++)
+      if (is_float_data(n, i) && !opsets::input_allows(n.op_type, opset, i, DType::f16))
+        return false;
+    for (size_t i = 0; i < n.outputs().size(); i++)
+      if (is_float(n.output(i)) && !opsets::output_allows(n.op_type, opset, i, DType::f16))
+        return false;
+  }
+  return true;
+}
+
+// Whether its results are of the type of a float that it reads, or of one that an attribute names,
+// which is f16 by now; what says nothing makes f32.
+bool makes_half(const Node& n) {
+  for (size_t i = 0; i < n.inputs().size(); i++)
+    if (is_float_data(n, i)) return true;
+  return std::ranges::any_of(n.attributes, [](const auto& entry) {
+    const auto* tensor = std::get_if<Tensor>(&entry.second);
+    return (tensor && tensor->dtype() == DType::f16) || entry.first == "dtype" ||
+           entry.first == "output_datatype";
+  });
+}
+
 bool takes_half(const Node& n) {
   const ops::Facts& facts = ops::facts_of(n);
   if (const plugins::OperatorRef custom = ops::custom_op_of(n))
     return (custom.op->flags & POPRT_OPERATOR_HALF) != 0;
-  return facts.moves || (facts.per_element && facts.elementwise.append);
-}
-
-// Inputs that ONNX defines as f32 whatever the data is, or that scale integers.
-bool is_parameter(const ir::Use& use) {
-  return ops::in_mask(ops::facts_of(*use.node).f32_inputs, use.input);
+  const bool simple = facts.moves || (facts.per_element && facts.elementwise.append);
+  if (!ir::is_onnx_domain(n.domain) || facts.flow != ops::Flow::none) return simple;
+  // BitCast is about the bits of a float.
+  return !n.is("BitCast") && is_defined_for_half(n) && makes_half(n) &&
+         (simple || (opsets::has_types(n.op_type) && !has_subgraphs(n)));
 }
 
 void warn_of_missing(Graph& graph, std::span<const std::string> types) {
@@ -113,27 +158,29 @@ void run(Graph& graph, PassContext& context) {
            std::ranges::count(p.fp16_skip_op_names, n.name) != 0;
   };
   warn_of_missing(graph, types);
-  retype(graph, {.from = DType::f32,
-                 .to = DType::f16,
-                 .onnx_from = 1,
-                 .onnx_to = 10,
-                 .accepts = [&](const Node& n) { return takes_half(n) && !skipped(n); },
-                 .keeps = [&](const ir::Use& u) { return is_parameter(u) || skipped(*u.node); },
-                 .convert =
-                     [&](const Tensor& t) {
-                       std::vector<double> values = t.to_doubles();
-                       for (double& x : values) {
-                         if (std::isfinite(x) && std::abs(x) > kLargest) {
-                           x = std::copysign(kLargest, x);
-                           clipped++;
-                         }
-                         if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest) {
-                           x = std::copysign(kSmallest, x);
-                           raised++;
-                         }
-                       }
-                       return tensor_of(DType::f16, t.shape(), values);
-                     }});
+  retype(graph,
+         {.from = DType::f32,
+          .to = DType::f16,
+          .onnx_from = 1,
+          .onnx_to = 10,
+          .accepts = [&](const Node& n) { return takes_half(n) && !skipped(n); },
+          .keeps =
+              [&](const ir::Use& u) { return is_parameter(*u.node, u.input) || skipped(*u.node); },
+          .convert =
+              [&](const Tensor& t) {
+                std::vector<double> values = t.to_doubles();
+                for (double& x : values) {
+                  if (std::isfinite(x) && std::abs(x) > kLargest) {
+                    x = std::copysign(kLargest, x);
+                    clipped++;
+                  }
+                  if (values.size() == 1 && x != 0 && std::abs(x) < kSmallest) {
+                    x = std::copysign(kSmallest, x);
+                    raised++;
+                  }
+                }
+                return tensor_of(DType::f16, t.shape(), values);
+              }});
   if (clipped > 0)
     log().warn("float_to_half: {} constants were beyond the range of f16 and became +-{}", clipped,
                kLargest);
@@ -148,7 +195,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef float_to_half_pass;
 const PassDef float_to_half_pass = {
     .name = "float_to_half",
-    .summary = "stores floats as f16; operators without f16 arithmetic compute in f32",
+    .summary = "makes floats f16; operators that ONNX does not define for f16 compute in f32",
     .condition =
         "f32 values: f16 precision and range; constants beyond it are clipped with a warning",
     .numerics = Numerics::precision,

@@ -20,6 +20,8 @@ TEST(OpsetTypes, ListsTakeOneSet) {
 
 TEST(OpsetTypes, WhatNobodyTellsIsAllowed) {
   EXPECT_TRUE(input_allows("Frobnicate", 11, 0, DType::f32));
+  EXPECT_FALSE(has_types("Frobnicate"));
+  EXPECT_TRUE(has_types("Add"));
   EXPECT_TRUE(input_allows("Add", 11, 0, DType::undefined));
   EXPECT_TRUE(input_allows("Add", 11, 9, DType::u8));
 }

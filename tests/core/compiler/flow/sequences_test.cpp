@@ -107,8 +107,10 @@ TEST(Sequences, SplitIntoPartsOfOneSizeLeavesASmallerRest) {
   EXPECT_EQ(shown(split({5, 2}, "s64[] = 2", "")), (Shown{{0, 2, 2}, {4, 2, 2}, {8, 1, 2}}));
   EXPECT_EQ(shown(split({4}, "s64[] = 2", "")), (Shown{{0, 2}, {2, 2}}));
   EXPECT_EQ(shown(split({4}, "s64[] = 9", "")), (Shown{{0, 4}}));
-  // keepdims is for slices of one without sizes alone.
-  EXPECT_EQ(shown(split({2, 2}, "s64[] = 1", "keepdims = 0")), (Shown{{0, 1, 2}, {2, 1, 2}}));
+  // keepdims is for slices of one alone, with the size or without it: as PyTorch writes unbind().
+  EXPECT_EQ(shown(split({2, 2}, "s64[] = 1", "keepdims = 0")), (Shown{{0, 2}, {2, 2}}));
+  EXPECT_EQ(shown(split({2, 2}, "s64[2] = [1, 1]", "keepdims = 0")), (Shown{{0, 1, 2}, {2, 1, 2}}));
+  EXPECT_EQ(shown(split({2, 2}, "s64[] = 2", "keepdims = 0")), (Shown{{0, 2, 2}}));
 }
 
 TEST(Sequences, SplitIntoListedPartsInBothFormsOfSplit) {

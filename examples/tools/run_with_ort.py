@@ -1,0 +1,36 @@
+"""Runs a model by ONNX Runtime, with random inputs.
+
+    run_with_ort.py --model model.onnx --print
+"""
+
+import argparse
+
+import numpy as np
+from poprt.backend import get_session
+
+
+def random_input(shape, dtype, rng):
+    """Numbers that indices, masks and images can be, too; a dimension that is variable is 1."""
+    shape = [d if isinstance(d, int) and d > 0 else 1 for d in shape]
+    if np.issubdtype(dtype, np.floating):
+        return rng.random(shape).astype(dtype)
+    return rng.integers(0, 2, shape).astype(dtype)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--print", action="store_true", help="the numbers, too")
+    words = parser.parse_args()
+    session = get_session(words.model, backend="onnxruntime").load()
+    inputs, outputs = session.get_io_info()
+    rng = np.random.default_rng(0)
+    results = session.run(list(outputs), {name: random_input(*info, rng) for name, info in inputs.items()})
+    for name, result in zip(outputs, results):
+        print(f"{name}: {result.dtype} {list(result.shape)}")
+        if words.print:
+            print(result)
+
+
+if __name__ == "__main__":
+    main()
