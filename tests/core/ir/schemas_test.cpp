@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <time.h>
 
 namespace poprt::ir {
 namespace {
@@ -90,16 +90,21 @@ TEST(Schemas, OtherAttributesAreRefusedAndTheRightOnesNamed) {
   refused({"Gelu", "com.microsoft", 1, "foo"}, {"com.microsoft.Gelu", "'foo'"});
 }
 
+// What this thread has computed, however busy the machine is.
+double cpu_milliseconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
+}
+
 // A table look-up for each node: no noticeable part of a compilation.
 TEST(Schemas, AThousandNodesTakeLessThanAMillisecond) {
   const One o("Conv", "", 17, "group");
   double best = 1e9;
   for (int round = 0; round < 20; round++) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = cpu_milliseconds();
     for (int i = 0; i < 1000; i++) check_attributes(*o.n);
-    best = std::min(
-        best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
-                  .count());
+    best = std::min(best, cpu_milliseconds() - begin);
   }
 #ifdef NDEBUG
   EXPECT_LT(best, 1.0);
