@@ -509,6 +509,17 @@ class ShapesBatchOpset(OptionTest):
         self.assertIn("[2, 1, 8, 8]", self.succeeds("-i", "digits.optimized.onnx", "--show"))
         self.fails(["-i", DIGITS, "--input_shape", "image=2,3,8,8"], "axis 1 is fixed")
 
+    def test_input_shape_of_a_number(self):
+        values = [onnx.value("x", onnx.F32, ["n", 3]), onnx.value("s", onnx.F32, []), onnx.value("y", onnx.F32, ["n", 3])]
+        self.write("m.onnx", onnx.model([onnx.node("Mul", ["x", "s"], ["y"])], values[:2], values[2:]))
+        self.succeeds("-i", "m.onnx", "--input_shape", "x=2,3", "s=[]")
+        shown = self.succeeds("-i", "m.optimized.onnx", "--show")
+        self.write("c.yaml", b"input_model: m.onnx\ninput_shape: {x: [2, 3], s: []}\n")
+        self.succeeds("--config_yaml", "c.yaml")
+        self.assertEqual(self.succeeds("-i", "m.optimized.onnx", "--show"), shown)
+        self.assertIn("input s: dtype - f32, shape - []\n", shown)
+        self.fails(["-i", "m.onnx", "--input_shape", "x=[]", "--output_dir", "out"], "has another rank")
+
     def test_input_shape_of_an_input_that_the_model_lacks(self):
         said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2")
         self.assertIn("the model has no input 'mask'; its inputs are: image", said)
