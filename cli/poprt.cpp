@@ -529,6 +529,9 @@ class Fusion {
   std::vector<std::unique_ptr<Source>> sources_;
 };
 
+// A pass of two models: an option here, a class in Python.
+constexpr const char* kComparison = "layer_precision_compare";
+
 // One name a line with what the pass does, or all that is known of them as JSON. Those of scripts
 // take the place of others of their name, or come last.
 void list_passes(const GivenOptions& given) {
@@ -536,6 +539,13 @@ void list_passes(const GivenOptions& given) {
   poprt_string* text = nullptr;
   check(poprt_compiler_list_passes_json(&text));
   auto all = parse_ordered_json(take(text));
+  const nlohmann::ordered_json comparison = {
+      {"name", kComparison},
+      {"summary",
+       "compares every Conv, MatMul and Gemm with the model as it was; as "
+       "--precision_compare"},
+      {"parameters", nlohmann::ordered_json::array()}};
+  all.insert(all.begin(), comparison);  // the last ones are those of users
   for (const ScriptPass& pass : passes_of_scripts(given)) {
     const nlohmann::ordered_json row = {{"name", pass.name}, {"summary", pass.summary}};
     const auto same = std::ranges::find_if(all, [&](auto& r) { return r["name"] == pass.name; });
@@ -613,8 +623,12 @@ int main_checked(int argc, char** argv) {
   for (GivenOptions& model : models)
     if (model.has("manual_sharding_config"))
       throw Usage("model_fusion: a fused model runs on one IPU, manual_sharding_config cuts it");
+  given.move_pass(kComparison, "precision_compare");
   given.check_needs();
-  for (const GivenOptions& model : models) model.check_needs();
+  for (GivenOptions& model : models) {
+    model.move_pass(kComparison, "precision_compare");
+    model.check_needs();
+  }
 
   if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
   if (inform(given)) return 0;

@@ -142,6 +142,9 @@ void check_pack_args(std::string_view lines) {
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {
   const size_t at = word.find('=');
   std::vector<std::vector<int64_t>> shapes(1);
+  // A number has no dimensions.
+  if (at != std::string_view::npos && at > 0 && trimmed(word.substr(at + 1)) == "[]")
+    return {std::string(word.substr(0, at)), std::move(shapes)};
   bool good = at != std::string_view::npos && at > 0 && at + 1 < word.size();
   for (std::string_view rest = good ? word.substr(at + 1) : ""; good;) {
     const size_t end = std::min(rest.find_first_of(",/"), rest.size());
@@ -154,8 +157,9 @@ std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::stri
   }
   if (!good)
     fail(ErrorCode::invalid_argument,
-         "`input_shape`: expected NAME=d0,d1,... with sizes of at least 0, or several such shapes "
-         "with / in between, found '{}'",
+         "`input_shape`: expected NAME=d0,d1,... with sizes of at least 0, [] for a number, or "
+         "several such "
+         "shapes with / in between, found '{}'",
          word);
   return {std::string(word.substr(0, at)), std::move(shapes)};
 }

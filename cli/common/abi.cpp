@@ -102,7 +102,7 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     auto [name, dims] = split_pair(word, "--input_shape");
     NamedShape named{std::move(name), {}};
-    const char *p = dims.data(), *end = p + dims.size();
+    const char *p = dims.data(), *end = dims == "[]" ? p : p + dims.size();
     while (p < end) {
       int64_t d = 0;
       const auto [next, error] = std::from_chars(p, end, d);

@@ -144,7 +144,9 @@ yaml::Value read_value(Events& events, const OptionInfo& option, yaml_event_type
     }
     value.items.push_back(read_value(events, option, type, depth + 1));
   }
-  if (value.items.empty()) events.fail(fmt::format("{} has no value", option.name));
+  // The shape of a number, one level below the option, is an empty list.
+  const bool number = option.name == "input_shape" && depth == 1 && !map;
+  if (value.items.empty() && !number) events.fail(fmt::format("{} has no value", option.name));
   return value;
 }
 

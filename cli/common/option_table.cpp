@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "common/abi.h"
 #include "common/json.h"
@@ -160,6 +161,24 @@ void GivenOptions::add(const OptionInfo& option, std::vector<std::string> words)
   const auto parsed = std::ranges::find_if(parsed_, same);
   if (parsed != parsed_.end() && parsed->second->count() > 0) return;
   words_[option.name] = std::move(words);
+}
+
+void GivenOptions::move_pass(const std::string& pass, const std::string& option) {
+  if (!has("passes")) return;
+  std::string rest;
+  bool found = false;
+  std::istringstream names(joined("passes"));
+  for (std::string name; std::getline(names, name, ',');) {
+    const size_t begin = std::min(name.find_first_not_of(' '), name.size());
+    if (name.substr(begin, name.find_last_not_of(' ') + 1 - begin) == pass)
+      found = true;
+    else
+      rest += (rest.empty() ? "" : ",") + name;
+  }
+  if (!found) return;
+  words_[option] = {"True"};
+  words_["passes"] = {rest};
+  if (rest.empty()) words_.erase("passes");
 }
 
 std::string GivenOptions::text(const std::string& name, std::string standard) const {

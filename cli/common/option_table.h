@@ -47,6 +47,8 @@ class GivenOptions {
   std::vector<std::string> overridden() const;
   // From elsewhere, unless the command line said something else.
   void add(const OptionInfo& option, std::vector<std::string> words);
+  // `pass` among the names of option `passes` is option `option`, which does what it is for.
+  void move_pass(const std::string& pass, const std::string& option);
   // Those of `others` that are not here.
   void merge(const GivenOptions& others) {
     words_.insert(others.words_.begin(), others.words_.end());

@@ -49,8 +49,9 @@ Json to_json(const Value& value) {
   return json;
 }
 
-// 2,8 or, of several shapes, 2,8/2,16.
+// 2,8 or, of several shapes, 2,8/2,16; [] of a number.
 std::string shapes_text(const Value& value, const std::string& key) {
+  if (value.kind == list && value.items.empty()) return "[]";
   const bool several = value.kind == list && value.items.front().kind == list;
   if (!several) return list_text(value, key);
   std::string text;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/half.h"
 #include "ops/op.h"
 
 namespace poprt::passes {
@@ -32,9 +33,30 @@ Node* sole_producer_of(const Value* value, std::string_view op_type, std::string
   return single_use(value) ? producer_if(value, op_type, domain) : nullptr;
 }
 
-bool near(double value, double expected, DType dtype) {
-  const double tolerance = dtype == DType::f16 ? 1e-3 : dtype == DType::bf16 ? 8e-3 : 1e-6;
+namespace {
+
+bool within(double value, double expected, double tolerance) {
   return std::abs(value - expected) <= tolerance * std::abs(expected);
+}
+
+double rounded(double x, DType half) {
+  const auto narrow = static_cast<float>(x);
+  return half == DType::f16 ? to_float(to_f16(narrow)) : to_float(to_bf16(narrow));
+}
+
+}  // namespace
+
+bool near(double value, double expected, DType dtype) {
+  constexpr double kSingle = 1e-6;
+  if (dtype == DType::f16) return within(value, expected, 1e-3);
+  if (dtype == DType::bf16) return within(value, expected, 8e-3);
+  if (within(value, expected, kSingle)) return true;
+  // A constant that was a half before the graph was computed in f32, or what divides by one.
+  const auto was = [&](DType half) {
+    return within(value, rounded(expected, half), kSingle) ||
+           within(value, 1 / rounded(1 / expected, half), kSingle);
+  };
+  return dtype == DType::f32 && expected != 0 && (was(DType::f16) || was(DType::bf16));
 }
 
 bool is_scalar(const Value* value, double expected) {

@@ -35,7 +35,7 @@ ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
 // Equal within the relative tolerance that suits constants of `dtype`: 1e-6, for f16 and bf16 one
-// rounding.
+// rounding. An f32 may also be exactly what a half holds of it, since halves are computed in f32.
 bool near(double value, double expected, DType dtype);
 // A one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);

@@ -7,20 +7,54 @@ import argparse
 import sys
 
 import onnx
-import onnx.checker
-import onnx.utils
 from poprt.passes.shape_inference import infer_shapes
 
 
+def names_read(node):
+    """What a node reads, in the graphs of its attributes too."""
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+            names += [name for made in inner.node for name in names_read(made)]
+    return names
+
+
+def nodes_between(graph, begin, end):
+    """The nodes that the tensors `end` need, back to the tensors `begin`, and the names of everything that they read."""
+    makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    found, read, waiting = set(), set(), [name for name in end if name not in begin]
+    while waiting:
+        maker = makers.get(waiting.pop())
+        if maker is None or maker in found:
+            continue
+        found.add(maker)
+        names = set(names_read(graph.node[maker])) - set(begin)
+        waiting += names - read
+        read |= names
+    return [graph.node[i] for i in sorted(found)], read
+
+
 def extract(model, input_names, output_names):
-    """A model whose inputs and outputs are those tensors; ValueError when there is none of a name, or no way between them."""
+    """A model whose inputs and outputs are those tensors; ValueError when there is none of a name, or more would be needed."""
     model = infer_shapes(model)  # the new inputs and outputs need types
-    known = {v.name for part in (model.graph.input, model.graph.output, model.graph.value_info) for v in part}
-    missing = [name for name in [*input_names, *output_names] if name not in known]
+    graph = model.graph
+    known = {v.name: v for part in (graph.input, graph.output, graph.value_info) for v in part}
+    for name in [*input_names, *output_names]:
+        if name not in known:
+            raise ValueError(f"the model has no tensor '{name}' whose type is known")
+    nodes, read = nodes_between(graph, input_names, output_names)
+    constants = [tensor for tensor in graph.initializer if tensor.name in read]
+    missing = {v.name for v in graph.input} & (read | set(output_names)) - {t.name for t in constants} - set(input_names)
     if missing:
-        raise ValueError(f"the model has no tensor '{missing[0]}' whose type is known")
-    part = onnx.utils.Extractor(model).extract_model(list(input_names), list(output_names))
-    onnx.checker.check_model(part)  # what reads a tensor that is outside
+        raise ValueError(f"the outputs need '{sorted(missing)[0]}' besides")
+    part = type(model)()
+    part.CopyFrom(model)
+    part.graph.Clear()
+    part.graph.name = graph.name
+    part.graph.node.extend(nodes)
+    part.graph.initializer.extend(constants)
+    part.graph.input.extend(known[name] for name in input_names)
+    part.graph.output.extend(known[name] for name in output_names)
     return part
 
 
@@ -33,8 +67,8 @@ def main():
     words = parser.parse_args()
     try:
         part = extract(onnx.load(words.src_onnx), words.input_names, words.output_names)
-    except (ValueError, onnx.checker.ValidationError) as error:
-        sys.exit(f"extract_onnx.py: {' '.join(str(error).split())}")
+    except ValueError as error:
+        sys.exit(f"extract_onnx.py: {error}")
     onnx.save(part, words.dst_onnx)
     print(f"{words.dst_onnx}: {len(part.graph.node)} nodes")
 

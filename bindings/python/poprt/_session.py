@@ -10,6 +10,7 @@ import numpy as np
 from ._backend import Backend, _Options
 from ._onnx import package
 from .compiler import options_of
+from .errors import InvalidArgumentError
 
 __all__ = ["Session", "get_session"]
 
@@ -83,12 +84,15 @@ class OrtSession(Session):
 
 
 class TensorflowSession(Session):
-    """A frozen graph (tf.compat.v1.GraphDef, or the path or bytes of one) in TensorFlow."""
+    """A frozen graph (tf.compat.v1.GraphDef, or the path or bytes of one) in TensorFlow, or a SavedModel (the path of a folder) by
+    its signature: "serving_default", or the only one. Names are those of tensors, of a SavedModel also those of the signature."""
 
     def __init__(self, model: Any):
         super().__init__(model)
         self._inputs: Optional[list[str]] = None
         self._outputs: Optional[list[str]] = None
+        # Of a SavedModel: what the signature calls tensors.
+        self._signature: tuple[dict[str, str], dict[str, str]] = {}, {}
 
     def set_input_names(self, names: Sequence[str]) -> None:
         self._inputs = list(names)
@@ -99,6 +103,8 @@ class TensorflowSession(Session):
     def _make(self) -> Any:
         tf = package("tensorflow", "back end tensorflow", "python3 -m pip install tensorflow").compat.v1
         graph_def = self._model
+        if isinstance(graph_def, (str, os.PathLike)) and os.path.isdir(graph_def):
+            return self._make_saved(tf, os.fspath(graph_def))
         if isinstance(graph_def, (str, os.PathLike)):
             with open(graph_def, "rb") as file:
                 graph_def = file.read()
@@ -110,17 +116,33 @@ class TensorflowSession(Session):
             tf.import_graph_def(graph_def, name="")
         return tf.Session(graph=graph)
 
+    def _make_saved(self, tf: Any, path: str) -> Any:
+        session = tf.Session(graph=tf.Graph())
+        with session.graph.as_default():
+            loaded = tf.saved_model.load(session, ["serve"], path).signature_def
+        # What initialises variables has a signature as well.
+        callable_ones = {name: s for name, s in loaded.items() if not name.startswith("__")}
+        name = "serving_default" if "serving_default" in callable_ones or len(callable_ones) != 1 else next(iter(callable_ones))
+        if name not in callable_ones:
+            raise InvalidArgumentError(f"the SavedModel '{path}' has no signature 'serving_default'; it has "
+                                       f"{', '.join(sorted(callable_ones)) or 'none'}")
+        given, made = ({key: info.name for key, info in part.items()} for part in (loaded[name].inputs, loaded[name].outputs))
+        self._signature = given, made
+        return session
+
     def get_io_info(self) -> tuple[Info, Info]:
         graph = self.load()._backend.graph
         operations = graph.get_operations()
-        inputs = self._inputs or [op.outputs[0].name for op in operations if op.type == "Placeholder"]
-        outputs = self._outputs or [t.name for op in operations for t in op.outputs if not t.consumers()]
-        first, second = ({n: _tensorflow_type(graph.get_tensor_by_name(n)) for n in names} for names in (inputs, outputs))
+        known = self._signature[0] | self._signature[1]
+        inputs = self._inputs or list(self._signature[0]) or [op.outputs[0].name for op in operations if op.type == "Placeholder"]
+        outputs = self._outputs or list(self._signature[1]) or [t.name for op in operations for t in op.outputs if not t.consumers()]
+        first, second = ({n: _tensorflow_type(graph.get_tensor_by_name(known.get(n, n))) for n in names} for names in (inputs, outputs))
         return first, second
 
     def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any]) -> list[Any]:
         wanted = list(output_names) if output_names else list(self.get_io_info()[1])
-        return list(self.load()._backend.run(wanted, dict(inputs)))
+        backend, (given, made) = self.load()._backend, self._signature
+        return list(backend.run([made.get(n, n) for n in wanted], {given.get(n, n): array for n, array in inputs.items()}))
 
 
 def _ort_type(text: str) -> np.dtype[Any]:

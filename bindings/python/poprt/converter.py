@@ -48,11 +48,11 @@ def _words(name: str, pairs: _Words, separator: str = "=") -> str:
 
 
 def _shape(name: str, shape: Any) -> str:
-    """"2,3" of [2, 3], and as it is of a text."""
+    """"2,3" of [2, 3], "[]" of none, which a number has, and as it is of a text."""
     if isinstance(shape, str):
-        return shape.strip("[]() ")
+        return shape.strip("[]() ") or ("[]" if shape.strip() else "")
     try:
-        return ",".join(str(operator.index(size)) for size in shape)
+        return ",".join(str(operator.index(size)) for size in shape) or "[]"
     except TypeError:
         raise TypeError(f"input_shape: expected whole numbers for input '{name}', such as [1, 3, 224, 224], found {shape!r}") from None
 

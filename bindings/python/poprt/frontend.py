@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 from ._onnx import ModelProto, onnx, package, read
 from .errors import FailedPreconditionError, FileMissingError, InvalidArgumentError
@@ -89,13 +89,14 @@ class TensorflowFrontend(Frontend):
 
     @staticmethod
     def get_inputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
-        """Name -> (shape, NumPy type) of a TensorFlow graph's placeholders; 0 for dimensions that are not known."""
-        return {op.outputs[0].name: _meta(op.outputs[0]) for op in graph.get_operations() if op.type == "Placeholder"}
+        """Name -> (shape, NumPy type) of a TensorFlow graph's placeholders; 0 for dimensions that are not known. Handles of
+        variables, which are placeholders as well in a SavedModel, are none."""
+        return _metas(op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder")
 
     @staticmethod
     def get_outputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
         """The same of the tensors that no operation reads."""
-        return {t.name: _meta(t) for op in graph.get_operations() for t in op.outputs if not t.consumers()}
+        return _metas(t for op in graph.get_operations() for t in op.outputs if not t.consumers())
 
     def command(self, output: str) -> list[str]:
         """Arguments for tf2onnx.convert."""
@@ -143,6 +144,14 @@ def _list(names: _Names) -> list[str]:
     return [word.strip() for word in words if word.strip()]
 
 
-def _meta(tensor: Any) -> tuple[list[int], Any]:
-    shape = tensor.shape
-    return [d or 0 for d in shape.as_list()] if shape.rank is not None else [], tensor.dtype.as_numpy_dtype
+def _metas(tensors: Iterable[Any]) -> dict[str, tuple[list[int], Any]]:
+    """By name, of those that hold numbers or text: resources and variants have no NumPy type."""
+    found = {}
+    for tensor in tensors:
+        try:
+            dtype = tensor.dtype.as_numpy_dtype
+        except KeyError:
+            continue
+        shape = tensor.shape
+        found[tensor.name] = [d or 0 for d in shape.as_list()] if shape.rank is not None else [], dtype
+    return found

@@ -1,5 +1,6 @@
 """Sessions, back ends, front ends and layer_precision_compare, as published programs use them."""
 
+import contextlib
 import os
 import pickle
 import sys
@@ -100,6 +101,45 @@ class Sessions(unittest.TestCase):
             self.assertEqual(session.get_io_info(), ({"b": (["N", 4], np.float32), "i": ([2], np.int64)}, {"z": ([2], np.float16)}))
             self.assertIs(session.run(["z"], X)[0], X["b"])
 
+    def test_a_saved_model_in_tensorflow_has_the_names_of_its_signature(self):
+        """With a stand-in of the package's interface."""
+        class Tensor:
+            def __init__(self, name):
+                self.name, self.shape = name, types.SimpleNamespace(rank=2, as_list=lambda: [None, 4])
+                self.dtype = types.SimpleNamespace(as_numpy_dtype=np.float32)
+
+        class Graph(contextlib.nullcontext):
+            def as_default(self):
+                return self
+
+            def get_operations(self):
+                return []
+
+            def get_tensor_by_name(self, name):
+                return Tensor(name)
+
+        class Session:
+            def __init__(self, graph):
+                self.graph = graph
+
+            def run(self, names, feeds):
+                return [(name, sorted(feeds)) for name in names]
+
+        def info(**names):
+            return {key: types.SimpleNamespace(name=name) for key, name in names.items()}
+
+        signatures = {"__saved_model_init_op": None, "first": types.SimpleNamespace(inputs=info(x="first_x:0"), outputs=info(y="Call:0"))}
+        loader = types.SimpleNamespace(load=lambda session, tags, path: types.SimpleNamespace(signature_def=signatures))
+        module = types.SimpleNamespace(compat=types.SimpleNamespace(v1=types.SimpleNamespace(Graph=Graph, Session=Session, saved_model=loader)))
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(sys.modules, {"tensorflow": module}):
+            session = get_session(folder, 1, "tensorflow")
+            self.assertEqual(session.get_io_info(), ({"x": ([None, 4], np.float32)}, {"y": ([None, 4], np.float32)}))
+            self.assertEqual(session.run(["y"], {"x": 1}), [("Call:0", ["first_x:0"])])
+            self.assertEqual(session.run(None, {"first_x:0": 1}), [("Call:0", ["first_x:0"])])
+            signatures["second"] = signatures["first"]
+            with self.assertRaisesRegex(InvalidArgumentError, "no signature 'serving_default'; it has first, second"):
+                get_session(folder, 1, "tensorflow").load()
+
     def test_align_output_dtype(self):
         model = m.make([node("Relu", ["x"], ["y"])], {"x": [2]}, {"y": [2]})
         options = {"precision": "fp16"}
@@ -151,6 +191,25 @@ class FrontEnds(unittest.TestCase):
             get_frontend("m", framework="torch")
         with self.assertLogs("poprt", "WARNING"):
             get_frontend("m.onnx", opset=11)
+
+    def test_tensors_of_a_tensorflow_graph_without_numpy_type_are_none_of_its_inputs(self):
+        """Handles of variables are placeholders in the graphs of SavedModels."""
+        class Resource:
+            @property
+            def as_numpy_dtype(self):
+                raise KeyError(20)
+
+        def tensor(name, dtype, readers):
+            return types.SimpleNamespace(name=name, shape=types.SimpleNamespace(rank=2, as_list=lambda: [None, 4]), dtype=dtype,
+                                         consumers=lambda: readers)
+
+        numbers = types.SimpleNamespace(as_numpy_dtype=np.float32)
+        operations = [types.SimpleNamespace(type="Placeholder", outputs=[tensor("x:0", numbers, [1])]),
+                      types.SimpleNamespace(type="Placeholder", outputs=[tensor("unknown:0", Resource(), [])]),
+                      types.SimpleNamespace(type="MatMul", outputs=[tensor("y:0", numbers, [])])]
+        graph = types.SimpleNamespace(get_operations=lambda: operations)
+        self.assertEqual(TensorflowFrontend.get_inputs_meta(graph), {"x:0": ([0, 4], np.float32)})
+        self.assertEqual(TensorflowFrontend.get_outputs_meta(graph), {"y:0": ([0, 4], np.float32)})
 
     def test_tensorflow_through_tf2onnx(self):
         """With a stand-in for the package, which a Python of its own runs."""

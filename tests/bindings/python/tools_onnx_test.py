@@ -104,7 +104,7 @@ class Tools(unittest.TestCase):
         self.run_tool("extract_onnx.py", "--dst_onnx", "part.onnx", *words, "h", "--output_names", "y")
         part = onnx.load(self.path("part.onnx"))
         self.assertEqual(([v.name for v in part.graph.input], m.op_types(part)), (["h"], ["Relu", "MatMul"]))
-        for names, why in ((["h", "--output_names", "none"], "no tensor 'none'"), (["y", "--output_names", "h"], "extract_onnx.py: ")):
+        for names, why in ((["h", "--output_names", "none"], "no tensor 'none'"), (["r", "--output_names", "h", "y"], "the outputs need 'x' besides")):
             said = self.run_tool("extract_onnx.py", "--dst_onnx", "none.onnx", *words, *names, fails=1)
             self.assertIn(why, said)
             self.assertEqual((said.count("\n"), os.path.exists(self.path("none.onnx"))), (1, False))

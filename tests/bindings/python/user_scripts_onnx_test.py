@@ -181,6 +181,13 @@ class Conversion(InFolder):
             with self.subTest(given=given):
                 self.assertEqual(input_shape(Converter(input_shape=given).convert(dense("N"))), [2, 4])
 
+    def test_a_number_has_an_empty_shape(self):
+        model = m.make([node("Mul", ["x", "s"], ["y"])], {"x": ["N", 4], "s": []}, {"y": ["N", 4]})
+        for given in ({"x": [2, 4], "s": []}, {"x": [2, 4], "s": ()}, {"x": "2,4", "s": "[]"}, ["x=2,4", "s=[]"]):
+            self.assertEqual(input_shape(Converter(input_shape=given).convert(model)), [2, 4])
+        with self.assertRaisesRegex(InvalidArgumentError, "'x' is f32.N,4., .. has another rank"):
+            Converter(input_shape={"x": []}).convert(model)
+
     def test_shapes_of_the_wrong_kind_are_said_to_be(self):
         for given in ({"x": 4}, {"x": None}, {"x": [2.5, 4]}, {"x": ["a", 4]}, {"x": [[2, 4]]}):
             with self.subTest(given=given), self.assertRaisesRegex(TypeError, "input_shape: expected whole numbers for input 'x'"):

@@ -1,0 +1,92 @@
+"""tests/CHECKLIST.md names tests that exist, and what the documentation of PopRT counts is all there. Prints the counts.
+
+    checklist.py POPRT_EXEC"""
+
+import ast
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+# The types of an operator as the two ends of a conversion see it are in this document.
+OPSETS = ROOT / "docs" / "opsets.md"
+
+
+def python_tests():
+    """Names as CHECKLIST.md has them: file, file.Class and file.Class.test."""
+    names = set()
+    for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py")]:
+        stem = path.stem.removesuffix("_test")
+        names.add(stem)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                names.add(f"{stem}.{node.name}")
+                names.update(f"{stem}.{node.name}.{f.name}" for f in node.body if isinstance(f, ast.FunctionDef))
+    return names
+
+
+def cpp_tests():
+    """Suite.Name of GoogleTest."""
+    names = set()
+    for path in TESTS.rglob("*_test.cpp"):
+        names.update(".".join(found) for found in re.findall(r"\bTEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", path.read_text(encoding="utf-8")))
+    return names
+
+
+def listed():
+    """(line, name) of what CHECKLIST.md says shows a feature."""
+    for number, line in enumerate((TESTS / "CHECKLIST.md").read_text(encoding="utf-8").splitlines(), 1):
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 4 and cells[1] not in ("feature", "---"):
+            yield from ((number, name) for name in re.findall(r"`([^`]+)`", cells[2]) or [""])
+
+
+def missing_tests():
+    """A line for each name that nobody has."""
+    known = python_tests() | cpp_tests()
+    return [f"tests/CHECKLIST.md:{line}: there is no test '{name}'" for line, name in listed() if name not in known]
+
+
+def tested_options(poprt_exec):
+    """The documented options that the tests of the commands use."""
+    tables = json.loads(subprocess.run([poprt_exec, "options", "--json"], check=True, capture_output=True, text=True).stdout)
+    text = "".join(path.read_text(encoding="utf-8") for path in TESTS.glob("cli/*_test.py"))
+    names = [o["name"] for part in ("options", "tf2onnx") for o in tables[part] if "since" in o]
+    return names, [name for name in names if re.search(rf"--{name}\b", text)]
+
+
+def tested_arguments():
+    """Keywords of Converter, and those of them that its tests give."""
+    tree = ast.parse((ROOT / "bindings" / "python" / "poprt" / "converter.py").read_text(encoding="utf-8"))
+    maker = next(f for c in tree.body if isinstance(c, ast.ClassDef) and c.name == "Converter" for f in c.body
+                 if isinstance(f, ast.FunctionDef) and f.name == "__init__")
+    names = [argument.arg for argument in maker.args.kwonlyargs]
+    text = "".join((TESTS / "bindings" / "python" / file).read_text(encoding="utf-8") for file in ("converter_test.py", "user_scripts_onnx_test.py"))
+    return names, [name for name in names if re.search(rf"\b{name}=|\"{name}\":", text)]
+
+
+def tested_passes():
+    """The documented passes, and those that have cases of text and numbers or tests that core/passes/cases_test.cpp names."""
+    names = (TESTS / "data" / "poprt_passes.txt").read_text(encoding="utf-8").split()
+    elsewhere = re.findall(r'\{"(\w+)",\s*\{"', (TESTS / "core" / "passes" / "cases_test.cpp").read_text(encoding="utf-8"))
+    return names, [name for name in names if name in elsewhere or (TESTS / "data" / "passes" / f"{name}.txt").exists()]
+
+
+def main():
+    wrong = missing_tests()
+    for what, (names, tested), count in (("options", tested_options(sys.argv[1]), 71), ("converter arguments", tested_arguments(), 34),
+                                         ("passes with both tests", tested_passes(), 105)):
+        print(f"{len(tested)} of {count} {what}")
+        wrong += [f"{what}: expected {count}, found {len(names)}"] if len(names) != count else []
+        wrong += [f"{what}: no test of '{name}'" for name in names if name not in tested]
+    table = OPSETS.read_text(encoding="utf-8").split("## What changes with the opset\n")[1]
+    print(f"opset conversion table\n{table[table.index('| operator'):]}")
+    print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
