@@ -210,6 +210,7 @@ class Session final : private device::Occupant {
   void* input_pointer(Stream& s);
   void* own_data(Stream& s);
   void rewind(Stream& s) const;
+  static void set_callback(Stream& s, std::shared_ptr<StreamCallback> callback);
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
   void run_engine(device::Flow flow, const void* const* inputs, void* const* outputs);
