@@ -602,8 +602,10 @@ void Session::run_stage(size_t stage, const void* const* inputs, void* const* ou
   const bool last = stage + 1 == engine_->stages();
   const auto begin = telemetry_ && last ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
   engine_->run_stage(stage, inputs, outputs, frame);
+  const std::optional<Error> failure = engine_->take_stage_failure(stage);
   if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now());
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  if (failure) throw *failure;
 }
 
 size_t Session::input_with_data(std::string_view name) const {
