@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
 #include "exec/support/cases.h"
+#include "exec/support/clients.h"
 #include "exec/support/session_bench.h"
 #include "exec/support/tensors.h"
 
@@ -112,6 +112,10 @@ void client(poprt_runner* runner, const Case& c, const Arguments& a, size_t in_f
     std::unique_ptr<Buffers> buffers;
     Request request;
     Clock::time_point start;
+    // Where another request failed: the runner still uses the memory of this one.
+    ~Slot() {
+      if (request) poprt_error_free(poprt_request_wait(request.get(), -1));
+    }
   };
   std::vector<Slot> slots(in_flight);
   for (Slot& s : slots) s.buffers = std::make_unique<Buffers>(c, a);
@@ -142,23 +146,12 @@ SessionTimes through_runner(const Arguments& a, const Runner& runner, const Case
     for (int i = 0; i < a.warmup; i++) b.execute(runner.get());
   }
   std::vector<std::vector<double>> each(static_cast<size_t>(a.clients));
-  std::vector<std::string> errors(each.size());
-  std::vector<std::thread> threads;
   const auto begin = Clock::now();
   const auto until =
       begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(a.seconds));
-  for (size_t i = 0; i < each.size(); i++)
-    threads.emplace_back([&, i] {
-      try {
-        client(runner.get(), c, a, in_flight, until, each[i]);
-      } catch (const std::exception& e) {
-        errors[i] = e.what();
-      }
-    });
-  for (std::thread& t : threads) t.join();
+  run_clients(each.size(),
+              [&](size_t i) { client(runner.get(), c, a, in_flight, until, each[i]); });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  for (const std::string& e : errors)
-    if (!e.empty()) throw Failure(e);
 
   SessionTimes times{{}, seconds};
   for (const auto& e : each) times.ms.insert(times.ms.end(), e.begin(), e.end());

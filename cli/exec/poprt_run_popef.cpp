@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
-#include <thread>
 
 #include "common/arguments.h"
 #include "common/random_inputs.h"
 #include "exec/commands.h"
+#include "exec/support/clients.h"
 
 namespace poprt::cli {
 namespace {
@@ -133,26 +133,16 @@ int run(const Arguments& a) {
   const Served served = make(a, executable.get());
   const int64_t batch = Client(a, served, 0).batch();
   std::vector<std::vector<double>> each(static_cast<size_t>(a.threads));
-  std::vector<std::string> errors(each.size());
-  std::vector<std::thread> threads;
   const auto begin = Clock::now();
-  for (size_t i = 0; i < each.size(); i++)
-    threads.emplace_back([&, i] {
-      try {
-        Client client(a, served, i + 1);
-        for (int64_t n = 0; n < a.iteration; n++) {
-          const auto t0 = Clock::now();
-          client.run(served.runner.get());
-          each[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
-        }
-      } catch (const std::exception& e) {
-        errors[i] = e.what();
-      }
-    });
-  for (std::thread& t : threads) t.join();
+  run_clients(each.size(), [&](size_t i) {
+    Client client(a, served, i + 1);
+    for (int64_t n = 0; n < a.iteration; n++) {
+      const auto t0 = Clock::now();
+      client.run(served.runner.get());
+      each[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - t0).count());
+    }
+  });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  for (const std::string& e : errors)
-    if (!e.empty()) throw Failure(e);
   std::vector<double> ms;
   for (const auto& e : each) ms.insert(ms.end(), e.begin(), e.end());
   std::ranges::sort(ms);

@@ -2,9 +2,13 @@
 // reads or writes a line of JSON, they are most of what that file takes to build.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/error.h"
 
 namespace poprt {
 
@@ -20,5 +24,23 @@ nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 // what is not becomes U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
+
+// A whole number, or several, of a file: get<>() turns any number into one, 1e300 too. Throws
+// data_loss.
+template <class Json>
+int64_t whole_number(const Json& json) {
+  const bool fits = json.is_number_unsigned()
+                        ? json.template get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)
+                        : json.is_number_integer();
+  if (!fits) fail(ErrorCode::data_loss, "expected a whole number, found {}", json_text(json));
+  return json.template get<int64_t>();
+}
+template <class Json>
+std::vector<int64_t> whole_numbers(const Json& json) {
+  std::vector<int64_t> numbers;
+  if (!json.is_array()) fail(ErrorCode::data_loss, "expected whole numbers, found no list");
+  for (const auto& item : json) numbers.push_back(whole_number(item));
+  return numbers;
+}
 
 }  // namespace poprt

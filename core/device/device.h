@@ -54,6 +54,12 @@ class Engine {
   // The run has gone on to its end, with results that are worth nothing.
   virtual std::optional<Error> take_failure() { return std::nullopt; }
 
+  // The same of the runs of one stage (run_stage()), for the thread that runs it.
+  virtual std::optional<Error> take_stage_failure(size_t stage) {
+    static_cast<void>(stage);
+    return take_failure();
+  }
+
   // One row per instruction of the main flow; empty unless loaded with LoadOptions::profile.
   virtual std::vector<InstructionProfile> profile() const { return {}; }
 

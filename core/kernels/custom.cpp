@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,31 @@ namespace {
 constexpr size_t kGuard = 256;
 constexpr std::byte kMark{0xA5};
 
+// A file names the operator and the memory of its results; what it writes is its own. Where infer()
+// says what that is, the memory must be of that shape, and of elements that are no smaller: halves
+// may be stored as f32. What an operator says without the values of constants, or does not, is its
+// own affair.
+void check_results(plugins::OpCall& call) {
+  std::string wrong;
+  try {
+    call.infer([&](size_t i, DType dtype, bool has_shape, const Shape& shape) {
+      const poprt_op_tensor& out = call.output(i);
+      const Shape there(out.shape, out.shape + out.rank);
+      bool fits = !has_shape || shape.size() == there.size();
+      for (size_t d = 0; fits && has_shape && d < shape.size(); d++)
+        fits = shape[d] < 0 || shape[d] == there[d];
+      const auto stored = static_cast<DType>(out.dtype);
+      if ((!fits || dtype_bits(dtype) > dtype_bits(stored)) && wrong.empty())
+        wrong = fmt::format("{}: the program has {} {} for output {}, the operator makes {} {}",
+                            call.title(), dtype_name(stored), shape_string(there), i,
+                            dtype_name(dtype), shape_string(shape));
+    });
+  } catch (const Error&) {
+    call.report() = {};
+  }
+  expect(wrong.empty(), "custom", wrong);
+}
+
 struct Step {
   Step(const plugins::Record& record, std::vector<plugins::TensorInfo> in,
        std::vector<plugins::TensorInfo> out)
@@ -25,6 +51,7 @@ struct Step {
         outputs(out.size()),
         call(plugins::operator_of(record), record.node, record.attributes, std::move(in),
              std::move(out)) {
+    check_results(call);
     call.prepare();
     for (size_t i = 0; i < outputs; i++)
       trial.emplace_back(call.output(i).bytes + 2 * kGuard, kMark);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/quarter.h"
+#include "base/threads.h"
 
 namespace poprt::program {
 namespace {
@@ -240,9 +241,7 @@ void widen_all(std::span<const StoredPiece> pieces, std::span<const std::byte> s
   constexpr size_t kMostThreads = 4;
   const size_t threads =
       std::min({kMostThreads, parts.size(), size_t{std::thread::hardware_concurrency()}});
-  std::vector<std::jthread> others;
-  for (size_t i = 1; i < threads; i++) others.emplace_back(work);
-  work();
+  work_on_threads(threads, work);
 }
 
 }  // namespace poprt::program

@@ -15,6 +15,7 @@
 
 #include "base/capnp_message.h"
 #include "base/checked.h"
+#include "base/threads.h"
 #include "program/program_places.h"
 
 static_assert(std::endian::native == std::endian::little, "payloads are little-endian");
@@ -258,11 +259,7 @@ void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of
       turn.notify_all();
     }
   };
-  {
-    std::jthread second;
-    if (records.size() > 1 && std::thread::hardware_concurrency() > 1) second = std::jthread(work);
-    work();
-  }
+  work_on_threads(std::min<size_t>({2, records.size(), std::thread::hardware_concurrency()}), work);
   if (error) std::rethrow_exception(error);
 }
 

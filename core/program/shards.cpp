@@ -11,6 +11,9 @@ namespace poprt::program {
 namespace {
 
 constexpr int64_t kMostIpus = 1024;
+// Anchors, transfers and kernels of all shards' own programs together: a small file may claim a
+// thousand shards, each of which is given all of them.
+constexpr uint64_t kMostInAll = uint64_t{1} << 20;
 
 template <class... Args>
 void check(bool ok, fmt::format_string<Args...> text, Args&&... args) {
@@ -101,6 +104,11 @@ class Reader {
         for (const uint32_t id : p_.main[i].operands) use(id, static_cast<uint32_t>(s));
     }
     check(p_.load.empty() && p_.save.empty(), "load and save programs belong to no IPU");
+    const uint64_t each =
+        p_.inputs.size() + p_.outputs.size() + 2 * out_.transfers.size() + p_.kernels.size();
+    check(each * out_.shards.size() <= kMostInAll,
+          "{} shards with {} anchors and kernels each are more than {}", out_.shards.size(), each,
+          kMostInAll);
     for (const Transfer& t : out_.transfers)
       check(t.from < out_.shards.size(), "transfer '{}' comes from nowhere", t.name);
   }

@@ -253,11 +253,28 @@ Tensor PopefFile::tensor(size_t i) const {
                       payload.bytes.size(), payload.owner);
 }
 
+namespace {
+
+// Lists and mappings in each other. Those in texts count, too: enough to know that they are few.
+bool is_nested_deep(std::string_view json) {
+  constexpr int kDeep = 64;
+  int depth = 0;
+  for (const char c : json) {
+    if (c == '[' || c == '{') depth++;
+    if (c == ']' || c == '}') depth--;
+    if (depth > kDeep) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string PopefFile::opaque_text(size_t i, size_t most) const {
   const popef::Payload payload = reader_->opaqueBlobs()[i].payload();
   const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()),
                               payload.bytes.size());
-  if (text.size() <= most) {
+  // Indented, a megabyte of brackets would take terabytes, and a stack that nobody has.
+  if (text.size() <= most && !is_nested_deep(text)) {
     const auto json = try_parse_json(text);
     if (!json.is_discarded()) return json_text(json, 2);
   }

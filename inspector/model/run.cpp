@@ -198,6 +198,12 @@ class Client {
   Client(runtime::BaseRunner& runner, const RequestOf& request, int in_flight) : runner_(runner) {
     for (int i = 0; i < in_flight; i++) slots_.push_back({memory_of(request), {}, {}});
   }
+  // Where a request failed, or there was no thread: the runner still uses the memory of others.
+  ~Client() {
+    for (const Slot& s : slots_)
+      while (s.request && !s.request->wait(kLook)) continue;
+  }
+  Client(Client&&) = default;
 
   void work(Clock::time_point begin, Clock::time_point until, const std::atomic<bool>& stop) {
     bool more = true;
@@ -266,7 +272,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
   std::atomic<size_t> running{clients.size()};
   std::mutex mutex;
   std::string error;
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // joined, too, where no more can be started
   for (Client& c : clients)
     threads.emplace_back([&] {
       try {
@@ -287,7 +293,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
       runner->stop();
     }
   }
-  for (std::thread& t : threads) t.join();
+  for (std::jthread& t : threads) t.join();
   progress.step(1, "benchmark");
   if (!error.empty()) fail(ErrorCode::unavailable, "{}", error);
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -49,17 +50,22 @@ class Task {
   using Work = std::function<T(Progress&)>;
 
   Task() = default;
-  // Starts at once.
+  // Starts at once. Where there can be no more threads, it has ended with an error.
   explicit Task(Work work, Wake wake = {}) : shared_(std::make_shared<Shared>()) {
-    thread_ = std::thread([shared = shared_, work = std::move(work), wake = std::move(wake)] {
-      try {
-        shared->result.emplace(work(shared->progress));
-      } catch (const std::exception& e) {
-        shared->error = e.what();
-      }
-      shared->done.store(true, std::memory_order_release);
-      if (wake) wake();
-    });
+    try {
+      thread_ = std::thread([shared = shared_, work = std::move(work), wake = std::move(wake)] {
+        try {
+          shared->result.emplace(work(shared->progress));
+        } catch (const std::exception& e) {
+          shared->error = e.what();
+        }
+        shared->done.store(true, std::memory_order_release);
+        if (wake) wake();
+      });
+    } catch (const std::system_error& e) {
+      shared_->error = fmt::format("cannot start a thread: {}", e.what());
+      shared_->done.store(true, std::memory_order_release);
+    }
   }
   // Cancels and waits: the work looks at `cancel` often.
   ~Task() { stop(); }

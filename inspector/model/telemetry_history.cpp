@@ -341,7 +341,7 @@ TelemetryWatcher::TelemetryWatcher(std::filesystem::path folder, double interval
   try {
     if (folder_.empty()) folder_ = runtime::telemetry_dir();
     thread_ = std::thread([this] { run(); });
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {  // no folder, no more threads
     error_ = printable(e.what());
   }
 }

@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import unittest
 
 from support import DIGITS, CommandTest, model
@@ -30,6 +31,18 @@ class Bench(CommandTest):
             r = self.report("--clients", "3", "--iterations", "20", "--threads", "1", *more)
             self.assertEqual((r["clients"], r["async"]), (3, bool(more)))
             self.assertGreaterEqual(r["requests"], 60)
+
+    def test_clients_for_whom_there_is_no_thread_are_one_line(self):
+        with open(self.arguments([])[0], "rb") as file:
+            if b"__asan_init" in file.read():
+                self.skipTest("AddressSanitizer needs all of the address space")
+        m = self.popef(model("relu"))
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_AS, limits)
+        resource.setrlimit(resource.RLIMIT_AS, (3 << 30, limits[1]))  # of which each thread wants 8 MiB
+        self.fails([m, "--clients", "1024", "--seconds", "0.05"], "cannot start 1024 client threads, only ")
+        self.command = "poprt_exec poprt_run_popef"
+        self.fails(["--popef", m, "--numThreads", "1024", "--iteration", "1"], "cannot start 1024 client threads, only ")
 
     def test_by_time(self):
         self.assertGreater(self.report("--seconds", "0.05", "--warmup", "0")["requests"], 0)

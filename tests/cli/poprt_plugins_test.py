@@ -210,6 +210,21 @@ class CustomOperators(PluginTest):
             self.npy("in.npy", "f4", [4, 6], [value] * 24)
             self.fails([popef, "--plugins", library("trial"), "--input", "x=in.npy"], "ai.graphcore.RefuseNegative", "'node_y'", why)
 
+    def test_a_kernel_that_fails_on_one_of_several_ipus_fails_the_request(self):
+        nodes = [w.node("RefuseNegative", ["x"], ["a"], "ai.graphcore")]
+        nodes += [w.node(op, [a], [b]) for op, a, b in (("Tanh", "a", "b"), ("Neg", "b", "c"), ("Tanh", "c", "d"))]
+        nodes.append(w.node("RefuseNegative", ["d"], ["y"], "ai.graphcore"))
+        name = self.chain("several.onnx", nodes)
+        for pipelined in (False, True):
+            popef = self.popef(name, "--custom_library_so_paths", library("trial"), "--compiler_options", "num_ipus=2",
+                               "virtual_graph_mode=auto", f"enable_pipelining={pipelined}", "batches_per_step=2")
+            self.command = "poprt_exec run"
+            for value, node in ((-2.5, "node_a"), (4.0, "node_y")):
+                self.npy("in.npy", "f4", [4, 6], [value] * 24)
+                self.fails([popef, "--plugins", library("trial"), "--input", "x=in.npy"], "ai.graphcore.RefuseNegative",
+                           f"'{node}'", "expected at least 0")
+            self.command = "poprt"
+
     def test_a_kernel_that_writes_too_much_is_found(self):
         self.command = "poprt_exec run"
         self.fails([self.trial("Lies"), "--plugins", library("trial"), "--random"], "ai.graphcore.Lies",

@@ -57,6 +57,7 @@ Cases file_cases();
 Cases npy_cases();
 Cases control_cases();
 Cases popef_cases();
+Cases damaged_cases();
 
 // -- Models -------------------------------------------------------------------------------------
 

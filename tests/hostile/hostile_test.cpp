@@ -211,6 +211,7 @@ CORPUS(Quantised, quantised_cases);
 CORPUS(Files, file_cases);
 CORPUS(Npy, npy_cases);
 CORPUS(Popef, popef_cases);
+CORPUS(Damaged, damaged_cases);
 CORPUS(Controls, control_cases);
 
 // Made once: some cases take as long to write as to read.
@@ -221,7 +222,7 @@ const Cases& all_cases() {
          {wire_cases(), header_cases(), graph_cases(), function_cases(), attribute_cases(),
           value_cases(), payload_cases(), external_data_cases(), bomb_cases(), contrib_cases(),
           declared_cases(), place_cases(), quantised_cases(), file_cases(), popef_cases(),
-          control_cases()})
+          damaged_cases(), control_cases()})
       made.insert(made.end(), list.begin(), list.end());
     return made;
   }();

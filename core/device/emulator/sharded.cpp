@@ -42,6 +42,18 @@ class Sharded final : public Engine {
       run_part(s, inputs, outputs, frame_.data());
   }
 
+  std::optional<Error> take_failure() override {
+    std::optional<Error> first;
+    for (const Part& p : parts_) {
+      std::optional<Error> failure = p.engine->take_failure();
+      if (!first) first = std::move(failure);
+    }
+    return first;
+  }
+  std::optional<Error> take_stage_failure(size_t stage) override {
+    return shards_.pipelined ? parts_[stage].engine->take_failure() : take_failure();
+  }
+
   size_t stages() const noexcept override { return shards_.pipelined ? parts_.size() : 1; }
   uint64_t frame_bytes() const noexcept override { return shards_.transfer_bytes; }
   void run_stage(size_t stage, const void* const* inputs, void* const* outputs,

@@ -29,8 +29,10 @@ std::vector<std::byte> element_of(const program::Anchor& anchor, double value) {
   if (value == 0) return std::vector<std::byte>(dtype_bytes(anchor.dtype, 1));
   const auto integer = [&](auto zero) {
     using T = decltype(zero);
+    // The first number that is too large: the largest one of 64 bits is no double.
+    const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
     if (std::trunc(value) != value || value < static_cast<double>(std::numeric_limits<T>::min()) ||
-        value > static_cast<double>(std::numeric_limits<T>::max()))
+        value >= end)
       fail(ErrorCode::data_loss, "input '{}' is padded with {}, which {} does not have",
            anchor.name, value, dtype_name(anchor.dtype));
     return bytes_of(static_cast<T>(value));

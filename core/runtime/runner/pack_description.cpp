@@ -26,8 +26,9 @@ std::optional<PackDescription> pack_description(const Model& model) {
     const auto json = parse_json(found->second);
     PackDescription d;
     d.unpack_info = json.at("unpack_info").get<std::string>();
-    d.max_valid_num = json.at("max_valid_num").get<uint64_t>();
-    d.segment_max_size = json.at("segment_max_size").get<std::vector<uint64_t>>();
+    d.max_valid_num = static_cast<uint64_t>(whole_number(json.at("max_valid_num")));
+    for (const int64_t size : whole_numbers(json.at("segment_max_size")))
+      d.segment_max_size.push_back(static_cast<uint64_t>(size));
     d.dynamic = json.at("dynamic").get<std::vector<std::string>>();
     const auto usable = [](uint64_t size) { return size > 0 && size <= uint64_t{1} << 20; };
     if (usable(d.max_valid_num) && !d.dynamic.empty() && !d.segment_max_size.empty() &&

@@ -241,6 +241,10 @@ void PackRunner::State::take_roles(const std::vector<Anchor>& in) {
     const Anchor& a = in[i];
     DataDesc d = runner->execute_inputs()[i];
     if (d.popef_contains_tensor_data) {
+      if (i == lengths_input || a.name == config.dynamic_input_name)
+        fail(ErrorCode::failed_precondition,
+             "input '{}' comes with the model or is frozen: a pack runner writes {} itself", a.name,
+             i == lengths_input ? "the lengths of items" : "the items of requests");
       roles[i] = Role::fixed;
     } else if (i == lengths_input) {
       roles[i] = Role::lengths;
@@ -557,9 +561,11 @@ void PackRunner::State::send() noexcept {
   }
   open.clear();
   if (pack->items.empty()) return put_back();
-  // Lengths say where items lie: those that were cancelled leave no gap.
-  if (lengths_input != SIZE_MAX) {
-    for (Item& item : pack->items) item.place = *layout.place(item.request->rows);
+  // Lengths say where items lie: those that were cancelled leave no gap. In rows of their own the
+  // others might not fit any more: first fit may need more rows for fewer items.
+  if (lengths_input != SIZE_MAX && !config.disable_data_across_rows) {
+    for (Item& item : pack->items)
+      if (const auto place = layout.place(item.request->rows)) item.place = *place;
     layout.clear();
   }
   try {

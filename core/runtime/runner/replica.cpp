@@ -1,7 +1,6 @@
 #include "runtime/runner/replica.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "runtime/session/branches.h"
 
 namespace poprt::runtime {
@@ -246,6 +246,23 @@ void Replica::start_threads() {
            getpid(), process_);
     return;
   }
+  const BlockedSignals blocked;
+  finished_.store(false);
+  // The serving thread's: a forked child does not know them.
+  const auto helpers = std::make_shared<Helpers>();
+  try {
+    make_steps();
+    start(*helpers);
+    std::thread([self = shared_from_this(), helpers] { self->serve(*helpers); }).detach();
+  } catch (const std::exception& e) {
+    give_up(*helpers);
+    finished_.store(true);
+    fail(ErrorCode::resource_exhausted, "cannot start the runner's threads: {}", e.what());
+  }
+  process_ = getpid();
+}
+
+void Replica::make_steps() {
   const RunnerPlan& p = *plan_;
   const bool overlap = p.config.overlap_io;
   // One is formed, one stored, and each stage has one.
@@ -273,26 +290,37 @@ void Replica::start_threads() {
     for (TensorMemory& m : s.output_memory)
       if (m.bytes()) std::memset(m.data(), 0, m.bytes());
   }
-  // Signals are the application's: the threads block all of them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  finished_.store(false);
-  try {
-    std::thread([self = shared_from_this()] { self->serve(); }).detach();
-  } catch (const std::system_error& e) {
-    finished_.store(true);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    fail(ErrorCode::resource_exhausted, "cannot start the runner's thread: {}", e.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  process_ = getpid();
+}
+
+void Replica::start(Helpers& helpers) {
+  if (!plan_->config.overlap_io && !pipelined()) return;
+  const auto add = [&](auto loop) {
+    helpers.emplace_back([this, loop] {
+      const auto told = [this] { return go_.load(std::memory_order_acquire); };
+      handed_.wait([&] { return told() != Go::wait; });
+      if (told() == Go::yes) loop();
+    });
+  };
+  if (!pipelined()) add([this] { compute_loop(); });
+  for (size_t s = 0; s < pipeline_.size(); s++) add([this, s] { stage_loop(s); });
+  add([this] { store_loop(); });
+}
+
+// What was made of a runner that cannot begin.
+void Replica::give_up(Helpers& helpers) noexcept {
+  go_.store(Go::no, std::memory_order_release);
+  handed_.notify();
+  for (std::thread& t : helpers) t.join();
+  go_.store(Go::wait, std::memory_order_relaxed);
+  steps_.clear();
+  pipeline_.clear();
+  frames_.clear();
 }
 
 // Serving.
 
 // Threads have names, for those who count them.
-void Replica::serve() noexcept {
+void Replica::serve(Helpers& helpers) noexcept {
   pthread_setname_np(pthread_self(), "poprt-runner");
   take_thread();
   if (!plan_->config.overlap_io && !pipelined()) {
@@ -306,11 +334,8 @@ void Replica::serve() noexcept {
     }
   } else {
     for (Step& s : steps_) free_.try_push(&s);
-    std::vector<std::thread> computing;
-    if (!pipelined()) computing.emplace_back([this] { compute_loop(); });
-    for (size_t s = 0; s < pipeline_.size(); s++)
-      computing.emplace_back([this, s] { stage_loop(s); });
-    std::thread storing([this] { store_loop(); });
+    go_.store(Go::yes, std::memory_order_release);
+    handed_.notify();
     for (bool more = true; more;) {
       Step* step = nullptr;
       handed_.wait([&] { return free_.try_pop(step); });
@@ -322,8 +347,7 @@ void Replica::serve() noexcept {
     }
     loaded_.try_push(nullptr);
     handed_.notify();
-    for (std::thread& t : computing) t.join();
-    storing.join();
+    for (std::thread& t : helpers) t.join();
   }
   finished_.store(true);
   finish_.notify();

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "device/device.h"
@@ -95,7 +96,12 @@ class Replica : public std::enable_shared_from_this<Replica> {
   enum class Formed : uint8_t { step, stopped };
 
   void start_threads();
-  void serve() noexcept;
+  void make_steps();
+  // Threads that compute and store beside the forming one. They wait until all are there.
+  using Helpers = std::vector<std::thread>;
+  void start(Helpers& helpers);
+  void give_up(Helpers& helpers) noexcept;
+  void serve(Helpers& helpers) noexcept;
   void compute_loop() noexcept;
   void store_loop() noexcept;
   void take_thread() const noexcept;
@@ -188,6 +194,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   RequestQueue queue_;
   pid_t process_ = 0;  // whose threads serve; 0: none yet
+  enum class Go : uint8_t { wait, yes, no };
+  std::atomic<Go> go_{Go::wait};  // told to the helpers
   std::atomic<uint32_t> waiting_sync_{0};
 
   // Of the forming thread.

@@ -159,6 +159,8 @@ Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) 
     sessions_[chunk % sessions_.size()]->run_main_programs(inputs, outputs);
   } catch (const Error& e) {
     return failure_of(e);
+  } catch (const std::exception& e) {
+    return failure_of(Error(ErrorCode::resource_exhausted, e.what()));
   }
   Counters::add(counters_.batches);
   return nullptr;

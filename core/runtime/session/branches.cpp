@@ -47,9 +47,9 @@ Extent read_extent(const Json& json, const Branches& b) {
   if (found == b.dimensions.end()) broken(fmt::format("there is no dimension '{}'", name));
   e.dimension = static_cast<int32_t>(found - b.dimensions.begin());
   if (!json.is_object()) return e;
-  e.times = json.at("times");
-  e.over = json.at("over");
-  e.plus = json.at("plus");
+  e.times = whole_number(json.at("times"));
+  e.over = whole_number(json.at("over"));
+  e.plus = whole_number(json.at("plus"));
   constexpr int64_t kMost = int64_t{1} << 20;
   if (e.times < 1 || e.times > kMost || e.over < 1 || e.over > kMost || e.plus < -kMost ||
       e.plus > kMost)
@@ -84,7 +84,7 @@ std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anch
   for (const program::Anchor& a : anchors) {
     Shape& s = shapes.emplace_back();
     if (a.name == index) continue;
-    s = json.at(a.name).get<Shape>();
+    s = whole_numbers(json.at(a.name));
     bool fits = s.size() == a.shape.size();
     for (size_t d = 0; fits && d < s.size(); d++) fits = s[d] >= 0 && s[d] <= a.shape[d];
     if (!fits)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace poprt::runtime {
 
@@ -27,6 +28,9 @@ void Session::OverlappedTransfers::begin() {
     if (!memory.data()) memory = TensorMemory(s.bytes);
     return memory.data();
   };
+  // What a run without overlap has asked for ahead of time is fetched again.
+  for (Stream& s : session_.inputs_)
+    if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
   for (Slot& slot : slots_) {
     for (size_t i = 0; i < session_.inputs_.size(); i++)
       if (is_called(session_.inputs_[i]) || session_.inputs_[i].seed)

@@ -269,9 +269,7 @@ void Session::set_user_input_handler(std::string_view name,
   check_connectable(s, "input");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
-  if (s.prefetched) s.callback->invalidate_prefetched();
-  s.prefetched = false;
-  s.callback = std::move(callback);
+  set_callback(s, std::move(callback));
 }
 
 void Session::set_user_output_handler(std::string_view name,
@@ -280,6 +278,13 @@ void Session::set_user_output_handler(std::string_view name,
   check_connectable(s, "output");
   const std::lock_guard run(run_mutex_);
   const std::lock_guard lock(streams_mutex_);
+  set_callback(s, std::move(callback));
+}
+
+// With run_mutex_ and streams_mutex_. What the one before has given ahead of time is not the next
+// one's.
+void Session::set_callback(Stream& s, std::shared_ptr<StreamCallback> callback) {
+  if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
   s.callback = std::move(callback);
 }
 
@@ -305,12 +310,12 @@ QueueManager& Session::create_queue_manager(size_t buffers,
   for (Stream& s : inputs_)
     if (wanted(s, input_predicate, popef::TensorType::INPUT)) {
       inputs.push_back(std::make_shared<InputStreamQueue>(*s.anchor, buffers, timeout, timeout_ns));
-      s.callback = inputs.back();
+      set_callback(s, inputs.back());
     }
   for (Stream& s : outputs_)
     if (wanted(s, output_predicate, popef::TensorType::OUTPUT)) {
       outputs.push_back(std::make_shared<OutputStreamQueue>(*s.anchor, buffers));
-      s.callback = outputs.back();
+      set_callback(s, outputs.back());
     }
   if (telemetry_) {
     uint32_t index = 0;
@@ -597,8 +602,10 @@ void Session::run_stage(size_t stage, const void* const* inputs, void* const* ou
   const bool last = stage + 1 == engine_->stages();
   const auto begin = telemetry_ && last ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
   engine_->run_stage(stage, inputs, outputs, frame);
+  const std::optional<Error> failure = engine_->take_stage_failure(stage);
   if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now());
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  if (failure) throw *failure;
 }
 
 size_t Session::input_with_data(std::string_view name) const {

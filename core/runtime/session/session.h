@@ -149,7 +149,7 @@ class Session final : private device::Occupant {
   // Of a pipelined model (device::Engine): the stages of a transfer, each run by one thread at a
   // time; whoever does sees to it that nobody else runs, loads, unloads or updates meanwhile.
   // complete_inputs() puts in what the model has, once for each transfer. run_stage() throws
-  // cancelled.
+  // cancelled, and what an operator of a plug-in said.
   size_t stages() const;
   uint64_t frame_bytes() const;
   void complete_inputs(const void** inputs);
@@ -210,6 +210,7 @@ class Session final : private device::Occupant {
   void* input_pointer(Stream& s);
   void* own_data(Stream& s);
   void rewind(Stream& s) const;
+  static void set_callback(Stream& s, std::shared_ptr<StreamCallback> callback);
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
   void run_engine(device::Flow flow, const void* const* inputs, void* const* outputs);

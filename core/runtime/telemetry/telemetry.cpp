@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ using namespace telemetry;
 
 namespace {
 
-// One writer: no read-modify-write is needed.
+// One writer, or one at a time (Change): no read-modify-write is needed.
 void add(Counter& counter, uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
@@ -40,12 +41,20 @@ void copy_name(std::array<char, N>& to, std::string_view name) {
   std::copy_n(name.data(), std::min(name.size(), N - 1), to.data());
 }
 
-// Odd from construction to destruction.
+// Odd from construction to destruction, which one thread has at a time: while one computes, another
+// may answer requests.
 class Change {
  public:
   explicit Change(Replica& r) noexcept
       : replica_(r), sequence_(r.sequence.load(std::memory_order_relaxed)) {
-    r.sequence.store(sequence_ + 1, std::memory_order_relaxed);
+    for (int tries = 0;
+         sequence_ % 2 != 0 ||
+         !r.sequence.compare_exchange_weak(sequence_, sequence_ + 1, std::memory_order_acquire,
+                                           std::memory_order_relaxed);
+         tries++) {
+      if (tries > 100) sched_yield();  // the other one was interrupted in its few nanoseconds
+      sequence_ = r.sequence.load(std::memory_order_relaxed);
+    }
     std::atomic_thread_fence(std::memory_order_release);  // before the changes
   }
   ~Change() { replica_.sequence.store(sequence_ + 2, std::memory_order_release); }  // after them
@@ -54,7 +63,7 @@ class Change {
 
  private:
   Replica& replica_;
-  const uint64_t sequence_;
+  uint64_t sequence_;
 };
 
 // What killed processes have left.

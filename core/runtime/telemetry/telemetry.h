@@ -25,8 +25,9 @@ std::filesystem::path telemetry_dir();
 // at any time. The segment is removed with the object; one that a killed process has left is
 // removed by the next publisher.
 //
-// Counting functions are wait-free and allocate nothing. completed(), failed() and ran() are called
-// by one thread at a time, submitted() by any.
+// Counting functions allocate nothing, and any thread calls them. submitted() waits for nobody;
+// completed(), failed() and ran() take turns, each of some nanoseconds. Those of a ring, which is
+// written by one thread at a time, are wait-free.
 class Telemetry {
  public:
   using Clock = std::chrono::steady_clock;

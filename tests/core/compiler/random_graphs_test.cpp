@@ -129,6 +129,40 @@ INSTANTIATE_TEST_SUITE_P(Suite, RandomGraphs,
                                               std::get<1>(share.param));
                          });
 
+// The forms of a number of graphs, of every second one in halves.
+ComparedForms check_forms_of(std::string_view profile, uint64_t first, uint64_t count) {
+  ComparedForms compared, ignored;
+  name_on_death();
+  for (uint64_t i = first; i < first + count; i++) {
+    snprintf(current, sizeof current, "died at POPRT_RANDOM_FORMS=%s:%llu:1\n",
+             std::string(profile).c_str(), static_cast<unsigned long long>(i));
+    const RandomGraph g = graph_of(profile, i);
+    const bool halves = i % 2 == 1;
+    const std::string found = check_forms(g, halves, compared);
+    if (found.empty()) continue;
+    const RandomGraph small =
+        reduced(g, [&](const RandomGraph& x) { return !check_forms(x, halves, ignored).empty(); });
+    ADD_FAILURE() << "POPRT_RANDOM_FORMS=" << profile << ":" << i << ":1\n"
+                  << check_forms(small, halves, ignored) << "\n"
+                  << describe(small);
+    break;
+  }
+  return compared;
+}
+
+class RandomForms : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(RandomForms, GiveTheSameBits) {
+  const ComparedForms compared = check_forms_of(GetParam(), 0, 60);
+  EXPECT_GE(compared.files, 50);
+  EXPECT_GE(compared.linked, 50);
+  EXPECT_GE(compared.on_several_ipus, 80);  // of four each
+}
+
+INSTANTIATE_TEST_SUITE_P(Suite, RandomForms,
+                         testing::ValuesIn(profiles().begin(), profiles().end()),
+                         [](const auto& profile) { return std::string(profile.param); });
+
 TEST(RandomGraph, IsTheSameForTheSameSeed) {
   for (const std::string_view profile : profiles())
     EXPECT_EQ(describe(graph_of(profile, 3)), describe(graph_of(profile, 3))) << profile;
@@ -175,15 +209,25 @@ TEST(RandomGraph, IsReducedToWhatFails) {
   EXPECT_EQ(small.feeds.size(), 1u);
 }
 
+// PROFILE:FIRST:COUNT.
+std::tuple<std::string, uint64_t, uint64_t> graphs_of(const std::string& text) {
+  const size_t a = text.find(':'), b = text.find(':', a + 1);
+  return {text.substr(0, a), std::stoull(text.substr(a + 1, b - a - 1)),
+          std::stoull(text.substr(b + 1))};
+}
+
+TEST(RandomFormsOfTheEnvironment, GiveTheSameBits) {
+  const char* wanted = std::getenv("POPRT_RANDOM_FORMS");
+  if (!wanted) GTEST_SKIP() << "POPRT_RANDOM_FORMS=PROFILE:FIRST:COUNT is not set";
+  const auto [profile, first, count] = graphs_of(wanted);
+  check_forms_of(profile, first, count);
+}
+
 // Not part of the suite: graphs that somebody asks for.
 TEST(RandomGraphsOfTheEnvironment, GiveWhatTheirNodesGive) {
   const char* wanted = std::getenv("POPRT_RANDOM_GRAPHS");
   if (!wanted) GTEST_SKIP() << "POPRT_RANDOM_GRAPHS=PROFILE:FIRST:COUNT is not set";
-  const std::string text = wanted;
-  const size_t a = text.find(':'), b = text.find(':', a + 1);
-  const std::string profile = text.substr(0, a);
-  const uint64_t first = std::stoull(text.substr(a + 1, b - a - 1));
-  const uint64_t count = std::stoull(text.substr(b + 1));
+  const auto [profile, first, count] = graphs_of(wanted);
   if (count == 1)
     report(profile, first, true);
   else

@@ -11,6 +11,7 @@
 #include "base/half.h"
 #include "base/quarter.h"
 #include "program/serialize.h"
+#include "support/few_threads.h"
 
 namespace poprt::program {
 namespace {
@@ -206,6 +207,13 @@ TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
     EXPECT_EQ(read.narrow, s.narrow);
     EXPECT_EQ(weights_of(payload).size(), 64 + static_cast<size_t>(w.plain_floats()) * 2);
   }
+}
+
+TEST(NarrowPayload, IsWrittenAndReadWhereNoThreadsCanBeHad) {
+  Sample s = winograd_sample({33, 5, 2});
+  const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
+  const testing::FewThreads none(0);
+  expect_same_weights(read_executable(payload_of(s, s.builder), nullptr), wide);
 }
 
 TEST(NarrowPayload, RefusesWinogradsWeightsOfOtherSizes) {

@@ -131,6 +131,17 @@ TEST_F(PopefFileTest, OpaqueBlobsAreJsonOrHex) {
   EXPECT_NE(d.popef->opaque_text(1).find("00 01 ff"), std::string::npos);
 }
 
+TEST_F(PopefFileTest, BracketsInBracketsAreText) {
+  const std::string deep = std::string(500000, '[') + std::string(500000, ']');
+  std::ostringstream file;
+  popef::Writer writer(file);
+  writer.createOpaqueBlob("deep", "net")->write(deep.data(), deep.size());
+  writer.close();
+  const Document d = load("deep.popef", file.str());
+  ASSERT_EQ(d.popef->opaque().size(), 1u);
+  EXPECT_EQ(d.popef->opaque_text(0), deep);
+}
+
 TEST_F(PopefFileTest, ADamagedFileShowsTheRest) {
   std::string bytes = sample_popef();
   const Document whole = load("m.popef", bytes);

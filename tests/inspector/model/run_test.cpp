@@ -11,11 +11,12 @@
 #include "base/npy.h"
 #include "inspector/sample_files.h"
 #include "model/run_report.h"
+#include "support/few_threads.h"
 
 namespace poprt::inspector {
 namespace {
 
-class RunTest : public testing::Test {
+class RunTest : public ::testing::Test {
  protected:
   Document load(const std::string& name, const std::string& bytes) const {
     Progress own;
@@ -154,6 +155,15 @@ TEST_F(RunTest, TablesHaveValuesAndTheLargestElements) {
   EXPECT_EQ(tables[2].name, "top of d");
   ASSERT_EQ(tables[2].rows.size(), 1u);
   EXPECT_DOUBLE_EQ(std::get<double>(tables[2].rows[0][2]), 0.5);  // sigmoid(0)
+}
+
+TEST(Task, HasEndedWhereThereCanBeNoThread) {
+  const poprt::testing::FewThreads none(0);
+  Task<int> task([](Progress&) { return 1; });
+  EXPECT_TRUE(task.started());
+  EXPECT_FALSE(task.running());
+  EXPECT_EQ(task.take(), std::nullopt);
+  EXPECT_NE(task.error().find("cannot start a thread"), std::string::npos) << task.error();
 }
 
 }  // namespace

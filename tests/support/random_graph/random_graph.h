@@ -27,6 +27,15 @@ RandomGraph random_graph(std::string_view profile, Choices& choices);
 // An empty string, or one line that says what went wrong. Throws what is not a poprt::Error.
 std::string check_graph(const RandomGraph& g);
 
+// Whatever the graph becomes part of, its results have the same bits as when it is compiled alone:
+// written to a file and read; fused, or one of several shapes; on two and three IPUs, one after the
+// other and as a pipeline. `halves`: converted to fp16 before. An empty string, or one line that
+// says what differs. Counts what it has compared: a graph that cannot be cut has fewer forms.
+struct ComparedForms {
+  int files = 0, linked = 0, on_several_ipus = 0;
+};
+std::string check_forms(const RandomGraph& g, bool halves, ComparedForms& compared);
+
 // A smaller graph for which `fails` holds, too.
 RandomGraph reduced(const RandomGraph& g, const std::function<bool(const RandomGraph&)>& fails);
 

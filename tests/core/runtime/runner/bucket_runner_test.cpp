@@ -218,6 +218,19 @@ TEST(BucketRunner, NotesThatContradictTheProgramAreRefused) {
             std::string::npos);
   EXPECT_NE(open(R"("fixed": {"shape": [null]})", R"("fixed": {"shape": []})").find("0 dimensions"),
             std::string::npos);
+  for (const char* number : {"1e300", "2.5", "18446744073709551615", "\"2\""})
+    EXPECT_NE(open(R"("x": [2, 8])", fmt::format(R"("x": [2, {}])", number))
+                  .find("expected a whole number, found "),
+              std::string::npos)
+        << number;
+  const auto pad = [&](const char* number) {
+    std::string notes = kNotes;
+    notes.replace(notes.find("\"mask\"}}"), 6, number);
+    return message_of([&] { BucketRunner(model(notes), {}); });
+  };
+  for (const char* number : {"9223372036854775808", "-1e19", "1e300", "0.5"})
+    EXPECT_NE(pad(number).find("which s64 does not have"), std::string::npos) << number;
+  EXPECT_EQ(pad("-9223372036854775808"), "no error");
 }
 
 }  // namespace

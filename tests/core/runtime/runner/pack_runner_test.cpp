@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -466,6 +467,72 @@ TEST(PackRunner, NamesWhatIsWrong) {
            [](auto& c) { c.runner.batching_dim = 0; }})
     EXPECT_THROW(PackSetup(false, change), Error);
   s.runner->stop();
+}
+
+TEST(PackRunner, WhatItWritesItselfIsNotFrozen) {
+  const std::vector<int32_t> rubbish(kPlaces, 3);
+  for (const std::string name : {"ids", "unpack_info"}) try {
+      PackSetup(true, [&](PackRunnerConfig& c) {
+        c.runner.frozen_inputs.emplace(
+            name, ConstTensorMemoryView{rubbish.data(), name == "ids" ? kPlaces * 4 : kItems * 4});
+      });
+      ADD_FAILURE() << name;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+      EXPECT_NE(std::string_view(e.what()).find("is frozen: a pack runner writes"),
+                std::string_view::npos)
+          << e.what();
+    }
+}
+
+// First fit finds room for these items in three rows of twelve, and none for all but the first.
+TEST(PackRunner, CancelledItemsOfRowsOfTheirOwnLeaveTheOthersWhereTheyAre) {
+  constexpr size_t kLengths[] = {1, 5, 7, 8, 5, 1, 5, 4};
+  const std::vector<program::Anchor> in{{"ids", DType::s32, {3, 12}},
+                                        {"mask", DType::s32, {3, 12}},
+                                        {"unpack_info", DType::s32, {8, 1}}};
+  PackRunnerConfig config;
+  config.timeout = 24h;
+  config.dynamic_input_name = "ids";
+  config.mask_name = "mask";
+  config.unpack_info_input_name = "unpack_info";
+  config.disable_data_across_rows = true;
+  config.algo = PackAlgorithm::first_fit;
+  std::mutex mutex;
+  std::multiset<int32_t> given;
+  config.runner.session.device =
+      std::make_shared<FunctionDevice>([&](const void* const* inputs, void* const* outputs) {
+        const auto* ids = static_cast<const int32_t*>(inputs[0]);
+        const std::lock_guard lock(mutex);
+        given = {ids, ids + 36};
+        std::memset(outputs[0], 0, 32);
+      });
+  PackRunner runner(testing::anchors_only(in, {{"sum", DType::s32, {8}}}), config);
+  for (int round = 0; round < 100; round++) {
+    std::vector<std::vector<int32_t>> ids;
+    std::vector<RequestPtr> requests;
+    std::multiset<int32_t> wanted;
+    int32_t results[8], next = 1;
+    for (size_t k = 0; k < 8; k++) {
+      auto& own = ids.emplace_back();
+      while (own.size() < kLengths[k]) own.push_back(next++);
+      if (k > 0) wanted.insert(own.begin(), own.end());
+    }
+    for (size_t k = 0; k < 8; k++) {
+      if (k == 7) {
+        std::this_thread::sleep_for(200us);  // most often the others have their places then
+        EXPECT_TRUE(requests[0]->cancel());
+      }
+      const InputBinding given_in[] = {{"ids", 0, ids[k].data(), ids[k].size() * 4}};
+      const OutputBinding out[] = {{"sum", 0, results + k, 4}};
+      requests.push_back(runner.execute_async(given_in, out));
+    }
+    if (!requests[7]->wait(50ms)) break;  // cancelled before it had a place: seven wait for more
+    for (size_t k = 1; k < 8; k++) EXPECT_EQ(requests[k]->code(), ErrorCode::ok);
+    while (wanted.size() < 36) wanted.insert(0);
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(given, wanted);
+  }
 }
 
 TEST(PackRunner, DeviceErrorsReachEveryItem) {

@@ -14,6 +14,7 @@
 #include "program/serialize.h"
 #include "program/shards.h"
 #include "runtime/runner/model_runner.h"
+#include "support/few_threads.h"
 #include "support/shard_chain.h"
 
 namespace poprt::runtime {
@@ -117,6 +118,22 @@ INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
                          });
 
 // A row is a part of what the device computes.
+TEST(Pipeline, WithoutAThreadForEachStageThereIsOneLine) {
+  ModelRunner runner(chain(3, true), {});
+  Call c(1);
+  for (uint64_t threads = 0; threads < 5; threads++) {
+    const testing::FewThreads few(threads);
+    try {
+      runner.execute_async(c.in, c.out);
+      ADD_FAILURE() << threads;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::resource_exhausted) << e.what();
+    }
+  }
+  runner.execute(c.in, c.out);
+  EXPECT_TRUE(c.right());
+}
+
 TEST(Pipeline, RowsShareABatch) {
   RunnerConfig config;
   config.batching_dim = 0;
@@ -217,6 +234,8 @@ TEST(Shards, WhatAFileClaimsIsChecked) {
   EXPECT_TRUE(refused([&](auto& p) { std::swap(p.main[0], p.main[1]); })) << "places out of order";
   EXPECT_TRUE(refused([&](auto& p) { p.main.push_back(p.main[3]); })) << "on no IPU";
   EXPECT_TRUE(refused([&](auto& p) { p.load.push_back(p.main[3]); }));
+  EXPECT_TRUE(refused([&](auto& p) { p.kernels.resize(1 << 19, p.kernels[0]); }))
+      << "a small file must not ask for much memory in each of many shards";
   // A program of the shards is a whole one, too, for whoever runs it as one.
   const program::Shards s = program::shards_of(good);
   EXPECT_EQ(s.transfers.size(), 2u);

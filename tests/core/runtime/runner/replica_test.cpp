@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/runtime/runner/replica_support.h"
+#include "support/few_threads.h"
 
 namespace poprt::runtime {
 namespace {
@@ -222,6 +223,23 @@ TEST(RequestTimeout, OpenBatchesAreWatched) {
   runner.execute_async(k.in, k.out, {Calls::call, &calls}, {1ms});
   EXPECT_TRUE(eventually([&] { return calls.n == 1; }));  // nobody waits for it
   EXPECT_EQ(calls.code, static_cast<int>(ErrorCode::deadline_exceeded));
+}
+
+TEST(Threads, ARunnerThatCannotHaveAllOfThemSaysSoAndCanBeAskedAgain) {
+  for (const bool overlap : {false, true}) {
+    RunnerConfig config = on(std::make_shared<FunctionDevice>(add_one(4)));
+    config.overlap_io = overlap;
+    ModelRunner runner(add_one_model({4}), config);
+    Rows rows(4);
+    for (uint64_t threads = 0; threads < (overlap ? 3u : 1u); threads++) {
+      const testing::FewThreads few(threads);
+      EXPECT_EQ(code_of([&] { runner.execute_async(rows.in, rows.out); }),
+                ErrorCode::resource_exhausted)
+          << threads;
+    }
+    runner.execute_async(rows.in, rows.out)->wait();
+    EXPECT_TRUE(rows.right());
+  }
 }
 
 TEST(Destruction, FailsWhatWaitsAndFinishesWhatRuns) {

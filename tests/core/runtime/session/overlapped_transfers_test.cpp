@@ -144,6 +144,29 @@ TEST(OverlappedTransfers, CallbacksThatWantTheThreadThatRunsAreCalledByIt) {
   }
 }
 
+// Gives what comes next ahead of time, too.
+struct Ahead : Numbers {
+  using Numbers::Numbers;
+  Result prefetch(void* p) noexcept override { return fetch(p); }
+  void invalidate_prefetched() noexcept override { invalidations++; }
+  int invalidations = 0;
+};
+
+TEST(OverlappedTransfers, WhatARunWithoutOverlapHasPrefetchedIsFetchedAgain) {
+  Session session(compiled(4, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
+  const Connected at(session);
+  const auto x = std::make_shared<Ahead>(true);
+  session.set_user_input_handler("x", x);
+  at.y->anywhere = false;
+  session.run_main_programs();
+  at.y->anywhere = true;
+  session.run_main_programs();
+  EXPECT_EQ(x->invalidations, 1);
+  at.y->anywhere = false;
+  session.run_main_programs();
+  EXPECT_EQ(at.y->taken, counted(12));
+}
+
 TEST(OverlappedTransfers, AQueueWithATimeoutCallsTheUserFromTheThreadThatRuns) {
   Session session(compiled(4, 32), session_on(std::make_shared<FunctionDevice>(add_one(4))));
   const std::vector<float> padding = {5, 5, 5, 5};

@@ -246,6 +246,24 @@ TEST(Session, WhatWasPrefetchedIsNotFetched) {
   EXPECT_EQ(at.x->invalidations, 1);
 }
 
+TEST(Session, WhatWasPrefetchedIsNoneOfTheNextCallbacks) {
+  CopyModel copy(4);
+  Session session(copy_model(copy));
+  const Connected at(session, 4);
+  at.x->may_prefetch = true;
+  session.run_main_programs();
+  EXPECT_EQ(at.x->prefetches, 1);
+  QueueManager& queues = session.create_queue_manager(4);
+  EXPECT_EQ(at.x->invalidations, 1);
+  const std::vector<float> x = {7, 8, 9, 10};
+  std::vector<float> y(4), c(4);
+  queues.input_queue("x").enqueue(x.data(), 16);
+  queues.output_queue("y").enqueue(y.data(), 16);
+  queues.output_queue("c").enqueue(c.data(), 16);
+  session.run_main_programs();
+  EXPECT_EQ(y, x);
+}
+
 TEST(Session, VerifiesThatAnchorsAreConnected) {
   CopyModel copy(4);
   Session session(copy_model(copy));

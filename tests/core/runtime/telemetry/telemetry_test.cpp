@@ -1,7 +1,9 @@
 #include "runtime/telemetry/telemetry.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
@@ -66,6 +69,52 @@ TEST(TelemetryLayout, BucketsCoverEveryLatency) {
   for (size_t b = 5; b <= telemetry::bucket_of(UINT64_MAX); b++)  // widths of at most 25 %
     EXPECT_LE(telemetry::bucket_begin(b) - telemetry::bucket_begin(b - 1),
               std::max<uint64_t>(1, telemetry::bucket_begin(b - 1) / 4));
+}
+
+TEST_F(TelemetryTest, RunsAndAnswersAreCountedAtTheSameTime) {
+  Telemetry t("m", 0, 0);
+  constexpr uint64_t kEach = 500000;
+  std::latch begin(4);
+  const auto each = [&](auto&& count) {
+    return std::jthread([&begin, count] {
+      begin.arrive_and_wait();
+      for (uint64_t i = 0; i < kEach; i++) count();
+    });
+  };
+  {
+    const Telemetry::Clock::time_point start{};
+    const auto a = each([&] { t.completed(nanoseconds(1)); }),
+               b = each([&] { t.completed(nanoseconds(2)); }), c = each([&] { t.failed(); }),
+               d = each([&] { t.ran(start, start + nanoseconds(3)); });
+  }
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_TRUE(s.consistent);
+  EXPECT_EQ(s.completed, 2 * kEach);
+  EXPECT_EQ(s.latency_sum_ns, 3 * kEach);
+  EXPECT_EQ(s.failed, kEach);
+  EXPECT_EQ(s.runs, kEach);
+  EXPECT_EQ(s.busy_ns, 3 * kEach);
+}
+
+TEST_F(TelemetryTest, AThreadWaitsForTheChangeOfAnother) {
+  Telemetry t("m", 0, 0);
+  const int fd = open(t.path().c_str(), O_RDWR);
+  constexpr size_t kBytes = sizeof(telemetry::Header) + sizeof(telemetry::Replica);
+  void* const map = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ASSERT_NE(map, MAP_FAILED);
+  auto& record = *std::launder(reinterpret_cast<telemetry::Replica*>(static_cast<std::byte*>(map) +
+                                                                     sizeof(telemetry::Header)));
+  record.sequence = 1;  // in the middle of one
+  {
+    const std::jthread answers([&] { t.completed(nanoseconds(1)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(record.completed, 0u);
+    record.sequence = 2;
+  }
+  EXPECT_EQ(record.completed, 1u);
+  EXPECT_EQ(record.sequence, 4u);
+  munmap(map, kBytes);
+  close(fd);
 }
 
 TEST_F(TelemetryTest, ReadersSeeWhatIsCounted) {
