@@ -1,7 +1,12 @@
 #include "device/emulator/sharded.h"
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/emulator/emulator.h"
@@ -52,6 +57,17 @@ class Sharded final : public Engine {
     run_part(stage, inputs, outputs, frame);
   }
 
+  // Of what this thread ran: others may be at other stages.
+  std::optional<Error> take_failure() override {
+    std::optional<Error> first;
+    for (const Part& p : parts_) {
+      if (p.thread.load(std::memory_order_relaxed) != std::this_thread::get_id()) continue;
+      std::optional<Error> failure = p.engine->take_failure();
+      if (!first) first = std::move(failure);
+    }
+    return first;
+  }
+
   void interrupt() noexcept override {
     Engine::interrupt();
     for (const Part& p : parts_) p.engine->interrupt();
@@ -82,13 +98,15 @@ class Sharded final : public Engine {
  private:
   struct Part {
     std::unique_ptr<Engine> engine;
-    std::vector<const void*> inputs;  // the program's, then transfers
+    std::atomic<std::thread::id> thread;  // that ran it last
+    std::vector<const void*> inputs;      // the program's, then transfers
     std::vector<void*> outputs;
   };
 
   void run_part(size_t s, const void* const* inputs, void* const* outputs,
                 std::byte* frame) noexcept {
     Part& p = parts_[s];
+    p.thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     if (inputs) std::copy_n(inputs, inputs_, p.inputs.begin());
     if (outputs) std::copy_n(outputs, outputs_, p.outputs.begin());
     for (size_t t = 0; t < shards_.transfers.size(); t++) {
@@ -102,7 +120,7 @@ class Sharded final : public Engine {
   const std::shared_ptr<const program::Program> program_;
   const size_t inputs_, outputs_;
   program::Shards shards_;
-  std::vector<Part> parts_;
+  std::deque<Part> parts_;
   std::vector<std::mutex> ipus_;
   Memory frame_;
 };

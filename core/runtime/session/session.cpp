@@ -589,6 +589,7 @@ void Session::complete_inputs(const void** inputs) {
   for (size_t i = 0; i < model_->inputs().size(); i++)
     if (!inputs[i] && (!inputs_[i].data.empty() || inputs_[i].seed))
       inputs[i] = own_data(inputs_[i]);
+  if (model_->branches) check_branch(*model_->branches, inputs[model_->branches->index]);
 }
 
 void Session::run_stage(size_t stage, const void* const* inputs, void* const* outputs,
@@ -598,7 +599,9 @@ void Session::run_stage(size_t stage, const void* const* inputs, void* const* ou
   const auto begin = telemetry_ && last ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
   engine_->run_stage(stage, inputs, outputs, frame);
   if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now());
+  const std::optional<Error> failure = engine_->take_failure();
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
+  if (failure) throw *failure;
 }
 
 size_t Session::input_with_data(std::string_view name) const {
