@@ -187,10 +187,11 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
          "model '{}' has {} replicas: only models with one can be fused", model.name,
          model.replication_factor);
   if (model.branches)
-    fail(ErrorCode::invalid_argument, "model '{}' {}: only models with one shape can be fused, once",
+    fail(ErrorCode::invalid_argument,
+         "model '{}' is several branches already ({}): only models with one shape can be fused",
          model.name,
-         model.branches->kind == Branches::Kind::graphs ? "is a fused one already"
-                                                        : "has several shapes");
+         model.branches->kind == Branches::Kind::graphs ? "it is a fused one"
+                                                        : "it has several shapes");
   auto part = std::make_unique<Part>();
   part->branch = {&model.program(), model.image.weights, std::move(prefix), {}, model.narrow};
   const std::vector<program::Anchor>& inputs = model.inputs();

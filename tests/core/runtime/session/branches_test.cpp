@@ -114,9 +114,10 @@ TEST(Branches, SeveralBranchesAreNoBranch) {
     fuse_models(std::vector{fused, constant_model(2, 3, "b")});
     ADD_FAILURE();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "model 'model_fusion' is a fused one already: only models with one shape can be "
-                 "fused, once");
+    EXPECT_STREQ(
+        e.what(),
+        "model 'model_fusion' is several branches already (it is a fused one): only models "
+        "with one shape can be fused");
   }
   EXPECT_THROW(fuse_models({}), Error);
 }
