@@ -622,7 +622,7 @@ int main_checked(int argc, char** argv) {
     read_sharding_yaml(given.text("manual_sharding_config"), given);
   for (GivenOptions& model : models)
     if (model.has("manual_sharding_config"))
-      throw Usage("model_fusion: a fused model runs on one IPU, manual_sharding_config cuts it");
+      read_sharding_yaml(model.text("manual_sharding_config"), model);
   given.move_pass(kComparison, "precision_compare");
   given.check_needs();
   for (GivenOptions& model : models) {

@@ -30,9 +30,9 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
 // Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
-// `timeout_ns`; 0: no limit.
+// `timeout_ns`; 0: no limit. `replica`: -1 for any.
 static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
-                          int64_t id, poprt_result* error) {
+                          int64_t replica, int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
   poprt_request_options options{};
   options.struct_size = sizeof options;
@@ -40,6 +40,7 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
   options.when_full = POPRT_WHEN_FULL_LINE;
+  poprt_shim::set_replica(options, replica);
   poprt_request* request = nullptr;
   *error = poprt_runner_submit_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
                                        &request);

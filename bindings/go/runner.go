@@ -3,6 +3,7 @@ package poprt
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -100,6 +101,10 @@ type RunnerOptions struct {
 	// "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
 	// with the option numerics=faithful. "": "fast". Since 1.0.
 	Numerics string
+	// Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path those that
+	// name the same folder. Two replicas, of whatever process, never have the same device. "": POPRT_SHARED_DEVICES
+	// from the environment, or none. Since 1.0.
+	SharedDevices string
 	// </options:runner>
 }
 
@@ -150,6 +155,7 @@ func (o RunnerOptions) fill(raw native.RawRunnerOptions) {
 	raw.SetDevice_wait_sleep_ns(int64(o.DeviceWaitSleep))
 	raw.Set_faults(o.Faults)
 	raw.Set_numerics(o.Numerics)
+	raw.Set_shared_devices(o.SharedDevices)
 }
 
 // </options:runner_functions>
@@ -358,6 +364,26 @@ type Binding struct {
 	inputs, outputs int
 	keep            []unsafe.Pointer // what makes the slices stay: memory on Go's heap does not move
 	pins            pins
+	onReplica       bool
+	replica         int
+}
+
+// Replica says which replica runs are for, counted from 0, so that they meet the state (caches) that earlier runs have left
+// there; one that the runner does not have is an error of the run. Without, a run goes to any. Since 1.0.
+func (b *Binding) Replica(replica int) *Binding {
+	b.onReplica, b.replica = true, replica
+	return b
+}
+
+// -1: any.
+func (b *Binding) rawReplica() int64 {
+	if !b.onReplica {
+		return -1
+	}
+	if b.replica < 0 {
+		return math.MaxUint32 // which there is not
+	}
+	return int64(b.replica)
 }
 
 // directRuns is how many goroutines at a time run on threads of their own: more than that wait in the queue, where
@@ -366,15 +392,22 @@ var directRuns = make(chan struct{}, 4)
 
 // Execute runs the model once.
 func (b *Binding) Execute() error {
+	if b.onReplica {
+		return b.executeQueued()
+	}
 	select {
 	case directRuns <- struct{}{}:
 		defer func() { <-directRuns }()
 		return b.executeHere()
 	default:
-		c := b.Go(nil)
-		<-c.over
-		return c.Error
+		return b.executeQueued()
 	}
+}
+
+func (b *Binding) executeQueued() error {
+	c := b.Go(nil)
+	<-c.over
+	return c.Error
 }
 
 func (b *Binding) executeHere() error {
@@ -458,7 +491,7 @@ func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 	c := newCall(b.runner, done)
 	c.Binding = b
 	c.submit(func(raw native.RawRunner, id int64, failure *uintptr) int64 {
-		return native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), id, failure)
+		return native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), b.rawReplica(), id, failure)
 	})
 	return c
 }

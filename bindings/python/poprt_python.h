@@ -576,7 +576,8 @@ inline bool check_bound(poprt_runner* runner, const Memory& memory, bool check_s
 // Never waits. Null with an exception set. With `ended` the callback is called when its loop takes
 // what is over, which is not before this has returned.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
-                                int64_t timeout_ns, PyObject* callback, PyObject* owner,
+                                int64_t timeout_ns, int64_t replica, PyObject* callback,
+                                PyObject* owner,
                                 std::shared_ptr<poprt_python_ended> ended = nullptr) {
   auto run = std::make_unique<poprt_python_run>();
   run->bound = bound;
@@ -590,6 +591,7 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   options.callback = poprt_python_run::on_done;
   options.user_data = run.get();
   options.when_full = POPRT_WHEN_FULL_LINE;
+  poprt_shim::set_replica(options, replica);
   poprt_error* error = nullptr;
   poprt_request* request = nullptr;
   Py_BEGIN_ALLOW_THREADS error =

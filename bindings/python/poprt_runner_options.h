@@ -108,6 +108,7 @@ struct RunnerOptions {
     f.integer("batches_per_step", &o.batches_per_step);
     o.faults = f.text("faults");
     o.numerics = f.text("numerics");
+    o.shared_devices = f.text("shared_devices");
     f.integer("device_wait_timeout_ns", &o.device_wait_timeout_ns);
     f.integer("device_wait_sleep_ns", &o.device_wait_sleep_ns);
     // Pairs of replica and address of a device, which the caller keeps.

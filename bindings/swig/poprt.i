@@ -442,6 +442,11 @@ struct raw_runner_options {
     $self->fault_list = faults;
     $self->faults = poprt_shim::or_null($self->fault_list.c_str());
   }
+  // "": POPRT_SHARED_DEVICES.
+  void set_shared_devices(const char* shared) {
+    $self->shared_word = shared;
+    $self->shared_devices = poprt_shim::or_null($self->shared_word.c_str());
+  }
   // "": fast.
   void set_numerics(const char* numerics) {
     $self->numerics_word = numerics;
@@ -452,6 +457,8 @@ struct raw_runner_options {
 %extend raw_bindings {
   raw_bindings() { return new raw_bindings; }
   ~raw_bindings() { delete $self; }
+  // Which one runs are for; -1: any.
+  void set_replica(int64_t replica) { $self->replica = replica; }
   void set_input(const char* name, int64_t address, int64_t bytes) {
     $self->set($self->inputs, name, 0, poprt_shim::pointer(address), bytes);
   }
@@ -547,6 +554,7 @@ struct raw_counters {
     return made;
   }
   poprt_result execute(const raw_bindings& bindings) {
+    if (bindings.replica >= 0) return poprt_shim::run_on_replica($self, bindings);
     return poprt_runner_execute($self, bindings.inputs.data(), bindings.inputs.size(),
                                 bindings.outputs.data(), bindings.outputs.size());
   }

@@ -74,6 +74,7 @@ inline std::atomic<int64_t> copied_bytes{0};
 // The memory of the inputs and outputs of runs: bound once, used for any number of runs. Whoever
 // binds keeps the memory where it is. Several threads may run with one that nobody changes.
 struct raw_bindings {
+  int64_t replica = -1;  // which one runs are for; -1: any
   std::list<std::string> names;
   std::vector<poprt_input> inputs;
   std::vector<poprt_output> outputs;
@@ -95,6 +96,29 @@ struct raw_bindings {
     to.push_back(b);
   }
 };
+
+namespace poprt_shim {
+
+inline void set_replica(poprt_request_options& options, int64_t replica) {
+  options.use_replica = replica >= 0;
+  options.replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
+}
+
+// A call that waits, on the replica of the bindings.
+inline poprt_error* run_on_replica(poprt_runner* runner, const raw_bindings& bindings) {
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  set_replica(options, bindings.replica);
+  poprt_request* request = nullptr;
+  poprt_error* error =
+      poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
+                          bindings.outputs.data(), bindings.outputs.size(), &options, &request);
+  if (!error) error = poprt_request_wait(request, -1);
+  poprt_request_free(request);
+  return error;
+}
+
+}  // namespace poprt_shim
 
 // What a run reads, each with what it holds.
 struct raw_tensors {
@@ -170,6 +194,7 @@ struct raw_run {
     options.callback = run->done ? on_done : nullptr;
     options.user_data = run;
     options.when_full = POPRT_WHEN_FULL_LINE;
+    poprt_shim::set_replica(options, bindings.replica);
     *error =
         poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
                             bindings.outputs.data(), bindings.outputs.size(), &options, &request);
@@ -227,7 +252,7 @@ struct raw_runner_options : poprt_runner_options {
   raw_runner_options(const raw_runner_options&) = delete;
   raw_runner_options& operator=(const raw_runner_options&) = delete;
 
-  std::string fault_list, numerics_word;
+  std::string fault_list, numerics_word, shared_word;
   std::vector<poprt_replica_device> devices;
   poprt_shim::Strings frozen_names;
   std::vector<poprt_input> frozen;

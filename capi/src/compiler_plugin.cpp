@@ -26,6 +26,7 @@
 #include "compiler_plugin_settings.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
+#include "ir/placement.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
@@ -439,16 +440,28 @@ size_t model_of(const std::string& input, size_t models) {
   return 0;
 }
 
-// Every model of a fused graph is converted and compiled as if it were alone.
+bool is_cut(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const ir::Node* n) { return ir::seat_of(*n).has_value(); });
+}
+
+// Every model of a fused graph is converted and compiled as if it were alone. Where some are cut
+// for several IPUs, the others are on the first.
 compiler::Executable compile_fused(const poprt_compile_options& o, const compiler::Options& options,
                                    const ir::Graph& graph) {
   const std::vector<std::string> names = compiler::fused_names(graph);
+  const bool some_cut = options.virtual_graph == compiler::VirtualGraph::manual && is_cut(graph);
   std::vector<compiler::Executable> parts;
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
     compiler::Options own = options;
     std::erase_if(own.input_shape,
                   [&](const auto& shape) { return model_of(shape.first, names.size()) != k; });
+    if (some_cut && !is_cut(*part)) {
+      own.num_ipus = 1;
+      own.virtual_graph = compiler::VirtualGraph::off;
+      own.pipelining = false;
+    }
     try {
       parts.push_back(compile_graph(o, own, *part, {k, names.size()}));
     } catch (Error& e) {
@@ -512,7 +525,19 @@ compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Op
       throw;
     }
   }
-  return compiler::link_shapes(parts, compiler::symbols_of(graph), padding);
+  options.plain = options.passes.empty() && options.requested.empty();
+  options.after_pass = nullptr;
+  options.progress = nullptr;
+  const auto output_shapes = [&](const Shapes& inputs) {
+    const auto copy = graph.clone();
+    options.input_shape = inputs;
+    compiler::convert(*copy, options);
+    Shapes shapes;
+    for (const ir::Value* v : copy->outputs())
+      if (v->type.is_static()) shapes[v->name()] = v->shape();
+    return shapes;
+  };
+  return compiler::link_shapes(parts, compiler::symbols_of(graph), padding, output_shapes);
 }
 
 // What is no mistake here, but does nothing on the chip (PopART's overlapped exchange), or

@@ -30,6 +30,11 @@ struct Submission {
     if (o.timeout_ns < 0)
       fail(ErrorCode::invalid_argument, "timeout_ns must not be negative, given {}", o.timeout_ns);
     options.when_full = read_when_full(o);
+    if (o.use_replica)
+      options.replica = o.replica;
+    else if (o.replica)
+      fail(ErrorCode::invalid_argument, "poprt_request_options: replica is {} without use_replica",
+           o.replica);
     if (o.timeout_ns) options.timeout = std::chrono::nanoseconds(o.timeout_ns);
   }
   void give(runtime::RequestPtr request, poprt_request** out_request) const {

@@ -181,8 +181,10 @@ poprt_error* poprt_runner_execute_async(poprt_runner* runner, const poprt_input*
                                         size_t input_count, const poprt_output* outputs,
                                         size_t output_count, poprt_request_fn callback,
                                         void* user_data, poprt_request** out_request) {
-  const poprt_request_options options{sizeof options,       0, callback, user_data,
-                                      POPRT_WHEN_FULL_WAIT, 0};
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  options.callback = callback;
+  options.user_data = user_data;
   return poprt_runner_submit(runner, inputs, input_count, outputs, output_count, &options,
                              out_request);
 }

@@ -223,7 +223,8 @@ std::vector<GivenOptions> read_models(Events& events, const GivenOptions& option
       events.fail("model_fusion: expected a mapping of options for each model");
     GivenOptions& model = models.emplace_back(options);
     read_options(events, model, [&](const std::string& name, const OptionInfo* option) {
-      if (option && option->command && option->name != "input_model")
+      if (option && option->command && option->name != "input_model" &&
+          option->name != "manual_sharding_config")
         events.fail(
             fmt::format("model_fusion: {} is for all models: give it outside of the list", name));
       return false;

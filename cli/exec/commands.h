@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace poprt::cli {
 
@@ -19,5 +21,6 @@ void add_compile_options(CLI::App& command, CompileSettings& settings);
 // first.
 void add_plugin_option(CLI::App& command);
 void load_given_plugins();
+const std::vector<std::string>& plugins_given();
 
 }  // namespace poprt::cli

@@ -12,6 +12,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
+#include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
 #include "exec/support/tensors.h"
 #include "onnx/import.h"
@@ -138,33 +139,11 @@ Difference compare(const std::string& name, const Made& got, const Array& want,
 
 using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
 
-// What files say of inputs of the model at several shapes, or of one of several models: the runner
-// takes any shape up to the largest. Arrays by name.
-std::vector<std::pair<std::string, Array>> read_inputs(const Arguments& a,
-                                                       const poprt_runner* runner) {
-  std::vector<std::pair<std::string, Array>> arrays;
-  const auto anchors = inputs_of(runner);
-  for (const auto& [words, option] :
-       {std::pair(&a.inputs, "--input"), std::pair(&a.inputs_pb, "--input-pb")})
-    for (const std::string& word : *words) {
-      const GivenInput given = read_given(word, option);
-      for (size_t i = 0; i < given.arrays.size(); i++) {
-        const std::string name = given.array_name(i);
-        const poprt_dtype dtype = poprt_anchor_dtype(anchors[find_anchor(anchors, name, "input")]);
-        Array array = given.arrays[i];
-        if (option != std::string_view("--input-pb"))
-          array = from_bits(std::move(array), dtype, given.path);
-        fit_integers(array, name, dtype);
-        arrays.emplace_back(name, std::move(array));
-      }
-    }
-  return arrays;
-}
-
 // One run for each model that has inputs, all outputs by name.
 class BranchRuns {
  public:
-  BranchRuns(const Arguments& a, poprt_runner* runner) : arrays_(read_inputs(a, runner)) {
+  BranchRuns(const Arguments& a, poprt_runner* runner)
+      : arrays_(read_arrays(a.inputs, a.inputs_pb, runner)) {
     std::map<std::string, std::vector<poprt_tensor>> by_graph;
     for (auto& [name, array] : arrays_)
       by_graph[graph_of(name)].push_back({name.c_str(), 0, array.data.data(), array.data.size(),
@@ -189,7 +168,7 @@ class BranchRuns {
   }
 
  private:
-  std::vector<std::pair<std::string, Array>> arrays_;
+  NamedArrays arrays_;
   std::vector<Outputs> outputs_;
 };
 

@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <random>
 
 #include "common/arguments.h"
+#include "common/child.h"
+#include "common/json.h"
 #include "common/random_inputs.h"
+#include "common/temporary_folder.h"
 #include "exec/commands.h"
 #include "exec/support/clients.h"
 
@@ -19,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   std::string popef, runner = "modelRunner", dynamic_input_name, mask_name;
   int64_t iteration = 100, threads = 1, index = 0, max_valid_num = 0, pack_timeout = 1000,
-          batch_size = 0;
+          batch_size = 0, replicas = 1, processes = 1;
+  bool json = false;  // for the process that has started this one
 
   bool packs() const { return runner == "packRunner"; }
 };
@@ -57,13 +63,16 @@ Served make(const Arguments& a, const poprt_executable* executable) {
   } else if (a.runner == "hostConcatRunner") {
     check(poprt_host_concat_runner_create(executable, nullptr, &made));
   } else {
-    poprt_error* error = poprt_fusion_runner_create(executable, nullptr, &made);
+    poprt_runner_options options = {};
+    options.struct_size = sizeof options;
+    options.replication_factor = static_cast<int32_t>(a.replicas);
+    poprt_error* error = poprt_fusion_runner_create(executable, &options, &made);
     if (!error) return {Runner(made), "modelFusionRunner", fmt::format("graph{}/", a.index)};
     poprt_error_free(error);  // of one model
     if (a.index != 0)
       throw Usage(
           fmt::format("--index: the model has no graph {}, it is not a fused one", a.index));
-    check(poprt_runner_create(executable, nullptr, &made));
+    check(poprt_runner_create(executable, &options, &made));
   }
   return {Runner(made), a.runner, ""};
 }
@@ -126,12 +135,23 @@ class Client {
   std::vector<std::pair<const poprt_anchor*, AnchorMemory>> in_, out_;
 };
 
-int run(const Arguments& a) {
+// What was measured.
+struct Report {
+  std::string kind;
+  int64_t batch = 1;
+  double seconds = 0;
+  std::vector<double> ms;  // of each request
+
+  double throughput() const {
+    return static_cast<double>(ms.size()) * static_cast<double>(batch) / seconds;
+  }
+};
+
+Report run_here(const Arguments& a) {
   poprt_executable* opened = nullptr;
   check(poprt_executable_open(a.popef.c_str(), &opened));
   const Executable executable(opened);
   const Served served = make(a, executable.get());
-  const int64_t batch = Client(a, served, 0).batch();
   std::vector<std::vector<double>> each(static_cast<size_t>(a.threads));
   const auto begin = Clock::now();
   run_clients(each.size(), [&](size_t i) {
@@ -143,18 +163,94 @@ int run(const Arguments& a) {
     }
   });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  Report report{served.kind, Client(a, served, 0).batch(), seconds, {}};
+  for (const auto& e : each) report.ms.insert(report.ms.end(), e.begin(), e.end());
+  return report;
+}
+
+// What a process has printed, line by line: warnings, and last its report or what went wrong.
+std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  std::vector<std::string> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+Report read_report(const nlohmann::ordered_json& json) {
+  return {json.at("runner"), json.at("batch"), json.at("seconds"),
+          json.at("latency_ms").get<std::vector<double>>()};
+}
+
+// Replicas in processes of their own, which share the devices: none has another's.
+std::vector<Report> run_in_processes(const Arguments& a) {
+  const TemporaryFolder folder;
+  // Where nobody has said what is shared, these processes share with each other.
+  setenv("POPRT_SHARED_DEVICES", folder.path().c_str(), 0);
+  std::vector<std::string> words = {"/proc/self/exe", "poprt_run_popef", "--reportAsJson"};
+  const auto add = [&](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    words.insert(words.end(), {name, value});
+  };
+  add("--popef", a.popef);
+  add("--runner", a.runner);
+  add("--iteration", std::to_string(a.iteration));
+  add("--numThreads", std::to_string(a.threads));
+  add("--index", std::to_string(a.index));
+  add("--maxValidNum", std::to_string(a.max_valid_num));
+  add("--packTimeout", std::to_string(a.pack_timeout));
+  add("--dynamicInputName", a.dynamic_input_name);
+  add("--maskName", a.mask_name);
+  add("--batchSize", std::to_string(a.batch_size));
+  for (const std::string& library : plugins_given()) add("--plugins", library);
+  add("--replicationFactor", std::to_string(a.replicas));
+  std::vector<Report> reports(static_cast<size_t>(a.processes));
+  run_clients(reports.size(), [&](size_t i) {
+    const auto file = folder.path() / fmt::format("{}.json", i);
+    const int code = run_program(words, fmt::format("process {}", i), file);
+    const std::vector<std::string> lines = lines_of(file);
+    if (code != 0 || lines.empty())
+      throw Failure(
+          fmt::format("process {}: {}", i,
+                      lines.empty() ? fmt::format("ended with code {}", code) : lines.back()));
+    reports[i] = read_report(parse_ordered_json(lines.back()));
+    for (size_t l = 0; i == 0 && l + 1 < lines.size(); l++)  // the others have said the same
+      fmt::print(stderr, "{}\n", lines[l]);
+  });
+  return reports;
+}
+
+int run(const Arguments& a) {
+  if (a.replicas > 1 && a.runner != "modelRunner")
+    throw Usage(
+        fmt::format("--replicationFactor: a {} is one replica; give --numProcesses", a.runner));
+  const std::vector<Report> reports =
+      a.processes > 1 ? run_in_processes(a) : std::vector{run_here(a)};
+  if (a.json) {
+    fmt::print("{}\n", to_text(nlohmann::ordered_json{{"runner", reports[0].kind},
+                                                      {"batch", reports[0].batch},
+                                                      {"seconds", reports[0].seconds},
+                                                      {"latency_ms", reports[0].ms}},
+                               -1));
+    return 0;
+  }
   std::vector<double> ms;
-  for (const auto& e : each) ms.insert(ms.end(), e.begin(), e.end());
+  double sum = 0, seconds = 0, throughput = 0;
+  for (const Report& r : reports) {
+    ms.insert(ms.end(), r.ms.begin(), r.ms.end());
+    seconds = std::max(seconds, r.seconds);
+    throughput += r.throughput();
+  }
   std::ranges::sort(ms);
-  double sum = 0;
   for (const double x : ms) sum += x;
   const auto count = static_cast<double>(ms.size());
-  fmt::print("runner: {}, threads: {}, iterations: {}, batch size: {}\n", served.kind, a.threads,
-             a.iteration, batch);
+  fmt::print("runner: {}, threads: {}, iterations: {}, batch size: {}\n", reports[0].kind,
+             a.threads, a.iteration, reports[0].batch);
+  if (a.processes > 1 || a.replicas > 1)
+    fmt::print("processes: {}, replicas in each: {}\n", a.processes, a.replicas);
   fmt::print("latency ms: max {:.4f} min {:.4f} average {:.4f} P99 {:.4f}\n", ms.back(), ms.front(),
              sum / count, ms[static_cast<size_t>(0.99 * (count - 1))]);
-  fmt::print("total: {:.2f} ms, throughput: {:.1f} samples/s\n", seconds * 1000,
-             count * static_cast<double>(batch) / seconds);
+  fmt::print("total: {:.2f} ms, throughput: {:.1f} samples/s\n", seconds * 1000, throughput);
   return 0;
 }
 
@@ -184,6 +280,15 @@ void add_poprt_run_popef(CLI::App& app, std::function<int()>& action) {
                 "Input of variable length; without it as the model says");
   c->add_option("--maskName", a->mask_name, "Input that says which places are real");
   number("--batchSize", a->batch_size, 0, "Rows of a pack; 0: of the dynamic input");
+  c->add_option("--replicationFactor", a->replicas, "Replicas, each on IPUs of its own")
+      ->check(between<int64_t>(1, 1024))
+      ->capture_default_str();
+  c->add_option("--numProcesses", a->processes,
+                "Processes with these replicas and threads, which share the IPUs as "
+                "POPRT_SHARED_DEVICES says, or with each other")
+      ->check(between<int64_t>(1, 256))
+      ->capture_default_str();
+  c->add_flag("--reportAsJson", a->json)->group("");
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }
 

@@ -9,6 +9,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
+#include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
 #include "exec/support/faithful_run.h"
 #include "exec/support/tensors.h"
@@ -90,6 +91,10 @@ class Execution {
       std::erase_if(*anchors, [&](const poprt_anchor* anchor) {
         return !std::string_view(poprt_anchor_name(anchor)).starts_with(graph);
       });
+    if (cases_of(model.executable.get(), runner_.get()).kind == Cases::shapes) {
+      shaped_.emplace(runner_.get(), read_arrays(a.inputs, a.inputs_pb, runner_.get()), a.random);
+      return;
+    }
     for (const auto* anchor : ins_) in_memory_.emplace_back(anchor);
     for (const auto* anchor : outs_) out_memory_.emplace_back(anchor);
     const auto is_input = [&](const std::string& name) {
@@ -106,15 +111,18 @@ class Execution {
     for (const auto& [name, path] : files) wanted_.push_back(find(name, path));
     std::vector<poprt_input> in;
     std::vector<poprt_output> out;
-    for (size_t i = 0; i < ins_.size(); i++)
+    for (size_t i = 0; i < in_memory_.size(); i++)
       in.push_back({poprt_anchor_name(ins_[i]), 0, in_memory_[i].data(), in_memory_[i].bytes()});
-    for (size_t i = 0; i < outs_.size(); i++)
+    for (size_t i = 0; i < out_memory_.size(); i++)
       out.push_back(
           {poprt_anchor_name(outs_[i]), 0, out_memory_[i].data(), out_memory_[i].bytes()});
     std::vector<double> ms;
     for (int i = 0; i < iterations; i++) {
       const auto begin = Clock::now();
-      check(poprt_runner_execute(runner_.get(), in.data(), in.size(), out.data(), out.size()));
+      if (shaped_)
+        shaped_->run();
+      else
+        check(poprt_runner_execute(runner_.get(), in.data(), in.size(), out.data(), out.size()));
       ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     }
     return ms;
@@ -124,7 +132,7 @@ class Execution {
     std::vector<std::string> written;
     for (const Wanted& w : wanted_) {
       std::vector<Array> arrays;
-      for (const size_t i : w.outputs) arrays.push_back(cropped(outs_, out_memory_, i));
+      for (const size_t i : w.outputs) arrays.push_back(real(i));
       write_arrays(w.path, arrays);
       written.push_back(w.path);
     }
@@ -136,16 +144,16 @@ class Execution {
     for (size_t i = 0; i < outs_.size(); i++)
       list.push_back({{"name", poprt_anchor_name(outs_[i])},
                       {"dtype", poprt_dtype_name(poprt_anchor_dtype(outs_[i]))},
-                      {"shape", cropped(outs_, out_memory_, i).shape}});
+                      {"shape", real(i).shape}});
     return list;
   }
 
   void print_outputs() const {
     for (size_t i = 0; i < outs_.size(); i++) {
-      const auto real = cropped(outs_, out_memory_, i).shape;
-      const bool whole = real == shape_of(outs_[i]);
+      const auto shape = real(i).shape;
+      const bool whole = shape == shape_of(outs_[i]);
       fmt::print("output {}: {}{}\n", poprt_anchor_name(outs_[i]), anchor_type(outs_[i]),
-                 whole ? "" : fmt::format(", of it [{}]", fmt::join(real, ",")));
+                 whole ? "" : fmt::format(", of it [{}]", fmt::join(shape, ",")));
     }
   }
 
@@ -161,6 +169,11 @@ class Execution {
     std::string path;
   };
 
+  // What there is of an output.
+  Array real(size_t i) const {
+    return shaped_ ? shaped_->output(poprt_anchor_name(outs_[i])) : cropped(outs_, out_memory_, i);
+  }
+
   Wanted find(const std::string& name, const std::string& path) const {
     Wanted w{{}, path};
     if (path.ends_with(".npz"))
@@ -174,6 +187,7 @@ class Execution {
   Runner runner_;
   std::vector<const poprt_anchor*> ins_, outs_;
   std::vector<AnchorMemory> in_memory_, out_memory_;
+  std::optional<ShapedRequest> shaped_;  // instead, of a model at several shapes
   std::vector<Wanted> wanted_;
 };
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "program/link.h"
 #include "program/serialize.h"
+#include "program/shards.h"
 
 namespace poprt::compiler {
 namespace {
@@ -20,15 +22,26 @@ using Json = nlohmann::ordered_json;
 std::vector<program::Branch> branches_of(const std::vector<Executable>& parts) {
   std::vector<program::Branch> branches;
   for (const Executable& e : parts)
-    branches.push_back(
-        {&e.program, {}, "", [&e] { return program::load_in_memory(e.program, e.weights); }});
+    branches.push_back({&e.program,
+                        {},
+                        "",
+                        [&e] { return program::load_in_memory(e.program, e.weights); },
+                        e.narrow});
   return branches;
+}
+
+// What the parts say of their IPUs is not so any more.
+void describe_shards(Executable& e) {
+  e.notes.erase(program::kShards);
+  if (program::has_shards(e.program))
+    e.notes[program::kShards] = program::note_of_shards(e.program);
 }
 
 Executable finish(program::Linked linked) {
   Executable e;
   e.program = std::move(linked.program);
   e.weights = std::move(linked.weights);
+  e.narrow = std::move(linked.narrow);
   return e;
 }
 
@@ -39,6 +52,7 @@ Executable link_graphs(const std::vector<Executable>& parts,
   Executable e = finish(program::link_graphs(branches_of(parts)));
   for (const Executable& part : parts) e.notes.insert(part.notes.begin(), part.notes.end());
   e.notes[kBranches] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
+  describe_shards(e);
   return e;
 }
 
@@ -64,19 +78,45 @@ class Dimensions {
   // null, or the name of a size.
   Json of_input(size_t anchor) {
     Json dims = Json::array();
+    std::vector<std::string>& own = inputs_.emplace_back();
     const Anchor& first = parts_[0].program.inputs[anchor];
     for (size_t d = 0; d < first.shape.size(); d++) {
       const Sizes sizes = sizes_of(anchor, d, &program::Program::inputs);
       if (constant(sizes)) {
         dims.push_back(nullptr);
+        own.emplace_back();
         continue;
       }
       std::string name = symbol(symbols_.inputs, first.name, d);
       if (name.empty()) name = fmt::format("{}:{}", first.name, d);
       add(name, sizes);
+      own.push_back(name);
       dims.push_back(name);
     }
     return dims;
+  }
+
+  // Of all inputs, in order: asks for the outputs when one size alone is that of the largest shape.
+  void probe(const OutputShapes& output_shapes) {
+    if (names_.size() < 2) return;
+    for (size_t varies = 0; varies < names_.size(); varies++) {
+      Probe p;
+      for (size_t i = 0; i < names_.size(); i++)
+        p.sizes.push_back(i == varies ? sizes_[i].back() : sizes_[i].front());
+      std::map<std::string, Shape> inputs;
+      for (size_t a = 0; a < inputs_.size(); a++) {
+        const Anchor& anchor = parts_[0].program.inputs[a];
+        if (anchor.data != program::kNoData) continue;
+        Shape& shape = inputs[anchor.name] = anchor.shape;
+        for (size_t d = 0; d < shape.size(); d++)
+          if (!inputs_[a][d].empty()) shape[d] = p.sizes[number(inputs_[a][d])];
+      }
+      try {
+        p.outputs = output_shapes(inputs);
+        probes_.push_back(std::move(p));
+      } catch (const Error&) {  // there is no such model, and no such request
+      }
+    }
   }
 
   Json of_output(size_t anchor) const {
@@ -84,14 +124,15 @@ class Dimensions {
     const Anchor& first = parts_[0].program.outputs[anchor];
     for (size_t d = 0; d < first.shape.size(); d++) {
       const Sizes sizes = sizes_of(anchor, d, &program::Program::outputs);
-      dims.push_back(constant(sizes) ? Json(nullptr)
-                                     : follows(sizes, symbol(symbols_.outputs, first.name, d)));
-      if (!constant(sizes) && dims.back().is_null())
+      const std::optional<Json> found =
+          follows(first.name, d, sizes, symbol(symbols_.outputs, first.name, d));
+      if (!found)
         fail(ErrorCode::unimplemented,
              "output '{}': dimension {} is {} at the shapes of the model and follows no size of an "
              "input, so that results could not be cropped: compile it for one shape, or let the "
              "shapes differ in one dimension",
              first.name, d, fmt::join(sizes, ", "));
+      dims.push_back(*found);
     }
     return dims;
   }
@@ -120,16 +161,38 @@ class Dimensions {
     sizes_.push_back(sizes);
   }
 
-  // The dimension of that name, else one of the same sizes, else one that it is a multiple or a
-  // fraction of, else one that it is a little longer or shorter than.
-  Json follows(const Sizes& sizes, const std::string& name) const {
+  // null where it is always the same, else the dimension of that name, else one of the same sizes,
+  // else one that it is a multiple or a fraction of, else one that it is a little longer or shorter
+  // than.
+  std::optional<Json> follows(const std::string& output, size_t d, const Sizes& sizes,
+                              const std::string& name) const {
+    std::vector<Json> candidates;
+    if (constant(sizes)) candidates.emplace_back(nullptr);
     for (size_t i = 0; i < names_.size(); i++)
-      if (names_[i] == name && sizes_[i] == sizes) return name;
+      if (names_[i] == name && sizes_[i] == sizes) candidates.emplace_back(name);
     for (size_t i = 0; i < names_.size(); i++)
-      if (sizes_[i] == sizes) return names_[i];
-    for (size_t i = 0; i < names_.size(); i++)
-      if (const Json scaled = scale(sizes, i); !scaled.is_null()) return scaled;
-    return nullptr;
+      if (sizes_[i] == sizes) candidates.emplace_back(names_[i]);
+    for (size_t i = 0; i < names_.size() && !constant(sizes); i++)
+      if (const Json scaled = scale(sizes, i); !scaled.is_null()) candidates.push_back(scaled);
+    for (const Json& candidate : candidates)
+      if (std::ranges::all_of(probes_, [&](const Probe& p) {
+            const auto found = p.outputs.find(output);
+            return found == p.outputs.end() || d >= found->second.size() ||
+                   found->second[d] == size_at(candidate, p.sizes, sizes[0]);
+          }))
+        return candidate;
+    return std::nullopt;
+  }
+
+  int64_t size_at(const Json& follows, const Sizes& sizes, int64_t fixed) const {
+    if (follows.is_null()) return fixed;
+    if (follows.is_string()) return sizes[number(follows.get<std::string>())];
+    const int64_t times = follows["times"], over = follows["over"], plus = follows["plus"];
+    return (times * sizes[number(follows["of"].get<std::string>())] + over - 1) / over + plus;
+  }
+
+  size_t number(const std::string& name) const {
+    return static_cast<size_t>(std::ranges::find(names_, name) - names_.begin());
   }
 
   // (times * size + over - 1) / over + plus.
@@ -153,8 +216,14 @@ class Dimensions {
 
   const std::vector<Executable>& parts_;
   const Symbols& symbols_;
+  struct Probe {
+    Sizes sizes;  // one per name
+    std::map<std::string, Shape> outputs;
+  };
   std::vector<std::string> names_;
   std::vector<Sizes> sizes_;
+  std::vector<std::vector<std::string>> inputs_;  // the name of each dimension, or none
+  std::vector<Probe> probes_;
 };
 
 Json shapes_of(const std::vector<Anchor>& anchors) {
@@ -184,13 +253,15 @@ void warn_of_zeros(const Json& inputs, const std::map<std::string, Padding>& pad
 }  // namespace
 
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
-                       const std::map<std::string, Padding>& padding) {
+                       const std::map<std::string, Padding>& padding,
+                       const OutputShapes& output_shapes) {
   Executable e = finish(program::link_buckets(branches_of(parts)));
   const program::Program& first = parts[0].program;
   Dimensions dimensions(parts, symbols);
   Json inputs = Json::object(), outputs = Json::object(), buckets = Json::array();
   for (size_t i = 0; i < first.inputs.size(); i++)
     inputs[first.inputs[i].name] = {{"shape", dimensions.of_input(i)}};
+  dimensions.probe(output_shapes);
   for (size_t i = 0; i < first.outputs.size(); i++)
     outputs[first.outputs[i].name] = {{"shape", dimensions.of_output(i)}};
   for (const auto& [name, pad] : padding) {
@@ -208,6 +279,7 @@ Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symb
                                       {"inputs", inputs},
                                       {"outputs", outputs},
                                       {"buckets", buckets}});
+  describe_shards(e);
   return e;
 }
 

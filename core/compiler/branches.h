@@ -1,6 +1,7 @@
 // One executable of several: the models of a fused graph, or one model at several shapes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,11 +29,17 @@ struct Padding {
   bool mask = false;  // the runner makes the input: ones for what is real, zeros behind it
 };
 
+// The shapes of a model's outputs at shapes of its inputs. May throw where there are none.
+using OutputShapes =
+    std::function<std::map<std::string, Shape>(const std::map<std::string, Shape>& inputs)>;
+
 // Of one model at several shapes, smallest first. A dimension that differs follows a size of the
-// inputs: that of its dim_param, where ONNX names one, or of its own place. Throws invalid_argument
-// (an input of `padding` that is not there), unimplemented (an output's dimension that follows
-// none: results could not be cropped; state).
+// inputs: that of its dim_param, where ONNX names one, or of its own place. What an output's
+// dimension follows is found by its sizes, and where several sizes vary, by asking what becomes of
+// it when one of them does. Throws invalid_argument (an input of `padding` that is not there),
+// unimplemented (an output's dimension that follows none: results could not be cropped; state).
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
-                       const std::map<std::string, Padding>& padding);
+                       const std::map<std::string, Padding>& padding,
+                       const OutputShapes& output_shapes);
 
 }  // namespace poprt::compiler

@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include "base/checked.h"
-#include "base/json.h"
 #include "compiler/flow/specialize.h"
 #include "compiler/memory_plan.h"
 #include "ops/op.h"
@@ -317,34 +316,6 @@ class ShardedLowering {
   std::unordered_set<int64_t> keys_;
 };
 
-std::string note_of(const program::Program& p) {
-  using Json = nlohmann::ordered_json;
-  const program::Shards all = program::shards_of(p);
-  Json shards = Json::array(), transfers = Json::array();
-  for (const program::Shard& s : all.shards) {
-    Json row{{"ipu", s.ipu}};
-    if (s.stage >= 0) row["stage"] = s.stage;
-    row["instructions"] = s.end - s.begin;
-    row["weights_bytes"] = program::weights_bytes(p, s);
-    row["arena_bytes"] = s.arena_bytes;
-    shards.push_back(row);
-  }
-  for (const program::Transfer& t : all.transfers) {
-    Json to = Json::array();
-    for (const uint32_t shard : t.to) to.push_back(shard);
-    transfers.push_back({{"name", t.name},
-                         {"dtype", dtype_name(t.dtype)},
-                         {"shape", t.shape},
-                         {"bytes", t.bytes},
-                         {"from", t.from},
-                         {"to", to}});
-  }
-  return json_text(Json{{"ipus", all.ipus},
-                        {"pipelined", all.pipelined},
-                        {"shards", shards},
-                        {"transfers", transfers}});
-}
-
 }  // namespace
 
 Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
@@ -378,7 +349,7 @@ Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
   out.program = std::move(p);
   out.weights = std::move(builder.weight_records());
   program::verify(out.program);
-  if (sharded) out.notes[kShards] = note_of(out.program);
+  if (sharded) out.notes[program::kShards] = program::note_of_shards(out.program);
   return out;
 }
 

@@ -107,8 +107,8 @@ Seats balance(const Graph& graph, const Options& options) {
   const std::vector<Node*> nodes = graph.nodes();
   const auto parts = static_cast<size_t>(options.num_ipus);
   if (nodes.size() < parts)
-    fail(ErrorCode::invalid_argument, "num_ipus={}: the model has {} nodes to share", parts,
-         nodes.size());
+    fail(ErrorCode::invalid_argument, "num_ipus={}: the model has {} nodes to share: give fewer",
+         parts, nodes.size());
   std::vector<double> ratios(options.split_ratios.begin(), options.split_ratios.end());
   if (ratios.empty()) ratios.assign(parts, 1.0);
   if (ratios.size() != parts)

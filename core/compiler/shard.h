@@ -12,11 +12,6 @@
 
 namespace poprt::compiler {
 
-// Opaque blob that tells people and tools what is on which IPU: ipus, pipelined, shards (ipu,
-// stage, instructions, weights_bytes, arena_bytes) and transfers (name, dtype, shape, bytes, from,
-// to).
-inline constexpr const char* kShards = "poprt.shards";
-
 // What a shard's graph reads or makes: an anchor of the model, or a transfer.
 struct Port {
   bool is_transfer = false;

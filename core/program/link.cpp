@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <unordered_map>
 
@@ -55,6 +56,46 @@ uint64_t fingerprint(std::span<const std::byte> bytes) {
   return hash;
 }
 
+// What a branch has on one IPU, one after the other in a run: of a program for one IPU all of it.
+struct Piece {
+  int64_t ipu = 0;
+  uint64_t arena_begin = 0, arena_bytes = 0, state_bytes = 0;
+  size_t begin = 0, end = 0;  // instructions of main
+  size_t slot = 0;            // where it is in the linked program
+  uint64_t state_to = 0;      // its state, from the slot's memory on
+};
+
+// What an IPU runs of the linked program: a piece of each branch that has one there. They share
+// memory, but for state.
+struct Slot {
+  int64_t ipu = 0;
+  uint64_t arena_begin = 0, state_bytes = 0, other_bytes = 0;
+  std::vector<Instruction> body;
+};
+
+// A place that crosses: branches run one at a time, so that those which come from one slot share.
+struct Place {
+  size_t from = 0;  // slot
+  Transfer transfer;
+};
+
+struct Layout {
+  std::vector<Piece> pieces;
+  std::vector<Transfer> transfers;
+  std::vector<size_t> places;  // of the transfers
+};
+
+Layout layout_of(const Program& p) {
+  Layout layout;
+  const Shards shards = shards_of(p);
+  layout.transfers = shards.transfers;
+  for (const Shard& s : shards.shards)
+    layout.pieces.push_back({s.ipu, s.arena_begin, s.arena_bytes, s.state_bytes, s.begin, s.end});
+  if (shards.shards.empty())
+    layout.pieces.push_back({0, 0, p.arena_bytes, p.state_bytes, 0, p.main.size()});
+  return layout;
+}
+
 class Linker {
  public:
   Linker(std::span<const Branch> branches, bool share_anchors)
@@ -63,20 +104,122 @@ class Linker {
   Linked run(std::string_view index_name) {
     if (branches_.empty()) fail(ErrorCode::invalid_argument, "there is nothing to link");
     for (const Branch& b : branches_) check(b);
-    for (const Branch& b : branches_) p_.state_bytes = checked_add(p_.state_bytes, state_of(b));
+    arrange();
     for (size_t i = 0; i < branches_.size(); i++) map_anchors(i);
     index_ = builder_anchor({std::string(index_name), DType::u32, {1}});
     Buffer index{Space::input, index_, 0, 4, DType::u32, {1}};
     p_.buffers.push_back(index);
-    p_.arena_bytes = p_.state_bytes;
     for (size_t i = 0; i < branches_.size(); i++) append(i);
+    assemble();
     out_.program = std::move(p_);
     verify(out_.program);
+    if (sharded_) shards_of(out_.program);
     return std::move(out_);
   }
 
  private:
-  static uint64_t state_of(const Branch& b) { return align_up(b.program->state_bytes, kAlignment); }
+  // Which piece of a branch runs where, and what memory it has there.
+  void arrange() {
+    for (const Branch& b : branches_) {
+      sharded_ |= has_shards(*b.program);
+      pipelined_ |= shards_of(*b.program).pipelined;
+      Layout& layout = layouts_.emplace_back(layout_of(*b.program));
+      // In order, on the first slot of its IPU that is left.
+      size_t next = 0;
+      for (Piece& piece : layout.pieces) {
+        while (next < slots_.size() && slots_[next].ipu != piece.ipu) next++;
+        if (next == slots_.size()) slots_.push_back({piece.ipu, 0, 0, 0, {}});
+        Slot& slot = slots_[piece.slot = next++];
+        piece.state_to = slot.state_bytes;
+        slot.state_bytes = checked_add(slot.state_bytes, align_up(piece.state_bytes, kAlignment));
+        slot.other_bytes = std::max(slot.other_bytes, piece.arena_bytes - piece.state_bytes);
+      }
+      share_places(layout);
+    }
+    uint64_t at = 0;
+    for (Place& place : places_) {
+      place.transfer.offset = at;
+      place.transfer.from = static_cast<uint32_t>(place.from);
+      at = align_up(checked_add(at, place.transfer.bytes), kAlignment);
+    }
+    for (Slot& slot : slots_) {
+      slot.arena_begin = at;
+      p_.arena_bytes = checked_add(at, checked_add(slot.state_bytes, slot.other_bytes));
+      at = align_up(p_.arena_bytes, kAlignment);
+    }
+    if (!sharded_) p_.state_bytes = slots_[0].state_bytes;
+  }
+
+  void share_places(Layout& layout) {
+    std::vector<bool> taken(places_.size());
+    for (const Transfer& t : layout.transfers) {
+      const size_t from = layout.pieces[t.from].slot;
+      size_t at = 0;
+      while (at < taken.size() && (taken[at] || places_[at].from != from)) at++;
+      if (at == taken.size()) {
+        taken.push_back(false);
+        places_.push_back({from, t});
+      }
+      taken[at] = true;
+      layout.places.push_back(at);
+      Transfer& shared = places_[at].transfer;
+      if (shared.dtype == t.dtype && shared.shape == t.shape) continue;
+      shared.bytes = std::max(shared.bytes, t.bytes);
+      shared.dtype = DType::u8;
+      shared.shape = {static_cast<int64_t>(shared.bytes)};
+    }
+  }
+
+  // Where a place of a branch's arena is in the linked program's.
+  uint64_t moved_in_arena(const Layout& layout, const Buffer& b) const {
+    if (b.bytes == 0) return 0;
+    for (size_t t = 0; t < layout.transfers.size(); t++) {
+      const Transfer& own = layout.transfers[t];
+      if (b.offset >= own.offset && b.offset - own.offset < own.bytes)
+        return places_[layout.places[t]].transfer.offset + (b.offset - own.offset);
+    }
+    for (const Piece& piece : layout.pieces) {
+      if (b.offset < piece.arena_begin || b.offset - piece.arena_begin >= piece.arena_bytes)
+        continue;
+      const uint64_t at = b.offset - piece.arena_begin;
+      const Slot& slot = slots_[piece.slot];
+      return slot.arena_begin + (at < piece.state_bytes
+                                     ? piece.state_to + at
+                                     : slot.state_bytes + (at - piece.state_bytes));
+    }
+    fail(ErrorCode::data_loss, "memory at {} of the arena is no IPU's", b.offset);
+  }
+
+  // The instructions of all slots, when every branch has its own in them.
+  void assemble() {
+    if (!sharded_) {
+      p_.main = std::move(slots_[0].body);
+      return;
+    }
+    for (const Place& place : places_) {
+      const Transfer& t = place.transfer;
+      p_.buffers.push_back({Space::arena, 0, t.offset, t.bytes, t.dtype, t.shape});
+      p_.main.push_back({kernel(kControlTransfer),
+                         {static_cast<uint32_t>(p_.buffers.size() - 1)},
+                         program::encode(t),
+                         {},
+                         t.name});
+    }
+    for (size_t s = 0; s < slots_.size(); s++) {
+      Slot& slot = slots_[s];
+      const Shard shard{slot.ipu,
+                        pipelined_ ? static_cast<int64_t>(s) : -1,
+                        slot.arena_begin,
+                        slot.state_bytes + slot.other_bytes,
+                        slot.state_bytes,
+                        0,
+                        0};
+      const std::string name = fmt::format("ipu{}", slot.ipu);
+      p_.main.push_back({kernel(kControlShard), {}, program::encode(shard), {}, name});
+      std::ranges::move(slot.body, std::back_inserter(p_.main));
+      p_.main.push_back({kernel(kControlEnd), {}, {}, {}, name});
+    }
+  }
 
   void check(const Branch& b) const {
     const Program& p = *b.program;
@@ -87,16 +230,19 @@ class Linker {
       fail(ErrorCode::invalid_argument,
            "a model that is several branches already (fused, or with several shapes) cannot become "
            "a branch");
-    if (has_shards(p))
-      fail(ErrorCode::unimplemented,
-           "a model that is cut for several IPUs cannot become a branch (of a fused model, or one "
-           "of "
-           "several shapes): compile it by itself, or for one IPU");
-    if (share_ && p.state_bytes)
+    uint64_t state = p.state_bytes;
+    for (const Shard& s : shards_of(p).shards) state = checked_add(state, s.state_bytes);
+    if (share_ && state)
       fail(ErrorCode::unimplemented,
            "the model keeps {} bytes of state from run to run, which several shapes of it would "
            "not share: compile it for one shape",
-           p.state_bytes);
+           state);
+    const bool several = std::ranges::any_of(
+        branches_, [](const Branch& other) { return has_shards(*other.program); });
+    if (several && (!p.load.empty() || !p.save.empty()))
+      fail(ErrorCode::unimplemented,
+           "a model with load or save programs runs on one IPU, and so must those that it is fused "
+           "with");
   }
 
   uint32_t builder_anchor(Anchor anchor) {
@@ -190,32 +336,43 @@ class Linker {
       place(weights, b.load().weights, true);
     else
       place(weights, b.weights, false);
+    keep_narrow(b.narrow, weights);
     give_data(branch, weights);
     // Its state has a place of its own, everything else lies behind the states of all.
-    const uint64_t state = state_of(b), shared = p_.state_bytes;
+    const Layout& layout = layouts_[branch];
     const auto base = static_cast<uint32_t>(p_.buffers.size());
     for (Buffer buffer : p.buffers) {
       switch (buffer.space) {
-        case Space::arena:
-          buffer.offset = buffer.offset < p.state_bytes ? states_ + buffer.offset
-                                                        : shared + (buffer.offset - p.state_bytes);
-          break;
+        case Space::arena: buffer.offset = moved_in_arena(layout, buffer); break;
         case Space::weights: buffer.offset = moved(weights, buffer.offset, buffer.bytes); break;
         case Space::input: buffer.index = inputs_[branch][buffer.index]; break;
         case Space::output: buffer.index = outputs_[branch][buffer.index]; break;
       }
       p_.buffers.push_back(std::move(buffer));
     }
-    p_.arena_bytes = std::max(p_.arena_bytes, checked_add(shared, p.arena_bytes - p.state_bytes));
-    states_ += state;
-    append(p, p.load, p_.load, base);
+    append(p.load, p, p_.load, base);
     const auto number = static_cast<int64_t>(branch);
     const std::string name = b.prefix.empty() ? fmt::format("bucket{}", branch) : b.prefix;
-    p_.main.push_back(
-        {kernel(kControlCase), {index_buffer()}, encode(ControlCase{number}).ints, {}, name});
-    append(p, p.main, p_.main, base);
-    p_.main.push_back({kernel(kControlEnd), {}, {}, {}, name});
-    append(p, p.save, p_.save, base);
+    for (const Piece& piece : layout.pieces) {
+      std::vector<Instruction>& body = slots_[piece.slot].body;
+      body.push_back(
+          {kernel(kControlCase), {index_buffer()}, encode(ControlCase{number}).ints, {}, name});
+      append(std::span(p.main).subspan(piece.begin, piece.end - piece.begin), p, body, base);
+      body.push_back({kernel(kControlEnd), {}, {}, {}, name});
+    }
+    append(p.save, p, p_.save, base);
+  }
+
+  // A table names whole pieces of what a payload stores.
+  void keep_narrow(std::span<const NarrowWeights> table, const std::vector<Interval>& weights) {
+    for (const NarrowWeights& n : table) {
+      const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
+      if (n.winograd.tile || same == weights.end() || same->end != n.offset + n.bytes ||
+          std::ranges::count(out_.narrow, same->to, &NarrowWeights::offset))
+        continue;
+      out_.narrow.push_back(n);
+      out_.narrow.back().offset = same->to;
+    }
   }
 
   static constexpr uint32_t index_buffer() { return 0; }  // the first one that run() makes
@@ -232,7 +389,7 @@ class Linker {
     }
   }
 
-  void append(const Program& p, const std::vector<Instruction>& from, std::vector<Instruction>& to,
+  void append(std::span<const Instruction> from, const Program& p, std::vector<Instruction>& to,
               uint32_t base) {
     for (Instruction in : from) {
       in.kernel = kernel(p.kernels[in.kernel]);
@@ -259,7 +416,10 @@ class Linker {
   Linked out_;
   Program p_;
   uint32_t index_ = 0;
-  uint64_t states_ = 0;  // of the branches so far
+  bool sharded_ = false, pipelined_ = false;
+  std::vector<Layout> layouts_;  // of the branches
+  std::vector<Slot> slots_;
+  std::vector<Place> places_;
   std::vector<std::vector<uint32_t>> inputs_, outputs_;
   std::unordered_multimap<uint64_t, Stored> stored_;
   std::unordered_map<std::string, uint32_t> kernels_;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "program/builder.h"
+#include "program/narrow_weights.h"
 #include "program/program.h"
 #include "program/serialize.h"
 
@@ -37,11 +38,14 @@ struct Branch {
   // Instead of `weights`: makes them when it is this branch's turn. What no branch before had is
   // copied, the rest goes, so that the weights of all are never in memory at the same time.
   std::function<LoadedProgram()> load = {};
+  std::span<const NarrowWeights> narrow = {};  // among its weights
 };
 
 struct Linked {
   Program program;
   std::vector<Weight> weights;  // copies of what lies in `weights` of branches, which must live
+  // Those of the branches, but for Winograd's, of which a branch has no plain ones.
+  std::vector<NarrowWeights> narrow;
 };
 
 // Branches with anchors of their own, and last the input `index`. Throws invalid_argument (none, an

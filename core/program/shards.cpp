@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/checked.h"
+#include "base/json.h"
 
 namespace poprt::program {
 namespace {
@@ -205,6 +206,34 @@ Program program_of(const Program& program, const Shards& shards, size_t shard) {
   }
   verify(out);
   return out;
+}
+
+std::string note_of_shards(const Program& p) {
+  using Json = nlohmann::ordered_json;
+  const Shards all = shards_of(p);
+  Json shards = Json::array(), transfers = Json::array();
+  for (const Shard& s : all.shards) {
+    Json row{{"ipu", s.ipu}};
+    if (s.stage >= 0) row["stage"] = s.stage;
+    row["instructions"] = s.end - s.begin;
+    row["weights_bytes"] = weights_bytes(p, s);
+    row["arena_bytes"] = s.arena_bytes;
+    shards.push_back(row);
+  }
+  for (const Transfer& t : all.transfers) {
+    Json to = Json::array();
+    for (const uint32_t shard : t.to) to.push_back(shard);
+    transfers.push_back({{"name", t.name},
+                         {"dtype", dtype_name(t.dtype)},
+                         {"shape", t.shape},
+                         {"bytes", t.bytes},
+                         {"from", t.from},
+                         {"to", to}});
+  }
+  return json_text(Json{{"ipus", all.ipus},
+                        {"pipelined", all.pipelined},
+                        {"shards", shards},
+                        {"transfers", transfers}});
 }
 
 std::vector<int64_t> encode(const Shard& s) {

@@ -27,6 +27,11 @@ namespace poprt::program {
 
 inline constexpr size_t kMostShards = 1024;
 
+// Opaque blob that tells people and tools what is on which IPU: ipus, pipelined, shards (ipu,
+// stage, instructions, weights_bytes, arena_bytes) and transfers (name, dtype, shape, bytes, from,
+// to).
+inline constexpr const char* kShards = "poprt.shards";
+
 struct Shard {
   int64_t ipu = 0;
   int64_t stage = -1;  // -1: not pipelined
@@ -58,6 +63,9 @@ bool has_shards(const Program& program);
 // its own. A program of one IPU has no shards.
 Shards shards_of(const Program& program);
 int64_t ipus_of(const Program& program);
+
+// The text of kShards.
+std::string note_of_shards(const Program& program);
 
 // Of the weights that a shard's instructions read, each once.
 uint64_t weights_bytes(const Program& program, const Shard& shard);

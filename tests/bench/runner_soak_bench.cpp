@@ -1,6 +1,6 @@
 // The soak of tests/support/runner_soak.h at full length:
 //
-//   runner_soak_bench [requests] [seed] [batched|fused|packed|pipelined ...]
+//   runner_soak_bench [requests] [seed] [batched|fused|packed|pipelined|fused_pipelined ...]
 //
 // Each kind of runner gets as many requests.
 #include <fmt/format.h>
@@ -29,7 +29,8 @@ constexpr std::pair<std::string_view, poprt::testing::SoakKind> kKinds[] = {
     {"batched", poprt::testing::SoakKind::batched},
     {"fused", poprt::testing::SoakKind::fused},
     {"packed", poprt::testing::SoakKind::packed},
-    {"pipelined", poprt::testing::SoakKind::pipelined}};
+    {"pipelined", poprt::testing::SoakKind::pipelined},
+    {"fused_pipelined", poprt::testing::SoakKind::fused_pipelined}};
 
 bool soak_of(std::string_view name, const poprt::testing::SoakOptions& options) {
   poprt::testing::RunnerSoak soak(options);

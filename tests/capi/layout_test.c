@@ -163,7 +163,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_runner_options, device_wait_sleep_ns, 184);
   AT(poprt_runner_options, faults, 192);
   AT(poprt_runner_options, numerics, 200);
-  assert_int_equal(sizeof(poprt_runner_options), 208);
+  AT(poprt_runner_options, shared_devices, 208);
+  assert_int_equal(sizeof(poprt_runner_options), 216);
 
   AT(poprt_replica_device, replica, 0);
   AT(poprt_replica_device, device, 8);
@@ -198,7 +199,9 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_request_options, user_data, 24);
   AT(poprt_request_options, when_full, 32);
   AT(poprt_request_options, reserved, 36);
-  assert_int_equal(sizeof(poprt_request_options), 40);
+  AT(poprt_request_options, use_replica, 40);
+  AT(poprt_request_options, replica, 44);
+  assert_int_equal(sizeof(poprt_request_options), 48);
 
   AT(poprt_pack_runner_options, struct_size, 0);
   AT(poprt_pack_runner_options, runner, 8);

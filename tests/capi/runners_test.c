@@ -217,6 +217,14 @@ static void a_full_queue_is_the_callers_choice(void** state) {
   FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[5]), POPRT_INVALID_ARGUMENT,
         "when_full must be 0 (wait), 1 (fail) or 2 (line), given 3");
   q.when_full = 0;
+  q.replica = 1;
+  FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[5]), POPRT_INVALID_ARGUMENT,
+        "without use_replica");
+  q.use_replica = 1;
+  FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[5]), POPRT_NOT_FOUND,
+        "no replica 1");
+  q.use_replica = 0;
+  q.replica = 0;
   q.reserved = 1;
   FAILS(poprt_runner_submit(r, k.in, 1, k.out, 2, &q, &requests[5]), POPRT_INVALID_ARGUMENT,
         "reserved");

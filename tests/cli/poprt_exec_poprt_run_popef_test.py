@@ -41,6 +41,20 @@ class PoprtRunPopef(CommandTest):
         self.misused(["--popef", popef, "--index", "7"], "--index", "no graph 7")
         self.misused(["--popef", self.affine(), "--index", "1"], "--index", "not a fused one")
 
+    def test_replicas_in_several_processes_share_the_ipus(self):
+        popef = self.affine()
+        os.environ["POPRT_DEVICES"] = "4"
+        self.addCleanup(os.environ.pop, "POPRT_DEVICES")
+        words = ["--popef", popef, "--iteration", "20", "--numThreads", "2"]
+        text = self.succeeds(*words, "--replicationFactor", "2", "--numProcesses", "2")
+        self.assertIn("\nprocesses: 2, replicas in each: 2\n", text)
+        self.assertRegex(text, r"\ntotal: [\d.]+ ms, throughput: [\d.]+ samples/s\n$")
+        self.assertIn("processes: 1, replicas in each: 4", self.succeeds(*words, "--replicationFactor", "4"))
+        self.fails([*words, "--replicationFactor", "5"], "all 4 devices are busy")
+        self.fails([*words, "--numProcesses", "2", "--replicationFactor", "5"], "process ", "devices are busy")
+        self.fails(["--popef", "none.popef", "--numProcesses", "2"], "process 0: ", "none.popef")
+        self.misused([*words, "--runner", "lightRunner", "--replicationFactor", "2"], "--replicationFactor", "lightRunner")
+
     def test_what_does_not_fit(self):
         self.fails(["--popef", "none.popef"], "none.popef")
         self.fails(["--popef", self.affine(), "--runner", "hostConcatRunner"], "HostConcatRunnerConfig")

@@ -11,13 +11,13 @@ from support import CommandTest
 LAYERS = 12
 
 
-def chain():
+def chain(rows=2):
     nodes, constants, last = [], [], "x"
     for i in range(LAYERS):
         nodes += [w.node("MatMul", [last, f"w{i}"], [f"m{i}"]), w.node("Relu", [f"m{i}"], [f"r{i}"])]
         constants.append(w.floats(f"w{i}", [8, 8], [(j * 7 + i) % 5 / 8 - 0.125 for j in range(64)]))
         last = f"r{i}"
-    return w.model(nodes, [w.value("x", w.F32, [2, 8])], [w.value(last, w.F32, [2, 8])], constants)
+    return w.model(nodes, [w.value("x", w.F32, [rows, 8])], [w.value(last, w.F32, [rows, 8])], constants)
 
 
 class ManualSharding(CommandTest):
@@ -74,6 +74,50 @@ class ManualSharding(CommandTest):
         self.assertEqual(results[0], results[2])
         self.assertIn("Tput", self.succeeds("-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", "--run", "--compiler_options",
                                             "num_ipus=4", "virtual_graph_mode=manual"))
+
+    def results(self, popef, name, rows):
+        """Of the input {name}x, as bytes, whatever the output is called."""
+        self.npy("x.npy", "f4", [rows, 8], [i / 4 - 2 for i in range(8 * rows)])
+        self.succeeds(popef, "--input", f"{name}x=x.npy", "--output", f"{name}r{LAYERS - 1}=y.npy", command="poprt_exec run")
+        with open(self.path("y.npy"), "rb") as file:
+            return file.read()
+
+    def test_fused_models_each_on_its_ipus_give_what_they_give_on_one(self):
+        models = ["input_model: m.onnx, manual_sharding_config: cuts.yaml, compiler_options: [num_ipus=4, virtual_graph_mode=manual{}]",
+                  "input_model: m.onnx, compiler_options: [num_ipus=2, virtual_graph_mode=auto{}]", "input_model: m.onnx{}"]
+        for name, more, last in (("one", None, ""), ("several", "", ""),
+                                 ("piped", ", enable_pipelining=True, batches_per_step=4", ", compiler_options: [batches_per_step=4]")):
+            each = models if more is not None else ["input_model: m.onnx{}"] * 3
+            listed = "".join(f"  - {{{text.format(end)}}}\n" for text, end in zip(each, (more or "", more or "", last)))
+            self.write("c.yaml", f"output: {name}.popef\noverwrite: True\nmodel_fusion:\n{listed}".encode())
+            self.succeeds("--config_yaml", "c.yaml")
+        dumped = json.loads(self.succeeds("--json", "piped.popef", command="popef_dump"))
+        self.assertEqual(dumped["models"][0]["num_ipus"], 4)
+        for k in range(3):
+            wanted = self.results("one.popef", f"graph{k}/", 2)
+            for name in ("several", "piped"):
+                self.assertEqual(self.results(f"{name}.popef", f"graph{k}/", 2), wanted, (name, k))
+        self.succeeds("--popef", "piped.popef", "--index", "1", "--iteration", "8", command="poprt_exec poprt_run_popef")
+        # The fused ONNX file says where nodes are, too; the model that is not cut is on IPU 0.
+        self.succeeds("-i", "model_fusion.optimized.onnx", "--output", "again.popef", "--output_model", "again.onnx",
+                      "--compiler_options", "num_ipus=4", "virtual_graph_mode=manual")
+        for k in range(3):
+            self.assertEqual(self.results("again.popef", f"graph{k}/", 2), self.results("one.popef", f"graph{k}/", 2))
+
+    def test_several_shapes_on_several_ipus_give_what_they_give_on_one(self):
+        text = chain(rows="n")
+        self.write("m.onnx", text)
+        shapes = ["--input_shape", "x=1,8/2,8/5,8", "--overwrite", "--output"]
+        self.succeeds("-i", "m.onnx", *shapes, "one.popef")
+        self.succeeds("-i", "m.onnx", *shapes, "auto.popef", "--compiler_options", "num_ipus=2", "virtual_graph_mode=auto",
+                      "enable_pipelining=True", "batches_per_step=2")
+        self.succeeds("-i", "m.onnx", "--manual_sharding_config", "cuts.yaml", *shapes, "cut.popef", "--compiler_options", "num_ipus=4",
+                      "virtual_graph_mode=manual")
+        self.assertIn("poprt.shards", self.succeeds("auto.popef", command="popef_dump"))
+        for rows in (1, 2, 3, 4, 5):
+            wanted = self.results("one.popef", "", rows)
+            for name in ("auto", "cut"):
+                self.assertEqual(self.results(f"{name}.popef", "", rows), wanted, (name, rows))
 
     def test_words_instead_of_a_file(self):
         self.succeeds("-i", "m.onnx", "--sharding_info", "node_r3=0", "node_r7=1", "--output_model", "cut.onnx")

@@ -55,6 +55,45 @@ class ShapeBuckets(CommandTest):
     def test_it_runs(self):
         self.assertIn("Latency", self.compiled("--input_shape", "a=1,4/2,8", "--run"))
 
+    def test_poprt_exec_runs_any_size_up_to_the_largest(self):
+        self.compiled("--input_shape", "a=1,4/2,8")
+        for rows, length in ((1, 1), (1, 4), (2, 3), (2, 8)):
+            self.npy("a.npy", "f4", [rows, length], range(rows * length))
+            self.npy("b.npy", "f4", [rows, length], [1] * (rows * length))
+            self.npy("c.npy", "f4", [3], [1, 2, 3])
+            said = self.succeeds("executable.popef", "--input", "a=a.npy", "b=b.npy", "c=c.npy", "--output", "y=y.npy", "z=z.npy",
+                                 command="poprt_exec run")
+            self.assertIn("output d: f32[3]", said)
+            header, values = self.read_npy(self.path("y.npy"))
+            self.assertIn(f"({rows},{length})", header.replace(" ", ""))
+            self.assertEqual(values, [i + 1 for i in range(rows * length)])
+            self.assertIn(f"({rows},{2 * length})", self.read_npy(self.path("z.npy"))[0].replace(" ", ""))
+        self.npy("none.npy", "f4", [0, 4], [])
+        self.npy("a.npy", "f4", [3, 8], range(24))
+        for words, why in ((["a=a.npy", "b=b.npy", "c=c.npy"], "'batch' is"), (["a=none.npy", "b=none.npy", "c=c.npy"], "'batch' is 0"), (["a=a.npy", "b=a.npy", "c=c.npy"], "up to"),
+                           (["b=b.npy", "c=c.npy"], "input 'a' is missing")):
+            ran = self.run_command("executable.popef", "--input", *words, command="poprt_exec run")
+            self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
+            self.assertIn(why, ran.err)
+
+    def test_an_output_follows_the_size_that_decides_it(self):
+        # Its 8 and 16 could be 8 times the batch, too.
+        self.compiled("--input_shape", "a=1,4/2,8")
+        blob = self.succeeds("executable.popef", command="popef_dump")
+        self.assertIn("poprt.branches", blob)
+        row = onnx.model([onnx.node("Reshape", ["a", "all"], ["y"])], [onnx.value("a", onnx.F32, ["n", "t"])],
+                         [onnx.value("y", onnx.F32, ["m"])], [onnx.message(5, onnx.number(1, 1), onnx.number(2, onnx.S64),
+                                                                            onnx.message(8, "all"), onnx.message(7, b"\xff" * 9 + b"\x01"))])
+        self.write("row.onnx", row)
+        for shapes in ("1,4/2,8", "1,8/2,4"):
+            self.fails(["-i", "row.onnx", "--export_popef", QUIET, "--pad_values", "a=0", "--input_shape", "a=" + shapes],
+                       "output 'y'", "follows no size of an input")
+
+    def test_shapes_of_which_none_is_the_largest(self):
+        self.assertIn("Latency", self.compiled("--input_shape", "a=1,8/2,4", "--run"))
+        self.assertIn("y", self.succeeds("executable.popef", "--random", command="poprt_exec run"))
+        self.succeeds("--popef", "executable.popef", "--iteration", "2", command="poprt_exec poprt_run_popef")
+
     def test_it_is_compiled_again_as_it_was(self):
         self.compiled("--input_shape", "a=1,4/2,8", "--embed_source")
         self.succeeds("executable.popef", "--force", "-o", "again.popef", command="poprt_exec recompile")

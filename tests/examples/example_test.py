@@ -1,6 +1,6 @@
 """Runs an example and checks what it prints.
 
-Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|batches|packing DIGITS_FOLDER POPRT COMMAND..."""
+Usage: example_test.py readme|digits|serving|anchors|export|fusion|buckets|sharding|batches|packing|replicas DIGITS_FOLDER POPRT COMMAND..."""
 
 import json
 import os
@@ -35,6 +35,8 @@ def main():
             command += [os.path.join(folder, "executable.popef")]
         elif kind in ("buckets", "sharding", "batches"):
             command += [model]
+        elif kind == "replicas":
+            command += [os.path.join(os.path.dirname(data), "replicas", "cache.onnx")]
         elif kind == "packing":
             command += [os.path.join(os.path.dirname(data), "packing")]
         done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False)
@@ -62,6 +64,8 @@ def check(kind, data, printed):
         assert printed == "20 scans on 2 IPUs: the same answers as on one\n"
     elif kind == "batches":
         assert printed == "192 scans in 12 steps of 16: the same answers as one by one\n"
+    elif kind == "replicas":
+        assert printed == "4 sessions in 2 processes: 4 saw their own history\n"
     elif kind == "packing":
         lines = printed.splitlines()
         assert len(lines) == 2 and all(re.search(r"10 sequences in [2-9] packs, as alone$", line) for line in lines), "expected two ways"

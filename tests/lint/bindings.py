@@ -42,7 +42,6 @@ for _language in ("C++", "Java", "C#"):
     for _function in ("poprt_outputs_create", "poprt_outputs_crop", "poprt_runner_execute_tensors",
                       "poprt_runner_submit_tensors"):
         EXEMPT[_language, _function] = "a part of poprt_runner_run; asynchronous runs have bindings of their own"
-EXEMPT["Go", "poprt_runner_submit"] = "all its tensors go to poprt_runner_submit_tensors, with shapes or without"
 for _function in ("poprt_runner_run", "poprt_outputs_crop"):
     EXEMPT["Python", _function] = "run() makes NumPy's arrays, and crops them"
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"

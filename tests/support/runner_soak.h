@@ -15,16 +15,18 @@
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/model_runner.h"
 #include "runtime/runner/pack_runner.h"
+#include "runtime/session/branches.h"
 #include "support/function_device.h"
 #include "support/shard_chain.h"
 
 namespace poprt::testing {
 
 enum class SoakKind {
-  batched,    // rows of several requests share a batch, on two replicas
-  fused,      // two models in one, whichever a request names
-  packed,     // sequences of many lengths in one batch
-  pipelined,  // three IPUs, each with a stage, and two replicas of them
+  batched,          // rows of several requests share a batch, on two replicas
+  fused,            // two models in one, whichever a request names
+  packed,           // sequences of many lengths in one batch
+  pipelined,        // three IPUs, each with a stage, and two replicas of them
+  fused_pipelined,  // the same, of models with three and with two stages
 };
 
 struct SoakOptions {
@@ -80,6 +82,9 @@ class RunnerSoak {
     switch (kind) {
       case SoakKind::fused: return {{"graph0/x", {"graph0/y"}, 1}, {"graph1/x", {"graph1/y"}, 2}};
       case SoakKind::pipelined: return {{"x", {"y", "z"}, 0}};
+      case SoakKind::fused_pipelined:
+        return {{"graph0/x", {"graph0/y", "graph0/z"}, 0},
+                {"graph1/x", {"graph1/y", "graph1/z"}, 0}};
       default: return {{"x", {"y"}, 1}};
     }
   }
@@ -93,6 +98,9 @@ class RunnerSoak {
                              {"graph1/x", DType::f32, shape}},
                             {{"graph0/y", DType::f32, shape}, {"graph1/y", DType::f32, shape}});
       case SoakKind::pipelined: return shard_chain(3, true, shape);
+      case SoakKind::fused_pipelined:
+        return runtime::fuse_models(
+            std::vector{shard_chain(3, true, shape), shard_chain(2, true, shape)});
       default: return add_one_model(shape);
     }
   }
@@ -108,12 +116,12 @@ class RunnerSoak {
   std::shared_ptr<runtime::BaseRunner> new_runner(runtime::RunnerConfig config) const {
     const DeviceFunction function =
         options_.kind == SoakKind::fused ? add_to_chosen : add_one(kBatch * kRow);
-    const bool own_devices = options_.kind != SoakKind::pipelined;
-    config.replication_factor = options_.kind == SoakKind::packed ? 1 : 2;
+    const bool own_devices =
+        options_.kind != SoakKind::pipelined && options_.kind != SoakKind::fused_pipelined;
+    config.replication_factor = replicas();
     for (int i = 0; own_devices && i < config.replication_factor; i++)
       config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(function, i);
-    if (options_.kind == SoakKind::fused)
-      return std::make_shared<runtime::ModelFusionRunner>(model_, std::move(config));
+    if (is_fused()) return std::make_shared<runtime::ModelFusionRunner>(model_, std::move(config));
     if (options_.kind == SoakKind::packed) {
       runtime::PackRunnerConfig pack;
       pack.timeout = std::chrono::microseconds(20);
@@ -126,6 +134,11 @@ class RunnerSoak {
     config.timeout = std::chrono::microseconds(20);
     return std::make_shared<runtime::ModelRunner>(model_, std::move(config));
   }
+
+  bool is_fused() const {
+    return options_.kind == SoakKind::fused || options_.kind == SoakKind::fused_pipelined;
+  }
+  int replicas() const { return options_.kind == SoakKind::packed ? 1 : 2; }
 
   void make_runner() {
     runtime::RunnerConfig config;
@@ -144,7 +157,8 @@ class RunnerSoak {
   // How many floats a request has.
   size_t random_count(std::mt19937& rng) const {
     switch (options_.kind) {
-      case SoakKind::fused: return kBatch * kRow;
+      case SoakKind::fused:
+      case SoakKind::fused_pipelined: return kBatch * kRow;
       case SoakKind::packed: return 1 + rng() % (kBatch * kRow);
       default: return (1 + rng() % (3 * kBatch)) * kRow;
     }
@@ -220,6 +234,7 @@ class RunnerSoak {
           continue;
         }
         runtime::RequestOptions options;
+        if (kind > 12 && replicas() > 1) options.replica = rng() % 2;
         if (kind < 3) options.timeout = std::chrono::microseconds(rng() % 200);
         s.request = s.runner->execute_async(in, out,
                                             {[](void* c, ErrorCode code) noexcept {

@@ -104,6 +104,18 @@ namespace Poprt
             return this;
         }
 
+        /// <summary>
+        /// Which replica runs are for, counted from 0, so that they meet the state (caches) that earlier runs have left
+        /// there; one that the runner does not have is an error of the run. Without, a run goes to any. Since 1.0.
+        /// </summary>
+        /// <exception cref="ArgumentOutOfRangeException">It is negative.</exception>
+        public Bindings Replica(int replica)
+        {
+            if (replica < 0) throw new ArgumentOutOfRangeException(nameof(replica));
+            Raw.set_replica(replica);
+            return this;
+        }
+
         /// <summary>Binds an array as an input.</summary>
         /// <exception cref="PoprtException">InvalidArgument: the type of the elements differs.</exception>
         public Bindings Input<T>(string name, T[] memory) where T : struct

@@ -109,6 +109,11 @@ namespace Poprt
         /// that was compiled with the option numerics=faithful. Null or "": "fast". Since 1.0.</summary>
         public string Numerics { get; set; }
 
+        /// <summary>Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path
+        /// those that name the same folder. Two replicas, of whatever process, never have the same device. Null or "":
+        /// POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.</summary>
+        public string SharedDevices { get; set; }
+
         private void FillFields(RawRunnerOptions raw)
         {
             raw.threads = Threads;
@@ -132,6 +137,7 @@ namespace Poprt
             raw.device_wait_sleep_ns = RuntimeConfig.Nanoseconds(DeviceWaitSleep);
             raw.set_faults(Faults ?? "");
             raw.set_numerics(Numerics ?? "");
+            raw.set_shared_devices(SharedDevices ?? "");
         }
         // </options:runner>
 

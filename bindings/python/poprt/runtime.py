@@ -145,6 +145,7 @@ class _RunnerConfig(Config):
             "batches_per_step": self._get("batches_per_step", 0),
             "faults": self._get("faults", None),
             "numerics": self._get("numerics", None),
+            "shared_devices": self._get("shared_devices", None),
             "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)) or DO_NOT_WAIT,
             "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
         }
@@ -244,6 +245,10 @@ class RuntimeConfig(_RunnerConfig):
     #: "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
     #: with the option numerics=faithful. "": "fast". Since 1.0.
     numerics: Optional[str] = None
+    #: Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path those that
+    #: name the same folder. Two replicas, of whatever process, never have the same device. "": POPRT_SHARED_DEVICES
+    #: from the environment, or none. Since 1.0.
+    shared_devices: Optional[str] = None
     # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
 
@@ -612,6 +617,15 @@ class _OutputPlan:
         return made
 
 
+def _replica(replica: Optional[int]) -> int:
+    """-1: any."""
+    if replica is None:
+        return -1
+    if not 0 <= replica < 2**32:
+        raise NotFoundError(f"there is no replica {replica}")
+    return replica
+
+
 class BaseRunner:
     """What all runners do."""
 
@@ -620,40 +634,49 @@ class BaseRunner:
     _check_shapes = True  # of outputs that are bound
     _outputs: Optional[_OutputPlan] = None
 
-    def execute(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+    def execute(self, input: Mapping[str, Any], output: Mapping[str, Any], replica: Optional[int] = None) -> None:
         """Runs the model; the outputs' arrays are written when it returns. Any thread.
 
         Arrays are used where they lie; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
+
+        ``replica``, counted from 0, is the one that it runs on, where it meets the state (caches) that earlier requests
+        have left; without, any.
         """
+        if replica is not None:
+            self.execute_async(input, output, replica=replica).wait()
+            return
         _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types)
 
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
-                      begin_within: Optional[float] = None) -> OutputFuture:
+                      begin_within: Optional[float] = None, replica: Optional[int] = None) -> OutputFuture:
         """Submits a run and returns at once. Requests run in the order of submission; those for which the queue has no
         place (``queue_depth``) stand in a line without limit, so bound what you submit by waiting for results.
 
-        With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then."""
+        With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then.
+        ``replica``, counted from 0, is the one that it runs on; without, any."""
         future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
-            raw, _named("input", input), _named("output", output), self._check_types, _limit_ns(begin_within), future._complete, raw)
+            raw, _named("input", input), _named("output", output), self._check_types, _limit_ns(begin_within), _replica(replica),
+            future._complete, raw)
         return future
 
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
-                     begin_within: Optional[float] = None) -> Mapping[str, Any]:
+                     begin_within: Optional[float] = None, replica: Optional[int] = None) -> Mapping[str, Any]:
         """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
         queue has no place for waits in line. A task that is cancelled cancels a run that has not begun; when it has,
         the cancellation arrives when it is over: in any case the arrays are free then."""
         if outputs is not None:
-            await self._submit(inputs, outputs, begin_within)
+            await self._submit(inputs, outputs, begin_within, replica)
             return outputs
         inputs = _named("input", inputs)
         made = self._new_outputs(inputs)
-        await self._submit(inputs, made, begin_within)
+        await self._submit(inputs, made, begin_within, replica)
         return self._crop(made)
 
-    async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float]) -> None:
+    async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float],
+                      replica: Optional[int]) -> None:
         import asyncio  # takes longer than the rest of this module, and most programs have no event loop
 
         loop = asyncio.get_running_loop()
@@ -662,10 +685,11 @@ class BaseRunner:
             try:
                 _raw_loop(loop)
             except NotImplementedError:  # it cannot watch files
-                await self.execute_async(inputs, outputs, begin_within)
+                await self.execute_async(inputs, outputs, begin_within, replica)
                 return
         run = _raw.raw_submit_on_loop(
-            raw, _named("input", inputs), _named("output", outputs), self._check_types, _limit_ns(begin_within), _raw_loop(loop),
+            raw, _named("input", inputs), _named("output", outputs), self._check_types, _limit_ns(begin_within), _replica(replica),
+            _raw_loop(loop),
             submitted, raw)
         try:
             await submitted.future

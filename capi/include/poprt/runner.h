@@ -147,6 +147,10 @@ typedef struct poprt_runner_options {
    * need an executable that was compiled with the option numerics=faithful. Null: "fast". Since
    * 1.0. */
   const char* numerics;
+  /* Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute
+   * path those that name the same folder. Two replicas, of whatever process, never have the same
+   * device. Null: POPRT_SHARED_DEVICES from the environment, or none. Since 1.0. */
+  const char* shared_devices;
   /* </options:runner> */
 } poprt_runner_options;
 
@@ -219,8 +223,11 @@ typedef struct poprt_request_options {
                          then, whatever computes meanwhile; 0: never */
   poprt_request_fn callback; /* may be null */
   void* user_data;
-  int32_t when_full; /* poprt_when_full; with FAIL and LINE the call never waits. Since 1.0. */
-  int32_t reserved;  /* zero */
+  int32_t when_full;   /* poprt_when_full; with FAIL and LINE the call never waits. Since 1.0. */
+  int32_t reserved;    /* zero */
+  int32_t use_replica; /* 1: `replica` says which one it is for, so that it meets the state (caches)
+                          that earlier requests have left there; 0: any. Since 1.0. */
+  uint32_t replica;    /* counted from 0; not_found when there is none. Since 1.0. */
 } poprt_request_options;
 
 /* poprt_runner_execute_async with options (null: none). A call that fails leaves no request behind,

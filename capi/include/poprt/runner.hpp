@@ -116,6 +116,10 @@ struct RuntimeConfig {
   // halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
   // need an executable that was compiled with the option numerics=faithful. "": "fast". Since 1.0.
   std::string numerics;
+  // Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute
+  // path those that name the same folder. Two replicas, of whatever process, never have the same
+  // device. "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.
+  std::string sharedDevices;
   // </options:runner>
 };
 
@@ -256,6 +260,7 @@ struct RunnerOptions {
     o.device_wait_sleep_ns = w.sleepTime.count();
     if (!c.faults.empty()) o.faults = c.faults.c_str();
     if (!c.numerics.empty()) o.numerics = c.numerics.c_str();
+    if (!c.sharedDevices.empty()) o.shared_devices = c.sharedDevices.c_str();
     o.telemetry = c.telemetry;
   }
   RunnerOptions(const RunnerOptions&) = delete;
@@ -354,13 +359,18 @@ class HandleRunner : public BaseRunner {
   }
   // A timeout of 0 is none: otherwise the request fails unless it begins by then. `whenFull`: what
   // happens while queue_depth requests are in flight; the call waits only with
-  // POPRT_WHEN_FULL_WAIT.
+  // POPRT_WHEN_FULL_WAIT. `replica`: which one it is for, so that it meets the state (caches) that
+  // earlier requests have left there; -1: any.
   Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs,
                  std::chrono::nanoseconds timeout = {},
-                 poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT) {
+                 poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT, std::int64_t replica = -1) {
     const Views views(inputs, outputs);
-    const poprt_request_options options{sizeof options, timeout.count(), nullptr,
-                                        nullptr,        whenFull,        0};
+    poprt_request_options options{};
+    options.struct_size = sizeof options;
+    options.timeout_ns = timeout.count();
+    options.when_full = whenFull;
+    options.use_replica = replica >= 0;
+    options.replica = replica >= 0 ? static_cast<std::uint32_t>(replica) : 0;
     poprt_request* request = nullptr;
     check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
                               views.out.size(), &options, &request));
@@ -463,13 +473,13 @@ class HandleRunner : public BaseRunner {
     Futures futures;
     for (const auto& [name, value] : values)
       futures.emplace(name, pending->promises[name].get_future().share());
-    const poprt_request_options options{
-        sizeof options,
-        0,
-        [](poprt_error_code, void* p) { Pending<Value>::end(static_cast<Pending<Value>*>(p)); },
-        pending.get(),
-        POPRT_WHEN_FULL_LINE,
-        0};
+    poprt_request_options options{};
+    options.struct_size = sizeof options;
+    options.callback = [](poprt_error_code, void* p) {
+      Pending<Value>::end(static_cast<Pending<Value>*>(p));
+    };
+    options.user_data = pending.get();
+    options.when_full = POPRT_WHEN_FULL_LINE;
     check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
                               views.out.size(), &options, &pending->request));
     Pending<Value>::end(pending.release());

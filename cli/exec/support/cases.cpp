@@ -18,6 +18,14 @@ namespace {
 // empty: there are none.
 std::string branches_of(const poprt_executable* executable) {
   constexpr std::string_view kName = "poprt.branches";
+  // The input that says which one runs. Without, no model is described as PopEF does, which lacks
+  // some element types.
+  bool selects = false;
+  for (size_t i = 0; i < poprt_executable_input_count(executable); i++) {
+    const std::string_view name = poprt_anchor_name(poprt_executable_input(executable, i));
+    selects |= name == "index" || name == "poprt.bucket";
+  }
+  if (!selects) return "";
   poprt_popef_model* made = nullptr;
   check(poprt_executable_popef_model(executable, &made));
   const std::unique_ptr<poprt_popef_model, Free<poprt_popef_model_free>> model(made);

@@ -35,6 +35,8 @@ void add_plugin_option(CLI::App& command) {
       ->allow_extra_args(false);
 }
 
+const std::vector<std::string>& plugins_given() { return given_plugins(); }
+
 // Commands use the library and, where they look into models, a copy of what it is made of.
 void load_given_plugins() {
   plugins::load_environment();

@@ -49,6 +49,9 @@ struct RequestOptions {
   // has begun is not interrupted.
   std::optional<std::chrono::nanoseconds> timeout;
   WhenFull when_full = WhenFull::wait;
+  // Which replica it is for, so that it meets the state that earlier requests have left there; -1:
+  // any. Throws not_found.
+  int64_t replica = -1;
   // Of whole batches: a step does not wait for others. Whoever submits it waits for the answer.
   bool at_once = false;
 };

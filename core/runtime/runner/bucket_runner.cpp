@@ -167,6 +167,17 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
   const Branches& b = branches();
   const auto& anchors = model->inputs();
   inputs_ = runner_.execute_inputs();
+  outputs_ = runner_.execute_outputs();
+  const auto give_shapes = [](std::vector<DataDesc>& descs, const std::vector<Shape>& shapes) {
+    for (size_t i = 0; i < descs.size(); i++) {
+      DataDesc& d = descs[i];
+      if (shapes[i].size() != d.anchor.shape.size()) continue;  // the bucket's number
+      d.anchor.shape = shapes[i];
+      d.size_in_bytes = dtype_bytes(d.anchor.dtype, element_count(shapes[i]));
+    }
+  };
+  give_shapes(inputs_, b.buckets.back().inputs);
+  give_shapes(outputs_, b.buckets.back().outputs);
   for (size_t i = 0; i < anchors.size(); i++) {
     const BranchAnchor& a = b.inputs[i];
     padding_.push_back(element_of(anchors[i], i == b.index ? 0 : a.pad));

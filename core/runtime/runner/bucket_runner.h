@@ -36,11 +36,9 @@ class BucketRunner final : public BaseRunner {
   explicit BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   ~BucketRunner() override;
 
-  // Of the largest size in every dimension, without the bucket's number.
+  // Of the largest bucket, which is the last one, without the bucket's number.
   const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }
-  const std::vector<DataDesc>& execute_outputs() const override {
-    return runner_.execute_outputs();
-  }
+  const std::vector<DataDesc>& execute_outputs() const override { return outputs_; }
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
   std::vector<Shape> output_shapes(std::span<const InputBinding> inputs) const override;
 
@@ -89,7 +87,7 @@ class BucketRunner final : public BaseRunner {
   const bool validate_;
   const std::shared_ptr<const Model> model_;
   ModelRunner runner_;
-  std::vector<DataDesc> inputs_;
+  std::vector<DataDesc> inputs_, outputs_;
   std::vector<std::vector<std::byte>> padding_, ones_;  // an element per input
   std::vector<int64_t> most_;                           // per dimension
   std::vector<Counts> counts_;

@@ -23,7 +23,7 @@ std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id, 
   if (config.device_wait_timeout.count() <= 0) wait.strategy = device::WaitStrategy::no_wait;
   if (config.device_wait_timeout == RunnerConfig::kNever)
     wait.strategy = device::WaitStrategy::wait_forever;
-  return device::DeviceManager().get_device(ipus, wait);
+  return device::DeviceManager({0, config.shared_devices, {}}).get_device(ipus, wait);
 }
 
 }  // namespace
@@ -48,6 +48,13 @@ struct ModelRunner::State {
       if (!best || r.in_flight() < best->in_flight()) best = &r;
     }
     return best ? *best : *replicas[start % replicas.size()];
+  }
+  Replica& chosen(const RequestOptions& options) {
+    if (options.replica < 0) return choose();
+    if (static_cast<uint64_t>(options.replica) >= replicas.size())
+      fail(ErrorCode::not_found, "there is no replica {}: the runner has {}, counted from 0",
+           options.replica, replicas.size());
+    return *replicas[static_cast<size_t>(options.replica)];
   }
   // For a synchronous run: one that is idle, else any.
   Replica& choose_idle() {
@@ -122,7 +129,8 @@ std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inpu
 namespace {
 
 // Of calls that wait for the answer.
-constexpr RequestOptions kAtOnce = {.timeout = {}, .when_full = WhenFull::wait, .at_once = true};
+constexpr RequestOptions kAtOnce = {
+    .timeout = {}, .when_full = WhenFull::wait, .replica = -1, .at_once = true};
 
 }  // namespace
 
@@ -162,7 +170,7 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
 RequestPtr ModelRunner::execute_async(std::span<const InputBinding> inputs,
                                       std::span<const OutputBinding> outputs,
                                       RequestCallback callback, const RequestOptions& options) {
-  return state_->choose().submit(inputs, outputs, callback, options);
+  return state_->chosen(options).submit(inputs, outputs, callback, options);
 }
 
 bool ModelRunner::on_thread() const noexcept {

@@ -56,7 +56,8 @@ class ModelRunner : public BaseRunner {
   // replica). Throws invalid_argument (a null pointer for an anchor that has bytes) or cancelled.
   void execute(const void* const* inputs, void* const* outputs);
 
-  // Requests of one replica run in the order of submission. RequestOptions::when_full says what
+  // Requests of one replica run in the order of submission; RequestOptions::replica names it.
+  // RequestOptions::when_full says what
   // happens while queue_depth requests are in flight; a callback cannot wait then, so that
   // WhenFull::wait throws resource_exhausted there. Throws failed_precondition in
   // a process that was forked off after the first asynchronous request. No allocation once as many

@@ -694,6 +694,9 @@ RequestPtr PackRunner::execute_async(std::span<const InputBinding> inputs,
                                      std::span<const OutputBinding> outputs,
                                      RequestCallback callback, const RequestOptions& options) {
   State& s = *state_;
+  if (options.replica >= 0)
+    fail(ErrorCode::invalid_argument,
+         "a pack runner puts requests of all together: leave the replica out");
   const bool on_thread = s.thread_id.load() == std::this_thread::get_id();
   return s.queue->submit(callback, options, on_thread, [&](Request& r) {
     r.rows = s.resolve(inputs, outputs, r);

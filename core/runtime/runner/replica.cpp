@@ -44,12 +44,13 @@ Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
 }
 
 // What anchors get that a request does not name. The graphs of a fused model run one at a time, so
-// that their outputs share memory.
+// that their outputs share memory, but for those of a pipeline, where stages have different ones.
 void Replica::make_unconnected() {
   const RunnerPlan& p = *plan_;
   zeros_ = TensorMemory(p.largest_input);
   if (p.largest_input) std::memset(zeros_.data(), 0, p.largest_input);
-  const bool fused = p.model->branches && p.model->branches->kind == Branches::Kind::graphs;
+  const bool fused = p.model->branches && p.model->branches->kind == Branches::Kind::graphs &&
+                     p.model->stages == 1;
   std::map<std::string_view, uint64_t> used;
   std::vector<uint64_t> places;
   uint64_t most = 0;

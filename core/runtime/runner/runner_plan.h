@@ -66,6 +66,8 @@ struct RunnerConfig {
   int replication_factor = 1;
   // Devices of the replicas by number; the others get any free one.
   std::map<int, std::shared_ptr<device::Device>> replica_id_to_device;
+  // Ours: which processes the devices are shared with, as device::ManagerConfig::shared.
+  std::string shared_devices;
   // Constant values, copied, of the compiled size: those inputs are left out of requests.
   InputMemoryView frozen_inputs;
   FlushByName flush_by_name;

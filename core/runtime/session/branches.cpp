@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "program/link.h"
 #include "program/serialize.h"
+#include "program/shards.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
 
@@ -185,8 +186,14 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
     fail(ErrorCode::invalid_argument,
          "model '{}' has {} replicas: only models with one can be fused", model.name,
          model.replication_factor);
+  if (model.branches)
+    fail(ErrorCode::invalid_argument,
+         "model '{}' is several branches already ({}): only models with one shape can be fused",
+         model.name,
+         model.branches->kind == Branches::Kind::graphs ? "it is a fused one"
+                                                        : "it has several shapes");
   auto part = std::make_unique<Part>();
-  part->branch = {&model.program(), model.image.weights, std::move(prefix)};
+  part->branch = {&model.program(), model.image.weights, std::move(prefix), {}, model.narrow};
   const std::vector<program::Anchor>& inputs = model.inputs();
   for (size_t i = 0; i < inputs.size(); i++) {
     const std::span<const std::byte> data = model.input_data[i];
@@ -214,7 +221,7 @@ void add_notes(const Model& model, const std::string& prefix, program::Notes& no
                Json& metadata) {
   constexpr std::string_view kOfOutput = "class_labels/";
   for (const auto& [name, text] : model.opaque) {
-    if (name == kOnnxMetadata) continue;
+    if (name == kOnnxMetadata || name == program::kShards) continue;
     const bool of_output = name.starts_with(kOfOutput);
     notes[of_output ? std::string(kOfOutput) + prefix + name.substr(kOfOutput.size())
                     : prefix + name] = text;
@@ -252,9 +259,11 @@ std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const M
   notes[kBranches] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
   if (!metadata.empty()) notes[kOnnxMetadata] = json_text(metadata);
   const program::Linked linked = program::link_graphs(branches);
+  if (program::has_shards(linked.program))
+    notes[program::kShards] = program::note_of_shards(linked.program);
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                            linked.program, linked.weights, notes);
+                            linked.program, linked.weights, notes, linked.narrow);
   auto made = std::make_shared<Model>(*open_payload("model_fusion", payload->bytes(), payload));
   made->metadata.setEngineOptions(std::move(options));
   made->batches_per_step = models[0]->batches_per_step;

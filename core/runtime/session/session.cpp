@@ -594,6 +594,7 @@ void Session::complete_inputs(const void** inputs) {
   for (size_t i = 0; i < model_->inputs().size(); i++)
     if (!inputs[i] && (!inputs_[i].data.empty() || inputs_[i].seed))
       inputs[i] = own_data(inputs_[i]);
+  if (model_->branches) check_branch(*model_->branches, inputs[model_->branches->index]);
 }
 
 void Session::run_stage(size_t stage, const void* const* inputs, void* const* outputs,

@@ -148,8 +148,9 @@ class Session final : private device::Occupant {
 
   // Of a pipelined model (device::Engine): the stages of a transfer, each run by one thread at a
   // time; whoever does sees to it that nobody else runs, loads, unloads or updates meanwhile.
-  // complete_inputs() puts in what the model has, once for each transfer. run_stage() throws
-  // cancelled, and what an operator of a plug-in said.
+  // complete_inputs() puts in what the model has, once for each transfer, and throws
+  // invalid_argument for a branch that there is not. run_stage() throws cancelled, and what an
+  // operator failed with.
   size_t stages() const;
   uint64_t frame_bytes() const;
   void complete_inputs(const void** inputs);

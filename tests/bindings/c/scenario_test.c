@@ -936,6 +936,59 @@ static void scenario_65_packed_sequences(void** state) {
         "segment_max_size");
 }
 
+/* A step of cache.onnx on a replica. */
+static poprt_error* keep(poprt_runner* r, uint32_t replica, int32_t step, float x, float y[3]) {
+  const poprt_input in[] = {{"step", 0, &step, sizeof step}, {"x", 0, &x, sizeof x}};
+  const poprt_output out = {"y", 0, y, 3 * sizeof *y};
+  poprt_request_options o = {0};
+  o.struct_size = sizeof o;
+  o.use_replica = 1;
+  o.replica = replica;
+  poprt_request* request = NULL;
+  poprt_error* error = poprt_runner_submit(r, in, 2, &out, 1, &o, &request);
+  if (!error) error = poprt_request_wait(request, -1);
+  poprt_request_free(request);
+  return error;
+}
+
+static void scenario_68_replicas_with_caches(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  poprt_executable* e = NULL;
+  OK(compile_with("cache.onnx", NULL, NULL, &e));
+  poprt_runner_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  o.replication_factor = 2;
+  o.shared_devices = folder;
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(e, &o, &r));
+  poprt_executable_free(e);
+  poprt_device_manager_options m = {0};
+  m.struct_size = sizeof m;
+  m.device_count = 2;
+  m.shared = folder;
+  poprt_device_manager* manager = NULL;
+  OK(poprt_device_manager_create(&m, &manager));
+  poprt_device* device = NULL;
+  FAILS(poprt_device_manager_get_device(manager, 1, &device), POPRT_UNAVAILABLE, "busy");
+  poprt_device_manager_free(manager);
+  float y[3];
+  for (int step = 0; step < 4; step++)
+    for (uint32_t replica = 0; replica < 2; replica++) {
+      OK(keep(r, replica, step, (float)(10 * replica + step + 1), y));
+      for (int i = 0; i < 3; i++)
+        assert_true(y[i] == (i > step ? 0.0f : (float)(10 * replica + step + 1 - i)));
+    }
+  FAILS(keep(r, 2, 0, 1, y), POPRT_NOT_FOUND, "no replica 2");
+  poprt_runner_free(r);
+  char lock[64];
+  snprintf(lock, sizeof lock, "%s/devices.lock", folder);
+  remove(lock);
+  remove(folder);
+}
+
 int main(int argc, char** argv) {
   program = argv[0];
   if (argc > 1) return exit_in_flight();
@@ -968,6 +1021,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(scenario_54_log_messages),
       cmocka_unit_test(scenario_63_several_ipus),
       cmocka_unit_test(scenario_65_packed_sequences),
+      cmocka_unit_test(scenario_68_replicas_with_caches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

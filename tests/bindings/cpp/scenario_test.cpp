@@ -700,6 +700,50 @@ TEST(scenario, s63_several_ipus) {
         {"virtual_graph_mode"});
 }
 
+TEST(scenario, s68_replicas_with_caches) {
+  std::string folder = "/tmp/poprt_scenario_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  {
+    RuntimeConfig c = config();
+    c.replicationFactor = 2;
+    c.sharedDevices = folder;
+    ModelRunner runner(compile("cache.onnx"), c);
+    poprt::runtime::DeviceManagerConfig shared;
+    shared.deviceCount = 2;
+    shared.sharedDevices = folder;
+    try {
+      DeviceManager(shared).getDevice();
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unavailable);
+    }
+    const auto keep = [&](int64_t replica, int32_t at, float value) {
+      const std::vector<int32_t> step{at};
+      const std::vector<float> x{value};
+      std::vector<float> y(3, -1);
+      runner
+          .submit({{"step", view(step)}, {"x", view(x)}}, {{"y", view(y)}}, {},
+                  POPRT_WHEN_FULL_WAIT, replica)
+          .wait();
+      return y;
+    };
+    for (int32_t step = 0; step < 4; step++)
+      for (int64_t replica = 0; replica < 2; replica++) {
+        const auto last = static_cast<float>(10 * replica + step + 1);
+        const std::vector<float> expected{last, step > 0 ? last - 1 : 0, step > 1 ? last - 2 : 0};
+        EXPECT_EQ(keep(replica, step, last), expected);
+      }
+    try {
+      keep(2, 0, 1);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::not_found);
+    }
+  }
+  std::remove((folder + "/devices.lock").c_str());
+  std::remove(folder.c_str());
+}
+
 TEST(scenario, s65_packed_sequences) {
   CompilerOptions options;
   options.options = {{"pack_args", "max_valid_num=4\nsegment_max_size=8"}};

@@ -116,6 +116,36 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario68ReplicasWithCaches()
+    {
+        string shared = System.IO.Path.Combine(folder, "devices");
+        System.IO.Directory.CreateDirectory(shared);
+        var step = new int[1];
+        var x = new float[1];
+        var y = new float[3];
+        using (Executable executable = Compile("cache.onnx"))
+        using (var runner = new ModelRunner(executable, new RuntimeConfig { ReplicationFactor = 2, SharedDevices = shared }))
+        using (var manager = new DeviceManager(2, "", shared))
+        using (Bindings bindings = runner.CreateBindings().Input("step", step).Input("x", x).Output("y", y))
+        {
+            Fails(ErrorCode.Unavailable, () => manager.GetDevice(1), "busy");
+            for (int at = 0; at < 4; at++)
+                for (int replica = 0; replica < 2; replica++)
+                {
+                    step[0] = at;
+                    x[0] = 10 * replica + at + 1;
+                    bindings.Replica(replica);
+                    if (at % 2 == 0) runner.Execute(bindings);
+                    else runner.ExecuteAsync(bindings).Wait();
+                    for (int i = 0; i < 3; i++) Assert.That(y[i], Is.EqualTo(i > at ? 0 : x[0] - i));
+                }
+            bindings.Replica(2);
+            Fails(ErrorCode.NotFound, () => runner.Execute(bindings), "no replica 2");
+            Assert.Throws<System.ArgumentOutOfRangeException>(() => bindings.Replica(-1));
+        }
+    }
+
+    [Test]
     public void Scenario67FaithfulNumerics()
     {
         string file = System.IO.Path.Combine(folder, "half.popef");

@@ -9,9 +9,10 @@ from onnx import TensorProto, helper, numpy_helper
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def save(name, nodes, inputs, outputs, initializers=()):
+def save(name, nodes, inputs, outputs, initializers=(), domains=()):
     graph = helper.make_graph(nodes, name, inputs, outputs, list(initializers))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+    opsets = [helper.make_opsetid("", 13)] + [helper.make_opsetid(domain, 1) for domain in domains]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=7)
     model.producer_name = ""
     onnx.save(model, os.path.join(HERE, name + ".onnx"))
 
@@ -49,6 +50,10 @@ save("slow", nodes, [value("x", TensorProto.FLOAT, [512, 512])], [value("y", Ten
 save("sums", [helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1), helper.make_node("Add", ["x", "sum"], ["y"])],
      [value("x", TensorProto.FLOAT, [2, 8])], [value("y", TensorProto.FLOAT, [2, 8])],
      [numpy_helper.from_array(numpy.array([1], numpy.int64), "axis")])
+# A cache, which stays on the device from run to run: y = the last three x, the newest first. Step 0 begins anew.
+save("cache", [helper.make_node("KVCache", ["step", "x"], ["y"], domain="ai.graphcore", max_len=3, sequence_axis=0)],
+     [value("step", TensorProto.INT32, []), value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [3])],
+     domains=["ai.graphcore"])
 # An operator that nobody knows.
 save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node")],
      [value("x", TensorProto.FLOAT, [2, 3])], [value("y", TensorProto.FLOAT, [2, 3])])

@@ -65,6 +65,37 @@ func TestScenario66Passes(t *testing.T) {
 	}
 }
 
+func TestScenario68ReplicasWithCaches(t *testing.T) {
+	folder := t.TempDir()
+	ok(t, os.Chmod(folder, 0o700))
+	cache := must(poprt.Compile(model("cache.onnx"), nil))
+	r := must(poprt.NewRunner(cache, &poprt.RunnerOptions{ReplicationFactor: 2, SharedDevices: folder}))
+	manager := must(poprt.NewDeviceManagerWith(poprt.DeviceManagerOptions{DeviceCount: 2, Shared: folder}))
+	_, err := manager.Device()
+	fails(t, err, poprt.Unavailable, "busy")
+	step, x, y := make([]int32, 1), make([]float32, 1), make([]float32, 3)
+	b := must(r.Bind([]poprt.Tensor{poprt.Named("step", step), poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+	for at := 0; at < 4; at++ {
+		for replica := 0; replica < 2; replica++ {
+			step[0], x[0] = int32(at), float32(10*replica+at+1)
+			b.Replica(replica)
+			if at%2 == 0 {
+				ok(t, b.Execute())
+			} else {
+				ok(t, (<-b.Go(nil).Done).Error)
+			}
+			for i := range y {
+				if expected := x[0] - float32(i); i > at && y[i] != 0 || i <= at && y[i] != expected {
+					t.Fatalf("step %d of replica %d: %v", at, replica, y)
+				}
+			}
+		}
+	}
+	fails(t, b.Replica(2).Execute(), poprt.NotFound, "no replica 2")
+	fails(t, b.Replica(-1).Execute(), poprt.NotFound, "no replica")
+	ok(t, r.Close())
+}
+
 func TestScenario67FaithfulNumerics(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "half.popef")
 	options := &poprt.CompileOptions{InputShapes: map[string][]int64{"x": {2, 4}}, Options: map[string]string{"numerics": "faithful"}}

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.poprt.Anchor;
 import org.poprt.Bindings;
 import org.poprt.CompilerOptions;
+import org.poprt.DeviceManager;
 import org.poprt.ErrorCode;
 import org.poprt.Executable;
 import org.poprt.Float16;
@@ -148,6 +149,34 @@ class RunTest extends Scenarios {
     assertEquals(0, Float16.fromFloat(0x1p-25f));
     assertEquals(1, Float16.fromFloat(Math.nextUp(0x1p-25f)));
     assertEquals((short) 0x8000, Float16.fromFloat(-0f));
+  }
+
+  @Test
+  void scenario_68_replicas_with_caches() {
+    RuntimeConfig config = new RuntimeConfig().replicationFactor(2).sharedDevices(folder.toString());
+    try (Executable executable = compile("cache.onnx", new CompilerOptions());
+        ModelRunner runner = new ModelRunner(executable, config);
+        DeviceManager manager = new DeviceManager(2, "", folder.toString())) {
+      fails(ErrorCode.UNAVAILABLE, () -> manager.getDevice(1), "busy");
+      IntBuffer step = runner.inputs().get(0).allocate().asIntBuffer();
+      FloatBuffer x = runner.inputs().get(1).allocate().asFloatBuffer();
+      FloatBuffer y = runner.outputs().get(0).allocate().asFloatBuffer();
+      try (Bindings bindings = runner.bindings().input(0, step).input(1, x).output(0, y)) {
+        for (int at = 0; at < 4; at++)
+          for (int replica = 0; replica < 2; replica++) {
+            int last = 10 * replica + at + 1;
+            step.put(0, at);
+            x.put(0, last);
+            bindings.replica(replica);
+            if (at % 2 == 0) runner.execute(bindings);
+            else runner.executeAsync(bindings).join();
+            for (int i = 0; i < 3; i++) assertEquals(i > at ? 0 : last - i, y.get(i));
+          }
+        bindings.replica(2);
+        fails(ErrorCode.NOT_FOUND, () -> runner.execute(bindings), "no replica 2");
+        assertThrows(IllegalArgumentException.class, () -> bindings.replica(-1));
+      }
+    }
   }
 
   @Test

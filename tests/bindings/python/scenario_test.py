@@ -143,6 +143,26 @@ class Scenario(unittest.TestCase):
         self.assertEqual(outputs["y"].dtype, np.float16)
         np.testing.assert_array_equal(outputs["y"], 2 * counting() + 1)
 
+    def test_scenario_68_replicas_with_caches(self):
+        with tempfile.TemporaryDirectory() as folder:
+            runner = self.runner(Compiler.compile(model("cache.onnx")), replication_factor=2, shared_devices=folder)
+            with self.fails([poprt.errors.UnavailableError], "busy"):
+                DeviceManager(2, shared=folder).get_device(1)
+            y = np.empty(3, np.float32)
+            for step in range(4):
+                for replica in range(2):
+                    last = 10 * replica + step + 1
+                    inputs = {"step": np.int32(step).reshape(()), "x": np.array([last], np.float32)}
+                    if step % 2:
+                        runner.execute(inputs, {"y": y}, replica=replica)
+                    else:
+                        runner.execute_async(inputs, {"y": y}, replica=replica).wait()
+                    np.testing.assert_array_equal(y, [last - i if i <= step else 0 for i in range(3)])
+            for replica in (2, -1):
+                with self.fails([poprt.errors.NotFoundError], f"no replica {replica}"):
+                    runner.execute(inputs, {"y": y}, replica=replica)
+            runner.close()
+
     def test_scenario_67_faithful_numerics(self):
         options = CompilerOptions(input_shape={"x": [2, 4]}, options={"numerics": "faithful"})
         with tempfile.TemporaryDirectory() as folder:

@@ -138,7 +138,7 @@ TEST(Shard, TheFileSaysWhatIsWhereAndWhatCrosses) {
   EXPECT_EQ(s.transfers[0].from, 0u);
   EXPECT_EQ(s.transfers[0].to, (std::vector<uint32_t>{1}));
   EXPECT_EQ(s.transfers[0].shape, (Shape{2, 8}));
-  const auto note = nlohmann::json::parse(e.notes.at(kShards));
+  const auto note = nlohmann::json::parse(e.notes.at(program::kShards));
   EXPECT_EQ(note["ipus"], 2);
   EXPECT_EQ(note["pipelined"], true);
   EXPECT_EQ(note["transfers"][0]["name"], "b");
@@ -156,7 +156,7 @@ TEST(Shard, OfOneIpuNothingChanges) {
                                 "{__ipu_number = 1, __pipeline_stage = 1} ", ""));
   EXPECT_FALSE(program::has_shards(cut.program));
   EXPECT_EQ(program::to_string(cut.program), program::to_string(plain.program));
-  EXPECT_FALSE(cut.notes.contains(kShards));
+  EXPECT_FALSE(cut.notes.contains(program::kShards));
 }
 
 std::string message(const std::string& body, const Options& options) {

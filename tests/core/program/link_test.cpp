@@ -131,6 +131,20 @@ TEST(Link, RefusesWhatCannotBeABranch) {
             std::string::npos);
 }
 
+// What is stored in fewer bytes stays so, once for all that have it.
+TEST(Link, NarrowWeightsOfBranchesStayNarrow) {
+  const Model a(2, 1), b(300, 2);
+  const NarrowWeights first[] = {{0, 128, DType::f16, 0, {}}, {128, 64, DType::f16, 0, {}}},
+                      second[] = {{128, 64, DType::f16, 0, {}}, {0, 100, DType::f16, 0, {}}};
+  Branch branches[] = {a.branch("a/"), b.branch("b/")};
+  branches[0].narrow = first;
+  branches[1].narrow = second;
+  const Linked linked = link_graphs(branches);
+  ASSERT_EQ(linked.narrow.size(), 2u) << "the third is there already, the last is a part";
+  EXPECT_EQ(linked.narrow[0].offset, 0u);
+  EXPECT_EQ(linked.narrow[1].offset, 128u);
+}
+
 TEST(Link, BucketsDifferInSizesOnly) {
   Model a(2, 1), b(3, 1);
   b.loaded.program.outputs[0].name = "z";

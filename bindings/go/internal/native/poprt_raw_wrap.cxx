@@ -239,9 +239,9 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
 // Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
-// `timeout_ns`; 0: no limit.
+// `timeout_ns`; 0: no limit. `replica`: -1 for any.
 static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
-                          int64_t id, poprt_result* error) {
+                          int64_t replica, int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
   poprt_request_options options{};
   options.struct_size = sizeof options;
@@ -249,6 +249,7 @@ static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t input
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
   options.when_full = POPRT_WHEN_FULL_LINE;
+  poprt_shim::set_replica(options, replica);
   poprt_request* request = nullptr;
   *error = poprt_runner_submit_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
                                        &request);
@@ -593,6 +594,7 @@ SWIGINTERN raw_outputs *raw_runner_run(raw_runner *self,raw_tensors const &input
     return made;
   }
 SWIGINTERN poprt_result raw_runner_execute(raw_runner *self,raw_bindings const &bindings){
+    if (bindings.replica >= 0) return poprt_shim::run_on_replica(self, bindings);
     return poprt_runner_execute(self, bindings.inputs.data(), bindings.inputs.size(),
                                 bindings.outputs.data(), bindings.outputs.size());
   }
@@ -672,6 +674,7 @@ SWIGINTERN bool raw_runner_light_input_has_data(raw_runner *self,int64_t index){
   }
 SWIGINTERN raw_bindings *new_raw_bindings(){ return new raw_bindings; }
 SWIGINTERN void delete_raw_bindings(raw_bindings *self){ delete self; }
+SWIGINTERN void raw_bindings_set_replica(raw_bindings *self,int64_t replica){ self->replica = replica; }
 SWIGINTERN void raw_bindings_set_input(raw_bindings *self,char const *name,int64_t address,int64_t bytes){
     self->set(self->inputs, name, 0, poprt_shim::pointer(address), bytes);
   }
@@ -739,6 +742,10 @@ SWIGINTERN void raw_runner_options_add_frozen_input(raw_runner_options *self,cha
 SWIGINTERN void raw_runner_options_set_faults(raw_runner_options *self,char const *faults){
     self->fault_list = faults;
     self->faults = poprt_shim::or_null(self->fault_list.c_str());
+  }
+SWIGINTERN void raw_runner_options_set_shared_devices(raw_runner_options *self,char const *shared){
+    self->shared_word = shared;
+    self->shared_devices = poprt_shim::or_null(self->shared_word.c_str());
   }
 SWIGINTERN void raw_runner_options_set_numerics(raw_runner_options *self,char const *numerics){
     self->numerics_word = numerics;
@@ -1232,14 +1239,15 @@ poprt_result _wrap_raw_execute_native(raw_runner *_swig_go_0, _goslice_ _swig_go
 }
 
 
-long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, poprt_result *_swig_go_6) {
+long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, poprt_result *_swig_go_7) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   poprt_values arg2 = (poprt_values) 0 ;
   int64_t arg3 ;
   int64_t arg4 ;
   int64_t arg5 ;
   int64_t arg6 ;
-  poprt_result *arg7 = (poprt_result *) 0 ;
+  int64_t arg7 ;
+  poprt_result *arg8 = (poprt_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -1249,9 +1257,10 @@ long long _wrap_raw_submit_native(raw_runner *_swig_go_0, _goslice_ _swig_go_1, 
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int64_t)_swig_go_4; 
   arg6 = (int64_t)_swig_go_5; 
-  arg7 = (poprt_result*)_swig_go_6;
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (poprt_result*)_swig_go_7;
   
-  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5,arg6,arg7);
+  result = (int64_t)raw_submit(arg1,(void const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -3344,6 +3353,18 @@ void _wrap_delete_RawBindings_native(raw_bindings *_swig_go_0) {
 }
 
 
+void _wrap_RawBindings_set_replica_native(raw_bindings *_swig_go_0, long long _swig_go_1) {
+  raw_bindings *arg1 = (raw_bindings *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_bindings **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_bindings_set_replica(arg1,arg2);
+  
+}
+
+
 void _wrap_RawBindings_set_input_native(raw_bindings *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3) {
   raw_bindings *arg1 = (raw_bindings *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -4503,6 +4524,23 @@ void _wrap_RawRunnerOptions_set_faults_native(raw_runner_options *_swig_go_0, _g
   
   
   raw_runner_options_set_faults(arg1,(char const *)arg2);
+  
+  free(arg2); 
+}
+
+
+void _wrap_RawRunnerOptions_set_shared_devices_native(raw_runner_options *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_runner_options *arg1 = (raw_runner_options *) 0 ;
+  char *arg2 = (char *) 0 ;
+  
+  arg1 = *(raw_runner_options **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  raw_runner_options_set_shared_devices(arg1,(char const *)arg2);
   
   free(arg2); 
 }

@@ -86,6 +86,35 @@ std::string message_of(auto&& f) {
   return "no error";
 }
 
+// Of which none is the largest in every dimension.
+TEST(BucketRunner, WhatItDescribesIsABucket) {
+  std::string notes = kNotes;
+  const program::LoadedProgram parts[] = {copies(1, 8), copies(3, 4)};
+  notes.replace(notes.find("\"buckets\""), std::string::npos, R"("buckets": [
+    {"inputs": {"x": [1, 8], "fixed": [3], "mask": [1, 8]}, "outputs": {"y": [1, 8], "m": [1, 8], "f": [3]}},
+    {"inputs": {"x": [3, 4], "fixed": [3], "mask": [3, 4]}, "outputs": {"y": [3, 4], "m": [3, 4], "f": [3]}}]})");
+  std::vector<program::Branch> branches;
+  for (const auto& p : parts) branches.push_back({&p.program, p.weights, ""});
+  const program::Linked linked = program::link_buckets(branches);
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                            linked.program, linked.weights, {{kBranches, notes}});
+  BucketRunner runner(open_payload("copies", payload->bytes(), payload));
+  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{3, 4}));
+  EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, 48u);
+  EXPECT_EQ(runner.execute_outputs()[0].anchor.shape, (Shape{3, 4}));
+  for (const bool with_shapes : {true, false})
+    for (const auto& [batch, length] : {std::pair(1, 8), std::pair(3, 4), std::pair(2, 3)}) {
+      if (!with_shapes && batch == 2) continue;  // bytes alone say no more than which bucket
+      Request r(batch, length, with_shapes);
+      runner.execute(r.in, r.out);
+      r.expect_right();
+    }
+  Request neither(2, 8);
+  EXPECT_NE(message_of([&] { runner.execute(neither.in, neither.out); }).find("2"),
+            std::string::npos);
+}
+
 TEST(BucketRunner, TakesEverySizeUpToTheLargest) {
   BucketRunner runner(model());
   ASSERT_EQ(runner.execute_inputs().size(), 3u);

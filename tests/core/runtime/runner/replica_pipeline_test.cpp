@@ -13,7 +13,9 @@
 #include "program/control.h"
 #include "program/serialize.h"
 #include "program/shards.h"
+#include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/model_runner.h"
+#include "runtime/session/branches.h"
 #include "support/few_threads.h"
 #include "support/shard_chain.h"
 
@@ -117,7 +119,65 @@ INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
                            return fmt::format("{}_{}_{}", a, b, c);
                          });
 
-// A row is a part of what the device computes.
+// Models of two stages, of four and of one IPU, in one executable: whichever a request names.
+TEST_P(Pipelines, AnswerRequestsOfFusedModels) {
+  const auto [ipus, batches, overlap] = GetParam();
+  RunnerConfig config;
+  config.batches_per_step = batches;
+  config.overlap_io = overlap;
+  config.timeout = 100us;
+  std::array<std::deque<Call>, 3> calls;
+  ModelFusionRunner runner(
+      fuse_models(std::vector{chain(2, true), chain(ipus, true), chain(3, false)}), config);
+  EXPECT_EQ(runner.graphs(), 3u);
+  const std::string x[] = {"graph0/x", "graph1/x", "graph2/x"},
+                    y[] = {"graph0/y", "graph1/y", "graph2/y"},
+                    z[] = {"graph0/z", "graph1/z", "graph2/z"};
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  for (size_t t = 0; t < calls.size(); t++)
+    clients.emplace_back([&, t] {
+      std::mt19937 rng(static_cast<unsigned>(t));
+      for (size_t i = 0; i < 200; i++) {
+        Call& c = calls[t].emplace_back(static_cast<float>(1000 * t + i));
+        const size_t graph = rng() % 3;
+        c.in[0].name = x[graph];
+        c.out[0].name = y[graph];
+        c.out[1].name = z[graph];
+        c.request = runner.execute_async(c.in, c.out, counted(c));
+        if (i % 7 == 0) c.request->cancel();
+      }
+      for (Call& c : calls[t]) {
+        c.request->wait();
+        if (c.request->code() != ErrorCode::cancelled &&
+            (c.request->code() != ErrorCode::ok || !c.right()))
+          wrong++;
+      }
+    });
+  for (auto& c : clients) c.join();
+  EXPECT_EQ(wrong, 0);
+  const RunnerStatistics s = runner.statistics();
+  EXPECT_EQ(s.completed + s.cancelled, 600u);
+  EXPECT_GT(s.completed, 300u);
+}
+
+TEST(Pipeline, ABranchThatThereIsNotIsAnError) {
+  RunnerConfig config;
+  config.validate_io_params = false;
+  ModelRunner runner(fuse_models(std::vector{chain(2, true), chain(2, true)}), config);
+  const uint32_t index = 2;
+  Call c(1);
+  const InputBinding in[] = {{"graph0/x", 0, c.x.data(), c.x.size() * 4}, {"index", 0, &index, 4}};
+  const OutputBinding out[] = {{"graph0/y", 0, c.y.data(), c.y.size() * 4}};
+  try {
+    runner.execute(in, out);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_NE(std::string(e.what()).find("'index' is 2"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Pipeline, WithoutAThreadForEachStageThereIsOneLine) {
   ModelRunner runner(chain(3, true), {});
   Call c(1);
@@ -134,6 +194,7 @@ TEST(Pipeline, WithoutAThreadForEachStageThereIsOneLine) {
   EXPECT_TRUE(c.right());
 }
 
+// A row is a part of what the device computes.
 TEST(Pipeline, RowsShareABatch) {
   RunnerConfig config;
   config.batching_dim = 0;

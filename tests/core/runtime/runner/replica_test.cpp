@@ -1,10 +1,16 @@
 // What a runner does with many requests: replicas, cancellation, its end.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "core/runtime/runner/replica_support.h"
+#include "device/device_manager.h"
+#include "program/builder.h"
 #include "support/few_threads.h"
 
 namespace poprt::runtime {
@@ -75,6 +81,63 @@ TEST(Replication, SpreadsRequestsOverDevices) {
   }
   for (size_t r = 0; r < 3; r++) EXPECT_EQ(runner.statistics(r).completed, 2u) << r;
   EXPECT_THROW(runner.statistics(3), Error);
+}
+
+// y = what the run before has left, which is its x.
+std::shared_ptr<const Model> memory_model() {
+  program::Builder b;
+  const Shape shape{4};
+  const auto x = b.input(b.add_input({"x", DType::f32, shape}), 0, 16, DType::f32, shape);
+  const auto y = b.output(b.add_output({"y", DType::f32, shape}), 0, 16, DType::f32, shape);
+  const auto kept = b.arena(0, 16, DType::f32, shape);
+  const program::BufferId first[] = {kept, y}, second[] = {x, kept};
+  b.emit("copy", first, {}, {}, "give");
+  b.emit("copy", second, {}, {}, "keep");
+  b.program().arena_bytes = b.program().state_bytes = 64;
+  device::Image image;
+  image.program = std::make_shared<program::Program>(std::move(b.program()));
+  return make_model("memory", std::move(image));
+}
+
+TEST(Replication, ARequestMeetsTheStateOfTheReplicaThatItNames) {
+  RunnerConfig config;
+  config.replication_factor = 3;
+  ModelRunner runner(memory_model(), config);
+  const auto run = [&](int64_t replica, float value) {
+    Rows k(4, value);
+    RequestOptions options;
+    options.replica = replica;
+    const RequestPtr request = runner.execute_async(k.in, k.out, {}, options);
+    request->wait();
+    request->check();
+    return k.y[1];
+  };
+  for (const int64_t r : {0, 1, 2}) EXPECT_EQ(run(r, 10.f * static_cast<float>(r + 1)), 0) << r;
+  for (const int64_t r : {2, 0, 1, 1, 0, 2}) {
+    const float before = run(r, 7);
+    EXPECT_TRUE(before == 7 || before == 10.f * static_cast<float>(r + 1)) << r;
+    EXPECT_EQ(run(r, 10.f * static_cast<float>(r + 1)), 7) << r;
+  }
+  EXPECT_EQ(runner.statistics(1).completed, 5u);
+  EXPECT_EQ(code_of([&] { run(3, 0); }), ErrorCode::not_found);
+}
+
+TEST(Replication, SharesDevicesWithWhoeverNamesTheFolder) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("poprt_replicas_{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  device::ManagerConfig shared{2, folder.string(), {}};
+  {
+    RunnerConfig config;
+    config.replication_factor = 2;
+    config.shared_devices = folder.string();
+    ModelRunner runner(memory_model(), config);
+    EXPECT_EQ(code_of([&] { device::DeviceManager(shared).get_device(); }), ErrorCode::unavailable);
+    EXPECT_NO_THROW(device::DeviceManager(device::ManagerConfig{2, "0", {}}).get_device());
+  }
+  EXPECT_NO_THROW(device::DeviceManager(shared).get_device());
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Replication, PinsReplicasToDevices) {

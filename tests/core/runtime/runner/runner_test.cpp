@@ -34,12 +34,14 @@ TEST_P(RunnerSoak, EveryRequestIsAnsweredExactlyOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RunnerSoak,
                          ::testing::Values(testing::SoakKind::batched, testing::SoakKind::fused,
-                                           testing::SoakKind::packed, testing::SoakKind::pipelined),
+                                           testing::SoakKind::packed, testing::SoakKind::pipelined,
+                                           testing::SoakKind::fused_pipelined),
                          [](const auto& kind) -> std::string {
                            switch (kind.param) {
                              case testing::SoakKind::batched: return "Batched";
                              case testing::SoakKind::fused: return "Fused";
                              case testing::SoakKind::packed: return "Packed";
+                             case testing::SoakKind::fused_pipelined: return "FusedPipelined";
                              default: return "Pipelined";
                            }
                          });

@@ -132,6 +132,23 @@ public final class Bindings implements AutoCloseable {
     return this;
   }
 
+  /**
+   * Which replica runs are for, so that they meet the state (caches) that earlier runs have left
+   * there; one that the runner does not have is an error of the run. Without, a run goes to any.
+   * Since 1.0.
+   *
+   * @param replica counted from 0
+   * @return this
+   * @throws IllegalArgumentException when it is negative
+   */
+  public Bindings replica(int replica) {
+    if (replica < 0) throw new IllegalArgumentException("replica " + replica + " is negative");
+    try (Use<RawBindings> use = use()) {
+      use.raw().set_replica(replica);
+    }
+    return this;
+  }
+
   /** Frees it; the buffers remain. Runs in flight go on. A second time does nothing. */
   @Override
   public void close() {

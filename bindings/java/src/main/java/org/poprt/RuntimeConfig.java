@@ -31,6 +31,7 @@ public final class RuntimeConfig {
   private Duration deviceWaitSleep = Duration.ZERO;
   private String faults = "";
   private String numerics = "";
+  private String sharedDevices = "";
 
   /**
    * Compute threads. Results are bit-equal for any number.
@@ -307,6 +308,20 @@ public final class RuntimeConfig {
     return this;
   }
 
+  /**
+   * Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute
+   * path those that name the same folder. Two replicas, of whatever process, never have the same
+   * device.
+   *
+   * @param value "", the default: POPRT_SHARED_DEVICES from the environment, or none
+   * @return this
+   * @since 1.0
+   */
+  public RuntimeConfig sharedDevices(String value) {
+    sharedDevices = Objects.requireNonNull(value);
+    return this;
+  }
+
   private void fillFields(RawRunnerOptions raw) {
     raw.setThreads(threads);
     raw.setProfile(profile ? 1 : 0);
@@ -329,6 +344,7 @@ public final class RuntimeConfig {
     raw.setDevice_wait_sleep_ns(Times.nanos(deviceWaitSleep));
     raw.set_faults(faults);
     raw.set_numerics(numerics);
+    raw.set_shared_devices(sharedDevices);
   }
   // </options:runner>
 

@@ -1,0 +1,250 @@
+// Several models, and one model at several shapes, that are each cut for several IPUs.
+#include "compiler/branches.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/compiler/flow/support.h"
+#include "ir/placement.h"
+#include "program/link.h"
+#include "program/shards.h"
+#include "support/random_graph/random_graph.h"
+
+namespace poprt::compiler {
+namespace {
+
+using namespace flow_test;
+using program::Shards;
+using program::shards_of;
+
+Options automatic(int64_t ipus, bool pipelining = false) {
+  Options o;
+  o.num_ipus = ipus;
+  o.virtual_graph = VirtualGraph::automatic;
+  o.pipelining = pipelining;
+  o.batches_per_step = ipus;
+  return o;
+}
+
+std::string prefix(size_t k) { return fmt::format("graph{}/", k); }
+
+Executable fused(std::vector<Executable> parts) {
+  std::vector<std::string> names;
+  for (size_t k = 0; k < parts.size(); k++) {
+    for (auto* anchors : {&parts[k].program.inputs, &parts[k].program.outputs})
+      for (program::Anchor& a : *anchors) a.name = prefix(k) + a.name;
+    names.push_back(fmt::format("model{}", k));
+  }
+  return link_graphs(parts, names);
+}
+
+Tensor number(size_t k) { return Tensor::of<uint32_t>({1}, std::vector{static_cast<uint32_t>(k)}); }
+
+// What model `k` of them gives. The others' inputs are zeros.
+Values run_branch(const Executable& e, size_t k, const Values& feeds, int threads) {
+  Values all;
+  for (const program::Anchor& a : e.program.inputs) all[a.name] = Tensor::zeros(a.dtype, a.shape);
+  for (const auto& [name, t] : feeds) all[prefix(k) + name] = t;
+  all["index"] = number(k);
+  Values own;
+  for (auto& [name, t] : test::run_executable(e, all, threads))
+    if (name.starts_with(prefix(k))) own[name.substr(prefix(k).size())] = t;
+  return own;
+}
+
+Executable compiled(const test::RandomGraph& g, const Options& options) {
+  const test::RandomGraph copy = test::copy_of(g);
+  convert(*copy.graph, options);
+  return compile(*copy.graph, options);
+}
+
+// Of random models, cut as `i` says: alone on an IPU, by the work, or any node to any IPU.
+Executable cut_somehow(const test::RandomGraph& g, unsigned i) {
+  if (i % 3 == 0) return compiled(g, {});
+  if (i % 3 == 1) return compiled(g, automatic(2 + i % 2, i % 5 == 1));
+  const test::RandomGraph copy = test::copy_of(g);
+  std::mt19937 rng(i);
+  for (ir::Node* n : copy.graph->nodes()) ir::set_seat(*n, {static_cast<int64_t>(rng() % 3), -1});
+  Options o = automatic(3);
+  o.virtual_graph = VirtualGraph::manual;
+  convert(*copy.graph, o);
+  return compile(*copy.graph, o);
+}
+
+class FusedProfiles : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(FusedProfiles, FusedModelsOnSeveralIpusGiveWhatEachGivesOnOne) {
+  int compared = 0;
+  for (unsigned i = 0; i < 12; i++) {
+    std::vector<Executable> alone, parts;
+    std::vector<test::Feeds> feeds;
+    for (unsigned k = 0; k < 3; k++) {
+      test::Choices choices(11000 + 3 * i + k);
+      const test::RandomGraph g = test::random_graph(GetParam(), choices);
+      try {
+        Executable one = compiled(g, {});
+        parts.push_back(cut_somehow(g, i + k));
+        alone.push_back(std::move(one));
+        feeds.push_back(g.feeds);
+      } catch (const Error&) {  // shard_test.cpp looks at what is refused
+      }
+    }
+    if (parts.size() < 2) continue;
+    const Executable e = fused(parts);
+    int64_t ipus = 1;
+    for (const Executable& part : parts) ipus = std::max(ipus, program::ipus_of(part.program));
+    EXPECT_EQ(program::ipus_of(e.program), ipus);
+    for (size_t k = 0; k < parts.size(); k++) {
+      const Values wanted = test::run_executable(alone[k], feeds[k]);
+      for (const int threads : {1, 3}) {
+        const Values got = run_branch(e, k, feeds[k], threads);
+        ASSERT_EQ(got.size(), wanted.size());
+        for (const auto& [name, t] : wanted)
+          EXPECT_TRUE(t.same_as(got.at(name))) << GetParam() << " " << i << ": " << k << name;
+      }
+      compared++;
+    }
+  }
+  EXPECT_GT(compared, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Linked, FusedProfiles,
+                         testing::ValuesIn(test::profiles().begin(), test::profiles().end()),
+                         [](const auto& info) { return std::string(info.param); });
+
+// x -> MatMul ... -> y, in `count` steps; `rows` x 16.
+std::string products(int count, int64_t rows, float weight) {
+  std::string values;
+  for (int i = 0; i < 256; i++)
+    values += fmt::format("{}{}", i ? ", " : "", weight + 0.125f * static_cast<float>(i % 5));
+  std::string body =
+      fmt::format("input %x0 : f32[{},16]\nconst %w : f32[16,16] = [{}]\n", rows, values);
+  for (int i = 0; i < count; i++)
+    body += fmt::format("%m{} = MatMul(%x{}, %w)\n%x{} = Tanh(%m{})\n", i, i, i + 1, i);
+  return body + fmt::format("output %x{}\n", count);
+}
+
+TEST(LinkedBranches, AnIpuHasThePartsOfAllModelsInOneMemory) {
+  std::vector<Executable> parts;
+  parts.push_back(compile_body(products(6, 64, 0.1f), automatic(2)));
+  parts.push_back(compile_body(products(6, 8, 0.2f), automatic(3)));
+  parts.push_back(compile_body(products(2, 16, 0.3f)));
+  uint64_t largest = 0, weights = 0;
+  for (const Executable& part : parts) {
+    largest = std::max(largest, part.program.arena_bytes);
+    weights += part.program.weights_bytes;
+  }
+  const Executable e = fused(parts);
+  const Shards s = shards_of(e.program);
+  ASSERT_EQ(s.shards.size(), 3u);
+  EXPECT_FALSE(s.pipelined);
+  // What crosses between IPUs 1 and 2 is the second model's alone.
+  ASSERT_EQ(s.transfers.size(), 2u);
+  EXPECT_EQ(s.transfers[0].bytes, 64u * 16 * 4) << "the larger of both";
+  EXPECT_EQ(s.transfers[1].bytes, 8u * 16 * 4);
+  EXPECT_LE(e.program.arena_bytes, largest + 8 * 16 * 4 * 4);
+  EXPECT_LE(e.program.weights_bytes, weights);
+  const auto note = nlohmann::json::parse(e.notes.at(program::kShards));
+  EXPECT_EQ(note["ipus"], 3);
+  EXPECT_EQ(note["shards"].size(), 3u);
+}
+
+TEST(LinkedBranches, AStageHasThePartsOfAllModels) {
+  const Executable e = fused(
+      {compile_body(products(6, 4, 0.1f), automatic(2, true)), compile_body(products(2, 4, 0.3f))});
+  const Shards s = shards_of(e.program);
+  ASSERT_EQ(s.shards.size(), 2u);
+  EXPECT_TRUE(s.pipelined);
+  EXPECT_EQ(s.shards[1].stage, 1);
+}
+
+TEST(LinkedBranches, StateOfModelsOnSeveralIpusIsEachOnesOwn) {
+  const auto cache = [](const char* ipu) {  // named, as nodes of converted models are
+    return test::compile_text(
+        fmt::format(
+            "graph \"g\" opset {{\"\": 17, \"ai.graphcore\": 1}} {{\n input %step : s32[]\n"
+            " input %x : f32[2,1]\n %a = Neg(%x) {{__ipu_number = 0}}\n"
+            " %k = ai.graphcore.KVCache(%step, %a) {{max_len = 3, sequence_axis = 1, "
+            "__ipu_number = {0}}} \"cache\"\n %y = Relu(%k) {{__ipu_number = 1}}\n output %y\n}}\n",
+            ipu),
+        [] {
+          Options o = automatic(2);
+          o.virtual_graph = VirtualGraph::manual;
+          return o;
+        }());
+  };
+  const Executable e = fused({cache("1"), cache("1"), cache("0")});
+  std::vector<uint64_t> states;
+  for (const program::Shard& s : shards_of(e.program).shards) states.push_back(s.state_bytes);
+  EXPECT_EQ(states, (std::vector<uint64_t>{64, 128}));
+}
+
+// The program's anchors are as large as the largest shape; each branch uses their beginning.
+TEST(LinkedBranches, ShapesOnSeveralIpusGiveWhatEachGivesOnOne) {
+  const auto at = [](int64_t rows, const Options& options) {
+    return compile_body(products(5, rows, 0.1f), options);
+  };
+  for (const bool pipelining : {false, true}) {
+    std::vector<Executable> parts;
+    for (const int64_t rows : {1, 3, 8}) parts.push_back(at(rows, automatic(2, pipelining)));
+    const Executable e = link_shapes(parts, {}, {{"x0", {}}}, nullptr);
+    EXPECT_EQ(shards_of(e.program).shards.size(), 2u);
+    EXPECT_EQ(nlohmann::json::parse(e.notes.at(program::kShards))["ipus"], 2);
+    const int64_t rows[] = {1, 3, 8};
+    for (size_t k = 0; k < 3; k++) {
+      const Tensor x = floats({rows[k], 16});
+      const Values wanted = run(at(rows[k], {}), {{"x0", x}});
+      Tensor padded = Tensor::zeros(DType::f32, {8, 16});
+      std::copy_n(x.values<float>().data(), rows[k] * 16, padded.mutable_values<float>().data());
+      const Values got = run(e, {{"x0", padded}, {std::string(program::kBucketIndex), number(k)}});
+      for (int64_t i = 0; i < rows[k] * 16; i++)
+        ASSERT_EQ(values(got.at("x5"))[static_cast<size_t>(i)],
+                  values(wanted.at("x5"))[static_cast<size_t>(i)]);
+    }
+  }
+}
+
+// y = [a; a] along the second axis, f = all of a in a row, of [batch, length].
+std::vector<Executable> at_shapes(const std::vector<Shape>& shapes, const char* body) {
+  std::vector<Executable> parts;
+  for (const Shape& s : shapes)
+    parts.push_back(compile_body(fmt::format("input %a : f32[{},{}]\n{}", s[0], s[1], body)));
+  return parts;
+}
+
+OutputShapes shapes_of(const char* body) {
+  return [body](const std::map<std::string, Shape>& inputs) {
+    std::map<std::string, Shape> shapes;
+    const auto parts = at_shapes({inputs.at("a")}, body);
+    for (const program::Anchor& y : parts[0].program.outputs) shapes[y.name] = y.shape;
+    return shapes;
+  };
+}
+
+// At two shapes 8 and 16 may be 8 times the batch, or twice the length.
+TEST(LinkedBranches, AnOutputFollowsTheSizeThatDecidesIt) {
+  constexpr const char* kTwice = "%y = Concat(%a, %a) {axis = 1}\noutput %y\n";
+  const Executable e =
+      link_shapes(at_shapes({{1, 4}, {2, 8}}, kTwice), {}, {{"a", {}}}, shapes_of(kTwice));
+  const auto y = nlohmann::json::parse(e.notes.at(kBranches))["outputs"]["y"]["shape"];
+  EXPECT_EQ(y[0], "a:0");
+  EXPECT_EQ(y[1]["of"], "a:1");
+  EXPECT_EQ(y[1]["times"], 2);
+}
+
+TEST(LinkedBranches, AnOutputThatFollowsTwoSizesIsRefused) {
+  constexpr const char* kRow = "const %all : s64[1] = [-1]\n%y = Reshape(%a, %all)\noutput %y\n";
+  // 4 and 16; 8 and 8, which looks as if it were always 8.
+  for (const auto& shapes : {std::vector<Shape>{{1, 4}, {2, 8}}, {{1, 8}, {2, 4}}}) try {
+      link_shapes(at_shapes(shapes, kRow), {}, {{"a", {}}}, shapes_of(kRow));
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unimplemented);
+      EXPECT_NE(error.message().find("follows no size of an input"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace poprt::compiler
