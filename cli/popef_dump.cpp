@@ -17,6 +17,7 @@ std::string file_name(std::string name) {
 
 int main(int argc, char** argv) {
   using namespace poprt::cli;
+  hold_standard_streams();
   remove_temporaries_when_interrupted();
   std::string file, tensor, feed, executable, output;
   bool metadata = false, all = false, json = false, user_anchors = false;
@@ -38,8 +39,8 @@ int main(int argc, char** argv) {
   app.add_option("--executable", executable,
                  "With --tensor or --feed: data of the model with this executable");
   app.add_option("-o,--output", output, "With --tensor or --feed: the file; default: NAME.npy");
-  if (const auto code = parse(app, argc, argv)) return *code;
   return guarded("popef_dump", [&] {
+    if (const auto code = parse(app, argc, argv)) return *code;
     const std::string& name = tensor.empty() ? feed : tensor;
     if (name.empty() && !(executable.empty() && output.empty()))
       throw Usage("--executable and --output need --tensor or --feed");

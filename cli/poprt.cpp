@@ -1,10 +1,13 @@
 // poprt: converts ONNX models, compiles them to PopEF, and tries them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -34,6 +37,8 @@ namespace fs = std::filesystem;
 // A directory that holds exactly one .onnx stands for that file.
 std::string model_file(const std::string& given) {
   std::error_code error;
+  if (::access(given.c_str(), F_OK) != 0)
+    throw Failure(fmt::format("cannot open '{}': {}", given, std::strerror(errno)));
   if (!fs::is_directory(given, error)) return given;
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(given, error))
@@ -68,22 +73,34 @@ class MadeFolder {
   fs::path path_;
 };
 
-// Where the standard input lies, for messages that would name a file that nobody has given.
-std::string piped_path;
+// Where the standard input lies, for messages that would name a file that nobody has given, and
+// what it is called there.
+std::string piped_path, piped_name;
 
-// The standard input as a file, which goes with this object.
+// The standard input ("-"), or what else can be read once and not be mapped, as a file, which goes
+// with this object.
 class Piped {
  public:
-  Piped() {
+  explicit Piped(const std::string& model)
+      : name_(model == "-" ? "the standard input" : "'" + model + "'") {
     piped_path = path();
+    piped_name = name_;
+    std::ifstream given;
+    if (model != "-") given.open(model, std::ios::binary);
     std::ofstream file(path(), std::ios::binary);
-    file << std::cin.rdbuf();
+    file << (model == "-" ? std::cin : given).rdbuf();
     file.close();
-    if (!file) throw Failure("--input_model: nothing could be read from the standard input");
+    if (!file) throw Failure(fmt::format("--input_model: nothing could be read from {}", name_));
+  }
+  static bool is(const std::string& model) {
+    std::error_code error;
+    const fs::file_type type = fs::status(model, error).type();
+    return model == "-" || type == fs::file_type::fifo || type == fs::file_type::character;
   }
   std::string path() const { return (folder_.path() / "model.onnx").string(); }
 
  private:
+  std::string name_;
   TemporaryFolder folder_;
 };
 
@@ -100,7 +117,7 @@ class Source {
       path_ = (made_.emplace().path() / folder.filename()).string() + ".onnx";
       convert_tensorflow(given, folder, path_);
     } else {
-      path_ = model == "-" ? piped_.emplace().path() : model_file(model);
+      path_ = Piped::is(model) ? piped_.emplace(model).path() : model_file(model);
     }
   }
   const std::string& path() const { return path_; }
@@ -176,8 +193,8 @@ class Replaced {
     }
     const std::string before = source_hash(old_.get());
     if (!before.empty() && before != source_hash(now.get()))
-      fmt::print(stderr, "poprt: '{}' was compiled from another '{}' than now: it is replaced\n",
-                 path_.string(), poprt_executable_name(now.get()));
+      say("poprt: '{}' was compiled from another '{}' than now: it is replaced\n", path_.string(),
+          poprt_executable_name(now.get()));
     fs::rename(beside(), path_, error);
     if (error) throw Failure(fmt::format("cannot write '{}': {}", path_.string(), error.message()));
   }
@@ -374,8 +391,8 @@ bool shows(const GivenOptions& given) {
   for (const char* name : {"export_popef", "popef_name", "output", "output_dir", "output_model",
                            "run", "check", "precision_compare"})
     if (given.has(name))
-      fmt::print(stderr, "poprt: --{} is not used: {} only prints\n", name,
-                 given.has("show") ? "--show" : "--show_io_stat");
+      say("poprt: --{} is not used: {} only prints\n", name,
+          given.has("show") ? "--show" : "--show_io_stat");
   return true;
 }
 
@@ -597,11 +614,9 @@ void warn_of_options(const GivenOptions& given) {
   const std::string level = given.text("logging_level");
   if (level == "ERROR" || level == "CRITICAL") return;
   for (const std::string& name : given.overridden())
-    fmt::print(stderr, "poprt: --{} is given several times, the last one counts: {}\n", name,
-               given.text(name));
+    say("poprt: --{} is given several times, the last one counts: {}\n", name, given.text(name));
   if (given.has("perf_tuner"))
-    fmt::print(stderr, "poprt: --perf_tuner does nothing: {}\n",
-               option_tables().find("perf_tuner")->note);
+    say("poprt: --perf_tuner does nothing: {}\n", option_tables().find("perf_tuner")->note);
 }
 
 int main_checked(int argc, char** argv) {
@@ -659,6 +674,7 @@ int main_checked(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  poprt::cli::hold_standard_streams();
   poprt::cli::remove_temporaries_when_interrupted();
   return poprt::cli::guarded("poprt", [&] {
     try {
@@ -668,7 +684,7 @@ int main(int argc, char** argv) {
     } catch (const Failure& e) {
       std::string message = e.what();
       for (size_t at; !piped_path.empty() && (at = message.find(piped_path)) != message.npos;)
-        message.replace(at, piped_path.size(), "the standard input");
+        message.replace(at, piped_path.size(), piped_name);
       throw Failure(message);
     }
   });

@@ -9,6 +9,7 @@
 
 int main(int argc, char** argv) {
   using namespace poprt::cli;
+  hold_standard_streams();
   remove_temporaries_when_interrupted();
   const auto program =
       make_program("Runs, measures, compares and takes apart models.", "poprt_exec");
@@ -23,12 +24,13 @@ int main(int argc, char** argv) {
   if (!command.empty() && command != "-h" && command != "--help" && command != "-v" &&
       command != "--version" &&
       app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {
-    fmt::print(stderr, "poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
-               command[0] == '-' ? "option" : "command", printable(command));
+    say("poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
+        command[0] == '-' ? "option" : "command", printable(command));
     return 2;
   }
-  if (const auto code = parse(app, argc, argv)) return *code;
-  return guarded(("poprt_exec " + command).c_str(), [&] {
+  const bool of_a_command = !command.empty() && command[0] != '-';
+  return guarded((of_a_command ? "poprt_exec " + command : "poprt_exec").c_str(), [&] {
+    if (const auto code = parse(app, argc, argv)) return *code;
     load_given_plugins();
     return action();
   });

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iostream>
 
 namespace poprt::cli {
 namespace {
@@ -92,7 +93,11 @@ std::string complaint(const CLI::App& program, const std::vector<std::string>& w
   const std::vector<std::string> extra = program.remaining(true);
   if (extra.empty() || error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
     return error.what();
-  return fmt::format("expected options, found '{}'", fmt::join(extra, "' and '"));
+  const std::string found =
+      fmt::format("expected options, found '{}'", fmt::join(extra, "' and '"));
+  const CLI::Option* model = program.get_option_no_throw("--input_model");
+  if (!model || !model->empty() || extra.size() != 1 || extra[0].starts_with("-")) return found;
+  return fmt::format("{}: give --input_model {}", found, extra[0]);
 }
 
 }  // namespace
@@ -128,16 +133,23 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     refuse_empty(app);
     return std::nullopt;
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    const int code = app.exit(e);
+    flush_standard_output();
+    return code;
   } catch (const Usage& e) {
-    fmt::print(stderr, "{0}: {1}; see {0} --help\n", app.get_name(), printable(e.what()));
+    say("{0}: {1}; see {0} --help\n", app.get_name(), printable(e.what()));
     return 2;
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
     for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-    fmt::print(stderr, "{}: {}; see {} --help\n", command, complaint(app, words, e), command);
+    say("{}: {}; see {} --help\n", command, complaint(app, words, e), command);
     return 2;
   }
+}
+
+void flush_standard_output() {
+  if (std::fflush(stdout) != 0 || !std::cout.flush() || std::ferror(stdout))
+    throw Failure(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
 }
 
 std::string printable(std::string_view message) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/abi.h"
+#include "common/standard_streams.h"
 
 namespace poprt::cli {
 
@@ -25,6 +26,7 @@ std::unique_ptr<CLI::App> make_program(const std::string& description, const std
 CLI::App* add_command(CLI::App& program, const std::string& name, const std::string& description);
 
 // Parses. The exit code when there is nothing left to do: help was printed, or the usage is wrong.
+// Throws Failure when help cannot be printed.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 // How many letters differ: what may have been meant is close to what was given.
@@ -39,19 +41,21 @@ std::string spell_options(std::string message);
 // What --version prints.
 std::string versions();
 
+// Throws Failure when what was printed did not get to where it should.
+void flush_standard_output();
+
 // Runs `body` and turns what it throws into one line on stderr: 2 for wrong usage, 1 for the rest.
 template <class F>
 int guarded(const char* command, F&& body) {
   try {
     const int code = body();
-    if (std::fflush(stdout) != 0)
-      throw Failure(fmt::format("cannot write to the standard output: {}", std::strerror(errno)));
+    flush_standard_output();
     return code;
   } catch (const Usage& e) {
-    fmt::print(stderr, "{}: {}; see {} --help\n", command, printable(e.what()), command);
+    say("{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", command, printable(spell_options(e.what())));
+    say("{}: {}\n", command, printable(spell_options(e.what())));
     return 1;
   }
 }

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/standard_streams.h"
+
 namespace poprt::cli {
 
 ProgressBar::ProgressBar(bool enabled) : enabled_(enabled && isatty(STDERR_FILENO)) {}
@@ -23,12 +25,12 @@ void ProgressBar::update(double done) {
   shown_ = percent;
   constexpr int kWidth = 40;
   const std::string bar(static_cast<size_t>(percent * kWidth / 100), '#');
-  fmt::print(stderr, "\r{}: {:3d}%|{:<{}}|", title_, percent, bar, kWidth);
+  say("\r{}: {:3d}%|{:<{}}|", title_, percent, bar, kWidth);
   std::fflush(stderr);
 }
 
 void ProgressBar::finish() {
-  if (shown_ >= 0) fmt::print(stderr, "\n");
+  if (shown_ >= 0) say("\n");
   shown_ = -1;
 }
 

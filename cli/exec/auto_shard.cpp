@@ -138,9 +138,8 @@ class Search {
            "an IPU would hold {:.0f} MB, which is more than its {:.0f} MB: give more --num_ipus",
            least.fullest() * kChipBytes / 1e6, kChipBytes / 1e6);
     if (least.fullest() > a_.memory_proportion)
-      fmt::print(stderr,
-                 "poprt_exec: an IPU is {:.0f} % full, --memory_proportion allows {:.0f} %\n",
-                 least.fullest() * 100, a_.memory_proportion * 100);
+      say("poprt_exec: an IPU is {:.0f} % full, --memory_proportion allows {:.0f} %\n",
+          least.fullest() * 100, a_.memory_proportion * 100);
     return least;
   }
 

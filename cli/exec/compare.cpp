@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -108,12 +109,47 @@ struct Made {
   std::vector<int64_t> shape;
   const void* data;
   size_t bytes;
+  std::vector<int64_t> real = {};  // of one whose size depends on data: how much of it is real
 };
 
-Difference compare(const std::string& name, const Made& got, const Array& want,
-                   const Tolerance& t) {
+// Output NAME:shape says how much of NAME is real.
+constexpr std::string_view kSize = ":shape";
+
+bool is_size(const std::vector<const poprt_anchor*>& outputs, size_t i) {
+  const std::string_view name = poprt_anchor_name(outputs[i]);
+  return i > 0 && name.ends_with(kSize) &&
+         name.substr(0, name.size() - kSize.size()) == poprt_anchor_name(outputs[i - 1]);
+}
+
+// The part of the output from its origin.
+std::vector<std::byte> real_part(const Made& made) {
+  size_t elements = 1, kept = 1;
+  for (const int64_t d : made.shape) elements *= static_cast<size_t>(d);
+  for (const int64_t d : made.real) kept *= static_cast<size_t>(d);
+  const size_t element = elements ? made.bytes / elements : 0;
+  std::vector<std::byte> part(kept * element);
+  const auto* from = static_cast<const std::byte*>(made.data);
+  for (size_t i = 0; i < kept; i++) {
+    size_t rest = i, at = 0, stride = 1;
+    for (size_t d = made.shape.size(); d-- > 0;) {
+      const auto size = static_cast<size_t>(made.real[d]);
+      at += rest % size * stride;
+      rest /= size;
+      stride *= static_cast<size_t>(made.shape[d]);
+    }
+    std::copy_n(from + at * element, element, part.data() + i * element);
+  }
+  return part;
+}
+
+Difference compare(const std::string& name, Made got, const Array& want, const Tolerance& t) {
   Difference d;
   d.name = name;
+  std::vector<std::byte> part;
+  if (want.shape != got.shape && !got.real.empty()) {
+    part = real_part(got);
+    got = {got.dtype, got.real, part.data(), part.size()};
+  }
   if (want.shape != got.shape)
     throw Failure(fmt::format("output '{}' is {}[{}], its reference has shape [{}]", d.name,
                               poprt_dtype_name(got.dtype), fmt::join(got.shape, ","),
@@ -190,7 +226,13 @@ class Run {
 
   Made find(const std::string& name) const {
     const size_t i = find_anchor(outs_, name, "output");
-    return {poprt_anchor_dtype(outs_[i]), shape_of(outs_[i]), out_[i].data(), out_[i].bytes()};
+    Made made = {poprt_anchor_dtype(outs_[i]), shape_of(outs_[i]), out_[i].data(), out_[i].bytes()};
+    if (i + 1 < outs_.size() && is_size(outs_, i + 1))
+      for (const double size : as_doubles(poprt_anchor_dtype(outs_[i + 1]), shape_of(outs_[i + 1]),
+                                          out_[i + 1].data(), out_[i + 1].bytes()))
+        made.real.push_back(
+            std::clamp(static_cast<int64_t>(size), int64_t{0}, made.shape[made.real.size()]));
+    return made;
   }
 
  private:
@@ -206,8 +248,9 @@ int run(Arguments& a) {
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
   if (!a.data_set.empty()) {  // input_0.pb ... output_0.pb, as ONNX's test data sets have it
     const auto add = [&](const auto& anchors, const char* stem, std::vector<std::string>& words) {
-      for (size_t i = 0; i < anchors.size(); i++) {
-        const std::string path = numbered(a, stem, i);
+      for (size_t i = 0, number = 0; i < anchors.size(); i++) {
+        if (is_size(anchors, i)) continue;
+        const std::string path = numbered(a, stem, number++);
         if (std::filesystem::exists(path))
           words.push_back(fmt::format("{}={}", poprt_anchor_name(anchors[i]), path));
       }

@@ -99,8 +99,8 @@ int run(const Arguments& a) {
   std::vector<std::string> skipped;
   const Cost total = cost_of(*graph, &rows, skipped);
   if (!skipped.empty())
-    fmt::print(stderr, "poprt_exec flops: {} nodes are not counted, such as {}\n", skipped.size(),
-               printable(skipped[0]));
+    say("poprt_exec flops: {} nodes are not counted, such as {}\n", skipped.size(),
+        printable(skipped[0]));
   if (a.json) {
     nlohmann::json nodes = nlohmann::json::array();
     for (const auto& [node, cost] : rows)

@@ -83,8 +83,8 @@ int run(const Arguments& a) {
   if (a.rewrite_limit >= 0) options.rewrite_limit = a.rewrite_limit;
   options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
     if (a.timing)
-      fmt::print(stderr, "{:<32} {:>6} rewrites {:>9.3f} ms  {} -> {} nodes\n", r.name, r.rewrites,
-                 r.milliseconds, r.nodes_before, r.nodes_after);
+      say("{:<32} {:>6} rewrites {:>9.3f} ms  {} -> {} nodes\n", r.name, r.rewrites, r.milliseconds,
+          r.nodes_before, r.nodes_after);
     if (a.dump_each) fmt::print("# after {}\n{}\n", r.name, ir::to_text(g, text));
   };
   if (a.stage != "none" || a.program) compiler::convert(*graph, options);

@@ -187,10 +187,9 @@ Metadata merged(const Arguments& a, const Source& source, const Metadata& was, M
   now.setEngineOptions(std::move(options));
   now.setDeviceOptions(was.deviceOptions());
   if (interface_of(was) != interface_of(now)) {
-    fmt::print(stderr,
-               "poprt_exec recompile: warning: inputs or outputs of '{}' are not those of the new "
-               "program; the file gets the new ones, without what was set in its metadata\n",
-               printable(a.file));
+    say("poprt_exec recompile: warning: inputs or outputs of '{}' are not those of the new "
+        "program; the file gets the new ones, without what was set in its metadata\n",
+        printable(a.file));
     return now;
   }
   now.setSeedHandle(was.seedHandle());

@@ -177,7 +177,7 @@ void convert(ir::Graph& graph, const Options& options) {
   run_early(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
-  const DeclaredTypes declared(graph);
+  const DeclaredTypes declared(graph, options.strict);
   declared.check_all(graph);
   // Which looks at each value as it comes; afterwards names may stand for bounds.
   const bool specialized = specialize(graph, options, declared);

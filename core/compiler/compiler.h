@@ -70,7 +70,9 @@ struct Options {
   bool pipelining = false;          // IPUs work on different runs at the same time
   int64_t batches_per_step = 1;     // a multiple of the stages
   bool verify_each = true;
-  bool strict = false;  // attributes that an operator does not have are an error, not a warning
+  // Attributes that an operator does not have, and shapes that are declared otherwise than they
+  // come out, are errors, not warnings.
+  bool strict = false;
   // Of plug-ins: which patterns and transforms compile() applies.
   passes::PatternSettings patterns;
   passes::TransformSettings transforms;

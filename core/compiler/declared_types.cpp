@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "ir/types_agree.h"
 #include "ops/common/op_support.h"
 #include "ops/common/type_parameters.h"
@@ -29,11 +30,16 @@ void forget(ir::Graph& graph) {
   }
 }
 
+std::string contradiction(const ir::Value& value, const std::string& declared,
+                          const std::string& found) {
+  return fmt::format("{}: output '{}' is declared {} but comes out as {}",
+                     value.producer() ? value.producer()->describe() : "the graph", value.name(),
+                     declared, found);
+}
+
 [[noreturn]] void refuse(const ir::Value& value, const std::string& declared,
                          const std::string& found) {
-  fail(ErrorCode::invalid_argument, "{}: output '{}' is declared {} but comes out as {}; {}",
-       value.producer() ? value.producer()->describe() : "the graph", value.name(), declared, found,
-       kRemedy);
+  fail(ErrorCode::invalid_argument, "{}; {}", contradiction(value, declared, found), kRemedy);
 }
 
 bool agree(ir::ValueType declared, const ir::ValueType& found, std::optional<size_t> bounded) {
@@ -63,7 +69,7 @@ bool is_misjudged_by_onnx(const ir::Node& n) {
 
 }  // namespace
 
-DeclaredTypes::DeclaredTypes(ir::Graph& graph) {
+DeclaredTypes::DeclaredTypes(ir::Graph& graph, bool strict) : strict_(strict) {
   std::unordered_set<const ir::Value*> misjudged;
   const auto take = [&](const auto& self, ir::Graph& g) -> void {
     for (ir::Node* n : g.nodes()) {
@@ -114,11 +120,22 @@ void DeclaredTypes::take_containers(ir::Graph& graph) {
   }
 }
 
+void DeclaredTypes::complain(const ir::Value& value, const ir::ValueType& declared,
+                             const ir::ValueType& found) const {
+  const bool one_element = declared.dtype == found.dtype || declared.dtype == DType::undefined ||
+                           found.dtype == DType::undefined;
+  const std::string left = ir::type_string(declared), right = ir::type_string(found);
+  if (strict_ || !one_element) refuse(value, left, right);
+  if (warned_) return;
+  warned_ = true;
+  log().warn("{}, which counts, here and wherever else shapes are declared otherwise; {}",
+             contradiction(value, left, right), kRemedy);
+}
+
 void DeclaredTypes::check(const ir::Value& value, const ir::ValueType& found,
                           std::optional<size_t> bounded) const {
   const auto it = types_.find(&value);
-  if (it != types_.end() && !agree(it->second, found, bounded))
-    refuse(value, ir::type_string(it->second), ir::type_string(found));
+  if (it != types_.end() && !agree(it->second, found, bounded)) complain(value, it->second, found);
   const auto container = containers_.find(&value);
   if (container == containers_.end() || found.dtype == DType::undefined) return;
   // An optional that has an element is that element here.
@@ -168,7 +185,7 @@ void DeclaredTypes::check_names(const ir::Graph& graph) const {
   for (const ir::Value* v : graph.values())
     if (const auto it = of_names_.find(v->name());
         it != of_names_.end() && !ir::types_agree(it->second, v->type))
-      refuse(*v, ir::type_string(it->second), ir::type_string(v->type));
+      complain(*v, it->second, v->type);
 }
 
 void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given) {

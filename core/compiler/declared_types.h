@@ -1,6 +1,8 @@
 // What a model says of its values (value_info, graph outputs, inputs of subgraphs) against what
-// follows from its inputs. Where both name a number, a rank or an element type, it must be the same
-// one: a program for a model that contradicts itself would be for a model that nobody meant.
+// follows from its inputs. Element types must be the same. Shapes should: converters leave those of
+// the batch that they have seen (LightGBM's declares one label whatever the batch is), and who
+// changes an input by hand those of the old one. What follows from the inputs counts then, and a
+// warning says so.
 #pragma once
 
 #include <optional>
@@ -16,11 +18,12 @@ class DeclaredTypes {
  public:
   DeclaredTypes() = default;
   // Takes the types of what nodes make, subgraphs included: those values know none afterwards, so
-  // that they are inferred from the inputs alone.
-  explicit DeclaredTypes(ir::Graph& graph);
+  // that they are inferred from the inputs alone. With `strict`, shapes must agree, too.
+  explicit DeclaredTypes(ir::Graph& graph, bool strict = false);
 
   // Throws invalid_argument naming node, value and both types when `value`, which a node makes, is
-  // declared otherwise than it was `found`. Along `bounded` that is an upper bound only.
+  // declared otherwise than it was `found`; warns of it, once for all values, where only shapes
+  // differ. Along `bounded` that is an upper bound only.
   void check(const ir::Value& value, const ir::ValueType& found,
              std::optional<size_t> bounded = std::nullopt) const;
   // Same for a value that turned out to be a sequence of tensors.
@@ -46,10 +49,14 @@ class DeclaredTypes {
   static bool holds(const Container& c, const ir::ValueType& found);
   void take_containers(ir::Graph& graph);
   void infer_and_check(ir::Graph& graph) const;
+  void complain(const ir::Value& value, const ir::ValueType& declared,
+                const ir::ValueType& found) const;
 
   std::unordered_map<const ir::Value*, Container> containers_;
   std::unordered_map<const ir::Value*, ir::ValueType> types_;
   std::unordered_map<std::string, ir::ValueType> of_names_;  // of the outermost graph
+  bool strict_ = false;
+  mutable bool warned_ = false;
 };
 
 // What a subgraph says of its input against what it is given.

@@ -62,6 +62,16 @@ class Compare(CommandTest):
         self.npy("i.npy", "f4", [3, 1, 8, 8], [0.0] * 3 * 64)
         self.fails([popef, "--input", "image=i.npy", "--reference", "scores=s.npy"], "f32[3,10]", "[8,10]")
 
+    def test_a_size_that_depends_on_data_is_that_of_the_reference(self):
+        self.npy("z.npy", "i8", [2, 4], [0, 1, 1, 1, 0, 0, 1, 2])
+        words = [model("nonzero"), "--input", "x=in.npy", "--reference"]
+        self.npy("in.npy", "f4", [2, 3], [1.0, 0.0, 0.0, 2.0, 3.0, 4.0])
+        self.assertIn("agrees  at: 0 of 8", self.succeeds(*words, "at=z.npy"))
+        self.npy("off.npy", "i8", [2, 4], [0, 1, 1, 1, 0, 1, 1, 2])
+        self.assertIn("DIFFERS at: 1 of 8", self.run_command(*words, "at=off.npy").out)
+        self.npy("short.npy", "i8", [2, 3], [0, 1, 1, 0, 0, 1])
+        self.assertIn("its reference has shape [2,3]", self.run_command(*words, "at=short.npy").err)
+
     def test_tolerances(self):
         self.npy("off.npy", "f4", [2, 3], [0.0, 0.0, 0.0, 1.0, 2.5, 3.0])
         self.assertEqual(self.compare("off.npy", "--atol", "0.6").code, 0)

@@ -43,6 +43,15 @@ class Run(CommandTest):
         self.assertIn("'shape': (3,2)", header.replace(", ", ","))
         self.assertEqual(values, X)
 
+    def test_wider_floats_are_rounded_for_inputs_of_halves(self):
+        words = [model("relu"), "--precision", "fp16", "--output", "y=y.npy", "--input"]
+        for code in ("f4", "f8"):
+            self.npy("wide.npy", code, [2, 3], [0.1, 1.0, 2049.0, 65504.0, -1.0, 0.0])
+            self.succeeds(*words, "x=wide.npy")
+            self.assertEqual(self.read_npy(self.path("y.npy"))[1], [0.0999755859375, 1.0, 2048.0, 65504.0, 0.0, 0.0])
+            self.npy("large.npy", code, [2, 3], [70000.0] * 6)
+            self.fails([*words, "x=large.npy"], "input 'x' is f16, which does not hold 70000")
+
     def test_faithful_numerics_are_those_of_the_chip(self):
         pixels = [((i * 7) % 17) / 16 for i in range(128)]
         self.npy("image.npy", "f2", [2, 1, 8, 8], pixels)

@@ -432,6 +432,44 @@ class Errors(CommandTest):
             self.assertEqual((ran.returncode, ran.stderr.count("\n")), (1, 1), ran.stderr)
             self.assertIn("No space left", ran.stderr)
 
+    def test_help_that_cannot_be_printed(self):
+        for command in ("poprt", "poprt_exec", "poprt_exec run", "popef_dump"):
+            with open("/dev/full", "w") as full:
+                ran = subprocess.run(self.arguments(["--help"], command), stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+            self.assertEqual(ran.stderr, f"{command}: cannot write to the standard output: No space left on device\n")
+            self.assertEqual(ran.returncode, 1)
+
+    def test_standard_error_that_is_full_or_closed(self):
+        for command in ("poprt -i", "poprt_exec run", "popef_dump"):
+            with open("/dev/full", "w") as full:
+                self.assertEqual(subprocess.run(self.arguments(["no.onnx"], command), stderr=full, timeout=300).returncode, 1)
+            closed = ["sh", "-c", 'exec 2>&-; exec "$@"', "sh", *self.arguments(["no.onnx"], command)]
+            self.assertEqual(subprocess.run(closed, timeout=300).returncode, 1, command)
+
+    def test_nothing_is_printed_into_files_of_closed_streams(self):
+        words = self.arguments(["-i", DIGITS, *DIGITS_SHAPE, "--output", "whole.popef"])
+        self.assertEqual(subprocess.run(words, cwd=self.folder, stdout=subprocess.DEVNULL, timeout=300).returncode, 0)
+        closed = ["sh", "-c", 'exec <&- >&- 2>&-; exec "$@"', "sh", *words[:-1], "closed.popef"]
+        self.assertEqual(subprocess.run(closed, cwd=self.folder, timeout=300).returncode, 1)
+        with open(self.path("whole.popef"), "rb") as whole, open(self.path("closed.popef"), "rb") as made:
+            self.assertEqual(made.read(), whole.read())
+
+    def test_model_from_a_pipe(self):
+        with open(DIGITS, "rb") as file:
+            data = file.read()
+        ran = subprocess.run(self.arguments(["-i", "/dev/stdin", *DIGITS_SHAPE, "--output", "digits.popef"]), input=data,
+                             cwd=self.folder, capture_output=True, timeout=300)
+        self.assertEqual((ran.returncode, ran.stderr), (0, b""))
+        self.assertIn("model.optimized.onnx", self.tree())
+        self.fails(["-i", "/dev/null"], "nothing could be read from '/dev/null'")
+
+    def test_a_model_without_its_option(self):
+        self.fails([DIGITS, *DIGITS_SHAPE], f"expected options, found '{DIGITS}'", f"give --input_model {DIGITS}", code=2)
+
+    def test_a_missing_model_is_said_before_what_it_would_replace(self):
+        self.succeeds("-i", DIGITS, *DIGITS_SHAPE, "--output", "digits.popef")
+        self.fails(["-i", "no.onnx", "--output", "digits.popef"], "cannot open 'no.onnx'")
+
     def test_existing_files_stay_when_it_fails(self):
         self.write("unknown_op.optimized.onnx", b"old model")
         self.write("executable.popef", b"old executable")

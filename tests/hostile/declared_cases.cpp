@@ -33,7 +33,7 @@ Case fixed_by_option(std::string name, std::string error, const Dims& y) {
   pb::ModelProto m = with_output(y);
   name_dimension(*m.mutable_graph()->mutable_input(0), 0, "N");
   Case c = reject(std::move(name), std::move(error), m);
-  c.arguments = {"model.onnx", "--random", "--input_shape", "x=2,3"};
+  c.arguments = {"model.onnx", "--random", "--input_shape", "x=2,3", "--strict"};
   return c;
 }
 
@@ -188,21 +188,24 @@ pb::ModelProto non_zero(const Dims& declared) {
 
 Cases declarations() {
   return {
-      reject("output_of_another_size",
-             "output 'y' is declared f32[2,4] but comes out as f32[2,3]; correct the declaration",
-             with_output({2, 4})),
-      reject("output_of_another_rank",
-             "output 'y' is declared f32[2,3,1] but comes out as f32[2,3]", with_output({2, 3, 1})),
-      reject("output_is_no_scalar", "output 'y' is declared f32[] but comes out as f32[2,3]",
-             with_output({})),
-      reject("scalar_declared_as_a_list", "output 'y' is declared f32[1] but comes out as f32[]",
-             with_output({1}, kFloat, {})),
+      reject_if_strict(
+          "output_of_another_size",
+          "output 'y' is declared f32[2,4] but comes out as f32[2,3]; correct the declaration",
+          with_output({2, 4})),
+      reject_if_strict("output_of_another_rank",
+                       "output 'y' is declared f32[2,3,1] but comes out as f32[2,3]",
+                       with_output({2, 3, 1})),
+      reject_if_strict("output_is_no_scalar",
+                       "output 'y' is declared f32[] but comes out as f32[2,3]", with_output({})),
+      reject_if_strict("scalar_declared_as_a_list",
+                       "output 'y' is declared f32[1] but comes out as f32[]",
+                       with_output({1}, kFloat, {})),
       reject("output_of_another_type", "output 'y' is declared s64[2,3] but comes out as f32[2,3]",
              with_output({2, 3}, kS64)),
-      reject("value_info_of_another_size", "output 'm' is declared f32[2,4] but comes out as",
-             with_info({2, 4})),
-      reject("value_info_of_another_rank",
-             "output 'm' is declared f32[6] but comes out as f32[2,3]", with_info({6})),
+      reject_if_strict("value_info_of_another_size",
+                       "output 'm' is declared f32[2,4] but comes out as", with_info({2, 4})),
+      reject_if_strict("value_info_of_another_rank",
+                       "output 'm' is declared f32[6] but comes out as f32[2,3]", with_info({6})),
       reject("value_info_of_another_type", "output 'm' is declared f64[2,3] but comes out as f32",
              with_info({2, 3}, kDouble)),
       reject("value_info_twice", "it is declared both f32[2,3] and f32[3,2]",
@@ -227,8 +230,9 @@ Cases declarations() {
                add_attribute(add_node(g, "Constant", {}, {"w"}), {"value", ints_tensor({1, 2})});
                declare(g.add_value_info(), "w", {2});
              })),
-      reject("output_against_a_computed_shape",
-             "output 'y' is declared f32[2,3] but comes out as f32[3,2]", computed_shape({2, 3})),
+      reject_if_strict("output_against_a_computed_shape",
+                       "output 'y' is declared f32[2,3] but comes out as f32[3,2]",
+                       computed_shape({2, 3})),
       fixed_by_option("output_against_an_option",
                       "output 'y' is declared f32[1,3] but comes out as f32[2,3]", {1, 3}),
       reject("operands_of_two_types",
@@ -262,13 +266,15 @@ Cases declarations() {
              container("SequenceConstruct", 2, holding(true, {2, 3}, kFloat))),
       accept("optional_declared_as_it_is",
              container("Optional", 1, holding(false, {2, 3}, kFloat))),
-      reject("more_than_the_bound", "output 'y' is declared s64[2,7] but comes out as s64[2,6]",
-             non_zero({2, 7})),
-      reject("function_value_info",
-             "output 'F/inner' is declared f32[2,4] but comes out as f32[2,3]",
-             in_function({2, 4}, {2, 3})),
-      reject("function_result", "output 'y' is declared f32[3,2] but comes out as f32[2,3]",
-             in_function({2, 3}, {3, 2})),
+      reject_if_strict("more_than_the_bound",
+                       "output 'y' is declared s64[2,7] but comes out as s64[2,6]",
+                       non_zero({2, 7})),
+      reject_if_strict("function_value_info",
+                       "output 'F/inner' is declared f32[2,4] but comes out as f32[2,3]",
+                       in_function({2, 4}, {2, 3})),
+      reject_if_strict("function_result",
+                       "output 'y' is declared f32[3,2] but comes out as f32[2,3]",
+                       in_function({2, 3}, {3, 2})),
       accept("declared_as_it_is", with_output({2, 3})),
       accept("declared_by_names", changed(with_output({7, 8}),
                                           [](auto& m) {
@@ -310,18 +316,19 @@ Cases control_flow() {
              branches(Condition::no, relu_of_x("a"), cast_of_x("b", kS64))),
       reject("branches_of_two_types_inside_of_one_not_taken", two_types,
              branches(Condition::yes, relu_of_x("a"), nested)),
-      reject("branch_declares_otherwise", "output 'inside' is declared f32[9] but comes out as",
-             branches(Condition::input, relu_of_x("a"), declared_inside({9}))),
-      reject("branch_not_taken_declares_otherwise",
-             "output 'inside' is declared f32[9] but comes out as f32[2,3]",
-             branches(Condition::yes, relu_of_x("a"), declared_inside({9}))),
-      reject("branch_declares_its_output_otherwise",
-             "output 'b' is declared f32[2,4] but comes out",
-             branches(Condition::no, relu_of_x("a"),
-                      [](Graph g) {
-                        add_node(g, "Relu", {"x"}, {"b"});
-                        declare(g.add_output(), "b", {2, 4});
-                      })),
+      reject_if_strict("branch_declares_otherwise",
+                       "output 'inside' is declared f32[9] but comes out as",
+                       branches(Condition::input, relu_of_x("a"), declared_inside({9}))),
+      reject_if_strict("branch_not_taken_declares_otherwise",
+                       "output 'inside' is declared f32[9] but comes out as f32[2,3]",
+                       branches(Condition::yes, relu_of_x("a"), declared_inside({9}))),
+      reject_if_strict("branch_declares_its_output_otherwise",
+                       "output 'b' is declared f32[2,4] but comes out",
+                       branches(Condition::no, relu_of_x("a"),
+                                [](Graph g) {
+                                  add_node(g, "Relu", {"x"}, {"b"});
+                                  declare(g.add_output(), "b", {2, 4});
+                                })),
       reject("loop_body_takes_another_type",
              "state 0 is f32[2,3] before the loop and f64[2,3] in the body, as 's'",
              looping({.state_type = kDouble})),

@@ -24,7 +24,7 @@ NamedArrays read_arrays(const std::vector<std::string>& words,
         Array array = given.arrays[i];
         if (option != std::string_view("--input-pb"))
           array = from_bits(std::move(array), dtype, given.path);
-        fit_integers(array, name, dtype);
+        fit_numbers(array, name, dtype);
         arrays.emplace_back(name, std::move(array));
       }
     }

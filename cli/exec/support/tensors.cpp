@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "base/half.h"
 #include "base/tensor.h"
 #include "common/arguments.h"
 #include "common/random_inputs.h"
@@ -126,10 +128,30 @@ void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   a.dtype = dtype;
 }
 
+// Rounds to nearest. What is finite stays finite, or is refused.
+template <class From>
+void convert_to_half(Array& a, const std::string& name) {
+  std::vector<From> from(a.data.size() / sizeof(From));
+  std::vector<f16_t> to(from.size());
+  if (!from.empty()) std::memcpy(from.data(), a.data.data(), a.data.size());
+  for (size_t i = 0; i < from.size(); i++) {
+    to[i] = to_f16(static_cast<float>(from[i]));
+    if (std::isfinite(from[i]) && !std::isfinite(to_float(to[i])))
+      throw Failure(fmt::format("input '{}' is f16, which does not hold {}", name, from[i]));
+  }
+  a.data.resize(to.size() * sizeof(f16_t));
+  if (!to.empty()) std::memcpy(a.data.data(), to.data(), a.data.size());
+  a.dtype = POPRT_DTYPE_F16;
+}
+
 }  // namespace
 
-void fit_integers(Array& a, const std::string& name, poprt_dtype dtype) {
-  if (a.dtype == POPRT_DTYPE_S64 && dtype == POPRT_DTYPE_S32)
+void fit_numbers(Array& a, const std::string& name, poprt_dtype dtype) {
+  if (a.dtype == POPRT_DTYPE_F32 && dtype == POPRT_DTYPE_F16)
+    convert_to_half<float>(a, name);
+  else if (a.dtype == POPRT_DTYPE_F64 && dtype == POPRT_DTYPE_F16)
+    convert_to_half<double>(a, name);
+  else if (a.dtype == POPRT_DTYPE_S64 && dtype == POPRT_DTYPE_S32)
     convert_integers<int64_t, int32_t>(a, name, dtype);
   else if (a.dtype == POPRT_DTYPE_S32 && dtype == POPRT_DTYPE_S64)
     convert_integers<int32_t, int64_t>(a, name, dtype);
@@ -145,7 +167,7 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
     const size_t i = find_anchor(anchors, name, "input");
     if (given[i]) throw Usage(fmt::format("{}: input '{}' is given twice", option, name));
     if (option != "--input-pb") a = from_bits(std::move(a), poprt_anchor_dtype(anchors[i]), path);
-    fit_integers(a, name, poprt_anchor_dtype(anchors[i]));
+    fit_numbers(a, name, poprt_anchor_dtype(anchors[i]));
     std::string found = fmt::format("{}[", poprt_dtype_name(a.dtype));
     for (size_t d = 0; d < a.shape.size(); d++)
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);

@@ -33,9 +33,9 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
                  bool random_rest,
                  const std::function<bool(const std::string&)>& not_needed = nullptr);
 
-// Inputs of 32-bit and 64-bit integers take either, when the values fit: converted models have the
-// former, the programs that made the data the latter.
-void fit_integers(Array& a, const std::string& name, poprt_dtype dtype);
+// Inputs of 32-bit and 64-bit integers take either, and those of f16 wider floats, when the values
+// fit: converted models have the former, the programs that made the data the latter.
+void fit_numbers(Array& a, const std::string& name, poprt_dtype dtype);
 
 // The anchor of that name; throws Failure listing the names there are.
 size_t find_anchor(const std::vector<const poprt_anchor*>& anchors, const std::string& name,

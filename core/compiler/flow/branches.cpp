@@ -65,6 +65,21 @@ std::optional<size_t> Specializer::uneven_axis(const Item& a, const Item& b) {
   return axis;
 }
 
+// What is empty, in one more way than another result is empty or short, is as empty in that one's
+// other sizes: exporters hand dummies back from the branch that does not compute a cache
+// (f32[0,4,1,16] beside f32[1,4,12,16]).
+std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
+  if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor || a.size) return std::nullopt;
+  const ir::ValueType &x = a.value->type, &y = b.value->type;
+  if (!x.is_static() || !y.is_static() || x.dtype != y.dtype || x.shape.size() != y.shape.size())
+    return std::nullopt;
+  const auto none = std::find(x.shape.begin(), x.shape.end(), 0);
+  if (none == x.shape.end()) return std::nullopt;
+  Shape shape = y.shape;
+  shape[static_cast<size_t>(none - x.shape.begin())] = 0;
+  return Item::of(constant(Tensor::zeros(x.dtype, shape)));
+}
+
 // A result with zeros up to the bound of both branches, and how much of it is real.
 Specializer::Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
   Shape rest = item.value->shape();
@@ -82,12 +97,17 @@ void Specializer::join_branches(const Node& n, Value* condition, Branch& yes, Br
   // How results were joined: the axis whose length is a result of its own.
   std::vector<std::optional<size_t>> uneven;
   for (size_t i = 0; i < yes.results.size(); i++) {
-    const Item &a = yes.results[i], &b = no.results[i];
+    Item &a = yes.results[i], &b = no.results[i];
     if (a.kind != b.kind || a.elements.size() != b.elements.size())
       fail_at(n, ErrorCode::unimplemented,
               "its branches make containers of different lengths; the condition must be constant");
     // A model that is only converted keeps sizes unknown until it is compiled.
     uneven.push_back(options_.keep_onnx ? std::nullopt : uneven_axis(a, b));
+    if (!uneven[i] && !options_.keep_onnx) {
+      a = empty_like(a, b).value_or(a);
+      b = empty_like(b, a).value_or(b);
+      uneven[i] = uneven_axis(a, b);
+    }
     const int64_t bound =
         uneven[i] ? std::max(a.value->shape()[*uneven[i]], b.value->shape()[*uneven[i]]) : 0;
     for (Branch* branch : both) {

@@ -1,56 +1,278 @@
+// Text that is chosen at run time, by numbers. A classifier's label, and what it goes through:
+//
+//   %i = ArgMax(%scores)                                         the same
+//   %l = ArrayFeatureExtractor(["cat", "dog"], %i)     becomes   %l = ArrayFeatureExtractor([0, 1],
+//   %i) %y = Reshape(%l, [-1])      an output                        %y = Reshape(%l, [-1]), and a
+//   note that 1 is "dog"
+//
+// All text that meets (an operator hands it on, or compares it) is numbered by one list.
 #include "compiler/flow/class_labels.h"
 
-#include <numeric>
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/json.h"
 #include "compiler/onnx_metadata.h"
+#include "ops/common/label_table.h"
+#include "ops/facts.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
 namespace {
 
-// The graph output that is `v`, behind Identity too; empty when nothing reads it. Throws when
-// anything else does. None of them keeps the declaration that it is text.
-std::string output_of(const ir::Graph& graph, const ir::Node& classifier, ir::Value* v) {
-  std::string name = graph.is_output(v) ? v->name() : "";
-  v->type.dtype = DType::undefined;
-  for (const ir::Use& use : v->uses()) {
-    if (!use.node->is("Identity"))
-      fail(
-          ErrorCode::unimplemented,
-          "{}: its class labels are strings and {} reads them, but the device has no strings; make "
-          "'{}' an output of the model, where it becomes the index of the label, and do the rest "
-          "after it, or number the classes before export",
-          classifier.describe(), use.node->describe(), v->name());
-    const std::string behind = output_of(graph, classifier, use.node->output());
-    if (name.empty()) name = behind;
-  }
-  return name;
+using ir::Node;
+using ir::Value;
+
+constexpr std::string_view kMl = "ai.onnx.ml";
+
+const std::vector<std::string>* strings_attr(const Node& n, std::string_view key) {
+  const ir::Attribute* a = n.find_attr(key);
+  const auto* list = a ? std::get_if<std::vector<std::string>>(a) : nullptr;
+  return list && !list->empty() ? list : nullptr;
 }
+
+// Whether the node makes text of numbers: of classes, or of the keys of a table.
+const std::vector<std::string>* classes_of(const Node& n) {
+  const bool classifier = n.is("TreeEnsembleClassifier", kMl) || n.is("LinearClassifier", kMl) ||
+                          n.is("SVMClassifier", kMl);
+  return classifier ? strings_attr(n, "classlabels_strings") : nullptr;
+}
+
+// The lists of opset 1 are names for numbers in either direction, and stay what they are.
+std::optional<ops::LabelTable> table_of(const Node& n) {
+  if (!n.is("LabelEncoder", kMl) || n.find_attr("classes_strings")) return std::nullopt;
+  return ops::label_table(n);
+}
+
+bool makes_text(const Node& n) {
+  const auto table = table_of(n);
+  return classes_of(n) || (table && table->values.dtype() == DType::string);
+}
+
+// Chooses from its first input by its second.
+bool looks_up(const Node& n) { return n.is("Gather") || n.is("ArrayFeatureExtractor", kMl); }
+
+// Hands its first input on, whatever that holds, in another order or shape.
+bool carries(const Node& n) {
+  const bool as_it_is = n.is("Identity") || (n.is("Cast") && n.int_attr("to", 0) == 8);
+  return as_it_is || looks_up(n) || ops::facts_of(n).qdq == ops::QdqForm::moves;
+}
+
+// The inputs that an operator hands on as they are, or compares, when they are text.
+std::vector<size_t> text_inputs(const Node& n) {
+  if (n.is("Where")) return {1, 2};
+  if (n.is("Equal")) return {0, 1};
+  if (n.is("Concat")) {
+    std::vector<size_t> all;
+    for (size_t i = 0; i < n.inputs().size(); i++) all.push_back(i);
+    return all;
+  }
+  if (carries(n)) return {0};
+  const auto table = table_of(n);
+  if (table && table->keys.dtype() == DType::string) return {0};
+  return {};
+}
+
+bool hands_on(const Node& n) { return !n.is("Equal") && !n.is("LabelEncoder", kMl); }
+
+bool is_text(const Value* v) { return v && v->is_constant() && v->dtype() == DType::string; }
+
+// A list of texts, each once.
+class Numbers {
+ public:
+  int64_t of(const std::string& text) {
+    const auto [at, is_new] = numbers_.emplace(text, static_cast<int64_t>(list_.size()));
+    if (is_new) list_.push_back(text);
+    return at->second;
+  }
+  Tensor of(const Tensor& texts) {
+    Tensor t = Tensor::zeros(DType::s64, texts.shape());
+    auto to = t.mutable_values<int64_t>();
+    for (size_t i = 0; i < to.size(); i++) to[i] = of(texts.string_values()[i]);
+    return t;
+  }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::unordered_map<std::string, int64_t> numbers_;
+  std::vector<std::string> list_;
+};
+
+// Text that meets.
+struct Texts {
+  std::vector<Node*> makers;    // in the order of the graph
+  std::vector<Node*> readers;   // which hand on or compare
+  std::vector<Value*> values;   // what nodes make of it
+  const Node* other = nullptr;  // reads it, and cannot take numbers for text
+  const Value* read = nullptr;  // what that node reads
+  Numbers numbers;
+};
+
+class Numbering {
+ public:
+  explicit Numbering(ir::Graph& graph) : graph_(graph) {}
+
+  void run() {
+    find_what_runs();
+    for (Node* n : graph_.nodes()) collect(*n);
+    for (Texts& t : texts_) {
+      if (t.values.empty()) continue;
+      if (!t.other)
+        number(t);
+      else
+        refuse(t);
+    }
+  }
+
+ private:
+  // What depends on inputs: the rest is computed when the model is compiled, texts included.
+  void find_what_runs() {
+    for (const Value* v : graph_.inputs())
+      if (!v->is_constant()) runs_.insert(v);
+    for (const Node* n : graph_.nodes()) {
+      const auto inputs = n->inputs();
+      if (n->is("Shape") || n->is("Size") ||
+          std::none_of(inputs.begin(), inputs.end(),
+                       [&](const Value* v) { return runs_.contains(v); }))
+        continue;
+      runs_.insert(n->outputs().begin(), n->outputs().end());
+    }
+  }
+
+  void collect(Node& n) {
+    const std::vector<size_t> places = text_inputs(n);
+    const bool runs = runs_.contains(n.output());
+    const bool reads = std::any_of(places.begin(), places.end(), [&](size_t i) {
+      return at_.contains(n.input(i)) || (runs && hands_on(n) && is_text(n.input(i)));
+    });
+    if (reads) {
+      const size_t all = meet(n, places);
+      texts_[all].readers.push_back(&n);
+      if (hands_on(n)) add(n, all);
+    }
+    if ((runs || classes_of(n)) && makes_text(n)) {
+      texts_.emplace_back().makers.push_back(&n);
+      add(n, texts_.size() - 1);
+    }
+  }
+
+  // Those of all inputs are one from here on.
+  size_t meet(const Node& n, const std::vector<size_t>& places) {
+    texts_.emplace_back();
+    const size_t to = texts_.size() - 1;
+    for (const size_t i : places) {
+      const auto it = at_.find(n.input(i));
+      if (it == at_.end() || it->second == to) continue;
+      Texts& from = texts_[it->second];
+      Texts& all = texts_[to];
+      all.makers.insert(all.makers.end(), from.makers.begin(), from.makers.end());
+      all.readers.insert(all.readers.end(), from.readers.begin(), from.readers.end());
+      all.values.insert(all.values.end(), from.values.begin(), from.values.end());
+      if (from.other) {
+        all.other = from.other;
+        all.read = from.read;
+      }
+      const std::vector<Value*> moved = std::move(from.values);
+      from = {};
+      for (const Value* v : moved) at_[v] = to;
+    }
+    return to;
+  }
+
+  void add(Node& n, size_t to) {
+    Value* v = n.output();
+    Texts& t = texts_[to];
+    t.values.push_back(v);
+    at_[v] = to;
+    for (const ir::Use& use : v->uses()) {
+      const std::vector<size_t> places = text_inputs(*use.node);
+      const bool takes = std::find(places.begin(), places.end(), use.input) != places.end();
+      if (takes && &use.node->graph() == &graph_) continue;
+      t.other = use.node;
+      t.read = v;
+    }
+  }
+
+  // A classifier says what to do about it; other text is refused by whoever reads it.
+  static void refuse(const Texts& t) {
+    for (const Node* n : t.makers)
+      if (classes_of(*n))
+        fail(
+            ErrorCode::unimplemented,
+            "{}: its class labels are strings and {} reads them, but the device has no strings; "
+            "make '{}' an output of the model, where it becomes the index of the label, and do the "
+            "rest after it, or number the classes before export",
+            n->describe(), t.other->describe(), t.read->name());
+  }
+
+  void number(Texts& t) {
+    std::sort(t.readers.begin(), t.readers.end());
+    t.readers.erase(std::unique(t.readers.begin(), t.readers.end()), t.readers.end());
+    for (Node* n : t.makers) number_maker(*n, t.numbers);
+    // Tables first: what is only compared with a label comes behind all labels.
+    for (const bool tables : {true, false})
+      for (Node* n : graph_.nodes())
+        if (hands_on(*n) == tables && std::binary_search(t.readers.begin(), t.readers.end(), n))
+          number_reader(*n, t.numbers);
+    for (Value* v : t.values) {
+      v->type.dtype = DType::undefined;
+      if (graph_.is_output(v))
+        graph_.metadata[fmt::format("{}{}{}", kOwnProperty, kClassLabels, v->name())] =
+            json_text(nlohmann::json(t.numbers.list()));
+    }
+  }
+
+  static void number_maker(Node& n, Numbers& numbers) {
+    if (const auto* classes = classes_of(n)) {
+      std::vector<int64_t> list;
+      for (const std::string& name : *classes) list.push_back(numbers.of(name));
+      n.attributes.erase("classlabels_strings");
+      n.attributes[n.is("TreeEnsembleClassifier", kMl) ? "classlabels_int64s"
+                                                       : "classlabels_ints"] = list;
+      return;
+    }
+    const ops::LabelTable table = *table_of(n);
+    set_table(n, "values", numbers.of(table.values));
+    const int64_t fallback = numbers.of(table.fallback.string_values()[0]);
+    if (n.attributes.erase("default_tensor") > 0)
+      n.attributes["default_tensor"] = Tensor::of<int64_t>({1}, {fallback});
+    n.attributes.erase("default_string");
+    if (!n.find_attr("default_tensor")) n.attributes["default_int64"] = fallback;
+  }
+
+  void number_reader(Node& n, Numbers& numbers) {
+    const auto table = table_of(n);
+    if (table) return set_table(n, "keys", numbers.of(table->keys));
+    for (const size_t i : text_inputs(n))
+      if (Value* v = n.input(i); is_text(v))
+        n.set_input(i,
+                    graph_.add_constant(graph_.fresh_name(v->name()), numbers.of(v->constant())));
+    if (!n.is("Cast")) return;
+    n.op_type = "Identity";
+    n.attributes.clear();
+  }
+
+  static void set_table(Node& n, const std::string& stem, const Tensor& list) {
+    n.attributes.erase(stem + "_strings");
+    if (n.attributes.erase(stem + "_tensor") > 0) {
+      n.attributes[stem + "_tensor"] = list;
+      return;
+    }
+    n.attributes[stem + "_int64s"] = list.to_int64s();
+  }
+
+  ir::Graph& graph_;
+  std::unordered_set<const Value*> runs_;
+  std::unordered_map<const Value*, size_t> at_;  // places in texts_
+  std::vector<Texts> texts_;
+};
 
 }  // namespace
 
-void number_class_labels(ir::Graph& graph) {
-  for (ir::Node* n : graph.nodes()) {
-    const bool tree = n->is("TreeEnsembleClassifier", "ai.onnx.ml");
-    if (!tree && !n->is("LinearClassifier", "ai.onnx.ml") && !n->is("SVMClassifier", "ai.onnx.ml"))
-      continue;
-    const auto at = n->attributes.find("classlabels_strings");
-    if (at == n->attributes.end()) continue;
-    const auto* list = std::get_if<std::vector<std::string>>(&at->second);
-    if (!list || list->empty()) continue;
-    const std::vector<std::string> labels = *list;
-    const std::string output = output_of(graph, *n, n->output(0));
-    std::vector<int64_t> numbers(labels.size());
-    std::iota(numbers.begin(), numbers.end(), int64_t{0});
-    n->attributes.erase(at);
-    n->attributes[tree ? "classlabels_int64s" : "classlabels_ints"] = numbers;
-    if (!output.empty())
-      graph.metadata[fmt::format("{}{}{}", kOwnProperty, kClassLabels, output)] =
-          json_text(nlohmann::json(labels));
-  }
-}
+void number_class_labels(ir::Graph& graph) { Numbering(graph).run(); }
 
 std::map<std::string, std::string> class_labels_of(const ir::Graph& graph) {
   std::map<std::string, std::string> blobs;

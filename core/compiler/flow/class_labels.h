@@ -1,4 +1,4 @@
-// Classifiers of ai.onnx.ml whose class labels are strings.
+// Text that a model chooses at run time: class labels that are strings.
 #pragma once
 
 #include <map>
@@ -12,9 +12,11 @@ namespace poprt::compiler {
 // output: a JSON array of strings.
 inline constexpr std::string_view kClassLabels = "class_labels/";
 
-// The device has no strings: a classifier's labels (classlabels_strings) become their indices, as
-// classlabels_int64s would have them, and the strings metadata of the graph. Throws unimplemented
-// when other nodes read the labels.
+// The device has no strings: a classifier's labels (classlabels_strings), what LabelEncoder makes
+// and what an index takes from a constant list become places in the list, as classlabels_int64s
+// would have them, and the lists metadata of the graph, for outputs. Operators may hand labels on
+// (Reshape, Where ...), compare them and look them up. Throws unimplemented when others read those
+// of a classifier; other text that they read stays text.
 void number_class_labels(ir::Graph& graph);
 
 // By name of opaque blob.

@@ -263,6 +263,7 @@ class Specializer {
     Items results;
   };
   static std::optional<size_t> uneven_axis(const Item& a, const Item& b);
+  std::optional<Item> empty_like(const Item& a, const Item& b);
   Items bounded(const Item& item, size_t axis, int64_t bound);
   void join_branches(const ir::Node& n, ir::Value* condition, Branch& yes, Branch& no);
   void run_loop(const ir::Node& n);

@@ -583,15 +583,19 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
       expect_shape(7, {directions, 3 * hidden});
     }
   }
+  // X may be of a type that is not known before shapes are: what DynamicQuantizeLSTM makes, for
+  // one.
   const bool r_bytes = op.projected && is_byte(r.dtype);
-  if (!r_bytes && (w.dtype != x.dtype || r.dtype != x.dtype))
+  const bool x_known = x.dtype != DType::undefined || r_bytes;
+  const DType dtype = x_known ? x.dtype : w.dtype;
+  if (!r_bytes && (w.dtype != dtype || r.dtype != dtype))
     ctx.fail_input("X is {}, W is {}, R is {}", dtype_name(x.dtype), dtype_name(w.dtype),
                    dtype_name(r.dtype));
-  ctx.out(0, x.dtype,
+  ctx.out(0, dtype,
           batch_first ? Shape{batch, steps, directions, hidden}
                       : Shape{steps, directions, batch, hidden});
   for (size_t i = 1; i <= (op.has_cell ? 2u : 1u); i++)
-    ctx.out(i, x.dtype,
+    ctx.out(i, dtype,
             batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden});
 }
 

@@ -10,7 +10,8 @@ using ir::Value;
 // Null for what has no dense tensor (sparse values).
 std::optional<Tensor> tensor_in(const Node& n) {
   for (const auto& [key, attribute] : n.attributes) {
-    if (const auto* t = std::get_if<Tensor>(&attribute); t && key == "value") return *t;
+    if (!key.starts_with("value")) continue;  // where the node is, for one
+    if (const auto* t = std::get_if<Tensor>(&attribute)) return *t;
     if (const auto* i = std::get_if<int64_t>(&attribute)) return Tensor::scalar<int64_t>(*i);
     if (const auto* f = std::get_if<float>(&attribute)) return Tensor::scalar<float>(*f);
     if (const auto* is = std::get_if<std::vector<int64_t>>(&attribute))

@@ -17,6 +17,20 @@ TEST(GRU, LinearBeforeReset) {
   check_recurrent_forms(c);
 }
 
+// As behind a com.microsoft DynamicQuantizeLSTM whose shapes are not known yet.
+TEST(GRU, TakesTheTypeOfItsWeightsWhereThatOfItsDataIsNotKnownYet) {
+  ir::Graph graph;
+  graph.opsets[""] = 17;
+  ir::Value* w = graph.add_input("w", {DType::f32, true, {1, 6, 3}});
+  ir::Value* r = graph.add_input("r", {DType::f32, true, {1, 6, 2}});
+  ir::Node* n = graph.add_node("GRU", "", {graph.add_input("x", {}), w, r}, 2);
+  n->attributes["hidden_size"] = int64_t{2};
+  ops::infer(*n);
+  EXPECT_EQ(ir::type_string(n->output(0)->type), "f32[?,1,?,2]");
+  n->set_input(0, graph.add_input("other", {DType::s32, true, {4, 5, 3}}));
+  EXPECT_THROW(ops::infer(*n), Error);
+}
+
 TEST(GRU, ComputesInDouble) {
   RecurrentCase c;
   c.op = "GRU";

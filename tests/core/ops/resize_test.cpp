@@ -85,6 +85,20 @@ TEST(Resize, LinearAndCubicInEveryCoordinateMode) {
         }
 }
 
+// What converters make of a size: the product is 19.9999996 for the first, in f32 it is 20.
+TEST(Resize, AScaleThatWasARatioOfSizesGivesTheSize) {
+  for (const auto& [in, out] : {std::pair(12, 20), std::pair(3, 5), std::pair(13, 25)}) {
+    const float scale = static_cast<float>(out) / static_cast<float>(in);
+    ASSERT_LT(static_cast<double>(scale) * in, out);
+    const Tensor y =
+        run_node({"Resize",
+                  13,
+                  {{"mode", "nearest"}},
+                  {random_floats({1, in}, 4), Tensor(), Tensor::of<float>({2}, {1, scale})}})[0];
+    EXPECT_EQ(y.shape(), (Shape{1, out}));
+  }
+}
+
 TEST(Resize, NearestInEveryMode) {
   for (const std::string nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
     for (const auto& coordinates : kCoordinates)

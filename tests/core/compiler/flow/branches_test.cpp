@@ -62,6 +62,26 @@ TEST(Branches, ResultsOfTwoLengthsHaveOneBoundAndOneSize) {
   EXPECT_EQ(real_part(no, "y"), (std::vector<float>{-v[0], -v[1], -v[2], -v[3]}));
 }
 
+// As optimum merges a decoder with and without past: the branch that takes the encoder's cache as
+// it is hands a dummy back.
+TEST(Branches, AnEmptyResultMayDifferInAnyAxis) {
+  const Executable e = compile_body(R"(
+    input %c : bool[]
+    input %x : f32[1,3,2]
+    const %none : f32[0,1,2] = []
+    %y : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = Identity(%none) output %a },
+      else_branch = graph "e" { %b : ? = Neg(%x) output %b }}
+    output %y
+  )");
+  const Tensor x = floats({1, 3, 2});
+  const Values yes = run(e, {{"c", Tensor::scalar(true)}, {"x", x}});
+  EXPECT_EQ(yes.at("y:shape").to_int64s(), (std::vector<int64_t>{0, 3, 2}));
+  const Values no = run(e, {{"c", Tensor::scalar(false)}, {"x", x}});
+  EXPECT_EQ(no.at("y:shape").to_int64s(), (std::vector<int64_t>{1, 3, 2}));
+  for (size_t i = 0; i < 6; i++) EXPECT_EQ(no.at("y").to_doubles()[i], -x.to_doubles()[i]);
+}
+
 // torchvision's boxes.numel() == 0.
 TEST(Branches, OneBranchMayHaveASizeThatDependsOnData) {
   const std::string body = R"(

@@ -68,14 +68,66 @@ TEST(ClassLabels, ThatNobodyReadsLeaveNoNote) {
   EXPECT_TRUE(test::compile_text(classifier(kLinear, "")).notes.empty());
 }
 
-TEST(ClassLabels, ThatAreReadAreRefused) {
+TEST(ClassLabels, MayBeHandedOnAndCompared) {
+  const Executable e = test::compile_text(classifier(kLinear, R"(
+    const %s : s64[2] = [3, 1]
+    const %cat : string[1] = ["cat"]
+    const %bird : string[1] = ["bird"]
+    %y : ? = Reshape(%label, %s)
+    %is_cat : ? = Equal(%y, %cat)
+    %is_bird : ? = Equal(%bird, %label)
+    output %y
+    output %is_cat
+    output %is_bird)"));
+  const Values r = result(e);
+  EXPECT_EQ(r.at("y").to_int64s(), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(r.at("is_cat").to_int64s(), (std::vector<int64_t>{1, 0, 0}));
+  EXPECT_EQ(r.at("is_bird").to_int64s(), (std::vector<int64_t>{0, 0, 0}));
+  EXPECT_EQ(e.notes.at("class_labels/y"), R"(["cat","a \"dog\"","\n","bird"])");
+}
+
+// As scikit-learn's converter writes GaussianNB, MLPClassifier, KNeighborsClassifier ...
+TEST(ClassLabels, AreTakenFromAConstantListByAnIndex) {
+  for (const char* taken : {"ai.onnx.ml.ArrayFeatureExtractor(%list, %i)", "Gather(%list, %i)"}) {
+    const Executable e =
+        test::compile_text(fmt::format(R"(graph "g" opset {{"": 17, "ai.onnx.ml": 1}} {{
+      input %x : f32[3,2]
+      const %list : string[2] = ["no", "yes"]
+      const %s : s64[1] = [-1]
+      %i : ? = ArgMax(%x) {{axis = 1, keepdims = 0}}
+      %t : ? = {}
+      %r : ? = Reshape(%t, %s)
+      %text : ? = Cast(%r) {{to = 8}}
+      %y : string[?] = Identity(%text)
+      output %y
+    }})",
+                                       taken));
+    EXPECT_EQ(result(e).at("y").to_int64s(), (std::vector<int64_t>{0, 1, 0})) << taken;
+    EXPECT_EQ(e.notes.at("class_labels/y"), R"(["no","yes"])");
+  }
+}
+
+TEST(ClassLabels, AreLookedUpInBothDirections) {
+  const Executable e = test::compile_text(R"(graph "g" opset {"": 17, "ai.onnx.ml": 2} {
+    input %x : f32[3,2]
+    %i : ? = ArgMax(%x) {axis = 1, keepdims = 0}
+    %t : ? = ai.onnx.ml.LabelEncoder(%i) {keys_int64s = [1, 7], values_strings = ["one", "seven"], default_string = "none"}
+    %n : ? = ai.onnx.ml.LabelEncoder(%t) {keys_strings = ["none", "one", "two"], values_int64s = [40, 41, 42], default_int64 = -5}
+    output %t
+    output %n
+  })");
+  EXPECT_EQ(result(e).at("t").to_int64s(), (std::vector<int64_t>{2, 0, 2}));
+  EXPECT_EQ(result(e).at("n").to_int64s(), (std::vector<int64_t>{40, 41, 40}));
+  EXPECT_EQ(e.notes.at("class_labels/t"), R"(["one","seven","none","two"])");
+}
+
+TEST(ClassLabels, ThatOthersReadAreRefused) {
   try {
-    test::compile_text(classifier(
-        kLinear, "const %s : s64[2] = [3, 1]\n %y : ? = Reshape(%label, %s)\n output %y"));
+    test::compile_text(classifier(kLinear, "%y : ? = StringNormalizer(%label)\n output %y"));
     FAIL() << "compiled";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::unimplemented);
-    for (const char* fact : {"LinearClassifier", "Reshape", "'label'", "index"})
+    for (const char* fact : {"LinearClassifier", "StringNormalizer", "'label'", "index"})
       EXPECT_NE(e.message().find(fact), std::string::npos) << e.message();
   }
 }
