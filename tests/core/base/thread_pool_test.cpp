@@ -1,6 +1,10 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -148,6 +152,38 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
     if (i % 2) pool.begin_run();
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature) || \
+    !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+// In a process of its own, which has no memory for the stacks of more threads.
+TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    sigset_t before, after;
+    sigprocmask(SIG_SETMASK, nullptr, &before);
+    setrlimit(RLIMIT_AS, &none);
+    int result = 1;
+    try {
+      const ThreadPool pool(3);
+    } catch (const Error& e) {
+      sigprocmask(SIG_SETMASK, nullptr, &after);
+      const bool same = sigismember(&before, SIGUSR1) == sigismember(&after, SIGUSR1);
+      const bool says = e.message().starts_with("cannot start 2 threads: ");
+      result = e.code() != ErrorCode::resource_exhausted ? 2 : !says ? 3 : !same ? 4 : 0;
+    } catch (...) {
+      result = 5;
+    }
+    _exit(result);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "it died of signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
+#endif
 
 TEST(ThreadPool, RefusesZeroThreads) {
   try {

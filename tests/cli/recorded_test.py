@@ -1,0 +1,101 @@
+"""What the commands say of wrong words, recorded in tests/data/cli_refusals.txt: every option without a value and with
+one that it does not take, values on both sides of every limit, every command without what it needs, and --help. A
+check that is lost, or that fires where it must not, is another line.
+
+    POPRT_WRITE_RECORDS=1 POPRT_BIN=build/release/bin python3 tests/cli/recorded_test.py   # then read the diff"""
+
+import concurrent.futures
+import json
+import os
+import re
+import unittest
+
+from support import ROOT, CommandTest, model
+
+RECORD = os.path.join(ROOT, "tests", "data", "cli_refusals.txt")
+OPTION = re.compile(r"^ +((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
+
+
+def options_in(text):
+    """Spelling -> whether it takes a value, from a help text."""
+    found = {}
+    for names, rest in OPTION.findall(text):
+        name = max(re.split(r", ?", names), key=len)
+        found[name] = bool(re.match(r" [A-Z\[{<]", rest))
+    return found
+
+
+class Recorded(CommandTest):
+    command = "poprt_exec"
+    maxDiff = None
+
+    def answers(self, calls):
+        """(heading, command, words) -> lines of what each says, two at a time."""
+        def answer(call):
+            heading, command, words = call
+            result = self.run_command(*words, command=command)
+            said = (result.err or result.out).strip().split("\n")
+            line = said[0] if result.err else f"shows {said[0]}"
+            shown = " ".join(words).replace(ROOT, "ROOT")
+            return heading, f"{shown}: {result.code} {line}".replace(ROOT, "ROOT").replace(self.folder, "FOLDER")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return list(pool.map(answer, calls))
+
+    def expect_recorded(self, lines):
+        found = {}
+        for heading, line in lines:
+            found.setdefault(heading, set()).add(line)
+        text = "# What the commands say of wrong words: recorded_test.py.\n"
+        for heading in sorted(found):
+            text += heading + "\n" + "".join(f"  {line}\n" for line in sorted(found[heading]))
+        if os.environ.get("POPRT_WRITE_RECORDS"):
+            with open(RECORD, "w", encoding="utf-8") as file:
+                file.write(text)
+            return
+        with open(RECORD, encoding="utf-8") as file:
+            self.assertEqual(text.split("\n"), file.read().split("\n"))
+
+    def test_answers_to_wrong_words(self):
+        image = model("relu")
+        popef = self.popef(image)
+        os.rename(popef, self.path("relu.popef"))
+        table = json.loads(self.succeeds("--json", command="poprt_exec options"))
+        calls = []
+        good = []
+        for option in table["options"]:
+            if not option["command"] or option["kind"] == "flag":
+                continue
+            name = "--" + option["name"]
+            step = 1 if option["kind"] == "integer" else 0.125
+            for key, outside in (("least", -step), ("above", 0), ("most", step)):
+                if key in option:
+                    calls.append(("poprt", "poprt", [name, f"{option[key] + outside:g}"]))
+                    inside = option[key] + (step if key == "above" else 0)
+                    good += [name, f"{inside:g}"]
+            if "choices" in option:
+                good += [name, option["choices"][-1]]
+            if option["kind"] in ("integer", "number") or "choices" in option:
+                calls.append(("poprt", "poprt", [name, "?"]))
+            else:
+                calls.append(("poprt", "poprt", [name]))
+        calls.append(("poprt", "poprt", good))
+        commands = re.findall(r"^  (\w+) {2,}", self.succeeds("--help", command="poprt_exec"), re.M)
+        self.assertGreater(len(commands), 12)
+        for command in [f"poprt_exec {c}" for c in commands] + ["popef_dump"]:
+            text = self.succeeds("--help", command=command)
+            calls.append((command, command, []))
+            calls.append((command, command, ["--no_such"]))
+            calls.append((command, command, ["nothing.onnx"]))
+            for file in (image, self.path("relu.popef")):
+                calls.append((command, command, [file, "stray", "words"]))
+            for name, takes in options_in(text).items():
+                if name in ("--help", "--version", "--help-all"):
+                    continue
+                calls.append((command, command, [name] if takes else [name + "=?"]))
+                if takes:
+                    calls.append((command, command, [image, name, "?"]))
+        self.expect_recorded(self.answers(calls))
+
+
+if __name__ == "__main__":
+    unittest.main()
