@@ -1,6 +1,6 @@
 """What the commands say of wrong words, recorded in tests/data/cli_refusals.txt: every option without a value and with
-one that it does not take, values on both sides of every limit, every command without what it needs, and --help. A
-check that is lost, or that fires where it must not, is another line.
+one that it does not take, values on both sides of every limit, every command without what it needs. A check that is
+lost, or that fires where it must not, is another line. How they show models stands in cli_outputs.txt.
 
     POPRT_WRITE_RECORDS=1 POPRT_BIN=build/release/bin python3 tests/cli/recorded_test.py   # then read the diff"""
 
@@ -10,9 +10,10 @@ import os
 import re
 import unittest
 
-from support import ROOT, CommandTest, model
+from support import DATA, DIGITS, ROOT, CommandTest, model
 
-RECORD = os.path.join(ROOT, "tests", "data", "cli_refusals.txt")
+RECORDS = os.path.join(ROOT, "tests", "data")
+MOST = 60  # lines of an output
 OPTION = re.compile(r"^ +((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
 
 
@@ -41,18 +42,13 @@ class Recorded(CommandTest):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return list(pool.map(answer, calls))
 
-    def expect_recorded(self, lines):
-        found = {}
-        for heading, line in lines:
-            found.setdefault(heading, set()).add(line)
-        text = "# What the commands say of wrong words: recorded_test.py.\n"
-        for heading in sorted(found):
-            text += heading + "\n" + "".join(f"  {line}\n" for line in sorted(found[heading]))
+    def expect_recorded(self, name, text):
+        path = os.path.join(RECORDS, name)
         if os.environ.get("POPRT_WRITE_RECORDS"):
-            with open(RECORD, "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             return
-        with open(RECORD, encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             self.assertEqual(text.split("\n"), file.read().split("\n"))
 
     def test_answers_to_wrong_words(self):
@@ -94,7 +90,39 @@ class Recorded(CommandTest):
                 calls.append((command, command, [name] if takes else [name + "=?"]))
                 if takes:
                     calls.append((command, command, [image, name, "?"]))
-        self.expect_recorded(self.answers(calls))
+        found = {}
+        for heading, line in self.answers(calls):
+            found.setdefault(heading, set()).add(line)
+        text = "# What the commands say of wrong words: recorded_test.py.\n"
+        for heading in sorted(found):
+            text += heading + "\n" + "".join(f"  {line}\n" for line in sorted(found[heading]))
+        self.expect_recorded("cli_refusals.txt", text)
+
+    def test_what_models_look_like(self):
+        """Every model of tests/data/cli, as each command that only looks shows it."""
+        def shown(call):
+            command, words = call
+            result = self.run_command(*words, command=command)
+            lines = (result.out + result.err).replace(ROOT, "ROOT").replace(self.folder, "FOLDER").split("\n")
+            heading = " ".join([command, *[os.path.basename(w) for w in words]])
+            return f"{heading}: {result.code}\n" + "".join(f"  {line}\n" for line in lines[:MOST] if line)
+        calls = []
+        for name in sorted(n for n in os.listdir(DATA) if n.endswith(".onnx")):
+            path = os.path.join(DATA, name)
+            calls.append(("poprt", ["-i", path, "--show"]))
+            for command, words in (("flops", [path]), ("opt", [path]), ("inspect", [path, "--view", "graph"]),
+                                   ("debug print", ["--src_model", path])):
+                calls.append((f"poprt_exec {command}", words))
+        for words in (["--filter", "conv"], ["--view", "operators"], ["--view", "weights", "--most", "3"],
+                      ["--view", "summary", "--json"], ["--compare", model("relu")]):
+            calls.append(("poprt_exec inspect", [DIGITS, *words]))
+        for words in (["--per_node"], ["--json"], ["--batch_size", "3", "--batch_axis", "0"]):
+            calls.append(("poprt_exec flops", [DIGITS, *words]))
+        for words in (["--passes", "eliminate_deadend"], ["--passes", "no_such"]):
+            calls.append(("poprt_exec opt", [model("image"), *words]))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            self.expect_recorded("cli_outputs.txt", "# How commands show models: recorded_test.py.\n" +
+                                 "".join(pool.map(shown, calls)))
 
 
 if __name__ == "__main__":
