@@ -14,6 +14,7 @@ from support import DATA, DIGITS, ROOT, CommandTest, model
 
 RECORDS = os.path.join(ROOT, "tests", "data")
 MOST = 60  # lines of an output
+STAMP = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ (\w+ \[poprt\]) \S+\] ")  # of a line of the log
 OPTION = re.compile(r"^ +((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
 
 
@@ -37,10 +38,13 @@ class Recorded(CommandTest):
             result = self.run_command(*words, command=command)
             said = (result.err or result.out).strip().split("\n")
             line = said[0] if result.err else f"shows {said[0]}"
-            shown = " ".join(words).replace(ROOT, "ROOT")
-            return heading, f"{shown}: {result.code} {line}".replace(ROOT, "ROOT").replace(self.folder, "FOLDER")
+            return heading, self.plain(f"{' '.join(words)}: {result.code} {line}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return list(pool.map(answer, calls))
+
+    def plain(self, text):
+        """Without times and places of this machine."""
+        return STAMP.sub(r"\1 ", text).replace(ROOT, "ROOT").replace(self.folder, "FOLDER")
 
     def expect_recorded(self, name, text):
         path = os.path.join(RECORDS, name)
@@ -103,7 +107,7 @@ class Recorded(CommandTest):
         def shown(call):
             command, words = call
             result = self.run_command(*words, command=command)
-            lines = (result.out + result.err).replace(ROOT, "ROOT").replace(self.folder, "FOLDER").split("\n")
+            lines = self.plain(result.out + result.err).split("\n")
             heading = " ".join([command, *[os.path.basename(w) for w in words]])
             return f"{heading}: {result.code}\n" + "".join(f"  {line}\n" for line in lines[:MOST] if line)
         calls = []
