@@ -208,12 +208,18 @@ def portions(tests):
         yield portion
 
 
-def try_mutant(scratch, number, mutant, tests):
-    """(how, test) of the first test that fails with the mutant and fails again alone; ("survived", "")."""
+def try_mutant(scratch, number, mutant, tests, most):
+    """(how, test, those met) of the first test that fails with the mutant and fails again alone; ("survived", "", ...)
+    when none does, or when those that were met took `most` seconds without a mutant."""
     environment = scratch.environment(MUTANT_ACTIVE=str(number))
     part = OF_FOLDER.get(folder(mutant), folder(mutant).split("/")[-1])
+    met, seconds = [], 0.0
     for own in (True, False):
         for portion in portions([t for t in tests if (t.part == part) == own]):
+            if met and seconds + sum(t.seconds for t in portion) > most:
+                continue
+            met += portion
+            seconds += sum(t.seconds for t in portion)
             while portion:
                 result = suite.run(portion, 40 + 10 * sum(t.seconds for t in portion), environment)
                 if result.how == "passed":
@@ -221,9 +227,9 @@ def try_mutant(scratch, number, mutant, tests):
                 culprit = next((t for t in portion if t.filter == result.test), portion[0])
                 alone = suite.run([culprit], 40 + 10 * culprit.seconds, environment)
                 if alone.how != "passed":
-                    return alone.how, culprit.name
+                    return alone.how, culprit.name, met
                 portion = [t for t in portion if t is not culprit]
-    return "survived", ""
+    return "survived", "", met
 
 
 def folder(mutant):
@@ -262,13 +268,13 @@ def measure(options):
         reached = reaching.get(number, [])
         tried = set(results.get(str(number), {}).get("tried", []))
         tests = [t for t in reached if order[t.name] not in tried and t.seconds <= options.longest]
-        how, test = try_mutant(scratch, number, mutants[number], tests)
+        how, test, met = try_mutant(scratch, number, mutants[number], tests, options.most)
         if not reached:
             how = "unreached"
         seconds = round(time.monotonic() - start, 1)
         results[str(number)] = {"how": how, "test": test, "seconds": seconds,
-                                "tried": sorted(tried | {order[t.name] for t in tests})}
-        say(f"{number}: {how} {test} ({len(tests)} of {len(reached)} tests, {seconds} s)")
+                                "tried": sorted(tried | {order[t.name] for t in met})}
+        say(f"{number}: {how} {test} ({len(met)} of {len(reached)} tests, {seconds} s)")
 
     todo = [n for n in numbers if not mutants[n].get("dropped") and (not options.only or n in options.only) and
             results.get(str(n), {"how": "survived"})["how"] in ("survived", "unreached")]
@@ -343,6 +349,9 @@ def main():
                         help="measure: only what survived or was not measured yet, with tests it did not meet yet")
     parser.add_argument("--longest", type=float, default=1e9,
                         help="measure: leave out tests that take more seconds; --resume without it tries them too")
+    parser.add_argument("--most", type=float, default=1e9,
+                        help="measure: a mutant meets tests of so many seconds, those of its folder first; --resume "
+                             "goes on")
     parser.add_argument("--together", type=int, default=1,
                         help="measure: record so many tests of a program at once; quicker, and survivors meet more")
     parser.add_argument("--json", action="store_true")

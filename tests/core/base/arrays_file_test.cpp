@@ -204,12 +204,15 @@ std::string npz(const std::vector<std::pair<std::string, std::string>>& members,
 
 TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
   const std::string floats = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n",
-                    words = "{'descr': '<U2', 'fortran_order': False, 'shape': (1, 1), }\n",
+                    words = "{'descr': '<U3', 'fortran_order': False, 'shape': (2, 1), }\n",
                     bits = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }\n";
   const std::pair<const char*, std::string> files[] = {
       {"two arrays", npz({{"x.npy", npy_bytes(1, floats, little(1.5f) + little(-2.0f))},
                           {"b", npy_bytes(2, bits, "\x01")}})},
-      {"text and a comment", npz({{"t.npy", npy_bytes(3, words, "a\0\0\0\xe9\0\0\0"s)}}, "note")},
+      {"text and a comment", npz({{"t.npy", npy_bytes(3, words,
+                                                      "a\0\0\0\xe9\0\0\0\x2d\x4e\0\0"
+                                                      "\0\xf6\x01\0\0\0\0\0\0\0\0\0"s)}},
+                                 "note")},
       {"nothing", npz({})}};
   test::RecordedLines found;
   for (const auto& [name, whole] : files) {
@@ -217,10 +220,14 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
     const auto add = [&](const std::string& bytes) {
       try {
         const auto arrays = parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
-        const bool text = std::any_of(arrays.begin(), arrays.end(), [](const auto& a) {
-          return a.second.dtype() == DType::string;
-        });
-        said.add(text ? fmt::format("taken: {} texts", arrays.size()) : shown(arrays));
+        std::string line;
+        for (const auto& [key, t] : arrays)
+          if (t.dtype() == DType::string)
+            for (const std::string& word : t.string_values()) {
+              line += " ";
+              for (const char c : word) line += fmt::format("{:02x}", static_cast<uint8_t>(c));
+            }
+        said.add(line.empty() ? shown(arrays) : "taken: text" + line);
       } catch (const Error& e) {
         said.add(std::string(error_code_name(e.code())) + ": " + e.message());
       }
