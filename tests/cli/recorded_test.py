@@ -44,7 +44,7 @@ class Recorded(CommandTest):
 
     def plain(self, text):
         """Without times and places of this machine."""
-        return STAMP.sub(r"\1 ", text).replace(ROOT, "ROOT").replace(self.folder, "FOLDER")
+        return STAMP.sub(r"\1 ", text).replace(self.folder, "FOLDER").replace(ROOT, "ROOT")
 
     def expect_recorded(self, name, text):
         path = os.path.join(RECORDS, name)

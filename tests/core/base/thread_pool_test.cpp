@@ -160,7 +160,9 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
 TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
   const pid_t child = fork();
   if (child == 0) {
-    const rlimit none{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    rlimit none{};
+    getrlimit(RLIMIT_AS, &none);
+    none.rlim_cur = 0;
     sigset_t before, after;
     sigprocmask(SIG_SETMASK, nullptr, &before);
     setrlimit(RLIMIT_AS, &none);
