@@ -29,6 +29,7 @@ PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump
                       r"poprt_images_plugin): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # what no mutated folder needs
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
+CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that notice much at once
 FIRST_SECONDS, GROWTH = 1.0, 4.0  # tests of a process, by the seconds they took alone
 
 
@@ -210,13 +211,18 @@ def portions(tests):
 
 def try_mutant(scratch, number, mutant, tests, most):
     """(how, test, those met) of the first test that fails with the mutant and fails again alone; ("survived", "", ...)
-    when none does, or when those that were met took `most` seconds without a mutant."""
+    when none does, or none of those that take `most` seconds without a mutant."""
     environment = scratch.environment(MUTANT_ACTIVE=str(number))
     part = OF_FOLDER.get(folder(mutant), folder(mutant).split("/")[-1])
     met, seconds = [], 0.0
-    for own in (True, False):
-        for portion in portions([t for t in tests if (t.part == part) == own]):
-            if met and seconds + sum(t.seconds for t in portion) > most:
+
+    def place(test):
+        """Tests of the folder, then corpora, then the others."""
+        return 0 if test.part == part else 1 if CORPORA.search(test.name) else 2
+
+    for which in range(3):
+        for portion in portions([t for t in tests if place(t) == which]):
+            if which == 2 and seconds + sum(t.seconds for t in portion) > most:
                 continue
             met += portion
             seconds += sum(t.seconds for t in portion)
@@ -350,8 +356,8 @@ def main():
     parser.add_argument("--longest", type=float, default=1e9,
                         help="measure: leave out tests that take more seconds; --resume without it tries them too")
     parser.add_argument("--most", type=float, default=1e9,
-                        help="measure: a mutant meets tests of so many seconds, those of its folder first; --resume "
-                             "goes on")
+                        help="measure: besides those of its folder and those that record much, a mutant meets tests until "
+                             "all took so many seconds; --resume goes on")
     parser.add_argument("--together", type=int, default=1,
                         help="measure: record so many tests of a program at once; quicker, and survivors meet more")
     parser.add_argument("--json", action="store_true")

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -124,6 +125,49 @@ TEST(ThreadPool, WorkersJoinARunThatLastsLongEnough) {
   }
   pool.end_run();
   EXPECT_TRUE(worker_came);
+}
+
+// Each loop holds the caller until the worker took something, for at most ten seconds: true if it
+// came.
+bool worker_joins(ThreadPool& pool) {
+  std::atomic<bool> came{false};
+  for (int i = 0; i < 600 && !came; i++)
+    pool.parallel_for(
+        16,
+        [](void* context, int64_t, int64_t, int worker) noexcept {
+          auto& flag = *static_cast<std::atomic<bool>*>(context);
+          if (worker == 1) flag = true;
+          if (!flag) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        &came);
+  return came;
+}
+
+TEST(ThreadPool, WorkersThatSleepAreWokenForARun) {
+  ThreadPool pool(2);
+  for (int run = 0; run < 3; run++) {
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(20));  // many times as long as they linger
+    pool.begin_run();
+    EXPECT_TRUE(worker_joins(pool)) << "run " << run;
+    EXPECT_TRUE(worker_joins(pool)) << "the second loop of run " << run;
+    pool.end_run();
+  }
+}
+
+// Processor time, not time: a busy machine makes it less.
+TEST(ThreadPool, WorkersThatWaitForARunUseNoProcessor) {
+  const auto used = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  ThreadPool pool(4);
+  pool.begin_run();
+  pool.end_run();
+  const double before = used();
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_LT(used() - before, 0.05) << "seconds of three workers in 0.15 s";
 }
 
 TEST(ThreadPool, TwoPoolsRunSideBySide) {

@@ -182,7 +182,7 @@ TEST(RandomGraph, IsReducedToWhatFails) {
 TEST(RandomGraph, CompilesToAProgramOfItsRecordedSize) {
   RecordedLines found;
   for (const std::string_view profile : profiles())
-    for (uint64_t i = 0; i < 40; i++) {
+    for (uint64_t i = 0; i < 100; i++) {
       const RandomGraph g = graph_of(profile, i);
       std::string line;
       try {
