@@ -94,6 +94,9 @@ class Recorded(CommandTest):
                 calls.append((command, command, [name] if takes else [name + "=?"]))
                 if takes:
                     calls.append((command, command, [image, name, "?"]))
+                if name == "--input_shape":
+                    for word in ("x=", "=1", "x=1,", "x=a", "x=-1,2", "x=2,3,4", "x=2,x", "none=1"):
+                        calls.append((command, command, [image, name, word]))
         found = {}
         for heading, line in self.answers(calls):
             found.setdefault(heading, set()).add(line)
