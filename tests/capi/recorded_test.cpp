@@ -224,30 +224,19 @@ TEST_F(Recorded, NullsOfCompilersAndExecutables) {
   expect("nulls_compiler");
 }
 
-TEST_F(Recorded, NullsOfRunnersSessionsAndDevices) {
+TEST_F(Recorded, NullsOfRunners) {
   poprt_executable* copies = executable();
   poprt_runner *runner = nullptr, *made = nullptr;
-  poprt_session *session = nullptr, *made_session = nullptr;
-  poprt_device_manager *manager = nullptr, *made_manager = nullptr;
-  poprt_device* device = nullptr;
   poprt_request* request = nullptr;
   poprt_outputs* outputs = nullptr;
   poprt_string* text = nullptr;
-  poprt_popef_model* model = nullptr;
-  poprt_queue_manager* queues = nullptr;
-  poprt_queue* queue = nullptr;
   ASSERT_EQ(said(poprt_runner_create(copies, nullptr, &runner)), "ok");
-  ASSERT_EQ(said(poprt_session_create(copies, nullptr, &session)), "ok");
-  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
   const auto request_options = sized<poprt_request_options>();
-  const auto device_request = sized<poprt_device_request>();
   auto counters = sized<poprt_runner_counters>();
-  const auto callbacks = sized<poprt_stream_callbacks>();
   float data[16] = {};
   const poprt_input in = {"x", 0, data, sizeof data};
   const poprt_output out = {"y", 0, data, sizeof data};
   const poprt_tensor tensor = {"x", 0, data, sizeof data, POPRT_DTYPE_F32, 0, nullptr, 0};
-  const uint32_t programs[] = {0};
   nulls("poprt_runner_create", poprt_runner_create, copies, nullptr, &made);
   nulls("poprt_fusion_runner_create", poprt_fusion_runner_create, copies, nullptr, &made);
   nulls("poprt_pack_runner_create", poprt_pack_runner_create, copies, nullptr, &made);
@@ -273,6 +262,32 @@ TEST_F(Recorded, NullsOfRunnersSessionsAndDevices) {
   nulls("poprt_runner_statistics", poprt_runner_statistics, runner, &text);
   nulls("poprt_runner_tracepoints", poprt_runner_tracepoints, runner, &text);
   nulls("poprt_runner_profile", poprt_runner_profile, runner, &text);
+  for (const int64_t n : {-1, 0, 1, 2, 1024, 1025, 1 << 20})
+    line("poprt_runner_get_counters, replica", std::to_string(n),
+         said(poprt_runner_get_counters(runner, n, &counters)));
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{99}, SIZE_MAX}) {
+    const std::string at = "index " + (i == SIZE_MAX ? "most" : std::to_string(i));
+    line("poprt_runner_input", at, said(poprt_runner_input(runner, i)));
+    line("poprt_runner_output", at, said(poprt_runner_output(runner, i)));
+    line("poprt_runner_input_has_data", at, said(poprt_runner_input_has_data(runner, i)));
+    line("poprt_light_runner_model_input", at, said(poprt_light_runner_model_input(runner, i)));
+  }
+  poprt_runner_free(runner);
+  poprt_executable_free(copies);
+  expect("nulls_runner");
+}
+
+TEST_F(Recorded, NullsOfSessions) {
+  poprt_executable* copies = executable();
+  poprt_session *session = nullptr, *made_session = nullptr;
+  poprt_string* text = nullptr;
+  poprt_popef_model* model = nullptr;
+  poprt_queue_manager* queues = nullptr;
+  poprt_queue* queue = nullptr;
+  ASSERT_EQ(said(poprt_session_create(copies, nullptr, &session)), "ok");
+  const auto callbacks = sized<poprt_stream_callbacks>();
+  float data[16] = {};
+  const uint32_t programs[] = {0};
   nulls("poprt_session_create", poprt_session_create, copies, nullptr, &made_session);
   nulls("poprt_session_popef_model", poprt_session_popef_model, session, &model);
   nulls("poprt_session_bind_to_device", poprt_session_bind_to_device, session, nullptr);
@@ -295,6 +310,22 @@ TEST_F(Recorded, NullsOfRunnersSessionsAndDevices) {
   nulls("poprt_queue_enqueue_input", poprt_queue_enqueue_input, nullptr, data, 4, nullptr, nullptr);
   nulls("poprt_queue_enqueue_output", poprt_queue_enqueue_output, nullptr, data, 4, nullptr,
         nullptr);
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{99}, SIZE_MAX}) {
+    const std::string at = "index " + (i == SIZE_MAX ? "most" : std::to_string(i));
+    line("poprt_session_user_input", at, said(poprt_session_user_input(session, i)));
+    line("poprt_session_user_output", at, said(poprt_session_user_output(session, i)));
+  }
+  poprt_session_free(session);
+  poprt_executable_free(copies);
+  expect("nulls_session");
+}
+
+TEST_F(Recorded, NullsAndNumbersOfDevices) {
+  poprt_executable* copies = executable();
+  poprt_device_manager *manager = nullptr, *made_manager = nullptr;
+  poprt_device* device = nullptr;
+  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
+  const auto device_request = sized<poprt_device_request>();
   nulls("poprt_device_manager_create", poprt_device_manager_create, nullptr, &made_manager);
   nulls("poprt_device_manager_get_device", poprt_device_manager_get_device, manager, 1, &device);
   nulls("poprt_device_manager_get_specific_device", poprt_device_manager_get_specific_device,
@@ -325,23 +356,10 @@ TEST_F(Recorded, NullsOfRunnersSessionsAndDevices) {
     with("poprt_device_manager_create_small_ipu_model_device, version",
          poprt_device_manager_create_small_ipu_model_device(manager, 1, static_cast<int32_t>(n),
                                                             &device));
-    line("poprt_runner_get_counters, replica", count,
-         said(poprt_runner_get_counters(runner, n, &counters)));
   }
-  for (const size_t i : {size_t{0}, size_t{1}, size_t{99}, SIZE_MAX}) {
-    const std::string at = "index " + (i == SIZE_MAX ? "most" : std::to_string(i));
-    line("poprt_runner_input", at, said(poprt_runner_input(runner, i)));
-    line("poprt_runner_output", at, said(poprt_runner_output(runner, i)));
-    line("poprt_runner_input_has_data", at, said(poprt_runner_input_has_data(runner, i)));
-    line("poprt_session_user_input", at, said(poprt_session_user_input(session, i)));
-    line("poprt_session_user_output", at, said(poprt_session_user_output(session, i)));
-    line("poprt_light_runner_model_input", at, said(poprt_light_runner_model_input(runner, i)));
-  }
-  poprt_runner_free(runner);
-  poprt_session_free(session);
   poprt_device_manager_free(manager);
   poprt_executable_free(copies);
-  expect("nulls_runner");
+  expect("nulls_device");
 }
 
 TEST_F(Recorded, NullsOfPopefFiles) {
@@ -405,6 +423,26 @@ TEST_F(Recorded, NullsOfPopefFiles) {
   nulls("poprt_popef_metadata_set_program", poprt_popef_metadata_set_program, metadata, 1, "p");
   nulls("poprt_popef_metadata_add_anchor", poprt_popef_metadata_add_anchor, metadata, &anchor);
   nulls("poprt_popef_metadata_anchor", poprt_popef_metadata_anchor, metadata, 0, &anchor);
+  poprt_popef_writer_free(writer);
+  poprt_popef_metadata_free(metadata);
+  poprt_popef_model_free(model);
+  poprt_popef_reader_free(reader);
+  expect("nulls_popef");
+}
+
+TEST_F(Recorded, NumbersOfPopefFiles) {
+  poprt_popef_reader* reader = nullptr;
+  poprt_popef_model* model = nullptr;
+  poprt_popef_metadata* metadata = nullptr;
+  poprt_popef_writer* made_writer = nullptr;
+  poprt_string* text = nullptr;
+  ASSERT_EQ(said(poprt_popef_reader_create(&reader)), "ok");
+  ASSERT_EQ(said(poprt_popef_reader_parse_file(reader, DATA "/copies.popef")), "ok");
+  ASSERT_EQ(said(poprt_popef_model_create(reader, nullptr, &model)), "ok");
+  ASSERT_EQ(said(poprt_popef_metadata_create(nullptr, &metadata)), "ok");
+  const std::string out = folder + "/out.popef";
+  auto anchor = sized<poprt_popef_anchor>();
+  const uint32_t programs[] = {1};
   for (const int64_t n : {-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99}) {
     const auto number = static_cast<int32_t>(n);
     const std::string shown = std::to_string(n);
@@ -439,14 +477,13 @@ TEST_F(Recorded, NullsOfPopefFiles) {
     line("mode", shown, said(poprt_popef_writer_create(out.c_str(), number, &made_writer)));
     poprt_popef_writer_free(std::exchange(made_writer, nullptr));
   }
-  poprt_popef_writer_free(writer);
   poprt_popef_metadata_free(metadata);
   poprt_popef_model_free(model);
   poprt_popef_reader_free(reader);
-  expect("nulls_popef");
+  expect("numbers_popef");
 }
 
-TEST_F(Recorded, FieldsOfOptions) {
+TEST_F(Recorded, FieldsOfRunnerOptions) {
   poprt_executable* copies = executable();
   using Runner = poprt_runner_options;
   const auto make_runner = [&](const Runner* o) {
@@ -471,6 +508,12 @@ TEST_F(Recorded, FieldsOfOptions) {
   batching.use_batching_dim = 1;
   bent<Runner>("poprt_runner_create, batching", batching, make_runner, FIELD(Runner, batching_dim),
                FIELD(Runner, batch_size_timeout_ns), FIELD(Runner, is_batch_size_timeout_enabled));
+  poprt_executable_free(copies);
+  expect("fields_runner");
+}
+
+TEST_F(Recorded, FieldsOfOtherOptions) {
+  poprt_executable* copies = executable();
   using Session = poprt_session_options;
   bent<Session>(
       "poprt_session_create", sized<Session>(),
@@ -530,6 +573,13 @@ TEST_F(Recorded, FieldsOfOptions) {
         return error;
       },
       FIELD(Open, ignore_package_hash), FIELD(Open, reserved), FIELD(Open, executable));
+  poprt_device_manager_free(manager);
+  poprt_executable_free(copies);
+  expect("fields");
+}
+
+TEST_F(Recorded, FieldsOfPackAndCompileOptions) {
+  poprt_executable* copies = executable();
   using Pack = poprt_pack_runner_options;
   Pack packed = sized<Pack>();
   packed.timeout_microseconds = 1000;
@@ -568,9 +618,8 @@ TEST_F(Recorded, FieldsOfOptions) {
       FIELD(Compile, stop_after), FIELD(Compile, convert_version), FIELD(Compile, allow_links),
       FIELD(Compile, variable_weights), FIELD(Compile, reserved_2), FIELD(Compile, strict),
       FIELD(Compile, winograd), FIELD(Compile, embed_source), FIELD(Compile, reserved_3));
-  poprt_device_manager_free(manager);
   poprt_executable_free(copies);
-  expect("fields");
+  expect("fields_compile");
 }
 
 // What runs say of buffers that do not fit.
