@@ -171,13 +171,17 @@ void convert(ir::Graph& graph, const Options& options) {
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);
   const ir::Placement seats(graph);
+  const bool open = std::ranges::any_of(
+      graph.inputs(), [](const ir::Value* v) { return !v->type.is_static(); });
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);
   run_early(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
-  const DeclaredTypes declared(graph, options.strict);
+  // Whoever wrote down shapes that fit one choice of the inputs' alone has not meant another model.
+  const bool chosen = open || !options.input_shape.empty();
+  const DeclaredTypes declared(graph, options.strict || !chosen);
   declared.check_all(graph);
   // Which looks at each value as it comes; afterwards names may stand for bounds.
   const bool specialized = specialize(graph, options, declared);

@@ -29,6 +29,7 @@ PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump
                       r"poprt_images_plugin): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # what no mutated folder needs
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
+CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that notice much at once
 FIRST_SECONDS, GROWTH = 1.0, 4.0  # tests of a process, by the seconds they took alone
 
 
@@ -144,32 +145,50 @@ def drop_refused(scratch, output):
     return bool(files)
 
 
-def record(scratch, tests, jobs):
-    """Runs every test alone, without a mutant: its time, whether it passes, and which mutants it comes by."""
+def batches(tests, most):
+    """Tests of one program, up to `most` together: those of GoogleTest, in their order."""
+    groups = []
+    for test in tests:
+        last = groups[-1] if groups else []
+        if last and test.filter and last[0].command == test.command and len(last) < most:
+            last.append(test)
+        else:
+            groups.append([test])
+    return groups
+
+
+def record(scratch, tests, jobs, together):
+    """Runs the tests without a mutant, `together` to a process: their time, whether they pass, and which mutants
+    they come by (what one of a process reaches counts for all of it)."""
     rows = []
     lock = threading.Lock()
     local = threading.local()
 
-    def one(test):
+    def one(group):
         if not hasattr(local, "marks"):
             local.marks = os.path.join(scratch.notes, f"marks.{threading.get_ident()}")
         with open(local.marks, "wb") as file:
             file.write(bytes(MARKS))
         start = time.monotonic()
-        result = suite.run([test], 900, scratch.environment(MUTANT_REACHED=local.marks))
-        seconds = time.monotonic() - start
+        result = suite.run(group, 900, scratch.environment(MUTANT_REACHED=local.marks))
+        seconds = (time.monotonic() - start) / len(group)
+        if result.how != "passed" and len(group) > 1:
+            for test in group:
+                one([test])
+            return
         with open(local.marks, "rb") as file:
             reached = [i for i, mark in enumerate(file.read()) if mark]
         with lock:
-            rows.append({"name": test.name, "seconds": round(seconds, 3), "passes": result.how == "passed",
-                         "reached": reached})
+            before = len(rows)
+            rows.extend({"name": test.name, "seconds": round(seconds, 3), "passes": result.how == "passed",
+                         "reached": reached} for test in group)
             if result.how != "passed":
-                say(f"{test.name} fails without a mutant ({result.how}); it kills nothing\n{result.output[-800:]}")
-            if len(rows) % 250 == 0:
+                say(f"{group[0].name} fails without a mutant ({result.how}); it kills nothing\n{result.output[-800:]}")
+            if before // 250 != len(rows) // 250:
                 say(f"{len(rows)} of {len(tests)} tests recorded")
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, tests))
+        list(pool.map(one, batches(tests, together)))
     return rows
 
 
@@ -190,12 +209,23 @@ def portions(tests):
         yield portion
 
 
-def try_mutant(scratch, number, mutant, tests):
-    """(how, test) of the first test that fails with the mutant and fails again alone; ("survived", "")."""
+def try_mutant(scratch, number, mutant, tests, most):
+    """(how, test, those met) of the first test that fails with the mutant and fails again alone; ("survived", "", ...)
+    when none does, or none of those that take `most` seconds without a mutant."""
     environment = scratch.environment(MUTANT_ACTIVE=str(number))
     part = OF_FOLDER.get(folder(mutant), folder(mutant).split("/")[-1])
-    for own in (True, False):
-        for portion in portions([t for t in tests if (t.part == part) == own]):
+    met, seconds = [], 0.0
+
+    def place(test):
+        """Tests of the folder, then corpora, then the others."""
+        return 0 if test.part == part else 1 if CORPORA.search(test.name) else 2
+
+    for which in range(3):
+        for portion in portions([t for t in tests if place(t) == which]):
+            if which == 2 and seconds + sum(t.seconds for t in portion) > most:
+                continue
+            met += portion
+            seconds += sum(t.seconds for t in portion)
             while portion:
                 result = suite.run(portion, 40 + 10 * sum(t.seconds for t in portion), environment)
                 if result.how == "passed":
@@ -203,9 +233,9 @@ def try_mutant(scratch, number, mutant, tests):
                 culprit = next((t for t in portion if t.filter == result.test), portion[0])
                 alone = suite.run([culprit], 40 + 10 * culprit.seconds, environment)
                 if alone.how != "passed":
-                    return alone.how, culprit.name
+                    return alone.how, culprit.name, met
                 portion = [t for t in portion if t is not culprit]
-    return "survived", ""
+    return "survived", "", met
 
 
 def folder(mutant):
@@ -224,8 +254,8 @@ def measure(options):
         rows = {r["name"]: r for r in load(scratch.reached)}
     unknown = [t for t in tests if t.name not in rows]
     if unknown:
-        say(f"{len(unknown)} tests, each alone")
-        rows.update({r["name"]: r for r in record(scratch, unknown, options.jobs)})
+        say(f"{len(unknown)} tests without a mutant")
+        rows.update({r["name"]: r for r in record(scratch, unknown, options.jobs, options.together)})
         save(scratch.reached, list(rows.values()))
     order = {name: i for i, name in enumerate(rows)}
     reaching = {}
@@ -244,13 +274,13 @@ def measure(options):
         reached = reaching.get(number, [])
         tried = set(results.get(str(number), {}).get("tried", []))
         tests = [t for t in reached if order[t.name] not in tried and t.seconds <= options.longest]
-        how, test = try_mutant(scratch, number, mutants[number], tests)
+        how, test, met = try_mutant(scratch, number, mutants[number], tests, options.most)
         if not reached:
             how = "unreached"
         seconds = round(time.monotonic() - start, 1)
         results[str(number)] = {"how": how, "test": test, "seconds": seconds,
-                                "tried": sorted(tried | {order[t.name] for t in tests})}
-        say(f"{number}: {how} {test} ({len(tests)} of {len(reached)} tests, {seconds} s)")
+                                "tried": sorted(tried | {order[t.name] for t in met})}
+        say(f"{number}: {how} {test} ({len(met)} of {len(reached)} tests, {seconds} s)")
 
     todo = [n for n in numbers if not mutants[n].get("dropped") and (not options.only or n in options.only) and
             results.get(str(n), {"how": "survived"})["how"] in ("survived", "unreached")]
@@ -325,6 +355,11 @@ def main():
                         help="measure: only what survived or was not measured yet, with tests it did not meet yet")
     parser.add_argument("--longest", type=float, default=1e9,
                         help="measure: leave out tests that take more seconds; --resume without it tries them too")
+    parser.add_argument("--most", type=float, default=1e9,
+                        help="measure: besides those of its folder and those that record much, a mutant meets tests until "
+                             "all took so many seconds; --resume goes on")
+    parser.add_argument("--together", type=int, default=1,
+                        help="measure: record so many tests of a program at once; quicker, and survivors meet more")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     {"prepare": prepare, "refresh": refresh, "build": build, "measure": measure, "report": report}[options.step](options)

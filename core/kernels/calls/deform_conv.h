@@ -47,9 +47,11 @@ struct DeformConv {
     f.extent("dx", dx);
     f.extent("groups", groups);
     f.extent("offset_groups", offset_groups);
-    f.require(c % groups == 0 && m % groups == 0 && c % offset_groups == 0,
+    // Operators write what models say, zeros too, and walk these lines as well.
+    f.require(groups > 0 && offset_groups > 0 && c % groups == 0 && m % groups == 0 &&
+                  c % offset_groups == 0,
               "channels do not divide into groups");
-    f.require(h <= kMostExtent / w, "a plane is too large");
+    f.require(w == 0 || h <= kMostExtent / w, "a plane is too large");
   }
 };
 

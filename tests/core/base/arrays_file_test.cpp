@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 
 #include "base/error.h"
+#include "support/recorded_lines.h"
 
 namespace poprt {
 namespace {
@@ -105,6 +107,145 @@ TEST(PickledArrays, RefuseDamagedArrays) {
   const std::string good = dict("x", array(kTwoByThree, type("i1"), six));
   for (size_t size = 0; size < good.size(); size++)
     EXPECT_NE(message_of(good.substr(0, size)), "no error") << size;
+}
+
+// Arrays as other protocols have them: lines of text, bytes that are Latin-1, values by number.
+std::vector<std::pair<const char*, std::string>> pickles() {
+  const std::string six = "\x01\x02\x03\x04\x05\x06";
+  const std::string memo = "\x80\x04\x95\x00\x01\x00\x00\x00\x00\x00\x00}\x94("s + text("a") +
+                           "\x94"s + array(kTwoByThree, type("i1"), six) + "\x94" + text("b") +
+                           "h\x02u."s;
+  const std::string lines =
+      "(dp0\nVx\\u00e9\np1\ncnumpy.core.multiarray\n_reconstruct\np2\n(cnumpy\nndarray\np3\n"
+      "(I0\ntp4\nVb\ntRp5\n(I1\n(I2\ntp6\ncnumpy\ndtype\np7\n(Vi2\nI00\nI01\ntRp8\n(I3\nV<\nNNN"
+      "I-1\nI-1\nI0\ntbI00\nc_codecs\nencode\n(V\\u0001\\u0000\\u00ff\\u0000\nVlatin1\ntRtbs.";
+  const std::string buffer = "\x80\x05}" + text("z") + call("numpy._core.numeric", "_frombuffer") +
+                             "(\x96\x06\x00\x00\x00\x00\x00\x00\x00"s + six + type("u1") +
+                             kTwoByThree + text("F") + "tRs."s;
+  const std::string scalar = "\x80\x04}" + text("s") + call("numpy.core.multiarray", "scalar") +
+                             type("f4") + "C\x04\x00\x00\x80?\x86Rs."s;
+  return {{"one array", dict("x", array(kTwoByThree, type("i1"), six))},
+          {"columns", dict("x", array(kTwoByThree, type("i2"), six + six, true))},
+          {"values by number", memo},
+          {"lines", lines},
+          {"a buffer", buffer},
+          {"a scalar", scalar}};
+}
+
+std::string shown(const std::map<std::string, Tensor>& arrays) {
+  std::string line = "taken:";
+  for (const auto& [name, t] : arrays) {
+    double sum = 0, weight = 1;
+    for (const double v : t.to_doubles()) sum += v * weight++;
+    std::string printed;
+    for (const char c : name) printed += c >= 'a' && c <= 'z' ? c : '?';
+    line += fmt::format(" {} {}{} {:.6g}", printed, dtype_name(t.dtype()), shape_string(t.shape()),
+                        sum);
+  }
+  return line;
+}
+
+// Every byte of each with every other that means something: what comes out, or what is said.
+TEST(PickledArrays, RecordedAnswersToEveryByteChanged) {
+  test::RecordedLines found;
+  const std::string others =
+      "(.02CIKMNRVX]bceghjlpqrstu})\x80\x85\x87\x88\x8a\x8c\x93\x94\x96\x00\x01"s
+      "\xff>\n"s;
+  for (const auto& [name, whole] : pickles()) {
+    test::SaidCounts said;
+    EXPECT_EQ(message_of(whole), "no error") << name;
+    for (size_t i = 0; i < whole.size(); i++)
+      for (const char other : others) {
+        std::string bytes = whole;
+        bytes[i] = other;
+        try {
+          said.add(shown(parse(bytes)));
+        } catch (const Error& e) {
+          said.add(e.message());
+        }
+      }
+    for (size_t i = 0; i < whole.size(); i++) said.add(message_of(whole.substr(0, i)));
+    said.write(found[name]);
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/pickle_refusals.txt",
+                        "What is read from damaged pickles: arrays_file_test.cpp.");
+}
+
+template <class T>
+std::string little(T value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+std::string npy_bytes(int version, const std::string& header, const std::string& data) {
+  const std::string size = version == 1 ? little(static_cast<uint16_t>(header.size()))
+                                        : little(static_cast<uint32_t>(header.size()));
+  return "\x93NUMPY"s + static_cast<char>(version) + '\0' + size + header + data;
+}
+
+// As numpy.savez writes it.
+std::string npz(const std::vector<std::pair<std::string, std::string>>& members,
+                const std::string& comment = "") {
+  std::string file, directory;
+  for (const auto& [name, bytes] : members) {
+    const auto size = static_cast<uint32_t>(bytes.size());
+    const std::string sizes = little(uint32_t{0}) + little(size) + little(size) +
+                              little(static_cast<uint16_t>(name.size()));
+    const std::string head = little(uint16_t{20}) + std::string(8, '\0');
+    directory += "PK\x01\x02"s + little(uint16_t{20}) + head + sizes + std::string(12, '\0') +
+                 little(static_cast<uint32_t>(file.size())) + name;
+    file += "PK\x03\x04"s + head + sizes + little(uint16_t{0}) + name + bytes;
+  }
+  const auto count = static_cast<uint16_t>(members.size());
+  return file + directory + "PK\x05\x06\0\0\0\0"s + little(count) + little(count) +
+         little(static_cast<uint32_t>(directory.size())) +
+         little(static_cast<uint32_t>(file.size())) +
+         little(static_cast<uint16_t>(comment.size())) + comment;
+}
+
+TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
+  const std::string floats = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n",
+                    words = "{'descr': '<U3', 'fortran_order': False, 'shape': (2, 1), }\n",
+                    bits = "{'descr': '|b1', 'fortran_order': False, 'shape': (), }\n";
+  const std::pair<const char*, std::string> files[] = {
+      {"two arrays", npz({{"x.npy", npy_bytes(1, floats, little(1.5f) + little(-2.0f))},
+                          {"b", npy_bytes(2, bits, "\x01")}})},
+      {"text and a comment", npz({{"t.npy", npy_bytes(3, words,
+                                                      "a\0\0\0\xe9\0\0\0\x2d\x4e\0\0"
+                                                      "\0\xf6\x01\0\0\0\0\0\0\0\0\0"s)}},
+                                 "note")},
+      {"nothing", npz({})}};
+  test::RecordedLines found;
+  for (const auto& [name, whole] : files) {
+    test::SaidCounts said;
+    const auto add = [&](const std::string& bytes) {
+      try {
+        const auto arrays = parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
+        std::string line;
+        for (const auto& [key, t] : arrays)
+          if (t.dtype() == DType::string)
+            for (const std::string& word : t.string_values()) {
+              line += " ";
+              for (const char c : word) line += fmt::format("{:02x}", static_cast<uint8_t>(c));
+            }
+        said.add(line.empty() ? shown(arrays) : "taken: text" + line);
+      } catch (const Error& e) {
+        said.add(std::string(error_code_name(e.code())) + ": " + e.message());
+      }
+    };
+    add(whole);
+    for (size_t i = 0; i < whole.size(); i++) {
+      for (const int x : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x80, 0xff}) {
+        std::string bytes = whole;
+        bytes[i] = static_cast<char>(bytes[i] ^ x);
+        add(bytes);
+      }
+      add(whole.substr(0, i));
+      add(whole.substr(0, i) + whole.substr(i + 1));
+    }
+    said.write(found[name]);
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/npz_refusals.txt",
+                        "What is read from damaged .npz files: arrays_file_test.cpp.");
 }
 
 TEST(PickledArrays, AreNotNestedWithoutEnd) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -67,6 +68,37 @@ TEST(Shape, BroadcastErrorNamesBothShapes) {
     EXPECT_NE(e.message().find("[2,3]"), std::string::npos);
     EXPECT_NE(e.message().find("[2,4]"), std::string::npos);
   }
+}
+
+// All pairs of small shapes against what ONNX says: from the right, equal or 1 or unknown.
+TEST(Shape, BroadcastsEveryPairOfSmallShapes) {
+  std::vector<Shape> shapes = {{}};
+  for (size_t i = 0; i < shapes.size(); i++)
+    if (shapes[i].size() < 3)
+      for (const int64_t d : {-1, 0, 1, 2, 3}) {
+        shapes.push_back(shapes[i]);
+        shapes.back().push_back(d);
+      }
+  for (const Shape& a : shapes)
+    for (const Shape& b : shapes) {
+      std::optional<Shape> wanted(std::in_place, std::max(a.size(), b.size()));
+      for (size_t k = 1; wanted && k <= wanted->size(); k++) {
+        const int64_t x = k <= a.size() ? a[a.size() - k] : 1,
+                      y = k <= b.size() ? b[b.size() - k] : 1;
+        if (x != y && x > 1 && y > 1)
+          wanted.reset();
+        else if (x != y && x * y == 0 && std::min(x, y) == 0 && std::max(x, y) > 1)
+          wanted.reset();
+        else
+          (*wanted)[wanted->size() - k] = x == y ? x : x == 1 ? y : y == 1 ? x : std::max(x, y);
+      }
+      std::optional<Shape> found;
+      try {
+        found = broadcast_shapes(a, b);
+      } catch (const Error&) {
+      }
+      ASSERT_EQ(found, wanted) << shape_string(a) << " with " << shape_string(b);
+    }
 }
 
 TEST(Shape, StridesAreRowMajor) {

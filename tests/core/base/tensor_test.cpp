@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "support/recorded_lines.h"
 
 namespace poprt {
 namespace {
@@ -109,6 +110,34 @@ TEST(Tensor, ReadsFloatsOfAllWidths) {
   static_cast<uint8_t*>(f4.mutable_data())[0] = 0xf2;  // codes 2 and 15
   EXPECT_EQ(f4.to_doubles(), (std::vector<double>{1.0, -6.0}));
   EXPECT_EQ(code_of([] { Tensor::strings({1}, {"a"}).to_doubles(); }), ErrorCode::invalid_argument);
+}
+
+// Sums of what a fixed run of bytes is in each type, whole and as integers.
+TEST(Tensor, RecordedValuesOfEveryType) {
+  test::RecordedLines found;
+  for (int i = 1; i < kDTypeCount; i++) {
+    const auto dtype = static_cast<DType>(i);
+    if (dtype == DType::string || dtype == DType::c64 || dtype == DType::c128) continue;
+    for (const int64_t count : {48, 7, 1, 0}) {
+      Tensor t = Tensor::zeros(dtype, {count});
+      auto* bytes = static_cast<uint8_t*>(t.mutable_data());
+      for (uint64_t k = 0; k < t.bytes(); k++) bytes[k] = static_cast<uint8_t>(k * 37 + 11);
+      std::string line = fmt::format("{} of {} bytes", count, t.bytes());
+      double sum = 0, weight = 1;
+      for (const double v : t.to_doubles()) sum += std::isfinite(v) ? v * weight++ : 1;
+      line += fmt::format(", {:.9g}", sum);
+      try {
+        sum = 0, weight = 1;
+        for (const int64_t v : t.to_int64s()) sum += static_cast<double>(v) * weight++;
+        line += fmt::format(", {:.9g} as integers", sum);
+      } catch (const Error& e) {
+        line += ", " + e.message();
+      }
+      found[std::string(dtype_name(dtype))].insert(line);
+    }
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/tensor_values.txt",
+                        "What bytes are in every type: tensor_test.cpp.");
 }
 
 TEST(Tensor, SameMeansTypeShapeAndBytes) {

@@ -1,6 +1,11 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -122,6 +127,49 @@ TEST(ThreadPool, WorkersJoinARunThatLastsLongEnough) {
   EXPECT_TRUE(worker_came);
 }
 
+// Each loop holds the caller until the worker took something, for at most ten seconds: true if it
+// came.
+bool worker_joins(ThreadPool& pool) {
+  std::atomic<bool> came{false};
+  for (int i = 0; i < 600 && !came; i++)
+    pool.parallel_for(
+        16,
+        [](void* context, int64_t, int64_t, int worker) noexcept {
+          auto& flag = *static_cast<std::atomic<bool>*>(context);
+          if (worker == 1) flag = true;
+          if (!flag) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        &came);
+  return came;
+}
+
+TEST(ThreadPool, WorkersThatSleepAreWokenForARun) {
+  ThreadPool pool(2);
+  for (int run = 0; run < 3; run++) {
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(20));  // many times as long as they linger
+    pool.begin_run();
+    EXPECT_TRUE(worker_joins(pool)) << "run " << run;
+    EXPECT_TRUE(worker_joins(pool)) << "the second loop of run " << run;
+    pool.end_run();
+  }
+}
+
+// Processor time, not time: a busy machine makes it less.
+TEST(ThreadPool, WorkersThatWaitForARunUseNoProcessor) {
+  const auto used = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  ThreadPool pool(4);
+  pool.begin_run();
+  pool.end_run();
+  const double before = used();
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_LT(used() - before, 0.05) << "seconds of three workers in 0.15 s";
+}
+
 TEST(ThreadPool, TwoPoolsRunSideBySide) {
   auto user = [](int threads, std::atomic<int>* good) {
     ThreadPool pool(threads);
@@ -148,6 +196,40 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
     if (i % 2) pool.begin_run();
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature) || \
+    !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+// In a process of its own, which has no memory for the stacks of more threads.
+TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rlimit none{};
+    getrlimit(RLIMIT_AS, &none);
+    none.rlim_cur = 0;
+    sigset_t before, after;
+    sigprocmask(SIG_SETMASK, nullptr, &before);
+    setrlimit(RLIMIT_AS, &none);
+    int result = 1;
+    try {
+      const ThreadPool pool(64);  // more than stacks are kept for
+    } catch (const Error& e) {
+      sigprocmask(SIG_SETMASK, nullptr, &after);
+      const bool same = sigismember(&before, SIGUSR1) == sigismember(&after, SIGUSR1);
+      const bool says = e.message().starts_with("cannot start 63 threads: ");
+      result = e.code() != ErrorCode::resource_exhausted ? 2 : !says ? 3 : !same ? 4 : 0;
+    } catch (...) {
+      result = 5;
+    }
+    _exit(result);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "it died of signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+#endif
+#endif
 
 TEST(ThreadPool, RefusesZeroThreads) {
   try {

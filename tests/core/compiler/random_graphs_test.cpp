@@ -10,10 +10,12 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "compiler/compiler.h"
 #include "ir/text.h"
 #include "ops/op.h"
 #include "support/random_graph/maker.h"
 #include "support/random_graph/random_graph.h"
+#include "support/recorded_lines.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -207,6 +209,30 @@ TEST(RandomGraph, IsReducedToWhatFails) {
   });
   EXPECT_EQ(small.graph->node_count(), 1u);
   EXPECT_EQ(small.feeds.size(), 1u);
+}
+
+// A plan that became larger, a step that is not fused or not left out any more compute the same,
+// and are noticed here.
+TEST(RandomGraph, CompilesToAProgramOfItsRecordedSize) {
+  RecordedLines found;
+  for (const std::string_view profile : profiles())
+    for (uint64_t i = 0; i < 100; i++) {
+      const RandomGraph g = graph_of(profile, i);
+      std::string line;
+      try {
+        compiler::convert(*g.graph, {});
+        const program::Program p = compiler::compile(*g.graph, {}).program;
+        line = fmt::format(
+            "arena {}, state {}, weights {}, {} buffers, load {}, save {}:", p.arena_bytes,
+            p.state_bytes, p.weights_bytes, p.buffers.size(), p.load.size(), p.save.size());
+        for (const program::Instruction& in : p.main) line += " " + p.kernels[in.kernel];
+      } catch (const Error& e) {
+        line = e.message();
+      }
+      found[std::string(profile)].insert(fmt::format("{:02} {}", i, line));
+    }
+  expect_recorded(found, POPRT_TEST_DATA "/program_sizes.txt",
+                  "What random graphs compile to: random_graphs_test.cpp.");
 }
 
 // PROFILE:FIRST:COUNT.

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "ir/verifier.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::ir {
 namespace {
@@ -277,6 +278,47 @@ TEST(Text, NestingIsLimited) {
 }
 
 // Whatever is done to good text, the answer is a graph or an Error(invalid_argument).
+// What is said of each character changed, lost and doubled, and what comes out where it is taken.
+TEST(Text, RecordedAnswersToEveryCharacterChanged) {
+  const std::string whole = std::string(kExample).replace(kExample.rfind("  output"), 0, R"(
+  const %h : f16[2] = hex"003c0040"
+  const %f : s8[3,1] = fill -2
+  const %t : string[2] = ["a\"b", "\x41\n"]
+  const %b : bool[2] = [true, false]
+  const %e : f32[0] = []
+  %many : s64[2,?], %more : ? = local.Many(%b, %t) {a = [1, 2], f = [1.5, -2.0], s = "text", l = ["x", "y"], t = s64[2] [3, 4], ts = tensors [u8[1] [1], string[1] ["a"]], gs = graphs [graph "one" {}], g = graph "in" { input %i : f32[] %o : f32[] = Neg(%i) output %o }, big = 9223372036854775807} "many"
+)");
+  test::SaidCounts said;
+  std::set<std::string> graphs;
+  const auto add = [&](const std::string& text) {
+    try {
+      const auto graph = parse_text(text);
+      const std::string printed = to_text(*graph);
+      graphs.insert(printed);
+      said.add(fmt::format("taken: {} nodes, {} values, {} characters", graph->node_count(),
+                           graph->values().size(), printed.size()));
+    } catch (const Error& e) {
+      said.add(e.message());
+    }
+  };
+  ASSERT_NO_THROW(parse_text(whole));
+  for (size_t i = 0; i < whole.size(); i++) {
+    for (const char other : std::string_view("(){}[]%:=,\"_?-.0e7xf \\#\n")) {
+      std::string text = whole;
+      text[i] = other;
+      add(text);
+    }
+    add(whole.substr(0, i));
+    add(whole.substr(0, i) + whole.substr(i + 1));
+    add(whole.substr(0, i + 1) + whole.substr(i));
+  }
+  test::RecordedLines found;
+  said.write(found["text"]);
+  found["graphs"].insert(std::to_string(graphs.size()));
+  test::expect_recorded(found, POPRT_TEST_DATA "/text_refusals.txt",
+                        "What is said of graphs as text that are damaged: text_test.cpp.");
+}
+
 TEST(Text, MutatedTextNeverCrashes) {
   const std::string good[] = {
       std::string(kExample),

@@ -171,6 +171,40 @@ TEST(Export, RefusesTypesThatOnnxLacks) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
+// Mapped weights are used where they lie: each begins at a multiple of 64, small ones stay inside.
+TEST(Export, ExternalDataIsAlignedAndOfTheThreshold) {
+  const TemporaryDirectory dir;
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  for (const int64_t size : {3, 15, 16, 17, 33, 0, 64}) {
+    Tensor t = Tensor::zeros(DType::f32, {size});
+    for (float& v : t.mutable_values<float>()) v = static_cast<float>(size);
+    g.add_output(g.add_constant("t" + std::to_string(size), t));
+  }
+  export_file(g, dir / "m.onnx", {.external_data = true, .external_threshold = 64});
+  std::ifstream file(dir / "m.onnx", std::ios::binary);
+  pb::ModelProto model;
+  ASSERT_TRUE(model.ParseFromIstream(&file));
+  uint64_t end = 0;
+  std::map<std::string, uint64_t> outside;
+  for (const auto& t : model.graph().initializer())
+    for (const auto& e : t.external_data()) {
+      if (e.key() == "location") EXPECT_EQ(e.value(), "m.onnx.data");
+      if (e.key() == "offset") {
+        const uint64_t offset = std::stoull(e.value());
+        EXPECT_EQ(offset % 64, 0u) << t.name();
+        EXPECT_GE(offset, end) << t.name();
+        EXPECT_LT(offset, end + 64) << t.name() << " begins where it may";
+        outside[t.name()] = end = offset;
+      }
+      if (e.key() == "length") end += std::stoull(e.value());
+    }
+  EXPECT_EQ(outside.size(), 4u) << "of 16 numbers and more";
+  EXPECT_TRUE(outside.contains("t16"));
+  EXPECT_EQ(std::filesystem::file_size(dir / "m.onnx.data"), end);
+  EXPECT_EQ(difference(g, *import_file(dir / "m.onnx")), "");
+}
+
 TEST(Export, WritesFilesThatReadBack) {
   const TemporaryDirectory dir;
   const auto g = trip(*rich_graph());

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/sha256.h"
 
 namespace poprt::onnx {
 namespace {
@@ -64,6 +65,67 @@ TEST_F(ModelHash, CountsTheModelAndEveryExternalFile) {
   model.set_producer_name("x");
   write("m.onnx", model.SerializeAsString());
   EXPECT_NE(hash_file(folder / "m.onnx"), first);
+}
+
+// Every place of a model that may name a file does.
+TEST_F(ModelHash, FindsFilesWhereverTensorsStand) {
+  const auto place = [](int i, pb::ModelProto& model) -> pb::TensorProto& {
+    pb::GraphProto& graph = *model.mutable_graph();
+    pb::AttributeProto* attribute = nullptr;
+    if (i >= 3) attribute = graph.add_node()->add_attribute();
+    switch (i) {
+      case 0: return *graph.add_initializer();
+      case 1: return *graph.add_sparse_initializer()->mutable_values();
+      case 2: return *graph.add_sparse_initializer()->mutable_indices();
+      case 3: return *attribute->mutable_t();
+      case 4: return *attribute->mutable_sparse_tensor()->mutable_values();
+      case 5: return *attribute->mutable_sparse_tensor()->mutable_indices();
+      case 6: return *attribute->mutable_g()->add_initializer();
+      case 7: return *attribute->add_tensors();
+      case 8: return *attribute->add_sparse_tensors()->mutable_values();
+      case 9: return *attribute->add_sparse_tensors()->mutable_indices();
+      case 10: return *attribute->add_graphs()->add_initializer();
+      case 11: return *attribute->mutable_g()->add_node()->add_attribute()->mutable_t();
+      default:
+        return *model.add_functions()
+                    ->add_node()
+                    ->add_attribute()
+                    ->mutable_sparse_tensor()
+                    ->mutable_values();
+    }
+  };
+  write("part", "bytes");
+  for (int i = 0; i <= 12; i++) {
+    pb::ModelProto model;
+    externalize(place(i, model), "part");
+    const std::string bytes = model.SerializeAsString();
+    const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+    ASSERT_EQ(files.size(), 2u) << i;
+    EXPECT_EQ(files[0].location, "");
+    EXPECT_EQ(files[1].location, "part");
+    EXPECT_EQ(files[1].bytes.size(), 5u);
+  }
+}
+
+// Files count once and in the order of their names; where one ends and the next begins counts.
+TEST_F(ModelHash, IsThatOfFilesInTheirOrder) {
+  const auto model_of = [](std::initializer_list<const char*> names) {
+    pb::ModelProto model;
+    for (const char* name : names) externalize(*model.mutable_graph()->add_initializer(), name);
+    return model.SerializeAsString();
+  };
+  const std::string bytes = model_of({"b", "a", "b", "c"});
+  for (const char* name : {"a", "b", "c"}) write(name, std::string("of ") + name);
+  const auto files = files_of(std::as_bytes(std::span(bytes)), folder);
+  ASSERT_EQ(files.size(), 4u);
+  for (size_t i = 1; i < 4; i++) EXPECT_EQ(files[i].location, std::string(1, "abc"[i - 1]));
+  const std::string whole = hash_of(files);
+  write("a", "of ab");
+  write("b", "");
+  EXPECT_NE(hash_bytes(std::as_bytes(std::span(bytes)), folder), whole);
+  const std::string one = "x";
+  const std::vector<ModelFile> plain = {{"", std::as_bytes(std::span(one)), nullptr}};
+  EXPECT_EQ(hash_of(plain), Sha256().add_sized(one).finish());
 }
 
 TEST_F(ModelHash, ErrorsAreThoseOfTheImport) {

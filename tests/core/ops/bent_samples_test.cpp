@@ -1,10 +1,14 @@
 // The samples of all operators, with types that are known in part only.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "core/ops/sample.h"
+#include "core/ops/trial_sample.h"
+#include "ir/text.h"
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -83,6 +87,69 @@ TEST(BentSamples, TypesThatAreKnownInPartContradictNothing) {
         });
     }
   }
+}
+
+// What is inferred from types with one fact less, dimensions with names included.
+class WeakTypes {
+ public:
+  void record(const Sample& s) {
+    auto& lines = found_[s.domain + "." + s.op];
+    const auto with = [&](const std::string& what, auto&& weaken) {
+      const SampleGraph g = make_graph(s);
+      for (size_t i = 0; i < g.node->inputs().size(); i++)
+        if (ir::Value* v = g.node->input(i); v && !v->is_constant()) weaken(i, v->type);
+      std::string line = what + ":";
+      try {
+        infer(*g.node);
+        for (const auto& type : inferred(*g.node))
+          line += fmt::format(" {}{}", ir::type_string(type), fmt::join(type.symbols, ","));
+      } catch (const Error& e) {
+        line += " refused";
+      }
+      lines.insert(line);
+    };
+    const auto named = [](size_t i, ir::ValueType& t, size_t d) {
+      t.shape[d] = kUnknownDim;
+      t.symbols.resize(t.shape.size());
+      t.symbols[d] = fmt::format("n{}{}", i, d);
+    };
+    with("no shape", [](size_t, ir::ValueType& t) {
+      t.has_shape = false;
+      t.shape.clear();
+    });
+    with("no type", [](size_t, ir::ValueType& t) { t = {}; });
+    with("ranks", [](size_t, ir::ValueType& t) {
+      for (int64_t& d : t.shape) d = kUnknownDim;
+    });
+    with("names", [&](size_t i, ir::ValueType& t) {
+      for (size_t d = 0; d < t.shape.size(); d++) named(i, t, d);
+    });
+    for (size_t k = 0; k < s.inputs.size(); k++) {
+      if (!s.inputs[k].defined() || s.constant[k]) continue;
+      with(fmt::format("no shape of {}", k), [k](size_t i, ir::ValueType& t) {
+        if (i == k) t.has_shape = false, t.shape.clear();
+      });
+      for (size_t d = 0; d < s.inputs[k].shape().size(); d++)
+        with(fmt::format("{} of {}", d, k), [&](size_t i, ir::ValueType& t) {
+          if (i == k) named(i, t, d);
+        });
+    }
+  }
+  const test::RecordedLines& found() const { return found_; }
+
+ private:
+  test::RecordedLines found_;
+};
+
+TEST(BentSamples, RecordedTypesOfWhatIsKnownInPart) {
+  WeakTypes weak;
+  std::map<std::string, int> count;
+  for (const Sample& s : all_samples())
+    if (s.domain != "poprt" && count[s.domain + s.op]++ < 5) weak.record(s);
+  for (const Sample& s : trial_samples())
+    if (s.domain != "poprt") weak.record(s);
+  test::expect_recorded(weak.found(), POPRT_TEST_DATA "/weak_types.txt",
+                        "Types inferred from what is known in part: bent_samples_test.cpp.");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "ops/common/elementwise_program.h"
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::ops::testing {
 namespace {
@@ -299,6 +300,71 @@ TEST(OperatorFacts, OfANodeDependOnItsOpset) {
   newer.opsets[""] = 9;
   ir::Node* without = newer.add_node("Scan", "", {newer.add_input("n", ir::ValueType{})}, 1);
   EXPECT_EQ(constant_inputs(*without), 0u);
+}
+
+// Every fact that is not "no", and what hooks say of the samples: one that is lost changes no
+// result, only what passes and the compiler make of the operator.
+TEST(Facts, AreThoseThatAreRecorded) {
+  test::RecordedLines found;
+  const auto name_of = [](std::string_view domain, std::string_view name) {
+    return fmt::format("{}.{}", domain, name);
+  };
+  for (const OpDef* op : all_ops()) {
+    const Facts& f = op->facts;
+    std::string line = fmt::format("{} to {}:", op->since, op->until);
+    const auto flag = [&](const char* name, auto value) {
+      if (static_cast<int64_t>(value) != 0)
+        line += fmt::format(" {}={}", name, static_cast<int64_t>(value));
+    };
+    flag("impure", !op->pure);
+    flag("stateful", op->stateful);
+    flag("packs", op->packs);
+    flag("view", op->sharing.view);
+    flag("in_place", op->sharing.in_place);
+    flag("per_element", f.per_element);
+    flag("per_sample", f.per_sample);
+    flag("moves", f.moves);
+    flag("narrows", f.narrows);
+    flag("data_sized", f.data_sized);
+    flag("unpacks", f.unpacks);
+    flag("text", f.text);
+    flag("byte_weights", f.byte_weights);
+    flag("shape_inputs", f.shape_inputs);
+    flag("constant_inputs", f.constant_inputs);
+    flag("s64_inputs", f.s64_inputs);
+    flag("f32_inputs", f.f32_inputs);
+    flag("weight_inputs", f.weight_inputs);
+    flag("flow", f.flow);
+    flag("blocked", f.blocked);
+    flag("qdq", f.qdq);
+    flag("elementwise", f.elementwise.append != nullptr);
+    flag("least", f.elementwise.append ? f.elementwise.least : 0);
+    flag("most", f.elementwise.append ? f.elementwise.most : 0);
+    flag("monotone", f.monotone);
+    flag("monotone_from_zero", f.monotone_from_zero);
+    flag("size_rule", f.size_rule);
+    flag("trial_outputs", f.trial.outputs);
+    found[name_of(op->domain, op->name)].insert(line);
+  }
+  SampleList list;
+  for (const SampleMaker make : sample_makers()) make(list);
+  for (const Sample& s : list.all()) {
+    const OpDef* op = find_op(s.domain, s.op, s.opset);
+    if (!op) continue;
+    const SampleGraph g = make_graph(s);
+    auto& lines = found[name_of(s.domain, s.op)];
+    if (op->facts.constant_inputs_of)
+      lines.insert(
+          fmt::format("constant inputs of a sample: {}", op->facts.constant_inputs_of(*g.node)));
+    if (!op->facts.epilogue) continue;
+    const auto epilogue = op->facts.epilogue(*g.node);
+    lines.insert(epilogue ? fmt::format("epilogue {} {:.6g} {:.6g}",
+                                        static_cast<int>(epilogue->activation), epilogue->alpha,
+                                        epilogue->beta)
+                          : "no epilogue");
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/op_facts.txt",
+                        "What operators say about themselves: facts_test.cpp.");
 }
 
 }  // namespace

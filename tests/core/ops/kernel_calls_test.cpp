@@ -15,6 +15,7 @@
 
 #include "base/checked.h"
 #include "core/ops/sample.h"
+#include "core/ops/trial_sample.h"
 #include "kernels/kernel.h"
 #include "ops/common/expansion.h"
 #include "support/recorded_lines.h"
@@ -93,7 +94,9 @@ const std::vector<OneCall>& all_calls() {
     SampleList samples;
     for (const SampleMaker make : sample_makers()) make(samples);
     std::vector<OneCall> found, kept;
-    for (const Sample& s : samples.all()) {
+    std::vector<Sample> all(samples.all().begin(), samples.all().end());
+    for (Sample& s : trial_samples()) all.push_back(std::move(s));
+    for (const Sample& s : all) {
       try {
         const SampleGraph g = make_graph(s);
         infer(*g.node);

@@ -172,6 +172,27 @@ TEST(RefusedInputs, BiasesOfBlockedConvolutionsAreListsOfTheirChannels) {
     }
 }
 
+// A division by what the model says must not end the process.
+TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
+  const auto said = [](Shape x, const std::string& key, int64_t value) {
+    try {
+      test::run_node({.op = "DeformConv",
+                      .opset = 19,
+                      .attributes = {{key, value}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}},
+                      .inputs = {floats(std::move(x)), floats({2, 2, 2, 2}), floats({1, 8, 5, 5})},
+                      .runtime = {0, 1, 2}});
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said({1, 2, 4, 4}, "group", 1), "");
+  for (const char* key : {"group", "offset_group"})
+    for (const int64_t none : {0, -1})
+      EXPECT_NE(said({1, 2, 4, 4}, key, none), "") << key << " " << none;
+  EXPECT_NE(said({1, 2, 4, 0}, "group", 1), "");
+}
+
 // Loop bodies: a state that keeps its type and one result a round, bent one fact at a time.
 struct Body {
   std::string inputs = "input %i : s64[]\ninput %c : bool[]\ninput %s : f32[2]\n";

@@ -149,6 +149,35 @@ TEST(Descriptor, BrokenRecordsAreFormatErrors) {
   EXPECT_THROW(decode_descriptor(twice, valid(), 0), FormatError);
 }
 
+// A record has 8 bytes in front of its value, which is filled up to 8.
+TEST(Descriptor, IsAtMostAMebibyte) {
+  const auto of_names = [](size_t name, size_t executable) {
+    return encode_descriptor(
+        {.name = std::string(name, 'n'), .executable = std::string(executable, 'e')},
+        BlobType::OPAQUE, false);
+  };
+  EXPECT_EQ(of_names(kMaxDescriptorBytes - 8, 0).size(), kMaxDescriptorBytes);
+  EXPECT_THROW(of_names(kMaxDescriptorBytes - 7, 0), SizeError);
+  EXPECT_EQ(of_names(kMaxDescriptorBytes - 24, 8).size(), kMaxDescriptorBytes);
+  EXPECT_THROW(of_names(kMaxDescriptorBytes - 24, 9), SizeError);
+  try {
+    of_names(kMaxDescriptorBytes, 0);
+    FAIL();
+  } catch (const SizeError& e) {
+    EXPECT_NE(e.message().find("names and shape of a blob need 1048584 bytes, at most 1048576"),
+              std::string::npos)
+        << e.message();
+  }
+  try {
+    of_names(kMaxDescriptorBytes + 1, 0);
+    FAIL();
+  } catch (const SizeError& e) {
+    EXPECT_NE(e.message().find("a name or shape of 1048577 bytes is too long, at most 1048576"),
+              std::string::npos)
+        << e.message();
+  }
+}
+
 TEST(Descriptor, SizeMustMatchThePayload) {
   BlobHeader h = valid();
   h.type = static_cast<uint32_t>(BlobType::DATA_TENSOR);

@@ -1,3 +1,4 @@
+#include "core/passes/bend.h"
 #include "core/passes/pass_case.h"
 
 namespace poprt::test {
@@ -110,6 +111,53 @@ TEST(PadIntoConv, ZeroPaddingOfSpatialDimensions) {
     output %y
   )",
              "Conv");
+}
+
+// Pools count what is padded in front of them; each graph also with one fact changed.
+TEST(PadIntoConv, ComputesTheSameWhenBent) {
+  const std::vector<passes::PassCall> calls{{&passes::pass_of("pad_into_conv"), {}}};
+  const char* const graphs[] = {
+      R"(
+    input %x : f32[1,2,5,5]
+    const %w : f32[3,2,3,3] = fill 0.5
+    const %pads : s64[8] = [0, 0, 1, 0, 0, 0, 1, 2]
+    %a = Pad(%x, %pads)
+    %y = Conv(%a, %w) {kernel_shape = [3, 3], pads = [0, 1, 0, 0]}
+    output %y
+  )",
+      R"(
+    input %x : f32[1,2,5,5]
+    const %pads : s64[8] = [0, 0, 1, 1, 0, 0, 1, 2]
+    %a = Pad(%x, %pads)
+    %y = AveragePool(%a) {kernel_shape = [3, 3], ceil_mode = 0, auto_pad = "NOTSET"}
+    output %y
+  )",
+      R"(
+    input %x : f32[1,2,5,6]
+    const %pads : s64[8] = [0, 0, 1, 0, 0, 0, 1, 1]
+    %a = Pad(%x, %pads)
+    %y = AveragePool(%a) {kernel_shape = [3, 3], pads = [1, 0, 0, 1], count_include_pad = 1}
+    output %y
+  )"};
+  for (const char* text : graphs) {
+    expect_ops(
+        {"pad_into_conv"}, text,
+        std::string_view(text).find("Conv") != std::string_view::npos ? "Conv" : "AveragePool");
+    expect_same_when_bent(*parsed(text), calls, 1e-5);
+  }
+}
+
+// A pad that is as wide as the kernel would be windows of nothing but padding.
+TEST(PadIntoConv, LeavesPoolsThatWouldHaveEmptyWindows) {
+  for (const char* pads : {"[0, 0, 3, 0, 0, 0, 0, 0]", "[0, 0, 0, 0, 0, 0, 0, 3]"})
+    expect_unchanged({"pad_into_conv"}, fmt::format(R"(
+    input %x : f32[1,2,5,5]
+    const %pads : s64[8] = {}
+    %a = Pad(%x, %pads)
+    %y = AveragePool(%a) {{kernel_shape = [3, 3]}}
+    output %y
+  )",
+                                                    pads));
 }
 
 TEST(PadIntoConv, LeavesThePaddingOfNothing) {

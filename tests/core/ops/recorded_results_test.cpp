@@ -1,0 +1,351 @@
+// What operators compute when a sample of theirs has another attribute, another element type or an
+// input less, recorded as sums: tests/data/op_results.txt. References prove the samples; here a
+// default that changed, an attribute that is not read any more, or a type that takes another way
+// is a number that changes.
+//
+//   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='RecordedResults.*'   # writes the file
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/onnx_dtype.h"
+#include "core/ops/sample.h"
+#include "core/ops/trial_sample.h"
+#include "ir/schemas.h"
+#include "ir/text.h"
+#include "ops/common/evaluate.h"
+#include "ops/op.h"
+
+namespace poprt::ops::testing {
+namespace {
+
+constexpr const char* kPath = POPRT_TEST_DATA "/op_results.txt";
+constexpr int64_t kMostElements = 1 << 16;  // of a result that is computed
+
+struct SchemaRow {
+  std::string_view domain, op;
+  int64_t since;
+  std::string_view attributes;
+};
+constexpr SchemaRow kSchemas[] = {
+#include "ir/schemas.inc"
+};
+
+// Names of the attributes that ONNX or ONNX Runtime gives the sample's operator.
+std::vector<std::string> attributes_of(const Sample& s) {
+  const int64_t since = ir::definition_of(s.domain, s.op, s.opset);
+  std::string_view names;
+  for (const SchemaRow& row : kSchemas) {
+    if (row.attributes != "=") names = row.attributes;
+    if (row.domain != s.domain || row.op != s.op || row.since != since) continue;
+    std::istringstream words{std::string(names)};
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  return {};
+}
+
+// Two sums of a result: one tells places apart, the other says how much an error may be.
+struct Sums {
+  double weighted = 0, absolute = 0;
+  int64_t special = 0;  // infinities and NaN
+};
+
+Sums sums_of(const Tensor& t) {
+  Sums s;
+  const std::vector<double> values = t.to_doubles();
+  for (size_t i = 0; i < values.size(); i++) {
+    if (!std::isfinite(values[i])) {
+      s.special += static_cast<int64_t>(1 + i % 7);
+      continue;
+    }
+    s.weighted += values[i] * (1 + static_cast<double>(i % 13) / 4);
+    s.absolute += std::fabs(values[i]);
+  }
+  return s;
+}
+
+struct Result {
+  std::string types;
+  std::vector<Sums> sums;
+};
+
+std::optional<Result> result_of(const Sample& s) {
+  const SampleGraph g = make_graph(s);
+  try {
+    infer(*g.node);
+    for (const ir::Value* v : g.node->outputs())
+      if (!v->type.is_static() || element_count(v->shape()) > kMostElements) return std::nullopt;
+    Result r;
+    for (const Tensor& t : evaluate(*g.node, s.inputs)) {
+      r.types += (r.types.empty() ? "" : " ") + ir::type_string({t.dtype(), true, t.shape(), {}});
+      r.sums.push_back(t.dtype() == DType::string ? Sums() : sums_of(t));
+    }
+    return r;
+  } catch (const Error&) {  // refusals_test.cpp
+    return std::nullopt;
+  }
+}
+
+double tolerance_of(std::string_view types) {
+  for (const char* narrow : {"f16", "bf16", "f8"})
+    if (types.find(narrow) != types.npos) return 2e-2;
+  return 2e-4;
+}
+
+bool near(const Result& a, const Result& b) {
+  if (a.types != b.types || a.sums.size() != b.sums.size()) return false;
+  const double tolerance = tolerance_of(a.types);
+  for (size_t i = 0; i < a.sums.size(); i++) {
+    const Sums &x = a.sums[i], &y = b.sums[i];
+    const double most = tolerance * std::max(x.absolute, y.absolute) + 1e-4;
+    if (x.special != y.special || std::fabs(x.weighted - y.weighted) > 2 * most ||
+        std::fabs(x.absolute - y.absolute) > most)
+      return false;
+  }
+  return true;
+}
+
+std::string text_of(const Result& r) {
+  std::string text = r.types;
+  for (const Sums& s : r.sums)
+    text += fmt::format(" | {:.6g} {:.6g}{}", s.weighted, s.absolute,
+                        s.special ? fmt::format(" {}", s.special) : "");
+  return text;
+}
+
+std::optional<Result> parsed(const std::string& text) {
+  Result r;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 3) {
+    end = std::min(text.find(" | ", begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    if (begin == 0) {
+      r.types = part;
+      continue;
+    }
+    Sums s;
+    std::istringstream numbers(part);
+    if (!(numbers >> s.weighted >> s.absolute)) return std::nullopt;
+    numbers >> s.special;
+    r.sums.push_back(s);
+  }
+  return r;
+}
+
+using Results = std::map<std::string, std::map<std::string, Result>>;  // operator: change: result
+
+class Recorder {
+ public:
+  explicit Recorder(Results& results) : results_(results) {}
+
+  // `plain`: also the sample as it is, which no reference proves.
+  void record(const Sample& sample, bool plain = false) {
+    const auto base = result_of(sample);
+    if (!base) return;
+    name_ = (sample.domain.empty() ? "" : sample.domain + ".") + sample.op;
+    at_ = fmt::format("{}", count_[name_]++);
+    if (count_[name_] > kMostSamples) return;
+    if (plain) results_[name_].emplace(at_ + " as it is", *base);
+    const auto tried = [&](const std::string& what, auto&& change) {
+      Sample s = sample;
+      change(s);
+      const auto r = result_of(s);
+      // What changes nothing says nothing; that it changes nothing any more is a line that is lost.
+      if (r && !near(*r, *base)) results_[name_].emplace(at_ + " " + what, *r);
+    };
+    const auto attribute = [&](const std::string& key, const ir::Attribute& value,
+                               const std::string& shown) {
+      tried(key + " = " + shown, [&](Sample& s) { s.attributes[key] = value; });
+    };
+    for (const auto& [key, value] : sample.attributes) {
+      tried("no " + key, [&](Sample& s) { s.attributes.erase(key); });
+      bend(key, value, attribute);
+    }
+    for (const std::string& key : attributes_of(sample))
+      if (!sample.attributes.contains(key)) set(key, attribute);
+    for (size_t i = 0; i < sample.inputs.size(); i++)
+      tried(fmt::format("no input {}", i), [&](Sample& s) { s.inputs[i] = Tensor(); });
+    for (const DType type : {DType::f16, DType::bf16, DType::f64, DType::s32, DType::s64, DType::u8,
+                             DType::s8, DType::f32})
+      for (const DType from : {DType::f32, DType::s64, DType::u8})
+        retype(sample, from, type, tried);
+  }
+
+ private:
+  static constexpr int kMostSamples = 6;  // of an operator
+
+  template <class F>
+  static void bend(const std::string& key, const ir::Attribute& value, F&& attribute) {
+    if (const auto* n = std::get_if<int64_t>(&value))
+      for (const int64_t v : {*n + 1, *n - 1, int64_t{0}})
+        if (v != *n) attribute(key, v, std::to_string(v));
+    if (const auto* x = std::get_if<float>(&value))
+      for (const float v : {*x * 1.5F + 0.25F, 0.0F}) attribute(key, v, fmt::format("{:.4g}", v));
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+      for (size_t i = 0; i < list->size(); i++)
+        for (const int64_t by : {1, -1}) {
+          auto other = *list;
+          other[i] += by;
+          attribute(key, other, fmt::format("{:+} at {}", by, i));
+        }
+    if (std::holds_alternative<std::string>(value)) words(key, attribute);
+  }
+
+  // One that the sample leaves out, of a type that is not known here.
+  template <class F>
+  static void set(const std::string& key, F&& attribute) {
+    for (const int64_t v : {0, 1, 2, 10}) attribute(key, v, std::to_string(v));
+    for (const float v : {0.5F, 0.0F}) attribute(key, v, fmt::format("{:.1f}", v));
+    for (const auto& list : {std::vector<int64_t>{1}, {0}, {1, 2}, {2, 2}, {1, 1, 1, 1}})
+      attribute(key, list, fmt::format("[{}]", fmt::join(list, ",")));
+    words(key, attribute);
+  }
+  template <class F>
+  static void words(const std::string& key, F&& attribute) {
+    for (const char* word : {"add",
+                             "mul",
+                             "max",
+                             "min",
+                             "none",
+                             "sum",
+                             "mean",
+                             "SAME_UPPER",
+                             "SAME_LOWER",
+                             "VALID",
+                             "linear",
+                             "nearest",
+                             "cubic",
+                             "bilinear",
+                             "bicubic",
+                             "zeros",
+                             "border",
+                             "reflection",
+                             "reflect",
+                             "edge",
+                             "wrap",
+                             "constant",
+                             "tanh",
+                             "CRD",
+                             "DCR",
+                             "align_corners",
+                             "asymmetric",
+                             "pytorch_half_pixel",
+                             "half_pixel",
+                             "tf_crop_and_resize",
+                             "floor",
+                             "ceil",
+                             "round_prefer_ceil",
+                             "reverse",
+                             "bidirectional",
+                             "avg",
+                             "LOGISTIC",
+                             "SOFTMAX",
+                             "SOFTMAX_ZERO",
+                             "PROBIT",
+                             "L1",
+                             "L2",
+                             "MAX",
+                             "TF",
+                             "IDF",
+                             "TFIDF",
+                             "euclidean",
+                             "sqeuclidean"})
+      attribute(key, std::string(word), word);
+  }
+
+  // Everything of one element type in another.
+  template <class F>
+  static void retype(const Sample& sample, DType from, DType to, F&& tried) {
+    if (from == to ||
+        std::none_of(sample.inputs.begin(), sample.inputs.end(),
+                     [&](const Tensor& t) { return t.defined() && t.dtype() == from; }))
+      return;
+    tried(fmt::format("{} as {}", dtype_name(from), dtype_name(to)), [&](Sample& s) {
+      for (Tensor& t : s.inputs) {
+        if (!t.defined() || t.dtype() != from) continue;
+        std::vector<double> values = t.to_doubles();
+        if (is_integer(to))
+          for (double& x : values) x = std::clamp(std::trunc(x), 0.0, 100.0);
+        Sample cast;
+        cast.op = "Cast";
+        cast.opset = 19;
+        cast.input(Tensor::of<double>(t.shape(), std::span<const double>(values)));
+        cast.attributes["to"] = int64_t{*onnx_from_dtype(to)};
+        const SampleGraph g = make_graph(cast);
+        infer(*g.node);
+        t = evaluate(*g.node, cast.inputs).at(0);
+      }
+    });
+  }
+
+  Results& results_;
+  std::string name_, at_;
+  std::map<std::string, int> count_;
+};
+
+Results recorded() {
+  Results all;
+  std::ifstream file(kPath);
+  std::string heading;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    if (!line.starts_with("  ")) {
+      heading = line;
+      continue;
+    }
+    const size_t end = line.find(": ");
+    if (end == line.npos) continue;
+    if (const auto r = parsed(line.substr(end + 2)))
+      all[heading].emplace(line.substr(2, end - 2), *r);
+  }
+  return all;
+}
+
+void write(const Results& all) {
+  std::ofstream file(kPath);
+  file << "# Sums of what operators compute on samples that are bent: recorded_results_test.cpp.\n";
+  for (const auto& [op, changes] : all) {
+    file << op << "\n";
+    for (const auto& [what, r] : changes) file << "  " << what << ": " << text_of(r) << "\n";
+  }
+}
+
+TEST(RecordedResults, AreThoseOfBentSamples) {
+  SampleList list;
+  for (const SampleMaker make : sample_makers()) make(list);
+  Results found;
+  Recorder recorder(found);
+  for (const Sample& s : list.all()) recorder.record(s);
+  // Operators with tests of their own instead of a sample; what is no constant is random.
+  for (Sample& s : trial_samples()) {
+    for (size_t i = 0; i < s.inputs.size(); i++)
+      if (s.inputs[i].defined() && s.inputs[i].dtype() == DType::f32 && !s.constant[i])
+        s.inputs[i] = random_f32(s.inputs[i].shape(), -2, 2, static_cast<uint32_t>(i + 1));
+    recorder.record(s, true);
+  }
+  if (std::getenv("POPRT_WRITE_RECORDS")) return write(found);
+  const Results wanted = recorded();
+  ASSERT_FALSE(wanted.empty()) << kPath;
+  for (const auto& [op, changes] : wanted)
+    for (const auto& [what, r] : changes) {
+      const auto now = found.find(op);
+      if (now == found.end() || !now->second.contains(what)) {
+        ADD_FAILURE() << op << ", " << what << ": has no result any more, or changes nothing";
+        continue;
+      }
+      EXPECT_TRUE(near(r, now->second.at(what))) << op << ", " << what << "\n  was " << text_of(r)
+                                                 << "\n  is  " << text_of(now->second.at(what));
+    }
+  for (const auto& [op, changes] : found)
+    for (const auto& [what, r] : changes)
+      EXPECT_TRUE(wanted.contains(op) && wanted.at(op).contains(what))
+          << op << ", " << what << ": is new: " << text_of(r);
+}
+
+}  // namespace
+}  // namespace poprt::ops::testing
