@@ -66,9 +66,13 @@ inline void pack(int64_t channels, int64_t lanes, const float* plain, float* pac
 
 }  // namespace
 
-// AVX2 computes the same bits: it has no products that are summed before they are rounded.
+// AVX2 computes the same bits: it has no products that are summed before they are rounded. Which
+// one is asked while the program is linked, when ThreadSanitizer, which would be told of the call,
+// is not there yet: a program with it died before main.
 #if defined(__x86_64__) && defined(__clang__)
+#if !__has_feature(thread_sanitizer)
 __attribute__((target_clones("avx2", "default"), flatten))
+#endif
 #endif
 void pack_winograd_block(const WinogradWeights& w, std::span<const float> plain,
                          std::span<float> packed) {
