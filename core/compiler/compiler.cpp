@@ -171,8 +171,8 @@ void convert(ir::Graph& graph, const Options& options) {
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);
   const ir::Placement seats(graph);
-  const bool open = std::ranges::any_of(
-      graph.inputs(), [](const ir::Value* v) { return !v->type.is_static(); });
+  const bool open =
+      std::ranges::any_of(graph.inputs(), [](const ir::Value* v) { return !v->type.is_static(); });
   drop_repeated_outputs(graph);
   expand_containers(graph, options);
   fix_shapes(graph, options);

@@ -1,8 +1,9 @@
 // What a model says of its values (value_info, graph outputs, inputs of subgraphs) against what
-// follows from its inputs. Element types must be the same. Shapes should: converters leave those of
-// the batch that they have seen (LightGBM's declares one label whatever the batch is), and who
-// changes an input by hand those of the old one. What follows from the inputs counts then, and a
-// warning says so.
+// follows from its inputs. Where both name a number, a rank or an element type, it must be the same
+// one: a program for a model that contradicts itself would be for a model that nobody meant. Only
+// where the shapes of inputs were chosen by whoever compiles, shapes behind them may be those of
+// another choice: converters leave those of the batch that they have seen (LightGBM's declares one
+// label whatever the batch is). What follows from the inputs counts then, and a warning says so.
 #pragma once
 
 #include <optional>
