@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "compiler/shard.h"
 #include "model/branch_names.h"
 #include "model/format.h"
 #include "model/stable_order.h"
 #include "popef/header.h"
+#include "program/shards.h"
 #include "runtime/session/branches.h"
 
 namespace poprt::inspector {
@@ -187,7 +187,7 @@ std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t
       {"main programs", indices_text(m.programFlow().main(), names)},
       {"save programs", indices_text(m.programFlow().save(), names)}};
   for (TextRows more : {branch_rows(opaque_of(runtime::kBranches, m.executable())),
-                        shard_rows(opaque_of(compiler::kShards, m.executable()))})
+                        shard_rows(opaque_of(program::kShards, m.executable()))})
     std::ranges::move(more, std::back_inserter(rows));
   for (const auto& o : m.engineOptions())
     rows.emplace_back("engine option " + printable(o.name()), printable(o.value()));

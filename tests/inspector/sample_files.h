@@ -122,7 +122,7 @@ inline std::filesystem::path write_buckets(const SampleFolder& folder) {
   const compiler::Symbols symbols = compiler::symbols_of(*ir::parse_text(open));
   return write_compiled(
       folder, "buckets",
-      compiler::link_shapes({compiled(kOtherText), compiled(large)}, symbols, {}));
+      compiler::link_shapes({compiled(kOtherText), compiled(large)}, symbols, {}, nullptr));
 }
 
 // The sample cut for two IPUs that work one after the other, or as stages of a pipeline.

@@ -1,5 +1,5 @@
 // Stages of a model on threads of their own: each request is answered once, and right.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -115,8 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
                          ::testing::Combine(::testing::Values(2u, 5u), ::testing::Values(1, 4),
                                             ::testing::Bool()),
                          [](const auto& choice) {
-                           const auto [a, b, c] = choice.param;
-                           return fmt::format("{}_{}_{}", a, b, c);
+                           return fmt::format("{}", fmt::join(choice.param, "_"));
                          });
 
 // Models of two stages, of four and of one IPU, in one executable: whichever a request names.
