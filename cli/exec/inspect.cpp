@@ -205,7 +205,12 @@ int run(const Settings& s) {
   }
   if (!s.record.empty()) throw Usage("--record is for running processes: leave out FILE");
   const Document d = load(s.file);
-  if (!s.shapes.empty() && !d.ir) throw Usage("--input_shape is for models: .onnx and IR text");
+  const bool compiles = s.view == "passes" || s.view == "program" || s.view == "memory" ||
+                        s.view == "parts" || s.view == "all" || s.profile > 0;
+  if (!s.shapes.empty() && (!d.ir || s.svg || !s.other.empty() || !(compiles || runs)))
+    throw Usage(
+        "--input_shape is for what is compiled of a model: --view passes, program, parts, memory, "
+        "run or all of an .onnx file or IR text");
   if (s.svg) {
     fmt::print("{}", picture(d));
     return 0;
@@ -217,9 +222,7 @@ int run(const Settings& s) {
     return 0;
   }
   std::optional<Compilation> compilation;
-  const bool wants = s.view == "passes" || s.view == "program" || s.view == "memory" ||
-                     s.view == "parts" || s.view == "all" || s.profile > 0;
-  if (wants && d.ir) {
+  if (compiles && d.ir) {
     compilation = compiled(s, d);
     if (!compilation->error.empty() && s.view != "all" && s.view != "passes")
       throw Failure(compilation->error);
@@ -255,7 +258,8 @@ void add_run_options(CLI::App& c, Settings& s) {
                "With --view run: NAME=FILE.npy or .pb, what this output should be")
       ->expected(1, 1 << 20);
   c.add_option("--branch", s.branch,
-               "With --view run: which model of a fused one, or which of several shapes, 0 on [0]");
+               "With --view run: which model of a fused one, or which of several shapes, 0 on [0]")
+      ->check(at_least<size_t>(0));
   c.add_option("--seed", s.seed, "Of random inputs")->capture_default_str();
   c.add_option("--top", s.top, "How many of the largest elements of each output")
       ->capture_default_str();

@@ -152,6 +152,7 @@ Report run_here(const Arguments& a) {
   check(poprt_executable_open(a.popef.c_str(), &opened));
   const Executable executable(opened);
   const Served served = make(a, executable.get());
+  const int64_t batch = Client(a, served, 0).batch();
   std::vector<std::vector<double>> each(static_cast<size_t>(a.threads));
   const auto begin = Clock::now();
   run_clients(each.size(), [&](size_t i) {
@@ -163,7 +164,7 @@ Report run_here(const Arguments& a) {
     }
   });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  Report report{served.kind, Client(a, served, 0).batch(), seconds, {}};
+  Report report{served.kind, batch, seconds, {}};
   for (const auto& e : each) report.ms.insert(report.ms.end(), e.begin(), e.end());
   return report;
 }

@@ -71,7 +71,7 @@ struct Options {
   int64_t batches_per_step = 1;     // a multiple of the stages
   bool verify_each = true;
   // Attributes that an operator does not have, and shapes that are declared otherwise than they
-  // come out, are errors, not warnings.
+  // come out behind inputs of chosen shapes, are errors, not warnings.
   bool strict = false;
   // Of plug-ins: which patterns and transforms compile() applies.
   passes::PatternSettings patterns;

@@ -165,6 +165,8 @@ class Inspect(CommandTest):
         self.fails([DIGITS, "--view", "program", "--input_shape", "image=3,2,8,8"], "image", "3×2×8×8")
         self.fails([DIGITS, "--view", "program", "--input_shape", "image"], "NAME=1,3,224,224")
         self.fails([POPEF, "--view", "program", "--input_shape", "x=1"], "--input_shape", code=2)
+        self.fails([DIGITS, "--view", "graph", "--input_shape", "image=3,1,8,8"], "--view passes, program", code=2)
+        self.fails([DIGITS, "--view", "run", "--branch", "x"], "--branch: expected", "found 'x'", code=2)
 
     def test_run_options_need_the_run_view(self):
         self.fails(["g.ir", "--bench", "1"], "--view run", code=2)

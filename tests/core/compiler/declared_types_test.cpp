@@ -69,7 +69,7 @@ TEST(DeclaredTypes, AreComparedWithWhatTheInputsBecome) {
   const std::string body = "input %x : f32[N,3]\n%y : f32[1,3] = Relu(%x)\noutput %y\n";
   EXPECT_EQ(said_of(body, {.input_shape = {{"x", {1, 3}}}}), "");
   expect_said("output 'y' is declared f32[1,3] but comes out as f32[2,3]", body,
-              {.input_shape = {{"x", {2, 3}}}});
+              {.input_shape = {{"x", {2, 3}}}, .strict = true});
 }
 
 TEST(DeclaredTypes, AreComparedWithComputedShapes) {

@@ -318,7 +318,7 @@ public final class RuntimeConfig {
    * @since 1.0
    */
   public RuntimeConfig sharedDevices(String value) {
-    sharedDevices = Objects.requireNonNull(value);
+    sharedDevices = Objects.requireNonNull(value, "value");
     return this;
   }
 
