@@ -57,11 +57,10 @@ class ModelRunner : public BaseRunner {
   void execute(const void* const* inputs, void* const* outputs);
 
   // Requests of one replica run in the order of submission; RequestOptions::replica names it.
-  // RequestOptions::when_full says what
-  // happens while queue_depth requests are in flight; a callback cannot wait then, so that
-  // WhenFull::wait throws resource_exhausted there. Throws failed_precondition in
-  // a process that was forked off after the first asynchronous request. No allocation once as many
-  // requests have been alive at a time.
+  // RequestOptions::when_full says what happens while queue_depth requests are in flight; a
+  // callback cannot wait then, so that WhenFull::wait throws resource_exhausted there. Throws
+  // failed_precondition in a process that was forked off after the first asynchronous request. No
+  // allocation once as many requests have been alive at a time.
   RequestPtr execute_async(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback = {},
                            const RequestOptions& options = {}) override;
