@@ -75,13 +75,25 @@ struct Params {
 // What one call of run() computes with: the first float of each value, and whether sixteen equal
 // floats stand for a block of it. Values are inputs, then constants, then steps.
 struct Block {
+  Block(const Params& params, void* const* memory, std::byte* scratch)
+      : p(params),
+        table(*params.table),
+        data(memory),
+        registers(reinterpret_cast<float*>(scratch)),
+        size(params.block),
+        inputs(params.inputs.size()),
+        constants(params.constants.size()) {}
+
   const Params& p;
-  void* const* data;
-  float* registers;
+  const isa::ElementwiseTable& table;
+  void* const* const data;
+  float* const registers;
+  const int64_t size;
+  const size_t inputs, constants;
   std::array<const float*, kMaxValues> at;
   std::array<bool, kMaxValues> repeats{};
 
-  float* slot(int64_t i) const { return registers + i * p.block; }
+  float* slot(int64_t i) const { return registers + i * size; }
   void fill_repeated(size_t value, int64_t slot_index, float with);
   void fill_constants();
   void load(int64_t from, int64_t n);
@@ -91,26 +103,26 @@ struct Block {
 };
 
 void Block::fill_repeated(size_t value, int64_t slot_index, float with) {
-  p.table->fill(slot(slot_index), with, kRepeated);
+  table.fill(slot(slot_index), with, kRepeated);
   at[value] = slot(slot_index);
   repeats[value] = true;
 }
 
 // Scalars and constants, which are the same for all blocks.
 void Block::fill_constants() {
-  for (size_t i = 0; i < p.inputs.size(); i++) {
+  for (size_t i = 0; i < inputs; i++) {
     if (!p.inputs[i].scalar) continue;
     float value = 0;
-    p.table->load(p.inputs[i].dtype, &value, data[i], 1);
+    table.load(p.inputs[i].dtype, &value, data[i], 1);
     fill_repeated(i, p.inputs[i].slot, value);
   }
-  for (size_t k = 0; k < p.constants.size(); k++)
-    fill_repeated(p.inputs.size() + k, p.constant_slot + static_cast<int64_t>(k), p.constants[k]);
+  for (size_t k = 0; k < constants; k++)
+    fill_repeated(inputs + k, p.constant_slot + static_cast<int64_t>(k), p.constants[k]);
 }
 
 void Block::load(int64_t from, int64_t n) {
   bool gathers = false;
-  for (size_t i = 0; i < p.inputs.size(); i++) {
+  for (size_t i = 0; i < inputs; i++) {
     const Input& in = p.inputs[i];
     if (in.direct) {
       at[i] = static_cast<const float*>(data[i]) + from;
@@ -120,7 +132,7 @@ void Block::load(int64_t from, int64_t n) {
       if (const Quantization& q = in.quantization; q.used)
         p.quantize->dequantize(q.byte, slot(in.slot), source, &q.scale, &q.zero, false, n);
       else
-        p.table->load(in.dtype, slot(in.slot), source, n);
+        table.load(in.dtype, slot(in.slot), source, n);
       at[i] = slot(in.slot);
     } else if (!in.scalar) {
       gathers = true;
@@ -132,9 +144,8 @@ void Block::load(int64_t from, int64_t n) {
 // Inputs that are broadcast, run by run.
 void Block::gather(int64_t from, int64_t n) {
   for_each_run<kMaxInputs>(
-      p.walk, p.inputs.size(), from, from + n,
-      [&](const int64_t* offsets, int64_t e, int64_t count) {
-        for (size_t i = 0; i < p.inputs.size(); i++) {
+      p.walk, inputs, from, from + n, [&](const int64_t* offsets, int64_t e, int64_t count) {
+        for (size_t i = 0; i < inputs; i++) {
           const Input& in = p.inputs[i];
           if (in.linear || in.scalar) continue;
           const bool same = p.walk.strides[i].back() == 0;
@@ -149,30 +160,29 @@ void Block::gather(int64_t from, int64_t n) {
           float* piece = slot(in.slot) + (e - from);
           if (same) {
             float value = 0;
-            p.table->load(in.dtype, &value, source, 1);
-            p.table->fill(piece, value, repeats[i] ? kRepeated : count);
+            table.load(in.dtype, &value, source, 1);
+            table.fill(piece, value, repeats[i] ? kRepeated : count);
           } else {
-            p.table->load(in.dtype, piece, source, count);
+            table.load(in.dtype, piece, source, count);
           }
         }
       });
 }
 
 void Block::compute(int64_t from, int64_t n) {
-  const size_t inputs = p.inputs.size();
   for (size_t s = 0; s < p.steps.size(); s++) {
     const BoundStep& step = p.steps[s];
     float* to = step.output >= 0
                     ? static_cast<float*>(data[inputs + static_cast<size_t>(step.output)]) + from
                     : slot(step.slot);
     const auto [a, b, c] = step.from;
-    p.table->step(step.op, to, at[static_cast<size_t>(a)], at[static_cast<size_t>(b)],
-                  at[static_cast<size_t>(c)], n,
-                  (p.streams && step.output >= 0 ? isa::kElementwiseStream : 0) |
-                      static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
-                      static_cast<uint32_t>(repeats[static_cast<size_t>(b)]) << 1 |
-                      static_cast<uint32_t>(repeats[static_cast<size_t>(c)]) << 2);
-    at[inputs + p.constants.size() + s] = to;
+    table.step(step.op, to, at[static_cast<size_t>(a)], at[static_cast<size_t>(b)],
+               at[static_cast<size_t>(c)], n,
+               (p.streams && step.output >= 0 ? isa::kElementwiseStream : 0) |
+                   static_cast<uint32_t>(repeats[static_cast<size_t>(a)]) |
+                   static_cast<uint32_t>(repeats[static_cast<size_t>(b)]) << 1 |
+                   static_cast<uint32_t>(repeats[static_cast<size_t>(c)]) << 2);
+    at[inputs + constants + s] = to;
   }
 }
 
@@ -180,13 +190,13 @@ void Block::store(int64_t from, int64_t n) const {
   for (size_t o = 0; o < p.outputs.size(); o++) {
     const Output& out = p.outputs[o];
     if (out.direct) continue;
-    auto* to = static_cast<std::byte*>(data[p.inputs.size() + o]) +
-               static_cast<size_t>(from) * out.element_bytes;
+    auto* to =
+        static_cast<std::byte*>(data[inputs + o]) + static_cast<size_t>(from) * out.element_bytes;
     const float* value = at[static_cast<size_t>(out.value)];
     if (const Quantization& q = out.quantization; q.used)
       p.quantize->quantize(q.byte, to, value, &q.scale, &q.zero, false, n);
     else
-      p.table->store(out.dtype, to, value, n);
+      table.store(out.dtype, to, value, n);
   }
 }
 
@@ -197,7 +207,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   const int64_t last = std::min(end * kBlocksPerTask * p.block, p.walk.count);
   if (first >= last) return;
 
-  Block block{p, data, reinterpret_cast<float*>(scratch), {}};
+  Block block(p, data, scratch);
   block.fill_constants();
   for (int64_t from = first; from < last; from += p.block) {
     const int64_t n = std::min(p.block, last - from);
