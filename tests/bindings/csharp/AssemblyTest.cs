@@ -1,0 +1,26 @@
+using System;
+using System.Reflection;
+using NUnit.Framework;
+using Poprt;
+
+/// <summary>What the assembly says of itself.</summary>
+[TestFixture]
+public class AssemblyTest
+{
+    private static AssemblyName Name() => typeof(ModelRunner).Assembly.GetName();
+
+    [Test]
+    public void HasAStrongName()
+    {
+        Assert.AreEqual(8, Name().GetPublicKeyToken().Length);
+        Assert.That(Name().Flags.HasFlag(AssemblyNameFlags.PublicKey));
+    }
+
+    /// <summary>Strong names compare whole versions: programs go on with later minor ones.</summary>
+    [Test]
+    public void KeepsItsIdentityWithinAMajorVersion()
+    {
+        Version version = Name().Version;
+        Assert.AreEqual(new Version(version.Major, 0, 0, 0), version);
+    }
+}
