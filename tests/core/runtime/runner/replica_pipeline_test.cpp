@@ -82,14 +82,19 @@ TEST(Pipeline, SynchronousCallsGoThroughAllStages) {
   EXPECT_TRUE(c.right());
 }
 
-class Pipelines : public ::testing::TestWithParam<std::tuple<size_t, int, bool>> {};
-
-TEST_P(Pipelines, AnswerManyRequestsInFlight) {
-  const auto [ipus, batches, overlap] = GetParam();
+RunnerConfig steps_of(int batches, bool overlap) {
   RunnerConfig config;
   config.batches_per_step = batches;
   config.overlap_io = overlap;
   config.timeout = 100us;
+  return config;
+}
+
+class Pipelines : public ::testing::TestWithParam<std::tuple<size_t, int, bool>> {};
+
+TEST_P(Pipelines, AnswerManyRequestsInFlight) {
+  const auto [ipus, batches, overlap] = GetParam();
+  const RunnerConfig config = steps_of(batches, overlap);
   // Longer than the runner: who waits may be told before the callback is called.
   std::array<std::deque<Call>, 3> calls;
   ModelRunner runner(chain(ipus, true), config);
@@ -118,13 +123,11 @@ INSTANTIATE_TEST_SUITE_P(Of, Pipelines,
                            return fmt::format("{}", fmt::join(choice.param, "_"));
                          });
 
-// Models of two stages, of four and of one IPU, in one executable: whichever a request names.
+// Two pipelines and a model whose three IPUs compute one after the other, in one executable:
+// whichever a request names.
 TEST_P(Pipelines, AnswerRequestsOfFusedModels) {
   const auto [ipus, batches, overlap] = GetParam();
-  RunnerConfig config;
-  config.batches_per_step = batches;
-  config.overlap_io = overlap;
-  config.timeout = 100us;
+  const RunnerConfig config = steps_of(batches, overlap);
   std::array<std::deque<Call>, 3> calls;
   ModelFusionRunner runner(
       fuse_models(std::vector{chain(2, true), chain(ipus, true), chain(3, false)}), config);
