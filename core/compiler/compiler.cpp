@@ -179,7 +179,8 @@ void convert(ir::Graph& graph, const Options& options) {
   run_early(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
-  // Whoever wrote down shapes that fit one choice of the inputs' alone has not meant another model.
+  // Behind inputs whose shapes are chosen here, declared shapes may be those of another choice:
+  // they are no contradiction then, only a warning.
   const bool chosen = open || !options.input_shape.empty();
   const DeclaredTypes declared(graph, options.strict || !chosen);
   declared.check_all(graph);
