@@ -21,26 +21,24 @@ int main(int argc, char** argv) {
   remove_temporaries_when_interrupted();
   std::string file, tensor, feed, executable, output;
   bool metadata = false, all = false, json = false, user_anchors = false;
-  const auto program =
-      make_program("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
-  CLI::App& app = *program;
+  Command app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
   app.add_option("FILE", file, "PopEF file")->required();
-  app.set_version_flag("-v,--version", versions(), "Print versions");
-  std::vector<CLI::Option*> modes = {
+  app.set_version_flag("-v,--version", versions());
+  std::vector<Option*> modes = {
       app.add_flag("-m,--metadata", metadata, "Model metadata and anchors"),
       app.add_flag("--all", all, "Everything"),
       app.add_flag("--json", json, "Everything, as JSON"),
       app.add_flag("--user-anchors", user_anchors, "The anchors that the caller must serve"),
       app.add_option("--tensor", tensor, "Export the data of this tensor to a .npy file"),
       app.add_option("--feed", feed, "Export the tensors of this feed to a .npy file")};
-  for (CLI::Option* mode : modes)
-    for (CLI::Option* other : modes)
+  for (Option* mode : modes)
+    for (Option* other : modes)
       if (mode != other) mode->excludes(other);
   app.add_option("--executable", executable,
                  "With --tensor or --feed: data of the model with this executable");
   app.add_option("-o,--output", output, "With --tensor or --feed: the file; default: NAME.npy");
   return guarded("popef_dump", [&] {
-    if (const auto code = parse(app, argc, argv)) return *code;
+    if (const auto code = app.parse(argc, argv)) return *code;
     const std::string& name = tensor.empty() ? feed : tensor;
     if (name.empty() && !(executable.empty() && output.empty()))
       throw Usage("--executable and --output need --tensor or --feed");

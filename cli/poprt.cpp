@@ -620,16 +620,14 @@ void warn_of_options(const GivenOptions& given) {
 }
 
 int main_checked(int argc, char** argv) {
-  const auto program = make_program(
-      "Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
-      "poprt");
-  CLI::App& app = *program;
-  CLI::App* tensorflow =
-      add_command(app, "tf2onnx", "Options of --framework tensorflow, which come last");
+  Command app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
+              "poprt");
+  Command* tensorflow =
+      app.add_command("tf2onnx", "Options of --framework tensorflow, which come last");
   GivenOptions given;
   given.add_to(app, option_tables().options);
   given.add_to(*tensorflow, option_tables().tf2onnx);
-  if (const auto code = parse(app, argc, argv)) return *code;
+  if (const auto code = app.parse(argc, argv)) return *code;
   given.take();
   std::vector<GivenOptions> models;
   if (given.has("config_yaml")) models = read_config_yaml(given.text("config_yaml"), given);

@@ -1,8 +1,6 @@
 // poprt_exec: runs, measures, compares and takes apart models. One file per command in exec/.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "common/arguments.h"
 #include "common/interrupt.h"
 #include "exec/commands.h"
@@ -11,26 +9,23 @@ int main(int argc, char** argv) {
   using namespace poprt::cli;
   hold_standard_streams();
   remove_temporaries_when_interrupted();
-  const auto program =
-      make_program("Runs, measures, compares and takes apart models.", "poprt_exec");
-  CLI::App& app = *program;
-  app.require_subcommand(1);
-  app.set_version_flag("-v,--version", versions(), "Print versions");
+  Command app("Runs, measures, compares and takes apart models.", "poprt_exec");
+  app.require_subcommand();
+  app.set_version_flag("-v,--version", versions());
   std::function<int()> action;
 #define POPRT_COMMAND(name) add_##name(app, action);
 #include "exec/commands.inc"
 #undef POPRT_COMMAND
   const std::string command = argc > 1 ? argv[1] : "";
   if (!command.empty() && command != "-h" && command != "--help" && command != "-v" &&
-      command != "--version" &&
-      app.get_subcommands([&](const CLI::App* c) { return c->get_name() == command; }).empty()) {
+      command != "--version" && !app.has_command(command)) {
     say("poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
         command[0] == '-' ? "option" : "command", printable(command));
     return 2;
   }
   const bool of_a_command = !command.empty() && command[0] != '-';
   return guarded((of_a_command ? "poprt_exec " + command : "poprt_exec").c_str(), [&] {
-    if (const auto code = parse(app, argc, argv)) return *code;
+    if (const auto code = app.parse(argc, argv)) return *code;
     load_given_plugins();
     return action();
   });

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -117,15 +118,118 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::unique_ptr<CLI::App> make_program(const std::string& description, const std::string& name) {
-  return std::make_unique<CLI::App>(description, name);
+Option* Option::required() {
+  option_->required();
+  return this;
+}
+Option* Option::check(Check check) {
+  option_->check(
+      CLI::Validator([check = std::move(check)](std::string& word) { return check(word); }, ""));
+  return this;
+}
+Option* Option::capture_default_str() {
+  option_->capture_default_str();
+  return this;
+}
+Option* Option::expected(int least, int most) {
+  option_->expected(least, most);
+  return this;
+}
+Option* Option::delimiter(char c) {
+  option_->delimiter(c);
+  return this;
+}
+Option* Option::allow_extra_args(bool allow) {
+  option_->allow_extra_args(allow);
+  return this;
+}
+Option* Option::take_last() {
+  option_->take_last();
+  return this;
+}
+Option* Option::excludes(const Option* other) {
+  option_->excludes(other->option_);
+  return this;
+}
+Option* Option::needs(const Option* other) {
+  option_->needs(other->option_);
+  return this;
+}
+Option* Option::group(const std::string& name) {
+  option_->group(name);
+  return this;
+}
+Option* Option::description(const std::string& text) {
+  option_->description(text);
+  return this;
+}
+Option* Option::type_name(const std::string& name) {
+  option_->type_name(name);
+  return this;
+}
+size_t Option::count() const { return option_->count(); }
+bool Option::is_true() const { return option_->as<bool>(); }
+std::vector<std::string> Option::words() const { return option_->results(); }
+std::vector<std::string> Option::reduced() const { return option_->reduced_results(); }
+
+Command::Command(const std::string& description, const std::string& name)
+    : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {}
+
+Command::Command(CLI::App* app) : app_(app) {}
+
+Command::~Command() = default;
+
+Command* Command::add_command(const std::string& name, const std::string& description) {
+  commands_.emplace_back(new Command(app_->add_subcommand(name, description)));
+  return commands_.back().get();
 }
 
-CLI::App* add_command(CLI::App& program, const std::string& name, const std::string& description) {
-  return program.add_subcommand(name, description);
+Option* Command::add_option(const std::string& names, std::string& to, const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names, std::vector<std::string>& to,
+                            const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names, int& to, const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names, int64_t& to, const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names, uint64_t& to, const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names, double& to, const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names, std::optional<double>& to,
+                            const std::string& help) {
+  return keep(app_->add_option(names, to, help));
+}
+Option* Command::add_option(const std::string& names) { return keep(app_->add_option(names)); }
+Option* Command::add_flag(const std::string& names, bool& to, const std::string& help) {
+  return keep(app_->add_flag(names, to, help));
+}
+Option* Command::add_flag(const std::string& names) { return keep(app_->add_flag(names)); }
+
+void Command::set_version_flag(const std::string& names, const std::string& text) {
+  app_->set_version_flag(names, text, "Print versions");
 }
 
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+void Command::callback(std::function<void()> function) { app_->callback(std::move(function)); }
+
+void Command::require_subcommand() { app_->require_subcommand(1); }
+
+bool Command::has_command(const std::string& name) const {
+  return std::ranges::any_of(app_->get_subcommands({}),
+                             [&](const CLI::App* command) { return command->get_name() == name; });
+}
+
+bool Command::parsed() const { return app_->parsed(); }
+
+std::optional<int> Command::parse(int argc, char** argv) {
+  CLI::App& app = *app_;
   std::vector<std::string> words;
   try {
     words = with_whole_names(app, argc, argv);
@@ -188,15 +292,22 @@ std::string versions() {
                      poprt_version_string(), release(POPRT_VERSION), release(poprt_version()));
 }
 
-CLI::Validator one_of(std::vector<std::string> words) {
-  return {[words = std::move(words)](std::string& word) -> std::string {
-            if (std::find(words.begin(), words.end(), word) != words.end()) return {};
-            return fmt::format("expected {}, found '{}'", fmt::join(words, " or "), word);
-          },
-          ""};
+Check one_of(std::vector<std::string> words) {
+  return [words = std::move(words)](const std::string& word) -> std::string {
+    if (std::find(words.begin(), words.end(), word) != words.end()) return {};
+    return fmt::format("expected {}, found '{}'", fmt::join(words, " or "), word);
+  };
 }
 
-void add_winograd_option(CLI::App& command, std::string& choice) {
+Check existing_file() {
+  return [](std::string word) { return CLI::ExistingFile(word); };
+}
+
+Check existing_folder() {
+  return [](std::string word) { return CLI::ExistingDirectory(word); };
+}
+
+void add_winograd_option(Command& command, std::string& choice) {
   command
       .add_option("--winograd", choice,
                   "What may compute 3x3 convolutions, besides direct sums: off, exact (F(2x2)) or "
@@ -204,7 +315,7 @@ void add_winograd_option(CLI::App& command, std::string& choice) {
       ->check(one_of({"off", "exact", "fast"}));
 }
 
-void add_batch_options(CLI::App& command, int64_t& size, int64_t& axis) {
+void add_batch_options(Command& command, int64_t& size, int64_t& axis) {
   auto* s =
       command.add_option("--batch_size", size, "Batch size of every input; with --batch_axis")
           ->check(at_least<int64_t>(1));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "common/abi.h"
+#include "common/arguments.h"
 #include "common/json.h"
 
 namespace poprt::cli {
@@ -113,23 +114,22 @@ std::string complaint(const OptionInfo& o, const std::string& word) {
   return fmt::format("expected {}, found '{}'", range_of(o), word);
 }
 
-void GivenOptions::add_to(CLI::App& app, const std::vector<OptionInfo>& options) {
+void GivenOptions::add_to(Command& app, const std::vector<OptionInfo>& options) {
   for (const OptionInfo& option : options) {
     const std::string names = fmt::format("{}", fmt::join(option.spellings(), ","));
     if (option.is_flag()) {
-      CLI::Option* added = app.add_flag(names);
+      Option* added = app.add_flag(names);
       added->description(help_of(option));
       parsed_.emplace_back(&option, added);
     } else {
-      CLI::Option* added = app.add_option(names);
+      Option* added = app.add_option(names);
       added->description(help_of(option));
       added->type_name(option.value);
       if (option.takes_many())
         added->expected(1, 1 << 20);
       else
         added->take_last();
-      added->check(
-          CLI::Validator([&option](std::string& word) { return complaint(option, word); }, ""));
+      added->check([&option](const std::string& word) { return complaint(option, word); });
       parsed_.emplace_back(&option, added);
     }
     parsed_.back().second->group(option.group);
@@ -140,8 +140,8 @@ void GivenOptions::take() {
   for (const auto& [option, parsed] : parsed_) {
     if (parsed->count() == 0) continue;
     if (!option->is_flag())
-      words_[option->name] = parsed->reduced_results();
-    else if (parsed->as<bool>())
+      words_[option->name] = parsed->reduced();
+    else if (parsed->is_true())
       words_[option->name] = {"True"};
   }
 }
@@ -150,7 +150,7 @@ std::vector<std::string> GivenOptions::overridden() const {
   std::vector<std::string> names;
   for (const auto& [option, parsed] : parsed_) {
     if (option->is_flag() || option->takes_many() || parsed->count() == 0) continue;
-    const std::vector<std::string>& words = parsed->results();
+    const std::vector<std::string> words = parsed->words();
     if (std::ranges::count(words, words.back()) < std::ssize(words)) names.push_back(option->name);
   }
   return names;

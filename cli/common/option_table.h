@@ -1,7 +1,6 @@
 // Options of `poprt`, made from the library's table (poprt_compiler_list_options).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +8,9 @@
 #include <vector>
 
 namespace poprt::cli {
+
+class Command;
+class Option;
 
 struct OptionInfo {
   std::string name, group, help, value, kind, effect, note, standard, since, needs;
@@ -40,7 +42,7 @@ using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 // What was given: words by name of option. A flag that is on has the word "True".
 class GivenOptions {
  public:
-  void add_to(CLI::App& app, const std::vector<OptionInfo>& options);
+  void add_to(Command& app, const std::vector<OptionInfo>& options);
   // What the command line said. `app` has been parsed.
   void take();
   // Options of one value that the command line gave several: the last one counts, as in argparse.
@@ -66,7 +68,7 @@ class GivenOptions {
 
  private:
   std::map<std::string, std::vector<std::string>> words_;
-  std::vector<std::pair<const OptionInfo*, CLI::Option*>> parsed_;
+  std::vector<std::pair<const OptionInfo*, Option*>> parsed_;
 };
 
 }  // namespace poprt::cli

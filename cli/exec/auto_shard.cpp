@@ -299,9 +299,9 @@ int run(Arguments a) {
 
 }  // namespace
 
-void add_auto_shard(CLI::App& app, std::function<int()>& action) {
-  CLI::App* command = add_command(
-      app, "auto_shard", "Choose where a converted model is cut for several IPUs, and try it");
+void add_auto_shard(Command& app, std::function<int()>& action) {
+  Command* command = app.add_command(
+      "auto_shard", "Choose where a converted model is cut for several IPUs, and try it");
   const auto a = std::make_shared<Arguments>();
   command->add_option("-i,--input_model", a->input_model, "Converted ONNX model")->required();
   command->add_option("--num_ipus", a->num_ipus, "How many IPUs share it, more than 1")->required();
@@ -311,16 +311,17 @@ void add_auto_shard(CLI::App& app, std::function<int()>& action) {
   command->add_flag("--optimal_perf", a->optimal_perf,
                     "Go on with other cuts, by the time that parts take, while they are faster");
   command
-      ->add_option("--num_processes", a->num_processes, "Cuts that are compiled at the same time")
-      ->check(CLI::Range(1, 64))
+      ->add_option("--num_processes", a->num_processes,
+                   "Cuts that are compiled at the same time, at most 64")
+      ->check(between(1, 64))
       ->capture_default_str();
   command
       ->add_option("--memory_proportion", a->memory_proportion,
                    "Part of a chip's memory that an IPU's weights and data may take")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(between(0.01, 1.0))
       ->capture_default_str();
   command->add_option("--runs", a->runs, "Asynchronous runs that are timed, behind 20 others")
-      ->check(CLI::Range(1, 1000000))
+      ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", a->json, "The result as JSON");
   command->callback([&action, a] { action = [a] { return run(*a); }; });

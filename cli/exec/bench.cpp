@@ -272,9 +272,9 @@ int bench(Arguments& a) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, std::function<int()>& action) {
+void add_bench(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = add_command(app, "bench", "Measure latency and throughput");
+  Command* c = app.add_command("bench", "Measure latency and throughput");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);
@@ -283,8 +283,8 @@ void add_bench(CLI::App& app, std::function<int()>& action) {
       ->check(between(1, 1024))
       ->capture_default_str();
   c->add_flag("--async", a->async, "Clients keep several requests in flight");
-  c->add_option("--through", a->through, "A runner, or a session's handlers or queues alone")
-      ->check(CLI::IsMember({"runner", "callbacks", "queues"}))
+  c->add_option("--through", a->through, "runner, or a session's callbacks or queues alone")
+      ->check(one_of({"runner", "callbacks", "queues"}))
       ->capture_default_str();
   c->add_option("--iterations", a->iterations, "Requests of each client [by time]")
       ->check(at_least<int64_t>(1));

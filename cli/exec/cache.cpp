@@ -18,7 +18,7 @@ struct Settings {
   bool list = false, prune = false, json = false;
   uint64_t max_bytes = 0;
   double older_than = 0;
-  CLI::Option *has_max_bytes = nullptr, *has_older_than = nullptr;
+  Option *has_max_bytes = nullptr, *has_older_than = nullptr;
 };
 
 int64_t seconds_since_1970(std::filesystem::file_time_type time) {
@@ -54,8 +54,8 @@ int run(const Settings& s) {
   const runtime::ExecutableCache cache(folder(s));
   if (s.prune) {
     runtime::ExecutableCache::Limits limits;
-    if (*s.has_max_bytes) limits.max_bytes = s.max_bytes;
-    if (*s.has_older_than)
+    if (s.has_max_bytes->count() > 0) limits.max_bytes = s.max_bytes;
+    if (s.has_older_than->count() > 0)
       limits.max_age = std::chrono::seconds(static_cast<int64_t>(s.older_than * 86400));
     const auto pruned = cache.prune(limits);
     if (s.json) {
@@ -83,8 +83,8 @@ int run(const Settings& s) {
 
 }  // namespace
 
-void add_cache(CLI::App& app, std::function<int()>& action) {
-  auto* command = add_command(app, "cache", "List or prune a folder of cached executables.");
+void add_cache(Command& app, std::function<int()>& action) {
+  auto* command = app.add_command("cache", "List or prune a folder of cached executables.");
   auto s = std::make_shared<Settings>();
   command->add_option("--path", s->path,
                       "The folder (cache_path); else that of POPXL_CACHE_DIR or POPART_CACHE_DIR");

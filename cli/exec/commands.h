@@ -2,24 +2,25 @@
 // adds its sub-command and sets `action` when that is chosen. The list is made from the folder.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace poprt::cli {
 
-#define POPRT_COMMAND(name) void add_##name(CLI::App& app, std::function<int()>& action);
+class Command;
+
+#define POPRT_COMMAND(name) void add_##name(Command& app, std::function<int()>& action);
 #include "exec/commands.inc"
 #undef POPRT_COMMAND
 
 // Options that every command which may compile has.
 struct CompileSettings;
-void add_compile_options(CLI::App& command, CompileSettings& settings);
+void add_compile_options(Command& command, CompileSettings& settings);
 
 // --plugins, which load_given_plugins() loads before the command runs, those of POPRT_PLUGINS
 // first.
-void add_plugin_option(CLI::App& command);
+void add_plugin_option(Command& command);
 void load_given_plugins();
 const std::vector<std::string>& plugins_given();
 

@@ -303,10 +303,10 @@ int run(Arguments& a) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, std::function<int()>& action) {
+void add_compare(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = add_command(
-      app, "compare", "Compare a model's outputs with reference outputs; exit 1 when they differ");
+  Command* c = app.add_command(
+      "compare", "Compare a model's outputs with reference outputs; exit 1 when they differ");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy")->expected(1, 1 << 20);
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);
@@ -315,7 +315,7 @@ void add_compare(CLI::App& app, std::function<int()>& action) {
   c->add_option("--data_set", a->data_set,
                 "Folder with input_0.pb ... output_0.pb ...; data.json there or above it holds "
                 "rtol, atol, norm and bad_frac")
-      ->check(CLI::ExistingDirectory);
+      ->check(existing_folder());
   c->add_option("--rtol", a->rtol, "Relative tolerance [data.json, or 0.001]")
       ->check(at_least(0.0));
   c->add_option("--atol", a->atol, "Absolute tolerance [data.json, or 0.0001]")

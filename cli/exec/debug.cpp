@@ -212,19 +212,15 @@ int compare(const Comparison& c) {
   return report(c, pairs, first, second) ? 0 : 1;
 }
 
-void add_debug_compare(CLI::App& debug, std::function<int()>& action) {
+void add_debug_compare(Command& debug, std::function<int()>& action) {
   auto c = std::make_shared<Comparison>();
-  CLI::App* a =
-      add_command(debug, "compare",
-                  "How tensors of two models differ, on the same inputs; exit 1 when shapes do");
-  const auto backend = CLI::Validator(
-      [](std::string& word) -> std::string {
-        if (word == "tensorflow")
-          return "TensorFlow's models are compared as ONNX: poprt --framework tensorflow first";
-        if (word == "poprt" || word == "onnxruntime") return {};
-        return fmt::format("expected onnxruntime or poprt, found '{}'", word);
-      },
-      "");
+  Command* a = debug.add_command(
+      "compare", "How tensors of two models differ, on the same inputs; exit 1 when shapes do");
+  const auto backend = [](const std::string& word) -> std::string {
+    if (word == "tensorflow")
+      return "TensorFlow's models are compared as ONNX: poprt --framework tensorflow first";
+    return one_of({"onnxruntime", "poprt"})(word);
+  };
   a->add_option("--src_model,--model", c->src_model, "Source model (.onnx)")->required();
   a->add_option("--src_backend", c->src_backend, "onnxruntime (a package of Python) or poprt")
       ->check(backend)
@@ -292,9 +288,9 @@ int modify(Change c) {
   return 0;
 }
 
-void add_debug_modify(CLI::App& debug, std::function<int()>& action) {
+void add_debug_modify(Command& debug, std::function<int()>& action) {
   auto c = std::make_shared<Change>();
-  CLI::App* a = add_command(debug, "modify", "Write a changed model");
+  Command* a = debug.add_command("modify", "Write a changed model");
   a->add_option("--src_model,--model", c->model, "Model (.onnx)")->required();
   a->add_option("--update", c->update,
                 "NAME=zeros, ones, rand or FILE.npy: new value of a weight, or of an input, which "
@@ -308,9 +304,9 @@ void add_debug_modify(CLI::App& debug, std::function<int()>& action) {
   a->callback([c, &action] { action = [c] { return modify(*c); }; });
 }
 
-void add_debug_extract(CLI::App& debug, std::function<int()>& action) {
+void add_debug_extract(Command& debug, std::function<int()>& action) {
   auto c = std::make_shared<Change>();
-  CLI::App* a = add_command(debug, "extract", "Write a part of a model");
+  Command* a = debug.add_command("extract", "Write a part of a model");
   a->add_option("--src_model,--model,--src_onnx", c->model, "Model (.onnx)")->required();
   a->add_option("--input_names", c->inputs, "Tensors that become the inputs")->expected(1, 1 << 20);
   a->add_option("--output_names", c->outputs, "Tensors that become the outputs")
@@ -320,12 +316,12 @@ void add_debug_extract(CLI::App& debug, std::function<int()>& action) {
   a->callback([c, &action] { action = [c] { return modify(*c); }; });
 }
 
-void add_debug_print(CLI::App& debug, std::function<int()>& action) {
+void add_debug_print(Command& debug, std::function<int()>& action) {
   struct Print {
     std::string model, level = "model", name;
   };
   auto p = std::make_shared<Print>();
-  CLI::App* a = add_command(debug, "print", "Print a model");
+  Command* a = debug.add_command("print", "Print a model");
   a->add_option("--src_model,--model", p->model, "Model (.onnx)")->required();
   a->add_option("--level", p->level, "model, graph, node or tensor: how much of it")
       ->check(one_of({"model", "graph", "node", "tensor"}))
@@ -352,10 +348,10 @@ void add_debug_print(CLI::App& debug, std::function<int()>& action) {
 
 }  // namespace
 
-void add_debug(CLI::App& app, std::function<int()>& action) {
-  CLI::App* debug = add_command(
-      app, "debug", "Find where numbers go wrong: compare, modify, extract and print ONNX models");
-  debug->require_subcommand(1);
+void add_debug(Command& app, std::function<int()>& action) {
+  Command* debug = app.add_command(
+      "debug", "Find where numbers go wrong: compare, modify, extract and print ONNX models");
+  debug->require_subcommand();
   add_debug_compare(*debug, action);
   add_debug_modify(*debug, action);
   add_debug_extract(*debug, action);

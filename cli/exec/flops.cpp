@@ -121,10 +121,10 @@ int run(const Arguments& a) {
 
 }  // namespace
 
-void add_flops(CLI::App& app, std::function<int()>& action) {
+void add_flops(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = add_command(
-      app, "flops",
+  Command* c = app.add_command(
+      "flops",
       "Count the floating-point operations of a model (a multiplication and an addition are two)");
   c->add_option("MODEL", a->model, "Model (.onnx)")->required();
   c->add_flag("--verbose", a->verbose, "Also of each node");

@@ -239,7 +239,7 @@ int run(const Settings& s) {
   return 0;
 }
 
-void add_run_options(CLI::App& c, Settings& s) {
+void add_run_options(Command& c, Settings& s) {
   c.add_option(
        "--input", s.inputs,
        "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
@@ -253,7 +253,7 @@ void add_run_options(CLI::App& c, Settings& s) {
       ->expected(1, 1 << 20);
   c.add_option("--second", s.second,
                "With --view run: another model that gets the same inputs, to compare with")
-      ->check(CLI::ExistingFile);
+      ->check(existing_file());
   c.add_option("--reference", s.references,
                "With --view run: NAME=FILE.npy or .pb, what this output should be")
       ->expected(1, 1 << 20);
@@ -283,9 +283,9 @@ void add_run_options(CLI::App& c, Settings& s) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, std::function<int()>& action) {
+void add_inspect(Command& app, std::function<int()>& action) {
   auto s = std::make_shared<Settings>();
-  auto* c = add_command(app, "inspect", "Print what the desktop inspector shows of a file");
+  auto* c = app.add_command("inspect", "Print what the desktop inspector shows of a file");
   c->add_option("FILE", s->file,
                 ".onnx, .popef, IR text or a recording of telemetry; none with --view queues: "
                 "running processes");

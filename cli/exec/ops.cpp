@@ -66,13 +66,13 @@ int run(bool json, bool markdown) {
 
 }  // namespace
 
-void add_ops(CLI::App& app, std::function<int()>& action) {
+void add_ops(Command& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false),
        changes = std::make_shared<bool>(false);
-  CLI::App* c = add_command(app, "ops",
-                            "List the supported operators: opsets; with --json or "
-                            "--markdown also the types of input 0 that "
-                            "a trial of each operator accepts, and what implements it");
+  Command* c = app.add_command("ops",
+                               "List the supported operators: opsets; with --json or "
+                               "--markdown also the types of input 0 that "
+                               "a trial of each operator accepts, and what implements it");
   auto* j = c->add_flag("--json", *json, "As JSON");
   auto* m = c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
   c->add_flag("--opsets", *changes,

@@ -116,10 +116,10 @@ int run(const Arguments& a) {
 
 }  // namespace
 
-void add_opt(CLI::App& app, std::function<int()>& action) {
+void add_opt(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c =
-      add_command(app, "opt", "Run passes on an .onnx model or a text graph and print the graph");
+  Command* c =
+      app.add_command("opt", "Run passes on an .onnx model or a text graph and print the graph");
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
   add_plugin_option(*c);
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');

@@ -113,10 +113,10 @@ int run(bool json, bool markdown) {
 
 }  // namespace
 
-void add_options(CLI::App& app, std::function<int()>& action) {
+void add_options(Command& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  CLI::App* c = add_command(
-      app, "options",
+  Command* c = app.add_command(
+      "options",
       "List the options of poprt and what each does: acts, is recorded for the model of the chip, "
       "warns or fails");
   auto* j = c->add_flag("--json", *json, "As JSON");

@@ -49,10 +49,10 @@ int run(bool json, bool markdown) {
 
 }  // namespace
 
-void add_passes(CLI::App& app, std::function<int()>& action) {
+void add_passes(Command& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  CLI::App* c = add_command(
-      app, "passes",
+  Command* c = app.add_command(
+      "passes",
       "List the passes and what they do; with --json or --markdown also where they apply, what "
       "they "
       "may change in the numbers and in which stage they run. --skip_passes NAME of poprt switches "

@@ -257,9 +257,9 @@ int run(const Arguments& a) {
 
 }  // namespace
 
-void add_poprt_run_popef(CLI::App& app, std::function<int()>& action) {
+void add_poprt_run_popef(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = add_command(app, "poprt_run_popef", "Run any PopEF file with random data");
+  Command* c = app.add_command("poprt_run_popef", "Run any PopEF file with random data");
   c->add_option("--popef", a->popef, "PopEF file")->required();
   add_plugin_option(*c);
   c->add_option("--runner", a->runner,
@@ -289,7 +289,7 @@ void add_poprt_run_popef(CLI::App& app, std::function<int()>& action) {
                 "POPRT_SHARED_DEVICES says, or with each other")
       ->check(between<int64_t>(1, 256))
       ->capture_default_str();
-  c->add_flag("--reportAsJson", a->json)->group("");
+  c->add_flag("--reportAsJson", a->json, "")->group("");
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }
 

@@ -286,11 +286,10 @@ int recompile(const Arguments& a) {
 
 }  // namespace
 
-void add_recompile(CLI::App& app, std::function<int()>& action) {
+void add_recompile(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c =
-      add_command(app, "recompile",
-                  "Compile the source of a PopEF file again, with the options that it records");
+  Command* c = app.add_command(
+      "recompile", "Compile the source of a PopEF file again, with the options that it records");
   c->add_option("FILE", a->file, "PopEF file of one executable; replaced when that has succeeded")
       ->required();
   add_plugin_option(*c);

@@ -284,9 +284,9 @@ int run(Arguments& a) {
 
 }  // namespace
 
-void add_run(CLI::App& app, std::function<int()>& action) {
+void add_run(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = add_command(app, "run", "Run a model on data from files");
+  Command* c = app.add_command("run", "Run a model on data from files");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs,
                 "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")
@@ -307,11 +307,11 @@ void add_run(CLI::App& app, std::function<int()>& action) {
        "--numerics", a->numerics,
        "fast, or faithful: with the chip's roundings, slow; from an .onnx model, or a .popef "
        "that was compiled with --numerics faithful")
-      ->check(CLI::IsMember({"fast", "faithful"}))
+      ->check(one_of({"fast", "faithful"}))
       ->capture_default_str();
   c->add_option("--overflow", a->overflow,
                 "What a half becomes that is too large, with --numerics faithful: nan or saturate")
-      ->check(CLI::IsMember({"nan", "saturate"}))
+      ->check(one_of({"nan", "saturate"}))
       ->capture_default_str();
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });

@@ -96,9 +96,9 @@ int run(const Settings& s) {
 
 }  // namespace
 
-void add_top(CLI::App& app, std::function<int()>& action) {
-  auto* command = add_command(
-      app, "top", "Show what sessions of other processes do (those with POPRT_TELEMETRY=1).");
+void add_top(Command& app, std::function<int()>& action) {
+  auto* command = app.add_command(
+      "top", "Show what sessions of other processes do (those with POPRT_TELEMETRY=1).");
   auto s = std::make_shared<Settings>();
   command->add_option(
       "--folder", s->folder,

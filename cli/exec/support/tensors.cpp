@@ -28,7 +28,7 @@ std::vector<std::string>& given_plugins() {
 
 }  // namespace
 
-void add_plugin_option(CLI::App& command) {
+void add_plugin_option(Command& command) {
   command
       .add_option("--plugins", given_plugins(),
                   "Shared libraries with operators, passes, patterns and transforms of your own, "
@@ -48,7 +48,7 @@ void load_given_plugins() {
   }
 }
 
-void add_compile_options(CLI::App& command, CompileSettings& s) {
+void add_compile_options(Command& command, CompileSettings& s) {
   add_plugin_option(command);
   command
       .add_option("--input_shape", s.input_shape,
