@@ -6,8 +6,10 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/arrays_file.h"
 #include "base/file.h"
@@ -617,9 +619,37 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   });
 }
 
+// What this thread's last conversion of a file has warned of. A model that is converted is compiled
+// from the same file afterwards, and converted once more in memory on the way: nobody wants to read
+// the same again.
+struct Conversion {
+  std::string path;
+  std::set<std::string> warnings;
+};
+thread_local Conversion last_conversion;
+
+// Lets a conversion warn, once of each thing.
+WarningFilter note_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+  if (capi::named_option(o, capi::kQuiet)) return WarningFilter([](const auto&) { return false; });
+  last_conversion = {source.path ? source.path : "", {}};
+  return WarningFilter(
+      [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
+}
+
+// Lets a compilation warn of what the conversion before it has not warned of.
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+  if (capi::named_option(o, capi::kQuiet)) return WarningFilter([](const auto&) { return false; });
+  Conversion before = std::exchange(last_conversion, {});
+  if (!source.path || before.path != source.path) before.warnings.clear();
+  return WarningFilter([said = std::move(before.warnings)](const std::string& text) {
+    return !said.contains(text);
+  });
+}
+
 void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
              const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const WarningFilter new_ones = skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, ir.get());
     say(*o, 0.8, "pack weights");
@@ -646,6 +676,7 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
 void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
                       const char* popef_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const WarningFilter new_ones = skip_warnings(*o, *source);
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const auto ir = ir_file(*o, popef_path);
@@ -680,7 +711,7 @@ void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o
   const int64_t wanted = lowest ? std::stoll(lowest) : 0;
   if (wanted == 0) return opsets::settle(*graph);
   const std::string why = opsets::convert_to_lowest(graph, wanted);
-  if (!why.empty() && !capi::named_option(o, capi::kQuiet))
+  if (!why.empty())
     log().warn("the converted model has opset {}, {}: {}", opsets::opset_of(*graph),
                opsets::opset_of(*graph) < wanted
                    ? std::string("its own")
@@ -715,6 +746,7 @@ void write_log(const std::string& text, const std::filesystem::path& model) {
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const WarningFilter new_ones = note_warnings(*o, *source);
     say(*o, 0, "read");
     auto graph = import(*source, *o);
     check_fusion(*graph, *o);

@@ -335,7 +335,9 @@ static void what_plugins_see_stays_as_it_is(void** state) {
   AT(poprt_operator, release, 56);
   AT(poprt_operator, cost, 64);
   AT(poprt_operator, user_data, 72);
-  assert_int_equal(sizeof(poprt_operator), 80);
+  AT(poprt_operator, parts, 80);
+  AT(poprt_operator, compute_part, 88);
+  assert_int_equal(sizeof(poprt_operator), 96);
 
   AT(poprt_graph_host, graph_name, 8);
   AT(poprt_graph_host, node_graph, 48);

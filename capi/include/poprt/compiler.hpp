@@ -140,6 +140,27 @@ class Compiler {
     compile(model, outputs, options)->serialize(stream);
   }
 
+  // A text that says what was compiled: bytes, inputs and outputs, and the program. There is no
+  // execution profile that could be reset. Since 1.0.
+  static std::string compileAndGetSummaryReport(const std::string& model,
+                                                const std::vector<std::string>& outputs,
+                                                const CompilerOptions& options = {},
+                                                bool resetProfile = true) {
+    static_cast<void>(resetProfile);
+    const auto executable = compile(model, outputs, options);
+    std::string text = executable->name() + ": " + std::to_string(executable->weightsBytes()) +
+                       " bytes of weights, " + std::to_string(executable->arenaBytes()) +
+                       " bytes of device memory\n";
+    const auto add = [&](const char* direction, const std::vector<DataDesc>& list) {
+      for (const DataDesc& d : list)
+        text += std::string(direction) + " " + d.name + ": " + std::to_string(d.sizeInBytes) +
+                " bytes\n";
+    };
+    add("input", executable->getInputs());
+    add("output", executable->getOutputs());
+    return text + executable->listing();
+  }
+
   // Only the conversion, into an ONNX file.
   static void convert(const std::string& onnxPath, const std::string& outOnnxPath,
                       const std::vector<std::string>& outputs = {},

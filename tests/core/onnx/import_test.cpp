@@ -68,6 +68,21 @@ TEST(Import, KeepsStructureTypesAndMetadata) {
   EXPECT_EQ(g->metadata, expected);
 }
 
+TEST(Import, ADimensionThatIsCalledUnknownIsEqualToNone) {
+  pb::ModelProto model = relu_model();
+  auto* shape = model.mutable_graph()
+                    ->mutable_input(0)
+                    ->mutable_type()
+                    ->mutable_tensor_type()
+                    ->mutable_shape();
+  shape->clear_dim();
+  for (const char* name : {"?", "?", "None", "-1", "N"}) shape->add_dim()->set_dim_param(name);
+  const auto g = import_proto(model);
+  EXPECT_EQ(ir::type_string(g->inputs()[0]->type), "f32[?,?,?,?,N]");
+  for (int i = 0; i < 5; i++) shape->mutable_dim(i)->set_dim_param("?");
+  EXPECT_TRUE(import_proto(model)->inputs()[0]->type.symbols.empty());
+}
+
 TEST(Import, ReadsValueInfo) {
   pb::ModelProto model = relu_model();
   pb::GraphProto& g = *model.mutable_graph();
