@@ -57,7 +57,7 @@ class GivenOptions {
   bool has(const std::string& name) const { return words_.contains(name); }
   // The only word, or `standard`.
   std::string text(const std::string& name, std::string standard = {}) const;
-  // As one text: names separated by commas.
+  // As one text: names separated by commas. Empty when it is not given.
   std::string joined(const std::string& name) const;
   // For the library: names separated by commas, words by line feeds. In the order of the table.
   NamedOptions for_library() const;

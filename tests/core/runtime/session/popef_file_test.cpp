@@ -313,6 +313,65 @@ TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
   EXPECT_EQ(stream.str(), read(one));
 }
 
+// Values behind what instructions read go with their blobs, and what is stored narrow of them; the
+// last byte that is read stays. Of one whose values are a part of a larger piece the piece stays.
+TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
+  program::Builder b;
+  const auto weights = [&](uint64_t count, float value) {
+    const uint64_t offset = b.program().weights_bytes;
+    b.program().weights_bytes += count * 4;
+    b.weight_records().push_back({offset, count * 4, [=](std::span<std::byte> to) {
+                                    const std::vector<float> values(count, value);
+                                    std::memcpy(to.data(), values.data(), to.size());
+                                  }});
+    return offset;
+  };
+  const auto value_at = [](std::span<const std::byte> bytes, uint64_t offset) {
+    float value = 0;
+    std::memcpy(&value, bytes.subspan(offset, 4).data(), 4);
+    return value;
+  };
+  const uint64_t read = weights(128, 1);
+  b.program().buffers.push_back({program::Space::weights, 0, read, 512, DType::f32, {128}});
+  const auto c = b.add_output({"c", DType::f32, {128}});
+  const program::BufferId operands[] = {0, b.output(c, 0, 512, DType::f32, {128})};
+  b.emit("copy", operands, {}, {}, "copy");
+  const uint64_t own = weights(16, 2);
+  b.add_input({"u", DType::f32, {16}, own});
+  const std::vector<program::NarrowWeights> narrow = {{read, 512, DType::f16, 0, {}},
+                                                      {own, 64, DType::f16, 0, {}}};
+  const auto opened = [&](const char* name) {
+    write_popef(folder / name, "m", b.program(), b.weight_records(), {}, {}, narrow);
+    return open_popef(folder / name);
+  };
+  auto model = opened("behind.popef");
+  EXPECT_EQ(model->program().weights_bytes, 512u);
+  EXPECT_EQ(model->narrow, (std::vector{narrow[0]}));
+  ASSERT_EQ(model->input_data.at(0).size(), 64u);
+  EXPECT_EQ(value_at(model->input_data[0], 60), 2);
+  EXPECT_EQ(value_at(model->image.weights, 508), 1);
+  // All stay where the values are the beginning of a piece of 128 bytes that others lie before.
+  const uint64_t shared = weights(32, 3);
+  b.add_input({"v", DType::f32, {4}, shared});
+  model = opened("shared.popef");
+  EXPECT_EQ(model->program().weights_bytes, shared + 128);
+  EXPECT_EQ(model->narrow, narrow);
+  EXPECT_EQ(model->inputs().at(1).data, shared);
+  EXPECT_EQ(model->inputs().at(0).data, program::kNoData);
+  EXPECT_EQ(value_at(model->image.weights, shared + 124), 3);
+}
+
+// Opaque blobs up to 16 MiB are the model's, larger ones stay in the file.
+TEST_F(PopefFile, LargeOpaqueBlobsAreNotRead) {
+  CopyModel copy(4);
+  constexpr size_t kMost = size_t{1} << 24;
+  write_popef(folder / "m.popef", "m", copy.b.program(), copy.b.weight_records(),
+              {{"most", std::string(kMost, 'x')}, {"more", std::string(kMost + 1, 'y')}});
+  const auto model = open_popef(folder / "m.popef");
+  EXPECT_EQ(model->opaque.at("most").size(), kMost);
+  EXPECT_FALSE(model->opaque.contains("more"));
+}
+
 TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
   CopyModel copy(1000);
   write("copies.popef", copy);
