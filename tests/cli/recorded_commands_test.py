@@ -293,7 +293,7 @@ YAML = [
     MODEL + "compiler_options: [num_ipus=1]\nshow: True", MODEL + "config_yaml: other.yaml", MODEL + "---\nshow: True",
     MODEL + "pass_args: {add_checkpoints: {names: [y]}}\npasses: add_checkpoints", MODEL + "pass_args: {add_checkpoints: {nobody: y}}\n",
     MODEL + "pass_args: {nobody: {names: y}}\n", MODEL + "pass_args: [add_checkpoints.names=y]\npasses: add_checkpoints",
-    MODEL + "\tshow: True", MODEL + "show: [True", "model_fusion: []", "model_fusion: a", "model_fusion: [a]", "model_fusion: [{}]",
+    MODEL + "show: True\n".ljust((1 << 20) - len(MODEL)), MODEL + "show: True\n".ljust((1 << 20) + 1 - len(MODEL)), MODEL + "\tshow: True", MODEL + "show: [True", "model_fusion: []", "model_fusion: a", "model_fusion: [a]", "model_fusion: [{}]",
     "model_fusion:\n- input_model: net.onnx\n  input_shape: x=2,3\n- input_model: two.onnx\nshow: True\n",
     "model_fusion:\n- input_model: net.onnx\n  show: True\n", "input_model: net.onnx\nmodel_fusion:\n- input_model: two.onnx\n",
     "model_fusion:\n- input_model: net.onnx\n  input_shape: x=2,3\n- input_model: two.onnx\noutput_dir: fused\nexport_popef: True\n",
@@ -430,7 +430,7 @@ class RecordedCommands(RecordedTest):
         for i, text in enumerate(texts):
             name = f"given{i}.{len(call)}.yaml"
             self.write(name, text.encode())
-            steps.append((f"{call}: {text!r}", call.replace("given.yaml", name)))
+            steps.append((f"{call}: {text[:300]!r}" + f" of {len(text)}" * (len(text) > 300), call.replace("given.yaml", name)))
         return steps
 
 

@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MARKS = 4096  # kMutantLimit of mutant.h
 TESTS = r"^(base|compiler|device|ir|kernels|onnx|ops|opsets|passes|plugins|popef|program|runtime|capi|conformance|" \
-        r"hostile|cli|inspector)\."
+        r"hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
 PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_plugin|"
                       r"poprt_images_plugin): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # what no mutated folder needs
