@@ -293,6 +293,8 @@ YAML = [
     MODEL + "compiler_options: [num_ipus=1]\nshow: True", MODEL + "config_yaml: other.yaml", MODEL + "---\nshow: True",
     MODEL + "pass_args: {add_checkpoints: {names: [y]}}\npasses: add_checkpoints", MODEL + "pass_args: {add_checkpoints: {nobody: y}}\n",
     MODEL + "pass_args: {nobody: {names: y}}\n", MODEL + "pass_args: [add_checkpoints.names=y]\npasses: add_checkpoints",
+    MODEL + "input_shape: x=2,3\npasses: 'eliminate_identity,  layer_precision_compare , eliminate_nop_cast'\n",
+    MODEL + "input_shape: x=2,3\npasses: ' layer_precision_compare'\n",
     MODEL + "show: True\n".ljust((1 << 20) - len(MODEL)), MODEL + "show: True\n".ljust((1 << 20) + 1 - len(MODEL)), MODEL + "\tshow: True", MODEL + "show: [True", "model_fusion: []", "model_fusion: a", "model_fusion: [a]", "model_fusion: [{}]",
     "model_fusion:\n- input_model: net.onnx\n  input_shape: x=2,3\n- input_model: two.onnx\nshow: True\n",
     "model_fusion:\n- input_model: net.onnx\n  show: True\n", "input_model: net.onnx\nmodel_fusion:\n- input_model: two.onnx\n",

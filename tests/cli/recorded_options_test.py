@@ -8,10 +8,11 @@ import concurrent.futures
 import difflib
 import os
 import re
+import shutil
 import unittest
 
 import onnx_writer as onnx
-from support import RecordedTest
+from support import DATA, RecordedTest
 
 BASE = {"dense": [], "net": ["--input_shape", "image=2,3,8,8"], "words": ["--input_shape", "tokens=2,4"]}
 
@@ -39,7 +40,8 @@ ROWS = {
         ("net", "--input_shape image=4,3,8,8/1,3,8,8 --num_io_tiles 64 --batches_per_step 4"),
         ("net", "--batch_size 3 --batch_axis 0"), ("net", "--batch_size 3 --batch_axis 4"), ("words", "--batch_size 3 --batch_axis 0"),
         ("words", "--infer_shape_ahead"), ("words", "--input_shape tokens=2,4 other=1"), ("dense", "--input_shape x=2,5"),
-        ("dense", "--input_shape x=2"), ("net", "--convert_version 11"), ("net", "--convert_version 20"),
+        ("dense", "--input_shape x=2"), ("dense", "--input_shape =[]"), ("dense", "--input_shape []"), ("dense", "--input_shape x=[]"),
+        ("dense", "--input_shape x=2,4/"), ("dense", "--input_shape x=2,,4"), ("dense", "--input_shape x=-2,4"), ("dense", "--input_shape x"), ("net", "--convert_version 11"), ("net", "--convert_version 20"),
         ("net", "--convert_version 28"), ("net", "--lowest_opset 0"), ("net", "--lowest_opset 15"), ("words", "--lowest_opset 17"),
         ("words", "--convert_version 11"), ("words", "--lowest_opset 0 --skip_passes int64_to_int32"),
     ],
@@ -158,6 +160,16 @@ class RecordedOptions(RecordedTest):
                          if not line.startswith(("@@", "---", "+++"))]
             text += "".join(f"  {line}\n" for line in lines)
         self.expect_recorded(f"cli_options_{part.split(' ')[0]}.txt", "# What options do: recorded_options_test.py.\n" + text)
+
+    def test_models(self):
+        """Those of tests/data/cli, converted and compiled as they come."""
+        names = sorted(n[:-5] for n in os.listdir(DATA) if n.endswith(".onnx"))
+        for name in names:
+            shutil.copy(os.path.join(DATA, name + ".onnx"), self.path(name + ".onnx"))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            made = list(pool.map(lambda row: self.made(row[1], [], row[0]), enumerate(names)))
+        self.expect_recorded("cli_options_models.txt", "# What models become: recorded_options_test.py.\n" + "".join(
+            name + "\n" + "".join(f"  {line}\n" for line in lines) for name, lines in zip(names, made)))
 
     def test_precision(self):
         self.record("precision")

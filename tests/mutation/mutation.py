@@ -116,6 +116,7 @@ def refresh(options):
 def build(options):
     """One build; what the compiler refuses is dropped, which is said, and built again without."""
     scratch = Scratch(options)
+    subprocess.run(["cmake", "--preset", options.preset], cwd=scratch.tree, check=True, stdout=subprocess.DEVNULL)
     listed = subprocess.run(["ninja", "-C", scratch.build, "-t", "targets", "all"], check=True, capture_output=True,
                             text=True).stdout
     programs = sorted(set(PROGRAMS.findall(listed)) - SKIPPED_PROGRAMS)
@@ -234,16 +235,19 @@ def portions(tests):
 
 def try_mutant(scratch, number, mutant, tests, most):
     """(how, test, those met) of the first test that fails with the mutant and fails again alone; ("survived", "", ...)
-    when none does of those that take `most` seconds without a mutant. Half of the time is for the tests of the folder,
-    a quarter for corpora, and what is left for the others; those that come by the mutant only perhaps are last."""
+    when none does of those that take `most` seconds without a mutant. Corpora of the folder are first, its other tests have
+    half of the time, corpora of others a quarter, and what is left all others; those that come by the mutant only perhaps
+    are last."""
     environment = scratch.environment(MUTANT_ACTIVE=str(number))
     part = OF_FOLDER.get(folder(mutant), folder(mutant).split("/")[-1])
     met, seconds = [], 0.0
 
     def place(test):
-        return 3 if number not in test.reached else 0 if test.part == part else 1 if CORPORA.search(test.name) else 2
+        if number not in test.reached:
+            return 4
+        return 2 * (test.part != part) + (not CORPORA.search(test.name))
 
-    for which, limit in enumerate((most / 2, most * 3 / 4, most, most)):
+    for which, limit in enumerate((most / 2, most / 2, most * 3 / 4, most, most)):
         for portion in portions([t for t in tests if place(t) == which]):
             takes = sum(t.seconds for t in portion)
             if met and seconds + takes > limit:

@@ -184,6 +184,20 @@ output %n)"},
 %map : ? = ai.onnx.ml.ZipMap(%scores) {classlabels_strings = ["cat", "dog", "cow"]}
 output %label
 output %map)"},
+    {"text that is not constant", R"(input %t : str[2]
+%y : ? = StringNormalizer(%t) {case_change_action = "UPPER"}
+output %y)"},
+    {"numbers of text", R"(input %t : str[2]
+%y : ? = Abs(%t)
+output %y)"},
+    {"words", R"(const %t : str[4] = ["b", "c", "b", ""]
+input %x : f32[2]
+%y : ? = TfIdfVectorizer(%t) {mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0, 1], pool_strings = ["a", "b"]}
+%z : ? = Add(%x, %y)
+output %z)"},
+    {"an image", R"(input %b : u8[40]
+%y : ? = ImageDecoder(%b)
+output %y)"},
     {"state", R"(input %x : f32[2,1,3]
 const %w : f32[1,8,3] = fill 0.5
 const %r : f32[1,8,2] = fill 0.25

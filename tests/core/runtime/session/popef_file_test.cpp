@@ -317,13 +317,13 @@ TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
 
 // Values behind what instructions read go with their blobs, and what is stored narrow of them; the
 // last byte that is read stays. Of one whose values are a part of a larger piece the piece stays.
-TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
+void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count) {
   program::Builder b;
-  const auto weights = [&](uint64_t count, float value) {
+  const auto weights = [&](uint64_t n, float value) {
     const uint64_t offset = b.program().weights_bytes;
-    b.program().weights_bytes += count * 4;
-    b.weight_records().push_back({offset, count * 4, [=](std::span<std::byte> to) {
-                                    const std::vector<float> values(count, value);
+    b.program().weights_bytes += n * 4;
+    b.weight_records().push_back({offset, n * 4, [=](std::span<std::byte> to) {
+                                    const std::vector<float> values(n, value);
                                     std::memcpy(to.data(), values.data(), to.size());
                                   }});
     return offset;
@@ -333,14 +333,16 @@ TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
     std::memcpy(&value, bytes.subspan(offset, 4).data(), 4);
     return value;
   };
-  const uint64_t read = weights(128, 1);
-  b.program().buffers.push_back({program::Space::weights, 0, read, 512, DType::f32, {128}});
-  const auto c = b.add_output({"c", DType::f32, {128}});
-  const program::BufferId operands[] = {0, b.output(c, 0, 512, DType::f32, {128})};
+  const uint64_t read = weights(count, 1), bytes = count * 4;
+  const Shape shape = {static_cast<int64_t>(count)};
+  b.program().weights_bytes = 512;
+  b.program().buffers.push_back({program::Space::weights, 0, read, bytes, DType::f32, shape});
+  const auto c = b.add_output({"c", DType::f32, shape});
+  const program::BufferId operands[] = {0, b.output(c, 0, bytes, DType::f32, shape)};
   b.emit("copy", operands, {}, {}, "copy");
   const uint64_t own = weights(16, 2);
   b.add_input({"u", DType::f32, {16}, own});
-  const std::vector<program::NarrowWeights> narrow = {{read, 512, DType::f16, 0, {}},
+  const std::vector<program::NarrowWeights> narrow = {{read, bytes, DType::f16, 0, {}},
                                                       {own, 64, DType::f16, 0, {}}};
   const auto opened = [&](const char* name) {
     write_popef(folder / name, "m", b.program(), b.weight_records(), {}, {}, narrow);
@@ -351,7 +353,7 @@ TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
   EXPECT_EQ(model->narrow, (std::vector{narrow[0]}));
   ASSERT_EQ(model->input_data.at(0).size(), 64u);
   EXPECT_EQ(value_at(model->input_data[0], 60), 2);
-  EXPECT_EQ(value_at(model->image.weights, 508), 1);
+  EXPECT_EQ(value_at(model->image.weights, bytes - 4), 1);
   // All stay where the values are the beginning of a piece of 128 bytes that others lie before.
   const uint64_t shared = weights(32, 3);
   b.add_input({"v", DType::f32, {4}, shared});
@@ -361,6 +363,10 @@ TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
   EXPECT_EQ(model->inputs().at(1).data, shared);
   EXPECT_EQ(model->inputs().at(0).data, program::kNoData);
   EXPECT_EQ(value_at(model->image.weights, shared + 124), 3);
+}
+
+TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
+  for (const uint64_t count : {128, 125}) expect_that_only_what_is_read_stays(folder, count);
 }
 
 // Opaque blobs up to 16 MiB are the model's, larger ones stay in the file.
