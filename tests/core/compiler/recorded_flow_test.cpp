@@ -171,7 +171,7 @@ output %last)"},
 output %h
 output %y
 output %none)"},
-    {"text", R"(const %t : str[3] = ["b", "a", "b"]
+    {"text", R"(const %t : string[3] = ["b", "a", "b"]
 input %x : f32[3]
 %u : ?, %i : ?, %r : ?, %n : ? = Unique(%t)
 %l : ? = ai.onnx.ml.LabelEncoder(%t) {keys_strings = ["a", "b"], values_int64s = [7, 9], default_int64 = 1}
@@ -184,13 +184,13 @@ output %n)"},
 %map : ? = ai.onnx.ml.ZipMap(%scores) {classlabels_strings = ["cat", "dog", "cow"]}
 output %label
 output %map)"},
-    {"text that is not constant", R"(input %t : str[2]
+    {"text that is not constant", R"(input %t : string[2]
 %y : ? = StringNormalizer(%t) {case_change_action = "UPPER"}
 output %y)"},
-    {"numbers of text", R"(input %t : str[2]
+    {"numbers of text", R"(input %t : string[2]
 %y : ? = Abs(%t)
 output %y)"},
-    {"words", R"(const %t : str[4] = ["b", "c", "b", ""]
+    {"words", R"(const %t : string[4] = ["b", "c", "b", ""]
 input %x : f32[2]
 %y : ? = TfIdfVectorizer(%t) {mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0, 1], pool_strings = ["a", "b"]}
 %z : ? = Add(%x, %y)
