@@ -6,6 +6,7 @@ and which files it makes, changes or takes away. Times are masked, data is exact
 import os
 import re
 import shlex
+import struct
 import unittest
 from unittest import mock
 
@@ -14,6 +15,7 @@ from support import RecordedTest, model
 
 TIMES = [
     (r"after [\d.]+ ms", "after TIME ms"), (r"fastest [\d.]+ ms", "fastest TIME ms"), (r"Latency: [\d.]+ms", "Latency: TIME"),
+    (r"latency ms: .*", "latency ms: TIMES"), (r"total: [\d.]+ ms, throughput: [\d.]+ ", "total: TIME ms, throughput: NUMBER "),
     (r"Tput: \d+", "Tput: NUMBER"), (r'("(?:load_ms|\w*_ns|last_used)": )\d[\d.e+-]*', r"\1TIME"), (r'("latency_ms": )\[[^]]*\]', r"\1TIMES"),
     (r'((?:load|run)_ms(?:",\s*"value": "?|  +))\d[\d.e+-]*', r"\1TIME"),
     (r"(?m)^( *(?:model|convert|compile) +\S+ +\d+ +)[\d.e-]+", r"\1TIME"), (r"(?m)^ +\d+\.\d\d +\d+\.\d\d  (\w)", r"  TIME \1"),
@@ -257,6 +259,77 @@ poprt_exec inspect sequence.onnx --view graph
 poprt_exec inspect optional.onnx --view graph
 """
 
+DEBUG = """
+poprt_exec debug print --src_model net.onnx
+poprt_exec debug print --src_model net.onnx --level graph
+poprt_exec debug print --src_model net.onnx --level node
+poprt_exec debug print --src_model net.onnx --level tensor
+poprt_exec debug print --src_model net.onnx --level other
+poprt_exec debug print --src_model net.onnx --name node_h
+poprt_exec debug print --src_model net.onnx --name c
+poprt_exec debug print --src_model net.onnx --name nobody
+poprt_exec debug print --src_model net.onnx --name [
+poprt_exec debug modify --src_model net.onnx --update c=zeros --output_model zeros.onnx
+poprt_exec debug print --src_model zeros.onnx --name c
+poprt_exec debug modify --src_model net.onnx --update c=ones
+poprt_exec debug modify --src_model net.onnx --update c=c.npy --output_model read.onnx
+poprt_exec debug print --src_model read.onnx --name c
+poprt_exec debug modify --src_model net.onnx --update c=x.npy
+poprt_exec debug modify --src_model net.onnx --update x=x.npy --output_model constant.onnx
+poprt_exec opt constant.onnx
+poprt_exec debug modify --src_model net.onnx --update x=ones
+poprt_exec debug modify --src_model net.onnx --update h=ones
+poprt_exec debug modify --src_model net.onnx --update nobody=ones
+poprt_exec debug modify --src_model net.onnx --update c
+poprt_exec debug modify --src_model net.onnx --extract input_names=h output_names=i --output_model part.onnx
+poprt_exec opt part.onnx
+poprt_exec debug modify --src_model net.onnx --sort --output_model sorted.onnx
+poprt_exec debug modify --src_model net.onnx
+poprt_exec debug extract --src_model net.onnx --input_names x --output_names h --output_model front.onnx
+poprt_exec opt front.onnx
+poprt_exec debug extract --src_model net.onnx --output_names nobody
+poprt_exec debug extract --src_model net.onnx --input_names i --output_names h
+poprt_exec debug extract --src_model net.onnx --output_names h,i --output_model both.onnx
+poprt_exec opt both.onnx
+poprt_exec debug compare --src_model two.onnx --dst_model two.onnx --src_backend poprt --input_data x=x.npy
+poprt_exec debug compare --src_model two.onnx --dst_model two.onnx --src_backend poprt --input_data x=x.npy --json --compare_method mse,rmse,mae,mape,r2
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --compare_method mae
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs all --dump_data
+poprt_exec debug compare --src_model net.onnx --dst_model two.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --mark_outputs y
+poprt_exec debug compare --src_model net.onnx --dst_model two.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --mark_outputs nobody
+poprt_exec debug compare --src_model net.onnx --dst_model two.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --mark_io_mapping y=z
+poprt_exec debug compare --src_model net.onnx --dst_model two.onnx --src_backend poprt --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model two.onnx --src_backend other
+poprt_exec debug compare --src_model net.onnx --dst_model two.onnx --src_backend poprt --compare_method other --input_data x=ones
+poprt_exec auto_shard -i net.onnx --num_ipus 1
+poprt_exec auto_shard -i net.onnx --num_ipus 2
+poprt_exec auto_shard -i net.onnx --num_ipus 2 --memory_proportion 0
+poprt -i two.onnx --output two.popef
+poprt_exec poprt_run_popef --popef two.popef --runner other
+poprt_exec poprt_run_popef --popef two.popef --runner packRunner
+poprt_exec poprt_run_popef --popef two.popef --runner hostConcatRunner
+poprt_exec poprt_run_popef --popef two.popef --index 1 --iteration 1
+poprt_exec poprt_run_popef --popef two.popef --iteration 0
+poprt_exec poprt_run_popef --popef nothing.popef
+poprt_exec bench two.popef --seconds 0
+poprt_exec bench nothing.popef
+poprt_exec top --folder nothing
+"""
+
+# Heads of .npy files that hold x or nothing that is one.
+HEADS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
+         "{'shape': (2, 3), 'fortran_order': False, 'descr': '<f4'}", "{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }",
+         "{'descr': '=f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': '|f4', 'fortran_order': False, 'shape': (2, 3), }",
+         "{'descr': 'f4', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': '<f5', 'fortran_order': False, 'shape': (2, 3), }",
+         "{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", "{'descr': '|O', 'fortran_order': False, 'shape': (2, 3), }",
+         "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", "{'descr': '<f4', 'fortran_order': True, 'shape': (6,), }",
+         "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }",
+         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3), }",
+         "{'descr': '<f4', 'fortran_order': False, 'shape': 6, }", "{'descr': '<f4', 'fortran_order': False, 'shape': (), }",
+         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", "{'descr': '<f4', 'shape': (2, 3), }",
+         "{'fortran_order': False, 'shape': (2, 3), }", "{'descr': '<f4', 'fortran_order': False}", "{", "", "{}", "[]",
+         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'more': 1}", "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}"]
+
 # With all that the library logs.
 LOG = """
 poprt -i two.onnx --output c.popef --logging_level DEBUG --compiler_options enable_engine_caching=True cache_path=cached
@@ -343,6 +416,7 @@ class RecordedCommands(RecordedTest):
         self.npy("x.npy", "f4", [2, 3], x)
         self.npy("y.npy", "f4", [2, 3], y)
         self.npy("off.npy", "f4", [2, 3], off)
+        self.npy("c.npy", "f4", [3], [2, 4, 8])
         self.npy("nan.npy", "f4", [2, 3], [float("nan"), *y[1:]])
         self.npy("flat.npy", "f4", [6], y)
         self.npy("column.npy", "f4", [2, 3], x, fortran=True)
@@ -414,6 +488,24 @@ class RecordedCommands(RecordedTest):
     def test_log(self):
         with mock.patch.dict(os.environ, POPRT_LOG_LEVEL="TRACE", POPEF_LOG_LEVEL="TRACE"):
             self.record_lines("log", LOG)
+
+    def test_debug(self):
+        self.record_lines("debug", DEBUG)
+
+    def test_heads_of_arrays(self):
+        self.prepare()
+        steps = []
+        for i, head in enumerate(HEADS):
+            for version, length, cut in ((1, len(head) + 1, 0), (2, len(head) + 1, 0), (3, len(head) + 1, 0), (1, len(head) + 1, 1), (1, len(head) + 40, 0)):
+                if i and (version != 1 or cut or length > len(head) + 1):
+                    continue
+                name = f"head{i}.{version}.{cut}.{length}.npy"
+                size = struct.pack("<H" if version == 1 else "<I", length)
+                data = struct.pack("<6f", -1.5, 2, 0.25, 4, -8, 0.5)
+                self.write(name, b"\x93NUMPY" + bytes([version, 0]) + size + head.encode() + b"\n" + data[:24 - cut])
+                steps.append((f"{head} of version {version}, {length - len(head)} behind, {cut} cut",
+                              f"poprt_exec run net.onnx --input x={name} --input_shape x=2,3 --output y=y.npy"))
+        self.record("heads", steps)
 
     def test_inspect(self):
         self.record_lines("inspect", INSPECT)

@@ -143,6 +143,7 @@ class RecordedSessions : public ::testing::Test {
     if (kind.replicas * kind.copies > 1)
       config.device = device::DeviceManager(8).create_ipu_model_device(
           static_cast<int>(kind.replicas * kind.copies));
+    calls.clear();
     Session session(model(kind), config);
     const auto note = [&](const std::string& what, const std::function<void()>& f) {
       add(kind.name, what + ": " + said(f));
