@@ -188,7 +188,9 @@ std::string GivenOptions::joined(const std::string& name) const {
   const OptionInfo& option = *option_tables().find(name);
   const bool names = option.kind == "names";
   std::string text;
-  for (std::string word : words_.at(name)) {
+  const auto found = words_.find(name);
+  if (found == words_.end()) return text;
+  for (std::string word : found->second) {
     if (names && word.size() > 1 && word.back() == ',') word.pop_back();  // "a, b" are two words
     text += (text.empty() ? "" : names ? "," : "\n") + word;
   }

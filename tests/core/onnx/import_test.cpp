@@ -35,6 +35,16 @@ pb::ModelProto if_model(const std::function<void(pb::GraphProto&)>& then_body) {
   return model;
 }
 
+// Nobody can read what it makes.
+TEST(Import, AConstantWithoutAName) {
+  pb::ModelProto model = relu_model();
+  pb::NodeProto& n = add_node(*model.mutable_graph(), "Constant", {}, {""});
+  add_attribute(n, "value_float", pb::AttributeProto::FLOAT).set_f(1);
+  const auto graph = import_proto(model);
+  EXPECT_EQ(graph->nodes().size(), 1u);
+  for (const ir::Value* v : graph->values()) EXPECT_FALSE(v->is_constant());
+}
+
 TEST(Import, KeepsStructureTypesAndMetadata) {
   pb::ModelProto model = relu_model();
   model.set_producer_name("me");
