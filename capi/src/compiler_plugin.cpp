@@ -455,6 +455,7 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const compile
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
     compiler::Options own = options;
+    own.fewer_ipus = true;
     std::erase_if(own.input_shape,
                   [&](const auto& shape) { return model_of(shape.first, names.size()) != k; });
     if (some_cut && !is_cut(*part)) {
