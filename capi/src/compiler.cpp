@@ -195,6 +195,9 @@ void check(const poprt_compile_options& o) {
     fail(ErrorCode::invalid_argument, "strict is {}, expected 0 or 1", o.strict);
   if (o.embed_source != 0 && o.embed_source != 1)
     fail(ErrorCode::invalid_argument, "embed_source is {}, expected 0 or 1", o.embed_source);
+  if (!(o.max_padding >= 0 && o.max_padding <= 0.9))
+    fail(ErrorCode::invalid_argument, "max_padding is {}, expected a fraction from 0 to 0.9",
+         o.max_padding);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
   capi::check_reserved(o.reserved_3, "poprt_compile_options");
 }

@@ -26,6 +26,7 @@
 #include "compiler_plugin_faithful.h"
 #include "compiler_plugin_passes.h"
 #include "compiler_plugin_settings.h"
+#include "compiler_plugin_shapes.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "ir/placement.h"
@@ -457,6 +458,7 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const compile
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
     compiler::Options own = options;
+    own.fewer_ipus = true;
     std::erase_if(own.input_shape,
                   [&](const auto& shape) { return model_of(shape.first, names.size()) != k; });
     if (some_cut && !is_cut(*part)) {
@@ -474,48 +476,11 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const compile
   return compiler::link_graphs(parts, names);
 }
 
-using Shapes = std::map<std::string, Shape>;
-
-// The shapes of each bucket, smallest first. An input that is there once has that shape in all.
-std::vector<Shapes> shape_sets(const poprt_compile_options& o) {
-  std::map<std::string, std::vector<Shape>> given;
-  for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
-    given[s.name].emplace_back(s.shape, s.shape + s.rank);
-  size_t count = 1;
-  for (const auto& [name, shapes] : given) count = std::max(count, shapes.size());
-  std::map<std::pair<double, size_t>, Shapes> by_size;  // and as given
-  for (size_t i = 0; i < count; i++) {
-    Shapes set;
-    double elements = 0;
-    for (const auto& [name, shapes] : given) {
-      set[name] = shapes[shapes.size() == 1 ? 0 : i];
-      elements += static_cast<double>(element_count(set[name]));
-    }
-    by_size[{elements, i}] = std::move(set);
-  }
-  std::vector<Shapes> sets;
-  for (auto& [size, set] : by_size) sets.push_back(std::move(set));
-  return sets;
-}
-
-std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o, bool used) {
-  std::map<std::string, compiler::Padding> list;
-  const char* given = capi::named_option(o, "pad_values");
-  if (!given) return list;
-  if (!used)
-    log().warn("`pad_values` has no effect: `input_shape` gives one shape, nothing is padded");
-  for (const std::string_view word : capi::split_lines(given, "pad_values")) {
-    const auto [name, value] = capi::parse_padding(word);
-    if (!list.emplace(name, compiler::Padding{value.value_or(0), !value}).second)
-      fail(ErrorCode::invalid_argument, "`pad_values`: '{}' is given twice", name);
-  }
-  return list;
-}
-
 // The model at several shapes.
 compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Options options,
-                                    const ir::Graph& graph, const std::vector<Shapes>& sets) {
-  const auto padding = paddings(o, true);
+                                    const ir::Graph& graph,
+                                    const std::vector<compiler::ShapeSet>& sets) {
+  const auto padding = capi::paddings(o, true);
   std::vector<compiler::Executable> parts;
   for (size_t i = 0; i < sets.size(); i++) {
     const auto copy = graph.clone();
@@ -530,11 +495,11 @@ compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Op
   options.plain = options.passes.empty() && options.requested.empty();
   options.after_pass = nullptr;
   options.progress = nullptr;
-  const auto output_shapes = [&](const Shapes& inputs) {
+  const auto output_shapes = [&](const compiler::ShapeSet& inputs) {
     const auto copy = graph.clone();
     options.input_shape = inputs;
     compiler::convert(*copy, options);
-    Shapes shapes;
+    compiler::ShapeSet shapes;
     for (const ir::Value* v : copy->outputs())
       if (v->type.is_static()) shapes[v->name()] = v->shape();
     return shapes;
@@ -574,7 +539,7 @@ compiler::Executable compile_noteless(const poprt_compile_options& o,
   select_outputs(*graph, o);
   change_outputs(*graph, o);
   check_fusion(*graph, o);
-  const std::vector<Shapes> sets = shape_sets(o);
+  const std::vector<compiler::ShapeSet> sets = capi::shape_sets(o);
   check_faithful(o, compiler::fused_graphs(*graph), sets.size());
   warn_of_io_tiles(o, sets.size());
   if (compiler::fused_graphs(*graph)) {
@@ -585,7 +550,7 @@ compiler::Executable compile_noteless(const poprt_compile_options& o,
     return compile_fused(o, make_options(o, source, ir), *graph);
   }
   if (sets.size() > 1) return compile_shapes(o, make_options(o, source, ir), *graph, sets);
-  paddings(o, false);
+  capi::paddings(o, false);
   return compile_graph(o, make_options(o, source, ir), *graph, {});
 }
 
@@ -753,7 +718,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     select_outputs(*graph, *o);
     change_outputs(*graph, *o);
     compiler::Options options = make_options(*o, *source);
-    options.input_shape = shape_sets(*o).back();  // ONNX has one: the largest
+    options.input_shape = capi::given_shapes(*o).back();  // ONNX has one: the largest
     options.keep_onnx = true;
     std::string log;
     if (options.calibration) options.calibration = with_log(*options.calibration, log);

@@ -18,7 +18,7 @@ OPSETS = ROOT / "docs" / "opsets.md"
 def python_tests():
     """Names as CHECKLIST.md has them: file, file.Class and file.Class.test."""
     names = set()
-    for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py")]:
+    for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py"), *TESTS.glob("packages/*_test.py")]:
         stem = path.stem.removesuffix("_test")
         names.add(stem)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -36,6 +36,12 @@ def cpp_tests():
     return names
 
 
+def examples():
+    """examples.LANGUAGE.KIND, as CTest calls them."""
+    names = {f"examples.{path.parent.name}.{path.stem.lower()}" for path in ROOT.glob("examples/*/*.*")}
+    return names | {f"examples.go.{path.parent.name}" for path in ROOT.glob("examples/go/*/main.go")}
+
+
 def listed():
     """(line, name) of what CHECKLIST.md says shows a feature."""
     for number, line in enumerate((TESTS / "CHECKLIST.md").read_text(encoding="utf-8").splitlines(), 1):
@@ -46,7 +52,7 @@ def listed():
 
 def missing_tests():
     """A line for each name that nobody has."""
-    known = python_tests() | cpp_tests()
+    known = python_tests() | cpp_tests() | examples()
     return [f"tests/CHECKLIST.md:{line}: there is no test '{name}'" for line, name in listed() if name not in known]
 
 

@@ -85,6 +85,9 @@ class CompilerOptions(Config):
     #: Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1] ... tell; of
     #: an optional one 0 or 1. None given: as the model says. Since 1.0.
     input_length: dict[str, int] = {}
+    #: Adds shapes between the several that an input has, until a request computes at most this fraction of padding: 0.2
+    #: for a fifth, at most 0.9. Weights are stored once whatever the number of shapes. 0: none is added. Since 1.0.
+    max_padding: float = 0
     #: Batch size of every input. 0: as the model says. Since 0.1.
     batch_size: int = 0
     #: Which dimension the batch size is about. Since 0.1.
@@ -185,6 +188,7 @@ class CompilerOptions(Config):
                 put(getattr(self, option))
         raw.set_allow_links(bool(self.allow_links))
         raw.set_strict(bool(self.strict))
+        raw.set_max_padding(float(self.max_padding))
         raw.set_embed_source(bool(self.embed_source))
         named = self._named_options()
         with self._naming("options"):
