@@ -23,6 +23,7 @@
 #include "common/interrupt.h"
 #include "common/json.h"
 #include "common/option_table.h"
+#include "common/output_path.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
 #include "common/scripts.h"
@@ -160,7 +161,7 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
 class Replaced {
  public:
   // Where nothing is, or the user said --overwrite, everything may be replaced.
-  Replaced(const GivenOptions& given, const fs::path& path) : path_(path) {
+  Replaced(const GivenOptions& given, const fs::path& path) : path_(behind_links(path)) {
     std::error_code error;
     poprt_executable* found = nullptr;
     if (given.has("overwrite") || !fs::exists(path, error)) return;
@@ -349,8 +350,8 @@ std::string convert(const GivenOptions& given, const poprt_compiler* compiler,
 }
 
 // All of it or nothing.
-void write_whole(const fs::path& path, const std::string& bytes) {
-  const fs::path beside = path.string() + ".part";
+void write_whole(const fs::path& name, const std::string& bytes) {
+  const fs::path path = behind_links(name), beside = path.string() + ".part";
   std::ofstream file(beside, std::ios::binary);
   file << bytes;
   file.close();

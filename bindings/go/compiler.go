@@ -96,6 +96,9 @@ type CompileOptions struct {
 	// Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that `poprt_exec
 	// recompile` needs nothing else. The file names the model in any case. Default: false. Since 1.0.
 	EmbedSource bool
+	// Adds shapes between the several that an input has, until a request computes at most this fraction of padding: 0.2
+	// for a fifth, at most 0.9. Weights are stored once whatever the number of shapes. 0: none is added. Since 1.0.
+	MaxPadding float64
 	// </options:compile>
 }
 
@@ -121,6 +124,7 @@ func (o CompileOptions) fill(raw native.RawCompileOptions) {
 	raw.Set_strict(o.Strict)
 	raw.Set_winograd(int(o.Winograd))
 	raw.Set_embed_source(o.EmbedSource)
+	raw.Set_max_padding(o.MaxPadding)
 }
 
 // </options:compile_functions>

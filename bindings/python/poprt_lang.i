@@ -138,9 +138,10 @@ static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObje
   return bound.release();
 }
 
-static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types) {
+// `replica`: -1 for any.
+static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types, int64_t replica) {
   poprt_python::Memory memory;
-  const bool ok = memory.fill(runner, inputs, outputs, check_types) && poprt_python::execute(runner, memory);
+  const bool ok = memory.fill(runner, inputs, outputs, check_types) && poprt_python::execute(runner, memory, replica);
   return ok ? Py_NewRef(Py_None) : nullptr;
 }
 

@@ -464,11 +464,29 @@ struct poprt_python_run {
 
 namespace poprt_python {
 
-inline bool execute(poprt_runner* runner, const Memory& memory) {
+// A call that waits, on that replica.
+inline poprt_error* execute_on(poprt_runner* runner, const Memory& memory, int64_t replica) {
+  poprt_request_options options{};
+  options.struct_size = sizeof options;
+  poprt_shim::set_replica(options, replica);
+  options.at_once = 1;
+  poprt_request* request = nullptr;
+  poprt_error* error =
+      poprt_runner_submit_tensors(runner, memory.inputs.data(), memory.inputs.size(),
+                                  memory.outputs.data(), memory.outputs.size(), &options, &request);
+  if (!error) error = poprt_request_wait(request, -1);
+  poprt_request_free(request);
+  return error;
+}
+
+// `replica`: -1 for any.
+inline bool execute(poprt_runner* runner, const Memory& memory, int64_t replica = -1) {
   poprt_error* error = nullptr;
   Py_BEGIN_ALLOW_THREADS error =
-      poprt_runner_execute_tensors(runner, memory.inputs.data(), memory.inputs.size(),
-                                   memory.outputs.data(), memory.outputs.size());
+      replica >= 0
+          ? execute_on(runner, memory, replica)
+          : poprt_runner_execute_tensors(runner, memory.inputs.data(), memory.inputs.size(),
+                                         memory.outputs.data(), memory.outputs.size());
   Py_END_ALLOW_THREADS if (error) raise(error);
   return !error;
 }

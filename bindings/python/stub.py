@@ -7,7 +7,7 @@ import re
 import sys
 
 PYTHON_TYPES = {"void": "None", "poprt_result": "None", "poprt_text": "str", "char const *": "str", "const char*": "str",
-                "int32_t": "int", "uint32_t": "int", "int64_t": "int", "bool": "bool", "PyObject *": "Any",
+                "int32_t": "int", "uint32_t": "int", "int64_t": "int", "double": "float", "bool": "bool", "PyObject *": "Any",
                 "PyObject*": "Any", "poprt_values": "Sequence[int]"}
 
 

@@ -197,6 +197,7 @@ POPRT_HANDLE(raw_log, RawLog)
     $self->options.batch_size = size;
     $self->options.batch_axis = axis;
   }
+  void set_max_padding(double fraction) { $self->options.max_padding = fraction; }
   void set_precision(int32_t precision) { $self->options.precision = precision; }
   void set_winograd(int32_t winograd) { $self->options.winograd = winograd; }
   void set_verify(bool on) { $self->options.no_verify = !on; }

@@ -50,6 +50,7 @@ std::string describe(const poprt_compile_options& o) {
   for (const auto& input : std::span(o.input_shapes, o.input_shape_count))
     s += fmt::format(", {}={}", input.name,
                      shape_string(Shape(input.shape, input.shape + input.rank)));
+  if (o.max_padding != 0) s += fmt::format(", max_padding {}", o.max_padding);
   for (const auto& input : std::span(o.input_lengths, o.input_length_count))
     s += fmt::format(", {} of {}", input.name, input.length);
   if (o.batch_size) s += fmt::format(", batch {} on axis {}", o.batch_size, o.batch_axis);

@@ -195,6 +195,9 @@ void check(const poprt_compile_options& o) {
     fail(ErrorCode::invalid_argument, "strict is {}, expected 0 or 1", o.strict);
   if (o.embed_source != 0 && o.embed_source != 1)
     fail(ErrorCode::invalid_argument, "embed_source is {}, expected 0 or 1", o.embed_source);
+  if (!(o.max_padding >= 0 && o.max_padding <= 0.9))
+    fail(ErrorCode::invalid_argument, "max_padding is {}, expected a fraction from 0 to 0.9",
+         o.max_padding);
   capi::check_reserved(o.reserved_2, "poprt_compile_options");
   capi::check_reserved(o.reserved_3, "poprt_compile_options");
 }
@@ -322,8 +325,9 @@ void convert(const poprt_compile_options& options, const poprt_plugin_source& so
 
 // A model of the check, which is neither cached nor reported.
 std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
-                                                      const std::vector<poprt_option>& named,
+                                                      std::vector<poprt_option> named,
                                                       const poprt_plugin_source& source) {
+  named.push_back({capi::kQuiet, "1"});
   o.options = named.data();
   o.option_count = named.size();
   o.progress = nullptr;
@@ -399,14 +403,10 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
                        const fs::path& out) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "model.onnx";
-  poprt_compile_options quiet = c.options;
-  quiet.progress = nullptr;
-  quiet.after_pass = nullptr;
-  std::vector<poprt_option> quiet_options(quiet.options, quiet.options + quiet.option_count);
-  quiet_options.push_back({capi::kQuiet, "1"});
-  quiet.options = quiet_options.data();
-  quiet.option_count = quiet_options.size();
-  convert(quiet, source, file.c_str());
+  poprt_compile_options first = c.options, second = c.options;
+  first.progress = nullptr;
+  first.after_pass = nullptr;
+  convert(first, source, file.c_str());
   const poprt_plugin_source converted{file.c_str(), nullptr, 0, nullptr};
   const std::vector<poprt_option> named(c.options.options,
                                         c.options.options + c.options.option_count);
@@ -415,7 +415,11 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
                              capi::named_option(c.options, "precision") != nullptr);
   std::string layers;
   if (c.compare_layers) layers = compare_layers(c, source, converted);
-  convert(c.options, source, out.c_str());
+  std::vector<poprt_option> quiet = named;  // the first has said all that is to be said
+  quiet.push_back({capi::kQuiet, "1"});
+  second.options = quiet.data();
+  second.option_count = quiet.size();
+  convert(second, source, out.c_str());
   if (!c.compare_layers) return;
   AtomicFile log(out.parent_path() / "precision_compare.log");
   log.write(std::as_bytes(std::span(layers)));

@@ -6,8 +6,10 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/arrays_file.h"
 #include "base/file.h"
@@ -24,6 +26,7 @@
 #include "compiler_plugin_faithful.h"
 #include "compiler_plugin_passes.h"
 #include "compiler_plugin_settings.h"
+#include "compiler_plugin_shapes.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "ir/placement.h"
@@ -455,6 +458,7 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const compile
   for (size_t k = 0; k < names.size(); k++) {
     const auto part = compiler::split_graph(graph, k);
     compiler::Options own = options;
+    own.fewer_ipus = true;
     std::erase_if(own.input_shape,
                   [&](const auto& shape) { return model_of(shape.first, names.size()) != k; });
     if (some_cut && !is_cut(*part)) {
@@ -472,48 +476,11 @@ compiler::Executable compile_fused(const poprt_compile_options& o, const compile
   return compiler::link_graphs(parts, names);
 }
 
-using Shapes = std::map<std::string, Shape>;
-
-// The shapes of each bucket, smallest first. An input that is there once has that shape in all.
-std::vector<Shapes> shape_sets(const poprt_compile_options& o) {
-  std::map<std::string, std::vector<Shape>> given;
-  for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
-    given[s.name].emplace_back(s.shape, s.shape + s.rank);
-  size_t count = 1;
-  for (const auto& [name, shapes] : given) count = std::max(count, shapes.size());
-  std::map<std::pair<double, size_t>, Shapes> by_size;  // and as given
-  for (size_t i = 0; i < count; i++) {
-    Shapes set;
-    double elements = 0;
-    for (const auto& [name, shapes] : given) {
-      set[name] = shapes[shapes.size() == 1 ? 0 : i];
-      elements += static_cast<double>(element_count(set[name]));
-    }
-    by_size[{elements, i}] = std::move(set);
-  }
-  std::vector<Shapes> sets;
-  for (auto& [size, set] : by_size) sets.push_back(std::move(set));
-  return sets;
-}
-
-std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o, bool used) {
-  std::map<std::string, compiler::Padding> list;
-  const char* given = capi::named_option(o, "pad_values");
-  if (!given) return list;
-  if (!used)
-    log().warn("`pad_values` has no effect: `input_shape` gives one shape, nothing is padded");
-  for (const std::string_view word : capi::split_lines(given, "pad_values")) {
-    const auto [name, value] = capi::parse_padding(word);
-    if (!list.emplace(name, compiler::Padding{value.value_or(0), !value}).second)
-      fail(ErrorCode::invalid_argument, "`pad_values`: '{}' is given twice", name);
-  }
-  return list;
-}
-
 // The model at several shapes.
 compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Options options,
-                                    const ir::Graph& graph, const std::vector<Shapes>& sets) {
-  const auto padding = paddings(o, true);
+                                    const ir::Graph& graph,
+                                    const std::vector<compiler::ShapeSet>& sets) {
+  const auto padding = capi::paddings(o, true);
   std::vector<compiler::Executable> parts;
   for (size_t i = 0; i < sets.size(); i++) {
     const auto copy = graph.clone();
@@ -528,11 +495,11 @@ compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Op
   options.plain = options.passes.empty() && options.requested.empty();
   options.after_pass = nullptr;
   options.progress = nullptr;
-  const auto output_shapes = [&](const Shapes& inputs) {
+  const auto output_shapes = [&](const compiler::ShapeSet& inputs) {
     const auto copy = graph.clone();
     options.input_shape = inputs;
     compiler::convert(*copy, options);
-    Shapes shapes;
+    compiler::ShapeSet shapes;
     for (const ir::Value* v : copy->outputs())
       if (v->type.is_static()) shapes[v->name()] = v->shape();
     return shapes;
@@ -572,7 +539,7 @@ compiler::Executable compile_noteless(const poprt_compile_options& o,
   select_outputs(*graph, o);
   change_outputs(*graph, o);
   check_fusion(*graph, o);
-  const std::vector<Shapes> sets = shape_sets(o);
+  const std::vector<compiler::ShapeSet> sets = capi::shape_sets(o);
   check_faithful(o, compiler::fused_graphs(*graph), sets.size());
   warn_of_io_tiles(o, sets.size());
   if (compiler::fused_graphs(*graph)) {
@@ -583,7 +550,7 @@ compiler::Executable compile_noteless(const poprt_compile_options& o,
     return compile_fused(o, make_options(o, source, ir), *graph);
   }
   if (sets.size() > 1) return compile_shapes(o, make_options(o, source, ir), *graph, sets);
-  paddings(o, false);
+  capi::paddings(o, false);
   return compile_graph(o, make_options(o, source, ir), *graph, {});
 }
 
@@ -617,9 +584,37 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   });
 }
 
+// What this thread's last conversion of a file has warned of. A model that is converted is compiled
+// from the same file afterwards, and converted once more in memory on the way: nobody wants to read
+// the same again.
+struct Conversion {
+  std::string path;
+  std::set<std::string> warnings;
+};
+thread_local Conversion last_conversion;
+
+// Lets a conversion warn, once of each thing.
+WarningFilter note_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+  if (capi::named_option(o, capi::kQuiet)) return WarningFilter([](const auto&) { return false; });
+  last_conversion = {source.path ? source.path : "", {}};
+  return WarningFilter(
+      [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
+}
+
+// Lets a compilation warn of what the conversion before it has not warned of.
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+  if (capi::named_option(o, capi::kQuiet)) return WarningFilter([](const auto&) { return false; });
+  Conversion before = std::exchange(last_conversion, {});
+  if (!source.path || before.path != source.path) before.warnings.clear();
+  return WarningFilter([said = std::move(before.warnings)](const std::string& text) {
+    return !said.contains(text);
+  });
+}
+
 void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
              const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const WarningFilter new_ones = skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, ir.get());
     say(*o, 0.8, "pack weights");
@@ -646,6 +641,7 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
 void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
                       const char* popef_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const WarningFilter new_ones = skip_warnings(*o, *source);
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const auto ir = ir_file(*o, popef_path);
@@ -680,7 +676,7 @@ void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o
   const int64_t wanted = lowest ? std::stoll(lowest) : 0;
   if (wanted == 0) return opsets::settle(*graph);
   const std::string why = opsets::convert_to_lowest(graph, wanted);
-  if (!why.empty() && !capi::named_option(o, capi::kQuiet))
+  if (!why.empty())
     log().warn("the converted model has opset {}, {}: {}", opsets::opset_of(*graph),
                opsets::opset_of(*graph) < wanted
                    ? std::string("its own")
@@ -715,13 +711,14 @@ void write_log(const std::string& text, const std::filesystem::path& model) {
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    const WarningFilter new_ones = note_warnings(*o, *source);
     say(*o, 0, "read");
     auto graph = import(*source, *o);
     check_fusion(*graph, *o);
     select_outputs(*graph, *o);
     change_outputs(*graph, *o);
     compiler::Options options = make_options(*o, *source);
-    options.input_shape = shape_sets(*o).back();  // ONNX has one: the largest
+    options.input_shape = capi::given_shapes(*o).back();  // ONNX has one: the largest
     options.keep_onnx = true;
     std::string log;
     if (options.calibration) options.calibration = with_log(*options.calibration, log);

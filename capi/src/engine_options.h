@@ -39,6 +39,7 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
   for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
     add("input_shapes", true,
         fmt::format("{}=[{}]", s.name, fmt::join(std::span(s.shape, s.rank), ",")));
+  add("max_padding", o.max_padding != 0, fmt::format("{}", o.max_padding));
   add_number("batch_size", o.batch_size);
   add("batch_axis", o.batch_size != 0, std::to_string(o.batch_axis));
   add("precision", o.precision != POPRT_PRECISION_KEEP,

@@ -187,6 +187,8 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
     fail(ErrorCode::invalid_argument, "`precision` is given twice: as a field and by name");
   take("winograd", o.winograd != 0,
        [&](auto& v) { o.winograd = position(v, {"", "off", "exact", "fast"}); });
+  take("max_padding", o.max_padding != 0,
+       [&](auto& v) { o.max_padding = *parse_number<double>(v); });
   take("convert_version", o.convert_version != 0, [&](auto& v) { o.convert_version = integer(v); });
   take("max_tensor_size", o.max_tensor_size != 0, [&](auto& v) {
     o.max_tensor_size = std::max<int64_t>(integer(v), 0);

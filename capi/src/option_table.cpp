@@ -157,6 +157,17 @@ constexpr OptionRow kOptions[] = {
      .help =
          "Fix variable dimensions (several words); NAME=d0,d1/e0,e1 compiles the model at several "
          "shapes in one executable"},
+    {.name = "max_padding",
+     .group = kShapes,
+     .kind = number,
+     .value = "FRACTION",
+     .help =
+         "Add shapes between the several of --input_shape until a request computes at most this "
+         "fraction of padding, 0.2 for a fifth",
+     .standard = "0: none",
+     .since = "",
+     .least = 0,
+     .most = 0.9},
     {.name = "pad_values",
      .group = kShapes,
      .kind = words,

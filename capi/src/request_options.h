@@ -35,6 +35,10 @@ struct Submission {
     else if (o.replica)
       fail(ErrorCode::invalid_argument, "poprt_request_options: replica is {} without use_replica",
            o.replica);
+    check_reserved(o.reserved_2, "poprt_request_options");
+    if (o.at_once != 0 && o.at_once != 1)
+      fail(ErrorCode::invalid_argument, "at_once is {}, expected 0 or 1", o.at_once);
+    options.at_once = o.at_once != 0;
     if (o.timeout_ns) options.timeout = std::chrono::nanoseconds(o.timeout_ns);
   }
   void give(runtime::RequestPtr request, poprt_request** out_request) const {

@@ -167,10 +167,8 @@ void GivenOptions::move_pass(const std::string& pass, const std::string& option)
   if (!has("passes")) return;
   std::string rest;
   bool found = false;
-  std::istringstream names(joined("passes"));
-  for (std::string name; std::getline(names, name, ',');) {
-    const size_t begin = std::min(name.find_first_not_of(' '), name.size());
-    if (name.substr(begin, name.find_last_not_of(' ') + 1 - begin) == pass)
+  for (const std::string& name : names("passes")) {
+    if (name == pass)
       found = true;
     else
       rest += (rest.empty() ? "" : ",") + name;
@@ -190,11 +188,25 @@ std::string GivenOptions::joined(const std::string& name) const {
   const OptionInfo& option = *option_tables().find(name);
   const bool names = option.kind == "names";
   std::string text;
-  for (std::string word : words_.at(name)) {
+  const auto found = words_.find(name);
+  if (found == words_.end()) return text;
+  for (std::string word : found->second) {
     if (names && word.size() > 1 && word.back() == ',') word.pop_back();  // "a, b" are two words
     text += (text.empty() ? "" : names ? "," : "\n") + word;
   }
   return text;
+}
+
+std::vector<std::string> GivenOptions::names(const std::string& name) const {
+  std::vector<std::string> list;
+  if (!has(name)) return list;
+  std::istringstream words(joined(name));
+  for (std::string word; std::getline(words, word, ',');) {
+    word.erase(0, word.find_first_not_of(' '));
+    word.erase(word.find_last_not_of(' ') + 1);
+    if (!word.empty()) list.push_back(word);
+  }
+  return list;
 }
 
 NamedOptions GivenOptions::for_library() const {

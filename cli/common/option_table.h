@@ -59,8 +59,10 @@ class GivenOptions {
   bool has(const std::string& name) const { return words_.contains(name); }
   // The only word, or `standard`.
   std::string text(const std::string& name, std::string standard = {}) const;
-  // As one text: names separated by commas.
+  // As one text: names separated by commas. Empty when it is not given.
   std::string joined(const std::string& name) const;
+  // The names one by one, without blanks around them; none when the option is not given.
+  std::vector<std::string> names(const std::string& name) const;
   // For the library: names separated by commas, words by line feeds. In the order of the table.
   NamedOptions for_library() const;
   // Throws Usage when an option lacks the one that it needs.

@@ -31,18 +31,6 @@ else:
     _scripts.main()
 )python";
 
-std::vector<std::string> split_names(const GivenOptions& given, const std::string& name) {
-  std::vector<std::string> names;
-  if (!given.has(name)) return names;
-  std::istringstream words(given.joined(name));
-  for (std::string word; std::getline(words, word, ',');) {
-    word.erase(0, word.find_first_not_of(' '));
-    word.erase(word.find_last_not_of(' ') + 1);
-    if (!word.empty()) names.push_back(word);
-  }
-  return names;
-}
-
 // The option that is to blame, as users type it.
 std::string purpose(const GivenOptions& given) {
   return std::string("--") + (given.has(kScriptOptions[0]) ? kScriptOptions[0] : kScriptOptions[1]);
@@ -52,7 +40,7 @@ std::string purpose(const GivenOptions& given) {
 Json ask(const GivenOptions& given, Json request) {
   request["scripts"] = Json::array();
   for (const char* option : kScriptOptions)
-    for (const std::string& path : split_names(given, option)) request["scripts"].push_back(path);
+    for (const std::string& path : given.names(option)) request["scripts"].push_back(path);
   request["logging_level"] = given.text("logging_level", "WARNING");
   const TemporaryFolder folder;
   const std::filesystem::path question = folder.path() / "request.json",
@@ -108,7 +96,7 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
                           const std::string& target) {
   Json request = {{"source", source},
                   {"target", target},
-                  {"passes", split_names(given, "passes")},
+                  {"passes", given.names("passes")},
                   {"options", Json::object()}};
   for (const auto& [name, value] : without(given.for_library(), {"passes"}))
     request["options"][name] = value;
@@ -121,7 +109,7 @@ NamedOptions options_beside_scripts(const GivenOptions& given) {
   check(poprt_compiler_list_passes(&raw));
   const std::string known = "\n" + take(raw);
   std::string skipped;
-  for (const std::string& name : split_names(given, "skip_passes"))
+  for (const std::string& name : given.names("skip_passes"))
     if (known.find("\n" + name + " ") != std::string::npos)
       skipped += (skipped.empty() ? "" : ",") + name;
   if (!skipped.empty()) named.emplace_back("skip_passes", skipped);

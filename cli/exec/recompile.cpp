@@ -208,9 +208,9 @@ void copy(const popef::BlobData& from, popef::BlobWriter& to) {
   to.close();
 }
 
-// What the compiler makes anew; the rest of the opaque blobs is somebody's.
+// What the compiler makes anew, or no more; the rest of the opaque blobs is somebody's.
 bool is_made(const std::string& name) {
-  return runtime::is_source_blob(name) || name == "onnx_metadata" ||
+  return name.starts_with("poprt.") || name == "onnx_metadata" || name == "plugins" ||
          name.starts_with("class_labels/");
 }
 
@@ -234,7 +234,9 @@ void write(const std::string& path, const popef::Model& was, const popef::Model&
   std::multimap<std::string, std::pair<const popef::OpaqueReader*, std::string>> blobs;
   for (const auto& b : now.opaqueBlobs) blobs.emplace(b.name, std::pair(&b, name));
   for (const auto& b : was.opaqueBlobs)
-    if (!is_made(b.name)) blobs.emplace(b.name, std::pair(&b, b.executable));
+    if (!is_made(b.name) && std::ranges::find(now.opaqueBlobs, b.name,
+                                              &popef::OpaqueReader::name) == now.opaqueBlobs.end())
+      blobs.emplace(b.name, std::pair(&b, b.executable));
   for (const auto& [blob, from] : blobs)
     copy(*from.first, *writer.createOpaqueBlob(blob, from.second));
   writer.close();

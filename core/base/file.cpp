@@ -116,13 +116,20 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  std::error_code ignored;
-  // A link stays a link: the file that it names is replaced.
-  if (fs::is_symlink(path_, ignored)) {
-    const fs::path target = fs::weakly_canonical(path_, ignored);
-    if (!ignored) path_ = target;
+fs::path behind_links(fs::path path) {
+  constexpr int kMost = 40;  // as many as the system follows
+  std::error_code error;
+  for (int i = 0; i < kMost && fs::is_symlink(path, error); i++) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = path.parent_path() / target;  // an absolute one as it is
   }
+  return path;
+}
+
+AtomicFile::AtomicFile(fs::path path) : path_(behind_links(std::move(path))) {
+  std::error_code ignored;
+  if (fs::is_symlink(path_, ignored)) fail_errno("write", path_, ELOOP);
   const fs::file_status status = fs::status(path_, ignored);
   if (path_.filename().empty() || status.type() == fs::file_type::directory)
     fail(ErrorCode::invalid_argument, "cannot write '{}': expected a file name, found a directory",

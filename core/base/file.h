@@ -29,7 +29,12 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// What a link names, as open() finds it, whether that is there or not. Links that go round are left
+// to the one who opens them.
+std::filesystem::path behind_links(std::filesystem::path path);
+
 // Writes to a file without a name (O_TMPFILE); commit() makes it `path`, in place of what is there.
+// A link stays a link: the file that it names is replaced, or made.
 // Until then `path` stays what it was, and a process that dies leaves nothing. Where the file
 // system has no such files (or POPRT_NAMED_TEMPORARIES is set, for tests) it is a temporary file
 // beside `path`; one that a killed process leaves goes with the next AtomicFile in the folder

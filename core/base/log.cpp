@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace poprt {
 namespace {
@@ -98,7 +99,13 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return static_cast<spdlog::level::level_enum>(level);
 }
 
+thread_local WarningFilter* warning_filter = nullptr;
+
 }  // namespace
+
+WarningFilter::WarningFilter(Wanted wanted)
+    : wanted_(std::move(wanted)), before_(std::exchange(warning_filter, this)) {}
+WarningFilter::~WarningFilter() { warning_filter = before_; }
 
 Logger::Logger(std::unique_ptr<spdlog::logger> to) : to_(std::move(to)) {}
 Logger::~Logger() = default;
@@ -111,7 +118,9 @@ void Logger::write(LogLevel level, const std::source_location& where, fmt::strin
   if (!to_->should_log(spdlog_level(level))) return;
   const spdlog::source_loc place{where.file_name(), static_cast<int>(where.line()),
                                  where.function_name()};
-  to_->log(place, spdlog_level(level), std::string_view(fmt::vformat(format, args)));
+  const std::string text = fmt::vformat(format, args);
+  if (level == LogLevel::warn && warning_filter && !warning_filter->wanted_(text)) return;
+  to_->log(place, spdlog_level(level), std::string_view(text));
 }
 
 Logger& log() {

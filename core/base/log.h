@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <source_location>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -74,6 +76,22 @@ class Logger {
              fmt::format_args args);
 
   std::unique_ptr<spdlog::logger> to_;
+};
+
+// Says which warnings of this thread are wanted while it lives; those of other threads are. The one
+// made last counts.
+class WarningFilter {
+ public:
+  using Wanted = std::function<bool(const std::string& text)>;
+  explicit WarningFilter(Wanted wanted);
+  ~WarningFilter();
+  WarningFilter(const WarningFilter&) = delete;
+  WarningFilter& operator=(const WarningFilter&) = delete;
+
+ private:
+  friend class Logger;
+  Wanted wanted_;
+  WarningFilter* before_;
 };
 
 // Made on first use; safe from any thread. Lines look as PopRT's:

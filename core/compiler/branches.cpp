@@ -26,7 +26,8 @@ std::vector<program::Branch> branches_of(const std::vector<Executable>& parts) {
                         {},
                         "",
                         [&e] { return program::load_in_memory(e.program, e.weights); },
-                        e.narrow});
+                        e.narrow,
+                        e.weights});
   return branches;
 }
 

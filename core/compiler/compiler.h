@@ -65,6 +65,9 @@ struct Options {
   // Several IPUs (compiler/shard.h). Results are those of one, bit for bit: the same passes make
   // the same nodes, of which each IPU runs its own.
   int64_t num_ipus = 1;
+  // A model with less nodes than IPUs takes as many as it has nodes, instead of being refused: that
+  // of a fused one which shares its IPUs with larger ones.
+  bool fewer_ipus = false;
   VirtualGraph virtual_graph = VirtualGraph::off;
   std::vector<float> split_ratios;  // of automatic: the parts of the work, for each IPU
   bool pipelining = false;          // IPUs work on different runs at the same time

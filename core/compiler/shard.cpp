@@ -105,16 +105,18 @@ double cost_of(const Node& n) {
 // where the fewest bytes cross.
 Seats balance(const Graph& graph, const Options& options) {
   const std::vector<Node*> nodes = graph.nodes();
-  const auto parts = static_cast<size_t>(options.num_ipus);
-  if (nodes.size() < parts)
+  const auto given = static_cast<size_t>(options.num_ipus);
+  if (nodes.size() < given && !options.fewer_ipus)
     fail(ErrorCode::invalid_argument, "num_ipus={}: the model has {} nodes to share: give fewer",
-         parts, nodes.size());
+         given, nodes.size());
   std::vector<double> ratios(options.split_ratios.begin(), options.split_ratios.end());
-  if (ratios.empty()) ratios.assign(parts, 1.0);
-  if (ratios.size() != parts)
+  if (ratios.empty()) ratios.assign(given, 1.0);
+  if (ratios.size() != given)
     fail(ErrorCode::invalid_argument,
          "virtual_graph_split_ratios: {} are given for num_ipus={}: expected one for each",
-         ratios.size(), parts);
+         ratios.size(), given);
+  const size_t parts = std::min(given, nodes.size());
+  ratios.resize(parts);
   const double whole = std::accumulate(ratios.begin(), ratios.end(), 0.0);
   // Bytes that cross behind each node, and the cost up to it.
   const auto holders = holders_of(graph);
@@ -345,6 +347,7 @@ Cut cut_graph(const Graph& graph, const ir::Placement& placement, const Options&
   const std::vector<Node*> nodes = graph.nodes();
   std::set<int64_t> used;
   for (const Node* n : nodes) used.insert(seats.at(n).ipu);
+  if (options.fewer_ipus && used.size() < 2) return cut;
   if (static_cast<int64_t>(used.size()) < options.num_ipus)
     log().warn("num_ipus={}: the model has become {} nodes, which are on {} of them",
                options.num_ipus, nodes.size(), used.size());

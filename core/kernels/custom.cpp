@@ -1,4 +1,5 @@
-// custom (calls/custom.h): runs an operator of a plug-in, on one thread.
+// custom (calls/custom.h): runs an operator of a plug-in, on one thread, or in parts on several:
+// then a round of one thread stands before them, which says where the memory is, and one behind.
 #include "kernels/common/custom.h"
 
 #include <algorithm>
@@ -53,19 +54,26 @@ struct Step {
              std::move(out)) {
     check_results(call);
     call.prepare();
+    parts = call.parts();
     for (size_t i = 0; i < outputs; i++)
       trial.emplace_back(call.output(i).bytes + 2 * kGuard, kMark);
   }
 
   size_t inputs, outputs;
   plugins::OpCall call;
+  int64_t parts = 1;
   std::vector<std::vector<std::byte>> trial;  // empty after the first run
 };
 
-void run_guarded(Step& step, void* const* data) noexcept {
+void begin(Step& step, void* const* data) noexcept {
+  for (size_t i = 0; i < step.inputs; i++) step.call.set_input_data(i, data[i]);
   for (size_t i = 0; i < step.outputs; i++)
-    step.call.set_output_data(i, step.trial[i].data() + kGuard);
-  step.call.compute();
+    step.call.set_output_data(
+        i, step.trial.empty() ? data[step.inputs + i] : step.trial[i].data() + kGuard);
+}
+
+void finish(Step& step, void* const* data) noexcept {
+  if (step.trial.empty()) return;
   for (size_t i = 0; i < step.outputs; i++) {
     const std::vector<std::byte>& memory = step.trial[i];
     const auto marked = [](std::byte b) { return b == kMark; };
@@ -79,20 +87,28 @@ void run_guarded(Step& step, void* const* data) noexcept {
     if (const size_t bytes = memory.size() - 2 * kGuard)
       std::memcpy(data[step.inputs + i], memory.data() + kGuard, bytes);
   }
+  step.trial.clear();
+  step.trial.shrink_to_fit();
 }
+
+Step& step_of(const void* params) { return *static_cast<Step*>(const_cast<void*>(params)); }
 
 void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) noexcept {
   // One thread at a time runs what was prepared once.
-  Step& step = *static_cast<Step*>(const_cast<void*>(params));
-  for (size_t i = 0; i < step.inputs; i++) step.call.set_input_data(i, data[i]);
-  if (!step.trial.empty()) {
-    run_guarded(step, data);
-    step.trial.clear();
-    step.trial.shrink_to_fit();
-    return;
-  }
-  for (size_t i = 0; i < step.outputs; i++) step.call.set_output_data(i, data[step.inputs + i]);
+  Step& step = step_of(params);
+  begin(step, data);
   step.call.compute();
+  finish(step, data);
+}
+
+// Three rounds of as many tasks as there are parts; of the first and the last one task does it.
+void run_parts(const void* params, void* const* data, int64_t from, int64_t to,
+               std::byte*) noexcept {
+  Step& step = step_of(params);
+  if (from == 0) begin(step, data);
+  const int64_t first = std::max(from, step.parts), last = std::min(to, 2 * step.parts);
+  if (first < last) step.call.compute_part(first - step.parts, last - step.parts);
+  if (to == 3 * step.parts) finish(step, data);
 }
 
 plugins::TensorInfo info_of(const Operand& operand) {
@@ -121,10 +137,16 @@ std::shared_ptr<Step> make_step(const Call& call) {
 Plan prepare(const Call& call) {
   auto step = make_step(call);
   Plan plan;
-  plan.run = run;
+  plan.run = step->parts > 1 ? run_parts : run;
   plan.outputs = step->outputs;
   for (size_t i = 0; i < step->outputs; i++)
     plan.work += static_cast<double>(step->call.output(i).bytes);
+  if (step->parts > 1) {
+    plan.tasks = step->parts;
+    plan.rounds = 3;
+    // Whoever writes an operator in parts has found it worth several threads: bytes do not show it.
+    plan.work += 4e4 * static_cast<double>(step->parts);
+  }
   plan.params = std::move(step);
   return plan;
 }

@@ -154,7 +154,9 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   for (const auto& dim : tensor.shape().dim()) {
     // Several exporters write an unknown one as a negative number.
     out.shape.push_back(dim.has_dim_value() ? std::max(dim.dim_value(), kUnknownDim) : kUnknownDim);
-    out.symbols.push_back(dim.has_dim_param() ? dim.dim_param() : std::string());
+    // A name says which dimensions are equal; tools that print "unknown" instead say nothing.
+    const std::string& name = dim.dim_param();
+    out.symbols.push_back(name == "?" || name == "-1" || name == "None" ? std::string() : name);
     named = named || !out.symbols.back().empty();
     if (dim.has_dim_value() && dim.dim_value() > 0)
       known = checked_mul<int64_t>(known, dim.dim_value(), "shape");

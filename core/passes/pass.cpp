@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/log.h"
 #include "ir/placement.h"
 #include "ir/verifier.h"
 #include "passes/custom.h"
@@ -137,6 +138,8 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
     report.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     report.rewrites = context.rewrites_done - before;
     report.nodes_after = total_nodes(graph);
+    log().debug("pass {}: {} rewrites, {} nodes became {}", pass.name, report.rewrites,
+                report.nodes_before, report.nodes_after);
     if (options.after_each) options.after_each(report, graph);
     reports.push_back(std::move(report));
     if (is_called(pass, options.stop_after)) break;

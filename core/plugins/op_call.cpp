@@ -11,6 +11,10 @@ struct OpHost {
   static OpCall& self(const poprt_op_call* call) {
     return *reinterpret_cast<const OpCall::Raw*>(call)->self;
   }
+  // That of this call: parts have their own.
+  static Report& report(const poprt_op_call* call) {
+    return const_cast<OpCall::Raw*>(reinterpret_cast<const OpCall::Raw*>(call))->report;
+  }
 
   // The attribute if it is of kind T; `take` puts it where it is wanted.
   template <class T, class Take>
@@ -26,12 +30,12 @@ struct OpHost {
       }
       constexpr const char* kKinds[] = {"an integer", "a float", "text", "a tensor",
                                         "integers",   "floats",  "texts"};
-      return op.report().set(
+      return report(call).set(
           ErrorCode::invalid_argument,
           fmt::format("attribute '{}' is {}, the operator expects {}", name,
                       kKinds[found->second.index()], kKinds[AttributeValue(T()).index()]));
     } catch (const std::exception& e) {
-      return op.report().set(ErrorCode::internal, e.what());
+      return report(call).set(ErrorCode::internal, e.what());
     }
   }
 
@@ -102,7 +106,7 @@ struct OpHost {
                            ...) {
     std::va_list arguments;
     va_start(arguments, format);
-    self(call).report().set(code, format, arguments);
+    report(call).set(code, format, arguments);
     va_end(arguments);
     return code;
   }
@@ -207,11 +211,41 @@ poprt_op_cost OpCall::cost() {
   return cost;
 }
 
+namespace {
+
+template <class F>
+void run(Report& report, F&& function) noexcept {
+  const int32_t code = caught(report, function);
+  if (code != POPRT_OK && !report.failed)
+    report.set(static_cast<ErrorCode>(code), "returned an error without a message");
+}
+
+}  // namespace
+
 void OpCall::compute() noexcept {
-  const int32_t code =
-      caught(raw_.report, [&] { return op_.op->compute(&raw_.call, state_, op_.op->user_data); });
-  if (code != POPRT_OK && !raw_.report.failed)
-    raw_.report.set(static_cast<ErrorCode>(code), "returned an error without a message");
+  run(raw_.report, [&] { return op_.op->compute(&raw_.call, state_, op_.op->user_data); });
+}
+
+int64_t OpCall::parts() {
+  if (!op_.op->parts) return 1;
+  int64_t parts = 1;
+  raw_.report = {};
+  call(raw_.report, fmt::format("parts of {}", title()),
+       [&] { return op_.op->parts(&raw_.call, state_, &parts, op_.op->user_data); });
+  constexpr int64_t kMost = int64_t{1} << 20;
+  if (parts < 1 || parts > kMost)
+    fail(ErrorCode::invalid_argument, "{}: parts() says {}, expected 1 to {}", title(), parts,
+         kMost);
+  return parts;
+}
+
+void OpCall::compute_part(int64_t begin, int64_t end) noexcept {
+  Raw part{raw_.call, this, {}};
+  run(part.report,
+      [&] { return op_.op->compute_part(&part.call, state_, begin, end, op_.op->user_data); });
+  if (!part.report.failed) return;
+  const std::lock_guard lock(reporting_);
+  if (!raw_.report.failed) raw_.report = std::move(part.report);
 }
 
 }  // namespace poprt::plugins

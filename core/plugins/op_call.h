@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -55,6 +56,10 @@ class OpCall {
   void set_output_data(size_t output, void* data) { outputs_[output].data = data; }
   const poprt_op_tensor& output(size_t output) const { return outputs_[output]; }
   void compute() noexcept;
+  // Independent parts that the operator can compute at once, at least 1. After prepare().
+  int64_t parts();
+  // Several threads may call it, each for other parts; what goes wrong first stays in report().
+  void compute_part(int64_t begin, int64_t end) noexcept;
   Report& report() { return raw_.report; }
   // "operator org.example.Twice of node 'x'".
   std::string title() const;
@@ -80,6 +85,7 @@ class OpCall {
   SetOutput set_output_;
   void* state_ = nullptr;
   Raw raw_;
+  std::mutex reporting_;  // of parts
 };
 
 }  // namespace poprt::plugins

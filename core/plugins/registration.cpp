@@ -98,6 +98,8 @@ int32_t add_operator(poprt_plugin_registry* registry, const poprt_operator* give
       fail(ErrorCode::failed_precondition, "operator '{}': flags {:#x} are unknown", op.name,
            op.flags & ~kFlags);
     need(op.compute, "operator", op.name, "compute");
+    if (op.parts) need(op.compute_part, "operator", op.name, "compute_part");
+    if (op.compute_part) need(op.parts, "operator", op.name, "parts");
     op.domain = keep(library, op.domain);
     op.name = keep(library, op.name);
     for (const poprt_operator& other : library.operators)

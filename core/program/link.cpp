@@ -18,7 +18,8 @@ constexpr uint64_t kAlignment = 64;
 // Weights that are stored together: those of buffers that overlap.
 struct Interval {
   uint64_t begin, end;
-  uint64_t to = 0;  // where it is in the linked program
+  uint64_t to = 0;    // where it is in the linked program
+  bool whole = true;  // all of what is stored there, not the beginning of something longer
 };
 
 void add_interval(std::vector<Interval>& list, uint64_t offset, uint64_t bytes) {
@@ -54,6 +55,12 @@ uint64_t fingerprint(std::span<const std::byte> bytes) {
     hash ^= hash >> 29;
   }
   return hash;
+}
+
+// Of the bytes that it and something longer may have in common.
+constexpr size_t kBeginning = 64;
+uint64_t fingerprint_of_beginning(std::span<const std::byte> bytes) {
+  return fingerprint(bytes.first(std::min(bytes.size(), kBeginning)));
 }
 
 // What a branch has on one IPU, one after the other in a run: of a program for one IPU all of it.
@@ -109,6 +116,7 @@ class Linker {
     index_ = builder_anchor({std::string(index_name), DType::u32, {1}});
     Buffer index{Space::input, index_, 0, 4, DType::u32, {1}};
     p_.buffers.push_back(index);
+    place_weights();
     for (size_t i = 0; i < branches_.size(); i++) append(i);
     assemble();
     out_.program = std::move(p_);
@@ -292,20 +300,27 @@ class Linker {
     return places;
   }
 
+  // Of shapes, which come smallest first, the largest has what the others have the beginning of:
+  // the table of positions that a sequence reads, for one.
+  void place_weights() {
+    weights_.resize(branches_.size());
+    for (size_t i = 0; i < branches_.size(); i++) {
+      const size_t at = share_ ? branches_.size() - 1 - i : i;
+      const Branch& b = branches_[at];
+      weights_[at] = used_weights(*b.program);
+      if (b.load)
+        place(weights_[at], b.load().weights, true);
+      else
+        place(weights_[at], b.weights, false);
+      keep_narrow(b, weights_[at]);
+    }
+  }
+
   // Stores what is not there yet; fills Interval::to.
   void place(std::vector<Interval>& intervals, std::span<const std::byte> weights, bool keep) {
     for (Interval& i : intervals) {
       std::span<const std::byte> bytes = weights.subspan(i.begin, i.end - i.begin);
-      const uint64_t key = fingerprint(bytes);
-      const auto [first, last] = stored_.equal_range(key);
-      const auto same = std::find_if(first, last, [&](const auto& s) {
-        return s.second.bytes.size() == bytes.size() &&
-               std::memcmp(s.second.bytes.data(), bytes.data(), bytes.size()) == 0;
-      });
-      if (same != last) {
-        i.to = same->second.offset;
-        continue;
-      }
+      if (find_stored(bytes, i)) continue;
       i.to = p_.weights_bytes;
       p_.weights_bytes = align_up(checked_add<uint64_t>(i.to, bytes.size()), kAlignment);
       std::shared_ptr<std::byte[]> kept;
@@ -317,8 +332,33 @@ class Linker {
       out_.weights.push_back({i.to, bytes.size(), [bytes, kept](std::span<std::byte> to) {
                                 std::memcpy(to.data(), bytes.data(), bytes.size());
                               }});
-      stored_.emplace(key, Stored{bytes, i.to});
+      stored_.emplace(fingerprint(bytes), Stored{bytes, i.to});
+      if (share_) beginnings_.emplace(fingerprint_of_beginning(bytes), Stored{bytes, i.to});
     }
+  }
+
+  // The same bytes, or of shapes something that begins with them.
+  bool find_stored(std::span<const std::byte> bytes, Interval& i) const {
+    const auto begins = [&](const auto& entry) {
+      const std::span<const std::byte> there = entry.second.bytes;
+      return there.size() >= bytes.size() &&
+             std::memcmp(there.data(), bytes.data(), bytes.size()) == 0;
+    };
+    const auto [first, last] = stored_.equal_range(fingerprint(bytes));
+    const auto same = std::find_if(first, last, [&](const auto& entry) {
+      return entry.second.bytes.size() == bytes.size() && begins(entry);
+    });
+    if (same != last) {
+      i.to = same->second.offset;
+      return true;
+    }
+    if (!share_ || bytes.size() < kBeginning) return false;
+    const auto [from, until] = beginnings_.equal_range(fingerprint_of_beginning(bytes));
+    const auto longer = std::find_if(from, until, begins);
+    if (longer == until) return false;
+    i.to = longer->second.offset;
+    i.whole = false;
+    return true;
   }
 
   static uint64_t moved(const std::vector<Interval>& intervals, uint64_t offset, uint64_t bytes) {
@@ -331,12 +371,7 @@ class Linker {
   void append(size_t branch) {
     const Branch& b = branches_[branch];
     const Program& p = *b.program;
-    std::vector<Interval> weights = used_weights(p);
-    if (b.load)
-      place(weights, b.load().weights, true);
-    else
-      place(weights, b.weights, false);
-    keep_narrow(b.narrow, weights);
+    const std::vector<Interval>& weights = weights_[branch];
     give_data(branch, weights);
     // Its state has a place of its own, everything else lies behind the states of all.
     const Layout& layout = layouts_[branch];
@@ -364,15 +399,30 @@ class Linker {
   }
 
   // A table names whole pieces of what a payload stores.
-  void keep_narrow(std::span<const NarrowWeights> table, const std::vector<Interval>& weights) {
-    for (const NarrowWeights& n : table) {
+  void keep_narrow(const Branch& b, const std::vector<Interval>& weights) {
+    for (const NarrowWeights& n : b.narrow) {
       const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
-      if (n.winograd.tile || same == weights.end() || same->end != n.offset + n.bytes ||
-          std::ranges::count(out_.narrow, same->to, &NarrowWeights::offset))
+      if (same == weights.end() || !same->whole || same->end != n.offset + n.bytes ||
+          std::ranges::count(out_.narrow, same->to, &NarrowWeights::offset) ||
+          (n.winograd.tile && !keep_plain(b, n, same->to)))
         continue;
       out_.narrow.push_back(n);
       out_.narrow.back().offset = same->to;
     }
+  }
+
+  // What the payload has of Winograd's weights are the plain ones: the record at `to` gives those
+  // of the branch's record when it is asked for as many.
+  bool keep_plain(const Branch& b, const NarrowWeights& n, uint64_t to) {
+    const auto record = std::ranges::find(b.records, n.offset, &Weight::offset);
+    const auto made = std::ranges::find(out_.weights, to, &Weight::offset);
+    if (record == b.records.end() || record->bytes != n.bytes || made == out_.weights.end())
+      return false;
+    made->fill = [packed = std::move(made->fill), plain = record->fill,
+                  bytes = n.bytes](std::span<std::byte> into) {
+      into.size() == bytes ? packed(into) : plain(into);
+    };
+    return true;
   }
 
   static constexpr uint32_t index_buffer() { return 0; }  // the first one that run() makes
@@ -421,7 +471,8 @@ class Linker {
   std::vector<Slot> slots_;
   std::vector<Place> places_;
   std::vector<std::vector<uint32_t>> inputs_, outputs_;
-  std::unordered_multimap<uint64_t, Stored> stored_;
+  std::vector<std::vector<Interval>> weights_;                     // of the branches
+  std::unordered_multimap<uint64_t, Stored> stored_, beginnings_;  // by fingerprint
   std::unordered_map<std::string, uint32_t> kernels_;
 };
 

@@ -39,12 +39,14 @@ struct Branch {
   // copied, the rest goes, so that the weights of all are never in memory at the same time.
   std::function<LoadedProgram()> load = {};
   std::span<const NarrowWeights> narrow = {};  // among its weights
+  // What makes its weights, which of Winograd's give the plain ones, too; others may be left out.
+  std::span<const Weight> records = {};
 };
 
 struct Linked {
   Program program;
   std::vector<Weight> weights;  // copies of what lies in `weights` of branches, which must live
-  // Those of the branches, but for Winograd's, of which a branch has no plain ones.
+  // Those of the branches, but for Winograd's that no record of the branch gives plain.
   std::vector<NarrowWeights> narrow;
 };
 

@@ -1,15 +1,16 @@
 // What one executable of several costs, by turns with what it replaces.
 //
 //   branches_bench fusion A.onnx B.onnx [RUNS]
-//   branches_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS]
+//   branches_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS] [MAX_PADDING]
 //
 // fusion: RUNS switches between the two models (10000) in one fused executable, against as many
 // runs of each alone; the difference for a run is what a switch costs. Memory: weights and arena of
 // both.
 //
 // shapes: requests of lengths as SQuAD has them (0.4 of LENGTH, the largest size in the option, on
-// average) through the shapes, against the largest one alone, to which requests are padded. Also
-// the size of the files and how long opening takes.
+// average) through the shapes, with those between that MAX_PADDING makes (0: none), against the
+// largest one alone, to which requests are padded. Also the size of the files and how long opening
+// takes.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -128,15 +129,19 @@ struct Request {
   poprt::runtime::OutputMemoryView out;
 };
 
-void shapes(const std::string& model, const std::string& option, long longest, int count) {
+void shapes(const std::string& model, const std::string& option, long longest, int count,
+            double max_padding) {
   CompilerOptions several, one;
   several.options = {{"input_shape", option}};
+  several.maxPadding = max_padding;
   one.options = {{"input_shape",
                   option.substr(0, option.find('=') + 1) + option.substr(option.rfind('/') + 1)}};
   const std::string folder = (fs::temp_directory_path() / "branches_bench").string();
   const std::string file[] = {folder + ".one.popef", folder + ".several.popef"};
   Compiler::compileAndExport(model, {}, file[0], one);
+  const auto begin = Clock::now();
   Compiler::compileAndExport(model, {}, file[1], several);
+  std::printf("compiled in %.1f s\n", seconds_since(begin));
   const auto size = [&](int i) { return static_cast<double>(fs::file_size(file[i])); };
   std::printf("files: %.1f MB of one shape, %.1f MB of several: %.4f\n", size(0) / 1e6,
               size(1) / 1e6, size(1) / size(0));
@@ -177,11 +182,12 @@ int main(int argc, char** argv) try {
   if (kind == "fusion" && argc >= 4) {
     fusion(argv[2], argv[3], argc > 4 ? std::atoi(argv[4]) : 10000);
   } else if (kind == "shapes" && argc >= 5) {
-    shapes(argv[2], argv[3], std::atol(argv[4]), argc > 5 ? std::atoi(argv[5]) : 100);
+    shapes(argv[2], argv[3], std::atol(argv[4]), argc > 5 ? std::atoi(argv[5]) : 100,
+           argc > 6 ? std::atof(argv[6]) : 0);
   } else {
     std::fprintf(stderr,
                  "usage: branches_bench fusion A.onnx B.onnx [RUNS] | shapes MODEL.onnx "
-                 "NAME=SHAPE/SHAPE LENGTH [REQUESTS]\n");
+                 "NAME=SHAPE/SHAPE LENGTH [REQUESTS] [MAX_PADDING]\n");
     return 2;
   }
   return 0;

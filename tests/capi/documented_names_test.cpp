@@ -142,6 +142,17 @@ TEST(DocumentedNames, CompilersExportToStreams) {
                poprt::Error);
 }
 
+TEST(DocumentedNames, SummariesAreTexts) {
+  using namespace poprt::compiler;
+  CompilerOptions options;
+  options.inputShape["x"] = {2, 4};
+  const std::string text =
+      Compiler::compileAndGetSummaryReport(DATA "/identity.onnx", {}, options, true);
+  for (const char* part :
+       {"identity: ", " bytes of weights, ", "\ninput x: 32 bytes\n", "\noutput y: 32 bytes\n"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
 TEST(DocumentedNames, WaitConfigsHaveEveryForm) {
   using namespace poprt::runtime;
   const DeviceWaitConfig none, forever(DeviceWaitStrategy::WAIT_FOREVER),

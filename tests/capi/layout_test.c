@@ -47,7 +47,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, option_count, 224);
   AT(poprt_compile_options, embed_source, 232);
   AT(poprt_compile_options, reserved_3, 236);
-  assert_int_equal(sizeof(poprt_compile_options), 240);
+  AT(poprt_compile_options, max_padding, 240);
+  assert_int_equal(sizeof(poprt_compile_options), 248);
 
   AT(poprt_option, name, 0);
   AT(poprt_option, value, 8);
@@ -201,7 +202,9 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_request_options, reserved, 36);
   AT(poprt_request_options, use_replica, 40);
   AT(poprt_request_options, replica, 44);
-  assert_int_equal(sizeof(poprt_request_options), 48);
+  AT(poprt_request_options, at_once, 48);
+  AT(poprt_request_options, reserved_2, 52);
+  assert_int_equal(sizeof(poprt_request_options), 56);
 
   AT(poprt_pack_runner_options, struct_size, 0);
   AT(poprt_pack_runner_options, runner, 8);
@@ -335,7 +338,9 @@ static void what_plugins_see_stays_as_it_is(void** state) {
   AT(poprt_operator, release, 56);
   AT(poprt_operator, cost, 64);
   AT(poprt_operator, user_data, 72);
-  assert_int_equal(sizeof(poprt_operator), 80);
+  AT(poprt_operator, parts, 80);
+  AT(poprt_operator, compute_part, 88);
+  assert_int_equal(sizeof(poprt_operator), 96);
 
   AT(poprt_graph_host, graph_name, 8);
   AT(poprt_graph_host, node_graph, 48);

@@ -135,14 +135,14 @@ static void a_field_and_its_name_are_one_option(void** state) {
   const char* const name = "sort_graph";
   poprt_option list[2];
   poprt_compiler* c = UNTOUCHED(poprt_compiler);
-  for (int i = 0; i < 11; i++) {
+  for (int i = 0; i < 12; i++) {
     static const struct {
       const char *name, *value;
     } options[] = {
         {"batch_size", "2"},        {"batch_axis", "1"},      {"precision", "fp16"},
         {"winograd", "off"},        {"strict", "True"},       {"embed_source", "True"},
         {"allow_symlinks", "True"}, {"passes", "sort_graph"}, {"skip_passes", "sort_graph"},
-        {"convert_version", "17"},  {"max_tensor_size", "5"}};
+        {"convert_version", "17"},  {"max_tensor_size", "5"}, {"max_padding", "0.2"}};
     poprt_compile_options o = with(list, options[i].name, options[i].value);
     if (i == 0) list[0] = (poprt_option){"batch_axis", "0"}; /* without which it says nothing */
     switch (i) {
@@ -162,7 +162,8 @@ static void a_field_and_its_name_are_one_option(void** state) {
         o.skip_pass_count = 1;
         break;
       case 9: o.convert_version = 1; break;
-      default: o.max_tensor_size = 1; break;
+      case 10: o.max_tensor_size = 1; break;
+      default: o.max_padding = 0.5; break;
     }
     char said[64];
     snprintf(said, sizeof said, "`%s` is given twice", options[i].name);

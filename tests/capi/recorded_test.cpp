@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -152,6 +153,8 @@ class Recorded : public testing::Test {
     if constexpr (std::is_integral_v<T>) {
       for (const int64_t v : {-1, 1, 2, 7, 100000})
         with(static_cast<T>(v), std::to_string(static_cast<T>(v)));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      for (const char* v : {"-0.1", "0.2", "0.91", "inf", "nan"}) with(std::strtod(v, nullptr), v);
     } else if constexpr (std::is_same_v<T, const char*>) {
       for (const char* v : {"", "?", "x"}) with(v, std::string("'") + v + "'");
     }
@@ -617,7 +620,8 @@ TEST_F(Recorded, FieldsOfPackAndCompileOptions) {
       FIELD(Compile, no_verify), FIELD(Compile, max_tensor_size), FIELD(Compile, rewrite_limit),
       FIELD(Compile, stop_after), FIELD(Compile, convert_version), FIELD(Compile, allow_links),
       FIELD(Compile, variable_weights), FIELD(Compile, reserved_2), FIELD(Compile, strict),
-      FIELD(Compile, winograd), FIELD(Compile, embed_source), FIELD(Compile, reserved_3));
+      FIELD(Compile, winograd), FIELD(Compile, embed_source), FIELD(Compile, reserved_3),
+      FIELD(Compile, max_padding));
   poprt_executable_free(copies);
   expect("fields_compile");
 }

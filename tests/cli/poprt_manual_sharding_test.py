@@ -55,6 +55,11 @@ class ManualSharding(CommandTest):
         self.assertNotIn("f16", self.succeeds("only.onnx", "--elide", command="poprt_exec opt"))
         self.misused(["-i", "m.onnx", "--only_manual_sharding"], "needs --manual_sharding_config")
 
+    def test_only_devices(self):
+        self.write("devices.yaml", b"- {node: node_r2, device: 0}")
+        self.succeeds("-i", "m.onnx", "--only_manual_sharding", "--manual_sharding_config", "devices.yaml", "--output_model", "only.onnx")
+        self.assertEqual(self.attributes("only.onnx")["node_r3"], "{__ipu_number = 1}")
+
     def test_four_ipus_give_what_one_gives(self):
         self.succeeds("-i", "m.onnx", "--output", "one.popef")
         values = b"".join(struct.pack("<f", i / 4 - 2) for i in range(16))

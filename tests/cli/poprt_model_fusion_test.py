@@ -124,6 +124,23 @@ class ModelFusion(CommandTest):
         self.succeeds(*self.config(f"export_popef: True\nmodel_fusion: [{one}, {one}, {one}]\n"))
         self.assertLess(os.path.getsize(self.path("executable.popef")), once * 1.5)
 
+    def test_halves_that_winograd_transforms_stay_halves(self):
+        values = [onnx.value("x", onnx.F32, [1, 32, 16, 16]), onnx.value("y", onnx.F32, [1, 48, 16, 16])]
+        weights = [onnx.floats("w", [48, 32, 3, 3], [((i * 37) % 101 - 50) / 500 for i in range(48 * 32 * 9)])]
+        self.write("conv.onnx", onnx.model([onnx.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], values[:1], values[1:], weights))
+        self.write("model1.onnx", concat())
+        self.npy("x.npy", "f2", [1, 32, 16, 16], [((i * 29) % 83 - 41) / 40 for i in range(32 * 256)])
+        for form in ("exact", "fast", "off"):
+            given = ["--winograd", form, "--precision", "fp16"]
+            self.succeeds("-i", "conv.onnx", *given, "-o", "alone.popef", "--overwrite")
+            self.succeeds("alone.popef", "--input", "x=x.npy", "--output", "y=alone.npy", command="poprt_exec run")
+            self.succeeds(*self.config(f"export_popef: True\noverwrite: True\nwinograd: {form}\nprecision: fp16\nmodel_fusion:\n"
+                                       "  - {input_model: model1.onnx, input_shape: ['X=1,1']}\n  - {input_model: conv.onnx}\n"))
+            self.succeeds("executable.popef", "--input", "graph1/x=x.npy", "--output", "graph1/y=fused.npy", command="poprt_exec run")
+            self.assertEqual(self.tree()["fused.npy"], self.tree()["alone.npy"], form)
+            # 27 KB of weights, and a program more.
+            self.assertLess(os.path.getsize(self.path("executable.popef")), os.path.getsize(self.path("alone.popef")) + 8192, form)
+
     def test_models_of_several_opsets(self):
         self.write("model0.onnx", add_reshape())
         self.write("model1.onnx", concat(opset=12))

@@ -139,6 +139,19 @@ class InputOutputInformation(OptionTest):
         os.chmod(self.path("locked"), stat.S_IRUSR | stat.S_IXUSR)
         self.fails(["-i", model("relu"), "--output_dir", "locked"], "locked")
 
+    def test_links_stay_links(self):
+        """What they name is replaced, or made: the converted model, the executable, and what takes the place of one of the same model."""
+        for folder in ("far", "out"):
+            os.mkdir(self.path(folder))
+        os.symlink("../far/model.onnx", self.path("out/relu.optimized.onnx"))
+        os.symlink(self.path("far/made.popef"), self.path("out/executable.popef"))
+        for _ in range(2):
+            self.succeeds("-i", model("relu"), "--export_popef", "--output_dir", "out")
+            self.assertTrue(all(os.path.islink(self.path("out/" + n)) for n in ("relu.optimized.onnx", "executable.popef")))
+            self.assertEqual(sorted(os.listdir(self.path("far"))), ["made.popef", "model.onnx"])
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["executable.popef", "relu.optimized.onnx"])
+        self.assertIn("x", self.succeeds("far/made.popef", command="popef_dump"))
+
     def test_export_popef_overwrite(self):
         self.succeeds("-i", model("relu"), "--export_popef")
         first = self.tree()["executable.popef"]
@@ -222,15 +235,6 @@ class InputOutputInformation(OptionTest):
         self.assertIn("--perf_tuner does nothing", self.warned("-i", model("relu"), "--perf_tuner"))
 
 
-TF2ONNX = """import os, shutil, sys
-if "--signature_def" in sys.argv and "broken" in sys.argv:
-    sys.exit("no signature 'broken'\\n")
-with open(os.environ["TF2ONNX_WORDS"], "w") as file:
-    file.write(" ".join(sys.argv[1:]))
-shutil.copy(os.environ["TF2ONNX_MODEL"], sys.argv[sys.argv.index("--output") + 1])
-"""
-
-
 class AsArgparse(OptionTest):
     """What PopRT's command, which used Python's argparse, let users type."""
 
@@ -300,56 +304,6 @@ class AsArgparse(OptionTest):
     def test_log_lines_look_as_those_of_poprt(self):
         said = self.warned("-i", DIGITS, *SHAPE, "mask=1,2")
         self.assertRegex(said, r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING \[poprt\] \w+\.cpp:\d+\] .*'mask'")
-
-
-class Tensorflow(OptionTest):
-    def environment(self, package):
-        """Python finds a tf2onnx, which copies a model, or none."""
-        os.makedirs(self.path("python/tf2onnx"))
-        os.mkdir(self.path("saved"))
-        if package:
-            self.write("python/tf2onnx/__init__.py", b"")
-            self.write("python/tf2onnx/convert.py", TF2ONNX.encode())
-        else:
-            os.rmdir(self.path("python/tf2onnx"))
-        values = {"PYTHONPATH": self.path("python"), "TF2ONNX_WORDS": self.path("words"), "TF2ONNX_MODEL": model("relu")}
-        return mock.patch.dict(os.environ, values)
-
-    def test_framework_onnx_tensorflow(self):
-        with self.environment(True):
-            self.succeeds("-i", "saved/", "--framework", "tensorflow", "--export_popef", "tf2onnx", "--saved_model")
-            with open(self.path("words")) as file:
-                words = file.read().split()
-        self.assertEqual(words[:2] + words[4:], ["--saved-model", "saved", "--opset", "11"])
-        self.assertIn("saved.optimized.onnx", self.tree())
-        by_tensorflow = self.tree()["saved.optimized.onnx"]
-        self.succeeds("-i", model("relu"), "--framework", "onnx")
-        self.assertEqual(self.tree()["relu.optimized.onnx"], by_tensorflow)
-
-    def test_tf2onnx_sub_command_8_options(self):
-        with self.environment(True):
-            self.succeeds("-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--signature_def", "s", "--tag",
-                          "t", "--inputs", "a:0,b:0", "--outputs", "c:0,", "d:0", "--opset", "13", "--inputs_as_nchw", "a:0",
-                          "--outputs_as_nchw", "c:0")
-            with open(self.path("words")) as file:
-                words = file.read()
-        for part in ("--opset 13", "--signature_def s", "--tag t", "--inputs a:0,b:0", "--outputs c:0,d:0",
-                     "--inputs-as-nchw a:0", "--outputs-as-nchw c:0"):
-            self.assertIn(part, words)
-
-    def test_without_the_package_or_what_it_refuses(self):
-        with self.environment(False):
-            ran = subprocess.run(["python3", "-c", "import tf2onnx"], capture_output=True, check=False)
-            if ran.returncode:
-                self.fails(["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model"], "pip install tf2onnx")
-            self.misused(["-i", "saved", "--framework", "tensorflow"], "tf2onnx --saved_model")
-            self.misused(["-i", "saved", "tf2onnx", "--saved_model"], "--framework tensorflow")
-            self.fails(["-i", "nothing", "--framework", "tensorflow", "tf2onnx", "--saved_model"], "'nothing'")
-
-    def test_its_last_line_is_the_error(self):
-        with self.environment(True):
-            self.fails(["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--signature_def", "broken"],
-                       "tf2onnx failed: no signature 'broken'")
 
 
 class ConfigYaml(OptionTest):

@@ -87,6 +87,30 @@ class CustomOperators(PluginTest):
             found = self.computes(self.leaky(**attributes), x, plugins=library("leaky_relu"))
             self.near(found, [v if v >= 0 else alpha * v for v in x])
 
+    def test_parts_on_several_threads(self):
+        """Each row is a part: whoever computes it, the first run, which is watched, and those behind it give the same."""
+        x = self.numbers(64 * 6)
+        nodes = [w.node("Parts", ["x"], ["h"], "ai.graphcore"), w.node("Parts", ["h"], ["y"], "ai.graphcore")]
+        name = self.chain("parts.onnx", nodes, (64, 6))
+        expected = [rounded(rounded(v + i // 6) + i // 6) for i, v in enumerate(x)]
+        for threads in ("1", "2", "3", "8"):
+            found = self.computes(name, x, "--threads", threads, shape=(64, 6), plugins=library("trial"))
+            self.assertEqual(found, expected, threads)
+        popef = self.popef(name, "--custom_library_so_paths", library("trial"))
+        with mock.patch.dict(os.environ, {"POPRT_PLUGINS": library("trial"), "POPRT_THREADS": "3"}):
+            self.succeeds("--popef", popef, "--iteration", "200", "--numThreads", "3", command="poprt_exec poprt_run_popef")
+
+    def test_a_part_that_fails_fails_its_request(self):
+        self.npy("in.npy", "f4", (4, 6), self.numbers())
+        for attributes, why in (({"fail_at": 2}, "row 2 is not wanted"), ({"parts": 0}, "parts() says 0, expected 1 to"),
+                                ({"parts": 2**64 - 5}, "parts() says -5"), ({"parts": 1 << 40}, "parts() says 1099511627776"),
+                                ({"parts": 1, "fail_at": 3}, "row 3 is not wanted")):
+            with self.subTest(attributes):
+                ran = self.run_command(self.trial("Parts", **attributes), "--plugins", library("trial"), "--input", "x=in.npy", "--threads", "3",
+                                       command="poprt_exec run")
+                self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
+                self.assertIn(why, ran.err)
+
     def test_an_executable_names_its_plugin_and_runs_with_it(self):
         popef = self.popef(self.leaky(alpha=0.2), "--custom_library_so_paths", library("leaky_relu"))
         x = self.numbers()

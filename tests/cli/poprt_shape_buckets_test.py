@@ -52,6 +52,35 @@ class ShapeBuckets(CommandTest):
         self.run_command("--config_yaml", "c.yaml")
         self.assertEqual(self.anchors()["y"], "[2,8]")
 
+    def test_max_padding_adds_shapes_between(self):
+        self.compiled("--input_shape", "a=1,8/1,64", "--max_padding", "0.5")
+        self.assertEqual(self.anchors()["z"], "[1,128]")
+        with open(self.path("executable.popef"), "rb") as file:
+            shapes = re.findall(rb'"inputs":{"a":\[1,(\d+)\]', file.read())
+        self.assertEqual(shapes, [b"8", b"16", b"32", b"64"])
+        for length in (5, 9, 16, 17, 33):
+            self.npy("a.npy", "f4", [1, length], range(length))
+            self.npy("b.npy", "f4", [1, length], [1] * length)
+            self.npy("c.npy", "f4", [3], [1, 2, 3])
+            self.succeeds("executable.popef", "--input", "a=a.npy", "b=b.npy", "c=c.npy", "--output", "y=y.npy",
+                          command="poprt_exec run")
+            self.assertEqual(self.read_npy(self.path("y.npy"))[1], [i + 1 for i in range(length)])
+
+    def test_max_padding_in_yaml_and_compiled_again(self):
+        self.write("m.onnx", two_inputs())
+        self.write("c.yaml", b"input_model: m.onnx\nexport_popef: True\nembed_source: True\ninput_shape: ['a=1,8/1,64']\n"
+                             b"max_padding: 0.5\npad_values: {a: 0, b: 0}\n")
+        self.succeeds("--config_yaml", "c.yaml", QUIET)
+        self.succeeds("executable.popef", "--force", "-o", "again.popef", command="poprt_exec recompile")
+        with open(self.path("executable.popef"), "rb") as one, open(self.path("again.popef"), "rb") as two:
+            self.assertEqual(one.read(), two.read())
+
+    def test_max_padding_without_several_shapes_is_a_warning(self):
+        self.write("m.onnx", two_inputs())
+        ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=2,8", "--max_padding", "0.2")
+        self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
+        self.assertIn("`max_padding` has no effect", ran.err)
+
     def test_it_runs(self):
         self.assertIn("Latency", self.compiled("--input_shape", "a=1,4/2,8", "--run"))
 
@@ -125,6 +154,11 @@ class ShapeBuckets(CommandTest):
                            (["--input_shape", "a=1,4/"], "found 'a=1,4/'"),
                            (["--input_shape", "a=1,4/2,8", "a=3,4"], "'a' is given twice"),
                            (["--input_shape", "a=1,4/2,8", "--pad_values", "a=x"], "NAME=NUMBER or NAME=mask, found 'a=x'"),
+                           (["--input_shape", "a=1,4/2,8", "--max_padding", "0.2"], "differ in one size alone"),
+                           (["--input_shape", "a=1,4/1,9999", "--max_padding", "0.01"], "makes more than 64 shapes"),
+                           (["--input_shape", "a=1,4/1,8", "--max_padding", "1"], "at most 0.9, found '1'"),
+                           (["--input_shape", "a=1,4/1,8", "--max_padding", "-0.1"], "at least 0 and at most 0.9, found '-0.1'"),
+                           (["--input_shape", "a=1,4/1,8", "--max_padding", "much"], "expected a number"),
                            (["--input_shape", "a=1,4/2,8", "--check"], "--check")):
             with self.subTest(words):
                 result = self.run_command(*model, *words)

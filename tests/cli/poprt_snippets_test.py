@@ -64,6 +64,17 @@ class QuickStart(SnippetTest):
         self.assertEqual(self.succeeds("-i", "bert.onnx", "--show").splitlines()[0], "input input_ids:0: dtype - f32, shape - [0, 4]")
 
 
+    def test_dimensions_that_paddle_and_others_leave_open(self):
+        """By negative numbers, or by names that say nothing: two of them are not one size."""
+        for dims in ([2**64 - 1, 3, 2**64 - 1, 2**64 - 1], ["?", 3, "?", "?"], ["None", 3, "None", "None"], ["p2o.DynamicDimension.0", 3, "?", "p2o.DynamicDimension.1"]):
+            with self.subTest(dims):
+                self.write("m.onnx", onnx.model([onnx.node("GlobalAveragePool", ["x"], ["y"])], [onnx.value("x", onnx.F32, dims)],
+                                                [onnx.value("y", onnx.F32, [dims[0], 3, 1, 1])], opset=11))
+                self.assertEqual(self.succeeds("-i", "m.onnx", "--show").splitlines()[0], "input x: dtype - f32, shape - [0, 3, 0, 0]")
+                self.succeeds("-i", "m.onnx", "--input_shape", "x=1,3,48,192", "--check", "--run")
+                self.assertIn("shape - [1, 3, 48, 192]", self.succeeds("-i", "m.optimized.onnx", "--show"))
+
+
 class Half(SnippetTest):
     def test_what_fp16_does_not_hold_is_clipped_or_raised_with_a_warning(self):
         """Constants beyond 65500 become that, a tiny epsilon becomes 1e-7."""
@@ -77,6 +88,10 @@ class Half(SnippetTest):
         text = self.succeeds("m.optimized.onnx", command="poprt_exec opt")
         self.assertRegex(text, r"%eps : f16\[1\] = \[1\.19\d*e-07\]")  # the f16 next to 1e-7
         self.assertRegex(text, r"%big : f16\[3\] = \[65504\.0, -65504\.0, 2\.0\]")  # the f16 next to 65500
+        # The compiler converts the model again; a check computes it, and compiles it.
+        for more in (["--export_popef"], ["--export_popef", "--run"], ["--run"], ["--check", "--export_popef"]):
+            again = self.run_command("-i", "m.onnx", "--precision", "fp16", "--overwrite", *more)
+            self.assertEqual(again.err.count(" WARNING "), 2, (more, again.err))
         quiet = self.run_command("-i", "m.onnx", "--precision", "fp16", "--logging_level", "ERROR")
         self.assertEqual((quiet.code, quiet.err), (0, ""))
 

@@ -10,11 +10,9 @@ import os
 import re
 import unittest
 
-from support import DATA, DIGITS, ROOT, CommandTest, model
+from support import DATA, DIGITS, RecordedTest, model
 
-RECORDS = os.path.join(ROOT, "tests", "data")
 MOST = 60  # lines of an output
-STAMP = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ (\w+ \[poprt\]) \S+\] ")  # of a line of the log
 OPTION = re.compile(r"^ +((?:-\w, ?)?--[\w-]+(?:, ?--?[\w-]+)*)(.*)$", re.M)
 
 
@@ -27,9 +25,8 @@ def options_in(text):
     return found
 
 
-class Recorded(CommandTest):
+class Recorded(RecordedTest):
     command = "poprt_exec"
-    maxDiff = None
 
     def answers(self, calls):
         """(heading, command, words) -> lines of what each says, two at a time."""
@@ -41,19 +38,6 @@ class Recorded(CommandTest):
             return heading, self.plain(f"{' '.join(words)}: {result.code} {line}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return list(pool.map(answer, calls))
-
-    def plain(self, text):
-        """Without times and places of this machine."""
-        return STAMP.sub(r"\1 ", text).replace(self.folder, "FOLDER").replace(ROOT, "ROOT")
-
-    def expect_recorded(self, name, text):
-        path = os.path.join(RECORDS, name)
-        if os.environ.get("POPRT_WRITE_RECORDS"):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-            return
-        with open(path, encoding="utf-8") as file:
-            self.assertEqual(text.split("\n"), file.read().split("\n"))
 
     def test_answers_to_wrong_words(self):
         image = model("relu")

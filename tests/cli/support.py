@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 import struct
 import subprocess
@@ -11,7 +12,10 @@ import unittest
 BIN = os.environ["POPRT_BIN"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.path.join(ROOT, "tests", "data", "cli")
+RECORDS = os.path.join(ROOT, "tests", "data")
 DIGITS = os.path.join(ROOT, "examples", "digits", "digits.onnx")
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ (\w+ \[poprt\]) \S+\] ")  # of a line of the log
 
 
 def model(name):
@@ -150,3 +154,22 @@ class CommandTest(unittest.TestCase):
         header = data[10:10 + length].decode()
         size, code = {"i8": (8, "q"), "i4": (4, "i"), "f2": (2, "e"), "u2": (2, "H"), "i1": (1, "b"), "u1": (1, "B")}.get(header.split("'")[3][1:], (4, "f"))
         return header, list(struct.unpack(f"<{len(payload) // size}{code}", payload))
+
+
+class RecordedTest(CommandTest):
+    """What commands say, as a file of tests/data has it; with POPRT_WRITE_RECORDS it is written: read the diff."""
+
+    maxDiff = None
+
+    def plain(self, text):
+        """Without times and places of this machine."""
+        return STAMP.sub(r"\1 ", text).replace(self.folder, "FOLDER").replace(ROOT, "ROOT")
+
+    def expect_recorded(self, name, text):
+        path = os.path.join(RECORDS, name)
+        if os.environ.get("POPRT_WRITE_RECORDS"):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            return
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(text.split("\n"), file.read().split("\n"))

@@ -1,4 +1,4 @@
-"""tests/CHECKLIST.md names tests that exist, and what the documentation of PopRT counts is all there. Prints the counts.
+"""tests/CHECKLIST.md and SNIPPETS.md name tests that exist, and what the documentation of PopRT counts is all there. Prints the counts.
 
     checklist.py POPRT_EXEC"""
 
@@ -18,7 +18,7 @@ OPSETS = ROOT / "docs" / "opsets.md"
 def python_tests():
     """Names as CHECKLIST.md has them: file, file.Class and file.Class.test."""
     names = set()
-    for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py")]:
+    for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py"), *TESTS.glob("packages/*_test.py")]:
         stem = path.stem.removesuffix("_test")
         names.add(stem)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -36,6 +36,12 @@ def cpp_tests():
     return names
 
 
+def examples():
+    """examples.LANGUAGE.KIND, as CTest calls them."""
+    names = {f"examples.{path.parent.name}.{path.stem.lower()}" for path in ROOT.glob("examples/*/*.*")}
+    return names | {f"examples.go.{path.parent.name}" for path in ROOT.glob("examples/go/*/main.go")}
+
+
 def listed():
     """(line, name) of what CHECKLIST.md says shows a feature."""
     for number, line in enumerate((TESTS / "CHECKLIST.md").read_text(encoding="utf-8").splitlines(), 1):
@@ -46,7 +52,7 @@ def listed():
 
 def missing_tests():
     """A line for each name that nobody has."""
-    known = python_tests() | cpp_tests()
+    known = python_tests() | cpp_tests() | examples()
     return [f"tests/CHECKLIST.md:{line}: there is no test '{name}'" for line, name in listed() if name not in known]
 
 
@@ -69,10 +75,53 @@ def tested_arguments():
 
 
 def tested_passes():
-    """The documented passes, and those that have cases of text and numbers or tests that core/passes/cases_test.cpp names."""
+    """The documented passes, and those that have text and numbers. That the tests do what this counts, PopRT.HasItsPassesAndEachHasBothTests
+    finds out (core/passes/cases_test.cpp): there a pass that does nothing, or whose results nobody compares, is an error."""
     names = (TESTS / "data" / "poprt_passes.txt").read_text(encoding="utf-8").split()
-    elsewhere = re.findall(r'\{"(\w+)",\s*\{"', (TESTS / "core" / "passes" / "cases_test.cpp").read_text(encoding="utf-8"))
-    return names, [name for name in names if name in elsewhere or (TESTS / "data" / "passes" / f"{name}.txt").exists()]
+    elsewhere = set(re.findall(r'\{"(\w+)",\s*\{"', (TESTS / "core" / "passes" / "cases_test.cpp").read_text(encoding="utf-8")))
+    elsewhere.add("layer_precision_compare")  # a pass of Python
+
+    def acts(name):
+        path = TESTS / "data" / "passes" / f"{name}.txt"
+        return path.exists() and re.search(r"^--- (before|says|fails )", path.read_text(encoding="utf-8"), re.M)
+    return names, [name for name in names if name in elsewhere or acts(name)]
+
+
+# What a form of SNIPPETS.md leaves open: one's own names and numbers, and words that say what a thing is.
+OPEN = {"self", "kwargs", "args", "model", "models", "names", "path", "node", "device", "stage", "input", "name", "bool", "float32", "int8", "and",
+        "None", "True", "False", "ModelProto", "str", "dict", "poprt", "onnx_model", "array", "types"}
+
+
+def words_of(form):
+    return {w for w in re.findall(r"[A-Za-z_][A-Za-z_0-9]{2,}", form) if w not in OPEN and not w.isupper()}
+
+
+def sources():
+    """Name of a test -> its text."""
+    found = {}
+    for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py")]:
+        text, stem = path.read_text(encoding="utf-8"), path.stem.removesuffix("_test")
+        for c in ast.parse(text).body:
+            if isinstance(c, ast.ClassDef):
+                found.update((f"{stem}.{c.name}.{f.name}", ast.get_source_segment(text, f)) for f in c.body if isinstance(f, ast.FunctionDef))
+    for path in TESTS.rglob("*_test.cpp"):
+        pieces = re.split(r"^TEST\(", path.read_text(encoding="utf-8"), flags=re.M)[1:]
+        found.update((".".join(re.match(r"(\w+),\s*(\w+)", p).groups()), p) for p in pieces)
+    return found
+
+
+def snippets():
+    """Forms of SNIPPETS.md, and a line for each whose test is not there or does not have its words."""
+    wrong, count, known = [], 0, sources()
+    for number, line in enumerate((TESTS / "SNIPPETS.md").read_text(encoding="utf-8").splitlines(), 1):
+        row = re.fullmatch(r"\| `(.*)` \| `([\w.]+)` \|", line)
+        if not row:
+            continue
+        count += 1
+        missing = [w for w in sorted(words_of(row[1])) if not re.search(rf"(?<!\w){w}(?!\w)", known.get(row[2], ""))]
+        if missing:
+            wrong.append(f"tests/SNIPPETS.md:{number}: '{row[2]}' " + ("has no " + ", ".join(missing) if row[2] in known else "is no test"))
+    return count, wrong
 
 
 def main():
@@ -82,6 +131,9 @@ def main():
         print(f"{len(tested)} of {count} {what}")
         wrong += [f"{what}: expected {count}, found {len(names)}"] if len(names) != count else []
         wrong += [f"{what}: no test of '{name}'" for name in names if name not in tested]
+    count, unlike = snippets()
+    print(f"{count - len(unlike)} of {count} documented forms as they are printed")
+    wrong += unlike
     table = OPSETS.read_text(encoding="utf-8").split("## What changes with the opset\n")[1]
     print(f"opset conversion table\n{table[table.index('| operator'):]}")
     print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")

@@ -7,6 +7,12 @@ import tree
 
 # Suites of a whole folder that have a name of their own.
 SUITES = {
+    "tests/core/compiler/recorded_flow_test.cpp",  # control flow and graphs of passes' cases, compiled and run
+    "tests/core/ops/types_in_part_test.cpp",  # types of operators that move tensors, known in part
+    "tests/core/passes/recorded_passes_test.cpp",  # every pass with its parameters on a few graphs
+    "tests/core/program/recorded_links_test.cpp",  # programs of several models and IPUs, whole
+    "tests/core/runtime/runner/recorded_requests_test.cpp",  # requests and configurations of every runner
+    "tests/core/runtime/session/recorded_sessions_test.cpp",  # what sessions ask of callbacks, in order
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
     "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset

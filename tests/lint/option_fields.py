@@ -33,15 +33,15 @@ MODEL_RUNTIME = ("device_wait_config", "thread_safe", "replication_factor", "tim
                  "batch_size_timeout", "data_parallel_timeout", "is_batch_size_timeout_enabled",
                  "request_tracepoints_buffer_size", "replica_devices", "flush_by_name")
 TYPES = {
-    "c": {"flag": "int32_t", "int": "int32_t", "long": "int64_t", "duration": "int64_t", "text": "const char*"},
-    "cpp": {"flag": "bool", "int": "int32_t", "long": "int64_t", "duration": "int64_t", "text": "std::string"},
-    "python": {"flag": "bool", "int": "int", "long": "int", "duration": "Union[int, datetime.timedelta]", "text": "str"},
-    "java": {"flag": "boolean", "int": "int", "long": "long", "duration": "Duration", "text": "String"},
-    "csharp": {"flag": "bool", "int": "int", "long": "long", "duration": "TimeSpan", "text": "string"},
-    "go": {"flag": "bool", "int": "int", "long": "int64", "duration": "time.Duration", "text": "string"},
+    "c": {"flag": "int32_t", "int": "int32_t", "long": "int64_t", "number": "double", "duration": "int64_t", "text": "const char*"},
+    "cpp": {"flag": "bool", "int": "int32_t", "long": "int64_t", "number": "double", "duration": "int64_t", "text": "std::string"},
+    "python": {"flag": "bool", "int": "int", "long": "int", "number": "float", "duration": "Union[int, datetime.timedelta]", "text": "str"},
+    "java": {"flag": "boolean", "int": "int", "long": "long", "number": "double", "duration": "Duration", "text": "String"},
+    "csharp": {"flag": "bool", "int": "int", "long": "long", "number": "double", "duration": "TimeSpan", "text": "string"},
+    "go": {"flag": "bool", "int": "int", "long": "int64", "number": "float64", "duration": "time.Duration", "text": "string"},
 }
 # What zero is called.
-NUMBERS = ("int", "long", "duration")
+NUMBERS = ("int", "long", "number", "duration")
 EMPTY = {"text": {"c": "Null", "csharp": 'Null or ""'},
          "object": {"c": "Null", "cpp": "Null", "python": "None", "java": "Null", "csharp": "Null", "go": "Nil"}}
 WORDS = {"io": "IO", "ns": "NS", "ipu": "IPU", "id": "ID"}

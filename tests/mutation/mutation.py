@@ -8,6 +8,7 @@
     mutation.py report --scratch DIR [--json]      the table, and what survived"""
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import json
@@ -24,13 +25,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MARKS = 4096  # kMutantLimit of mutant.h
 TESTS = r"^(base|compiler|device|ir|kernels|onnx|ops|opsets|passes|plugins|popef|program|runtime|capi|conformance|" \
-        r"hostile|cli|inspector)\."
+        r"hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
 PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_plugin|"
                       r"poprt_images_plugin): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # what no mutated folder needs
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
 CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that notice much at once
 FIRST_SECONDS, GROWTH = 1.0, 4.0  # tests of a process, by the seconds they took alone
+LEAST_LIMIT = 20  # seconds
 
 
 def load(path):
@@ -67,6 +69,12 @@ class Scratch:
         return {**os.environ, **places, **more}
 
 
+def listen(tree):
+    """Has the test programs of the scratch tree note what each test comes by."""
+    with open(os.path.join(tree, "tests/CMakeLists.txt"), "a", encoding="utf-8") as file:
+        file.write("\ninclude(mutation/listener.cmake)\n")
+
+
 def prepare(options):
     if not os.path.exists(options.scratch):
         subprocess.run(["git", "-C", ROOT, "worktree", "add", "--detach", options.scratch, options.revision], check=True)
@@ -86,6 +94,7 @@ def prepare(options):
     if len(mutants) > MARKS:
         sys.exit(f"mutation.py: {len(mutants)} mutants are more than a build may have, {MARKS}: take fewer seeds")
     choose.write(scratch.tree, list(enumerate(mutants)))
+    listen(scratch.tree)
     save(scratch.mutants, {"samples": samples, "mutants": [dataclasses.asdict(m) for m in mutants]})
 
 
@@ -101,11 +110,13 @@ def refresh(options):
     """Other tests for the same mutants."""
     scratch = Scratch(options)
     subprocess.run(["git", "-C", scratch.tree, "checkout", options.revision, "--", "tests"], check=True)
+    listen(scratch.tree)
 
 
 def build(options):
     """One build; what the compiler refuses is dropped, which is said, and built again without."""
     scratch = Scratch(options)
+    subprocess.run(["cmake", "--preset", options.preset], cwd=scratch.tree, check=True, stdout=subprocess.DEVNULL)
     listed = subprocess.run(["ninja", "-C", scratch.build, "-t", "targets", "all"], check=True, capture_output=True,
                             text=True).stdout
     programs = sorted(set(PROGRAMS.findall(listed)) - SKIPPED_PROGRAMS)
@@ -158,11 +169,21 @@ def batches(tests, most):
 
 
 def record(scratch, tests, jobs, together):
-    """Runs the tests without a mutant, `together` to a process: their time, whether they pass, and which mutants
-    they come by (what one of a process reaches counts for all of it)."""
+    """Runs the tests without a mutant, `together` of a program to a process: their time, whether they pass, and which
+    mutants they come by. What a process comes by only once may be what it does only once, whichever test is first:
+    it is noted as "perhaps" for all tests of the process."""
     rows = []
     lock = threading.Lock()
     local = threading.local()
+
+    def noted(group, result, seconds):
+        """Test -> (milliseconds, sites), as the listener or the process's marks say."""
+        if not group[0].filter:
+            with open(local.marks, "rb") as file:
+                return {"": (1000 * seconds, {i for i, mark in enumerate(file.read()) if mark})}
+        with open(local.marks + ".tests", encoding="utf-8") as file:
+            words = [line.split() for line in file]
+        return {w[0]: (int(w[1]), set(map(int, w[2:]))) for w in words}
 
     def one(group):
         if not hasattr(local, "marks"):
@@ -170,18 +191,21 @@ def record(scratch, tests, jobs, together):
         with open(local.marks, "wb") as file:
             file.write(bytes(MARKS))
         start = time.monotonic()
-        result = suite.run(group, 900, scratch.environment(MUTANT_REACHED=local.marks))
-        seconds = (time.monotonic() - start) / len(group)
+        result = suite.run(group, 1800, scratch.environment(MUTANT_REACHED=local.marks))
+        found = noted(group, result, time.monotonic() - start)
+        always = found.pop("*", (0, set()))[1]
         if result.how != "passed" and len(group) > 1:
             for test in group:
                 one([test])
             return
-        with open(local.marks, "rb") as file:
-            reached = [i for i, mark in enumerate(file.read()) if mark]
+        times = collections.Counter(site for _, reached in found.values() for site in reached)
+        perhaps = sorted(always | {site for site, count in times.items() if count == 1 and len(group) > 1})
         with lock:
             before = len(rows)
-            rows.extend({"name": test.name, "seconds": round(seconds, 3), "passes": result.how == "passed",
-                         "reached": reached} for test in group)
+            for test in group:
+                milliseconds, reached = found.get(test.filter, (0, set()))
+                rows.append({"name": test.name, "seconds": milliseconds / 1000, "passes": result.how == "passed",
+                             "reached": sorted(reached), "perhaps": perhaps})
             if result.how != "passed":
                 say(f"{group[0].name} fails without a mutant ({result.how}); it kills nothing\n{result.output[-800:]}")
             if before // 250 != len(rows) // 250:
@@ -211,27 +235,31 @@ def portions(tests):
 
 def try_mutant(scratch, number, mutant, tests, most):
     """(how, test, those met) of the first test that fails with the mutant and fails again alone; ("survived", "", ...)
-    when none does, or none of those that take `most` seconds without a mutant."""
+    when none does of those that take `most` seconds without a mutant. Corpora of the folder are first, its other tests have
+    half of the time, corpora of others a quarter, and what is left all others; those that come by the mutant only perhaps
+    are last."""
     environment = scratch.environment(MUTANT_ACTIVE=str(number))
     part = OF_FOLDER.get(folder(mutant), folder(mutant).split("/")[-1])
     met, seconds = [], 0.0
 
     def place(test):
-        """Tests of the folder, then corpora, then the others."""
-        return 0 if test.part == part else 1 if CORPORA.search(test.name) else 2
+        if number not in test.reached:
+            return 4
+        return 2 * (test.part != part) + (not CORPORA.search(test.name))
 
-    for which in range(3):
+    for which, limit in enumerate((most / 2, most / 2, most * 3 / 4, most, most)):
         for portion in portions([t for t in tests if place(t) == which]):
-            if which == 2 and seconds + sum(t.seconds for t in portion) > most:
+            takes = sum(t.seconds for t in portion)
+            if met and seconds + takes > limit:
                 continue
             met += portion
-            seconds += sum(t.seconds for t in portion)
+            seconds += takes
             while portion:
-                result = suite.run(portion, 40 + 10 * sum(t.seconds for t in portion), environment)
+                result = suite.run(portion, LEAST_LIMIT + 10 * sum(t.seconds for t in portion), environment)
                 if result.how == "passed":
                     break
                 culprit = next((t for t in portion if t.filter == result.test), portion[0])
-                alone = suite.run([culprit], 40 + 10 * culprit.seconds, environment)
+                alone = suite.run([culprit], LEAST_LIMIT + 10 * culprit.seconds, environment)
                 if alone.how != "passed":
                     return alone.how, culprit.name, met
                 portion = [t for t in portion if t is not culprit]
@@ -262,8 +290,8 @@ def measure(options):
     for test in tests:
         row = rows.get(test.name)
         if row and row["passes"]:
-            test.seconds = row["seconds"]
-            for number in row["reached"]:
+            test.seconds, test.reached = row["seconds"], set(row["reached"])
+            for number in test.reached.union(row["perhaps"]):
                 reaching.setdefault(number, []).append(test)
     results = load(scratch.results) if os.path.exists(scratch.results) else {}
     if not options.resume:
@@ -356,10 +384,8 @@ def main():
     parser.add_argument("--longest", type=float, default=1e9,
                         help="measure: leave out tests that take more seconds; --resume without it tries them too")
     parser.add_argument("--most", type=float, default=1e9,
-                        help="measure: besides those of its folder and those that record much, a mutant meets tests until "
-                             "all took so many seconds; --resume goes on")
-    parser.add_argument("--together", type=int, default=1,
-                        help="measure: record so many tests of a program at once; quicker, and survivors meet more")
+                        help="measure: a mutant meets tests until they took so many seconds; --resume goes on")
+    parser.add_argument("--together", type=int, default=200, help="measure: record so many tests of a program at once")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     {"prepare": prepare, "refresh": refresh, "build": build, "measure": measure, "report": report}[options.step](options)

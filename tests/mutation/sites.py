@@ -31,7 +31,7 @@ EVALUATED = {K.STATIC_ASSERT, K.ENUM_DECL, K.TYPEDEF_DECL, K.TYPE_ALIAS_DECL, K.
 # Nothing but speed or the text of a message depends on what is done to these calls.
 HARMLESS = ("reserve", "shrink_to_fit", "prefetch", "likely")
 SPEAKING = ("fail", "warn", "debug", "trace", "info", "log_")
-COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp"}
+COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp", "checked_add", "checked_mul"}
 
 
 @dataclasses.dataclass

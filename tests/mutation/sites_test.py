@@ -13,6 +13,7 @@ import unittest
 
 import choose
 import sites
+import suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SMALL = b"""static_assert(1 < 2);
@@ -105,6 +106,30 @@ class Sites(unittest.TestCase):
         noticed = [i for i in range(len(taken)) if run(i)[0] != 0]
         self.assertTrue(noticed)
         self.assertLessEqual(set(noticed), set(reached))
+
+    def test_each_test_of_a_process_has_its_own_marks(self):
+        program, marks = os.path.join(self.folder, "tests"), os.path.join(self.folder, "marks")
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write('#include <gtest/gtest.h>\n#include "mutant.h"\nconst bool kEarly = poprt_mutant(7);\n'
+                       "TEST(A, One) { poprt_mutant(1); }\nTEST(A, Fails) { FAIL(); }\n"
+                       "TEST(B, Two) { poprt_mutant(2), poprt_mutant(1); }\n")
+        subprocess.run([sys.argv[1], "-std=c++20", "-w", "-I", HERE, "-o", program, self.path, os.path.join(HERE, "listener.cpp"),
+                        "-lgtest_main", "-lgtest"], check=True)
+        with open(marks, "wb") as file:
+            file.write(bytes(4096))
+        subprocess.run([program], env={"MUTANT_REACHED": marks}, stdout=subprocess.DEVNULL)
+        with open(marks + ".tests", encoding="utf-8") as file:
+            notes = [line.split() for line in file]
+        self.assertEqual([(n[0], n[2:]) for n in notes], [("*", ["7"]), ("A.One", ["1"]), ("B.Two", ["1", "2"])])
+
+    def test_files_of_unittest_are_run_method_by_method(self):
+        path = os.path.join(self.folder, "x_test.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("class A(Base):\n    def test_a(self): pass\n    def help(self): pass\nclass B(A):\n    def test_b(self): pass\n")
+        test = suite.Test("cli.x", ["python3", "-B", path], "", {})
+        self.assertEqual([(m.name, m.command[3:]) for m in suite.methods(test)],
+                         [("cli.x.A.test_a", ["A.test_a"]), ("cli.x.B.test_b", ["B.test_b"])])
+        self.assertEqual(suite.methods(suite.Test("ops.x", ["test_ops"], "", {})), [])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""The tests of a build, as CTest lists them, run one or many to a process."""
+"""The tests of a build, as CTest lists them, run one or many to a process; files of unittest method by method."""
 
+import ast
 import dataclasses
 import json
 import os
@@ -22,6 +23,7 @@ class Test:
     filter: str = ""  # GoogleTest's name of it, when it is one
     seconds: float = 0.0
     passes: bool = True
+    reached: set = dataclasses.field(default_factory=set)  # mutants
 
     @property
     def part(self):
@@ -52,8 +54,19 @@ def listed(build, wanted):
         elif len(command) == 3 and command[2] == "--gtest_also_run_disabled_tests":
             test.filter = command[1].removeprefix("--gtest_filter=")
             test.command = command[:1]
-        tests.append(test)
+        tests += methods(test) or [test]
     return tests
+
+
+def methods(test):
+    """The methods of a file of unittest as tests of their own: each takes less time, and comes by fewer places."""
+    path = test.command[-1]
+    if not path.endswith("_test.py"):
+        return []
+    with open(path, encoding="utf-8") as file:
+        classes = [c for c in ast.parse(file.read()).body if isinstance(c, ast.ClassDef)]
+    return [dataclasses.replace(test, name=f"{test.name}.{c.name}.{f.name}", command=[*test.command, f"{c.name}.{f.name}"])
+            for c in classes for f in c.body if isinstance(f, ast.FunctionDef) and f.name.startswith("test_")]
 
 
 def limits():

@@ -120,6 +120,7 @@ class EmptyRoots(unittest.TestCase):
         return built
 
     def test_digits(self):
+        self.assertEqual(self.tools.run(["poprt", "-v"]).count("\n"), 3)
         self.assertIn("executable:", self.tools.run(["poprt", "-i", "digits.onnx", "--input_shape", "image=8,1,8,8",
                                                      "--output_dir", "/work", "--export_popef"]))
         self.assertIn("image", self.tools.run(["popef_dump", "-m", "executable.popef"]))

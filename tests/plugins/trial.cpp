@@ -136,6 +136,31 @@ int32_t compute_counter(const poprt_op_call* call, void*, void* user_data) {
 }
 std::atomic<int64_t> runs{0};
 
+// Parts(x): each row is a part, y = x + the row's number; attribute fail_at names a row that fails,
+// and parts says another number of them.
+int32_t count_parts(const poprt_op_call* call, void*, int64_t* out, void*) {
+  int64_t wrong = 0;
+  *out = call->inputs[0]->shape[0];
+  if (call->host->get_int(call, "parts", &wrong) == POPRT_OK) *out = wrong;
+  return POPRT_OK;
+}
+int32_t compute_part(const poprt_op_call* call, void*, int64_t begin, int64_t end, void*) {
+  int64_t fail_at = -1;
+  call->host->get_int(call, "fail_at", &fail_at);
+  const auto width = static_cast<int64_t>(count(call->inputs[0])) / call->inputs[0]->shape[0];
+  for (int64_t row = begin; row < end; row++) {
+    if (row == fail_at)
+      return call->host->fail(call, POPRT_INVALID_ARGUMENT, "row %d is not wanted",
+                              static_cast<int>(row));
+    for (int64_t i = row * width; i < (row + 1) * width; i++)
+      result(call, 0)[i] = floats(call->inputs[0])[i] + static_cast<float>(row);
+  }
+  return POPRT_OK;
+}
+int32_t compute_all_parts(const poprt_op_call* call, void* state, void* user_data) {
+  return compute_part(call, state, 0, call->inputs[0]->shape[0], user_data);
+}
+
 int32_t infer_throws(const poprt_op_call*, void*) { throw std::runtime_error("no shape today"); }
 
 int32_t add_operators(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
@@ -154,6 +179,10 @@ int32_t add_operators(const poprt_plugin_host* host, poprt_plugin_registry* regi
       op.prepare = prepare_split;
       op.release = release_split;
     }
+    if (!std::strcmp(name, "Parts")) {
+      op.parts = count_parts;
+      op.compute_part = compute_part;
+    }
     return host->add_operator(registry, &op);
   };
   add("Attributes", compute_attributes, infer_same);
@@ -163,6 +192,7 @@ int32_t add_operators(const poprt_plugin_host* host, poprt_plugin_registry* regi
   add("Declared", compute_refuse, decltype(&infer_same){});
   add("Lies", compute_lies, infer_same);
   add("HalfBits", compute_half, infer_same, POPRT_OPERATOR_HALF);
+  add("Parts", compute_all_parts, infer_same);
   add("Counter", compute_counter, infer_same, POPRT_OPERATOR_IMPURE, &runs);
   return add("InferThrows", compute_refuse, infer_throws);
 }

@@ -95,6 +95,7 @@ inline std::map<std::string, Tensor> random_feeds(const ir::Graph& graph, uint32
 inline void expect_close(const Tensor& a, const Tensor& b, double tolerance,
                          const std::string& what = "") {
   ASSERT_EQ(a.shape(), b.shape()) << what;
+  testing::Test::RecordProperty("compared", what);  // for those who count tests that do
   const std::vector<double> x = a.to_doubles(), y = b.to_doubles();
   double largest = 1, worst = 0;
   for (size_t i = 0; i < x.size(); i++) {

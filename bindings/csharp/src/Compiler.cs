@@ -150,6 +150,11 @@ namespace Poprt
         /// 1.0.</summary>
         public bool EmbedSource { get; set; }
 
+        /// <summary>Adds shapes between the several that an input has, until a request computes at most this fraction
+        /// of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number of shapes. 0: none is
+        /// added. Since 1.0.</summary>
+        public double MaxPadding { get; set; }
+
         private void FillFields(RawCompileOptions raw)
         {
             raw.set_precision((int)Precision);
@@ -163,6 +168,7 @@ namespace Poprt
             raw.set_strict(Strict);
             raw.set_winograd((int)Winograd);
             raw.set_embed_source(EmbedSource);
+            raw.set_max_padding(MaxPadding);
         }
         // </options:compile>
 

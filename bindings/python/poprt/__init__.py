@@ -66,19 +66,22 @@ def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") 
     formats = ("summary", "metadata", "all", "json", "user_anchors")
     if format not in formats:
         raise ValueError(f"format must be one of {', '.join(formats)}, given {format!r}")
-    with errors._opening(_os.fspath(path)):
-        return _raw.raw_popef_dump(_os.fspath(path), formats.index(format))
+    path = errors._path("path", path)
+    with errors._opening(path):
+        return _raw.raw_popef_dump(path, formats.index(format))
 
 
 def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                         executable: str = "") -> None:
     """Writes the data of a tensor blob to a NumPy file; ``executable`` says which model it is for. NotFoundError."""
-    with errors._opening(_os.fspath(path)):
-        _raw.raw_popef_export_tensor(_os.fspath(path), name, executable, _os.fspath(npy))
+    path = errors._path("path", path)
+    with errors._opening(path):
+        _raw.raw_popef_export_tensor(path, name, executable, errors._path("npy", npy))
 
 
 def export_popef_feed(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                       executable: str = "") -> None:
     """The same for a feed blob; the array's first dimension counts its tensors."""
-    with errors._opening(_os.fspath(path)):
-        _raw.raw_popef_export_feed(_os.fspath(path), name, executable, _os.fspath(npy))
+    path = errors._path("path", path)
+    with errors._opening(path):
+        _raw.raw_popef_export_feed(path, name, executable, errors._path("npy", npy))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._onnx import onnx
 from .compiler import Compiler, CompilerOptions, Executable, options_of
-from .errors import NotFoundError
+from .errors import NotFoundError, _path
 from .runtime import AnyConfig, Runner
 from .utils import onnx_tensor_dtype_to_np_dtype
 
@@ -35,7 +35,7 @@ class Backend:
         else:
             executable = Compiler.compile(path_or_bytes, None, options_of(compiler_options))
         if export_popef is not None and export_popef is not False:
-            path = os.fspath(os.curdir if export_popef is True else export_popef)
+            path = os.curdir if export_popef is True else _path("export_popef", export_popef)
             executable.save(os.path.join(path, "executable.popef") if os.path.isdir(path) else path)
         self._source = path_or_bytes
         self._aligned = align_output_dtype
@@ -52,6 +52,8 @@ class Backend:
         if align_output_dtype and self._declared is None:
             self._declared = _declared_types(self._source)
         declared = self._declared if align_output_dtype or self._aligned else None
+        if not isinstance(inputs, Mapping):
+            raise TypeError(f"inputs: expected a dict of name to array, found {inputs!r}")
         outputs = self.runner.run({n: np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for n, a in inputs.items()})
         output_names = [output_names] if isinstance(output_names, str) else output_names
         unknown = [n for n in output_names or () if n not in outputs]

@@ -62,13 +62,14 @@ def _convert(request: dict[str, Any]) -> None:
         in_python(name)  # which says that there is no such pass, before any work
     helper = onnx("a pass in Python")
     converted = convert(helper.load(request["source"]), request["options"], request["passes"])
-    part = request["target"] + ".part"
+    target = os.path.realpath(request["target"])  # a link stays a link
+    part = target + ".part"
     try:
         try:
             helper.save(converted, part)
         except ValueError as error:  # more than protobuf takes
             raise ScriptError(f"the converted model cannot be written: {error}") from error
-        os.replace(part, request["target"])
+        os.replace(part, target)
     finally:
         if os.path.exists(part):
             os.remove(part)

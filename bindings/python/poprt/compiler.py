@@ -12,7 +12,7 @@ from ._config import Config
 from ._describe import DataDesc, describe_all
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
-from .errors import UnimplementedError, _opening
+from .errors import UnimplementedError, _opening, _path
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
@@ -85,6 +85,9 @@ class CompilerOptions(Config):
     #: Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1] ... tell; of
     #: an optional one 0 or 1. None given: as the model says. Since 1.0.
     input_length: dict[str, int] = {}
+    #: Adds shapes between the several that an input has, until a request computes at most this fraction of padding: 0.2
+    #: for a fifth, at most 0.9. Weights are stored once whatever the number of shapes. 0: none is added. Since 1.0.
+    max_padding: float = 0
     #: Batch size of every input. 0: as the model says. Since 0.1.
     batch_size: int = 0
     #: Which dimension the batch size is about. Since 0.1.
@@ -185,6 +188,7 @@ class CompilerOptions(Config):
                 put(getattr(self, option))
         raw.set_allow_links(bool(self.allow_links))
         raw.set_strict(bool(self.strict))
+        raw.set_max_padding(float(self.max_padding))
         raw.set_embed_source(bool(self.embed_source))
         named = self._named_options()
         with self._naming("options"):
@@ -237,6 +241,8 @@ class _Compilation:
 
     def __init__(self, outputs: Optional[Iterable[str]], options: Optional[CompilerOptions]):
         self._keep: list[Any] = []  # the callback's address is all that the raw options have
+        if outputs is not None and not isinstance(outputs, Iterable):
+            raise TypeError(f"outputs: expected names, found {outputs!r}")
         names = [outputs] if isinstance(outputs, str) else outputs or ()
         self.raw = _raw.RawCompiler(options_of(options)._raw_options(names, self._keep))
 
@@ -299,9 +305,10 @@ class Executable:
         the environment's POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Since 1.0."""
         keep: list[Any] = []
         raw = (options or CompilerOptions())._raw_options((), keep)
-        with _opening(os.fspath(path)):
+        path = _path("path", path)
+        with _opening(path):
             try:
-                return cls._own(_raw.RawExecutable.load(os.fspath(path), raw))
+                return cls._own(_raw.RawExecutable.load(path, raw))
             finally:
                 raised = _raw.raw_take_progress_error()
                 if raised is not None:
@@ -349,9 +356,9 @@ class Executable:
     def save(self, path: Union[str, os.PathLike[str]], variables_path: Union[str, os.PathLike[str], None] = None) -> None:
         """Writes a PopEF file, or the program and its weights as two: completely, or not at all."""
         if variables_path is None:
-            self._open().save(os.fspath(path))
+            self._open().save(_path("path", path))
         else:
-            self._open().save_parts(os.fspath(path), os.fspath(variables_path))
+            self._open().save_parts(_path("path", path), _path("variables_path", variables_path))
 
     def to_bytes(self) -> bytes:
         """The bytes of a PopEF file."""
@@ -422,11 +429,12 @@ class Compiler:
     def compile_and_export(model: Model, outputs: Optional[Iterable[str]], filename: Union[str, os.PathLike[str]],
                            options: Optional[CompilerOptions] = None) -> None:
         """Compiles into a PopEF file."""
+        filename = _path("filename", filename)
         if not isinstance(model, (str, os.PathLike)):
             Compiler.compile(model, outputs, options).save(filename)
             return
         with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
-            compiler.compile_to_popef(os.fspath(model), os.fspath(filename))
+            compiler.compile_to_popef(os.fspath(model), filename)
 
     @staticmethod
     def compile_and_get_summary_report(model: Model, outputs: Optional[Iterable[str]] = None,
@@ -442,8 +450,9 @@ class Compiler:
     def convert(model: Union[str, os.PathLike[str]], out: Union[str, os.PathLike[str]],
                 outputs: Optional[Iterable[str]] = None, options: Optional[CompilerOptions] = None) -> None:
         """Only the conversion, from ONNX file to ONNX file."""
-        with _opening(os.fspath(model)), _Compilation(outputs, options) as compiler:
-            compiler.convert_file(os.fspath(model), os.fspath(out))
+        model, out = _path("model", model), _path("out", out)
+        with _opening(model), _Compilation(outputs, options) as compiler:
+            compiler.convert_file(model, out)
 
     @staticmethod
     def fuse(models: Iterable[Union[str, os.PathLike[str]]], out: Union[str, os.PathLike[str]]) -> None:
@@ -451,21 +460,23 @@ class Compiler:
         models in memory). Since 1.0."""
         files = _raw.RawOpenOptions()
         for model in models:
-            files.add_path(os.fspath(model))
-        _raw.RawCompiler.fuse_files(files, os.fspath(out))
+            files.add_path(_path("models", model))
+        _raw.RawCompiler.fuse_files(files, _path("out", out))
 
     @staticmethod
     def show(model: Union[str, os.PathLike[str]]) -> str:
         """Name, type and shape of every input and output of an ONNX file, one line each, without conversion. Variable
         dimensions are 0."""
-        with _opening(os.fspath(model)), _Compilation(None, None) as compiler:
-            return compiler.show_file(os.fspath(model))
+        model = _path("model", model)
+        with _opening(model), _Compilation(None, None) as compiler:
+            return compiler.show_file(model)
 
     @staticmethod
     def io_statistics(model: Union[str, os.PathLike[str]]) -> str:
         """How many inputs and outputs an ONNX file has of each type and shape, one line each. Since 1.0."""
-        with _opening(os.fspath(model)), _Compilation(None, None) as compiler:
-            return compiler.io_stat_file(os.fspath(model))
+        model = _path("model", model)
+        with _opening(model), _Compilation(None, None) as compiler:
+            return compiler.io_stat_file(model)
 
     @staticmethod
     def list_passes() -> str:

@@ -202,6 +202,8 @@ class MFConverter:
         options. Models of several opsets become those of the newest."""
         if hasattr(models, "SerializeToString"):
             raise TypeError("MFConverter.convert: expected a list of onnx.ModelProto, found one")
+        if not isinstance(models, Iterable):
+            raise TypeError(f"MFConverter.convert: expected a list of onnx.ModelProto, found {models!r}")
         models = [checked(model, "MFConverter.convert") for model in models]
         if not models:
             raise ValueError("there are no models to fuse")

@@ -69,6 +69,13 @@ __all__ = ["Error", "FileMissingError", *sorted(c.__name__ for c in _by_code.val
 _raw.raw_set_exceptions(_by_code)
 
 
+def _path(argument: str, value: object) -> str:
+    """A path as text; what is none is told by the name of its argument."""
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    raise TypeError(f"{argument}: expected a path, found {value!r}")
+
+
 @contextlib.contextmanager
 def _opening(*paths: str) -> Iterator[None]:
     """Turns "not found" into FileMissingError when one of the files is missing."""

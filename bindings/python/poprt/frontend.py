@@ -10,7 +10,7 @@ import tempfile
 from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 from ._onnx import ModelProto, onnx, package, read
-from .errors import FailedPreconditionError, FileMissingError, InvalidArgumentError
+from .errors import FailedPreconditionError, FileMissingError, InvalidArgumentError, _path
 from .utils import get_logger
 
 __all__ = ["Frontend", "OnnxFrontend", "TensorflowFrontend", "get_frontend"]
@@ -22,7 +22,7 @@ class Frontend:
     """What loads models."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"]):
-        self.path = os.fspath(path)
+        self.path = _path("path", path)
 
     def load_model(self) -> ModelProto:
         raise NotImplementedError(f"{type(self).__name__} must define load_model()")
@@ -42,7 +42,7 @@ class OnnxFrontend(Frontend):
     @staticmethod
     def get_onnx_name(dir_or_name: Union[str, "os.PathLike[str]"]) -> str:
         """The path of the file."""
-        path = os.fspath(dir_or_name)
+        path = _path("dir_or_name", dir_or_name)
         if not os.path.isdir(path):
             if not os.path.exists(path):
                 raise FileMissingError(f"there is no file or folder '{path}'")
@@ -98,9 +98,9 @@ class TensorflowFrontend(Frontend):
         """The same of the tensors that no operation reads."""
         return _metas(t for op in graph.get_operations() for t in op.outputs if not t.consumers())
 
-    def command(self, output: str) -> list[str]:
-        """Arguments for tf2onnx.convert."""
-        words = ["--saved-model", self.path, "--output", output, "--opset", str(self.opset)]
+    def command(self, output: str, opset: Optional[int] = None) -> list[str]:
+        """Arguments for tf2onnx.convert; without an opset it takes its own."""
+        words = ["--saved-model", self.path, "--output", output, *(["--opset", str(opset)] if opset else [])]
         shaped = [f"{name}[{','.join(map(str, self.input_shape[name]))}]" if name in self.input_shape else name
                   for name in self.inputs]
         for option, value in (("--signature_def", self.signature_def), ("--tag", self.tag), ("--inputs", ",".join(shaped)),
@@ -110,24 +110,52 @@ class TensorflowFrontend(Frontend):
                 words += [option, value]
         return words
 
+    def _run(self, folder: str, opset: Optional[int]) -> tuple[Optional[str], list[str]]:
+        """The path of what tf2onnx has made, None when it has not, and the lines that it has printed."""
+        path = os.path.join(folder, f"model{opset or ''}.onnx")
+        done = subprocess.run([sys.executable, "-m", "tf2onnx.convert", *self.command(path, opset)], capture_output=True, text=True)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        return (None if done.returncode or not os.path.exists(path) else path), said
+
     def load_model(self) -> ModelProto:
         if not os.path.isdir(self.path):
             raise FileMissingError(f"'{self.path}' is no folder of a SavedModel")
         helper = onnx("TensorflowFrontend")
         package("tf2onnx", "TensorflowFrontend", "python3 -m pip install tf2onnx tensorflow")
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
-            path = os.path.join(folder, "model.onnx")
-            done = subprocess.run([sys.executable, "-m", "tf2onnx.convert", *self.command(path)], capture_output=True, text=True)
-            if done.returncode or not os.path.exists(path):
-                said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+            path, said = self._run(folder, self.opset)
+            lacks = _behind(said, "Unsupported ops: ")
+            if path is None or lacks:
+                # The opset lacks an operator, which tf2onnx then leaves as TensorFlow has it (Einsum, of opset 12, is the common one).
+                again, said_again = self._run(folder, None)
+                if again is not None and not _behind(said_again, "Unsupported ops: "):
+                    get_logger().warning("tf2onnx cannot write the model with opset %d%s; it was written with the opset that tf2onnx "
+                                         "takes by default", self.opset, f" ({lacks})" if lacks else "")
+                    path, said = again, said_again
+            if path is None:
                 raise FailedPreconditionError(f"tf2onnx could not convert '{self.path}': {said[-1] if said else 'it said nothing'}")
             model = helper.load(path)
+        self._check_names(model, said)
         for value in model.graph.input:
             shape = self.input_shape.get(value.name)
             if shape is not None and not self.inputs:
                 for dim, size in zip(value.type.tensor_type.shape.dim, shape):
                     dim.dim_value = size
         return model
+
+    def _check_names(self, model: ModelProto, said: Sequence[str]) -> None:
+        """tf2onnx says nothing about a name that the model has not got. It takes those of the ONNX model and of the tensors in the
+        signature's function: NAME:0 of an input, Identity:0, Identity_1:0, ... of outputs."""
+        inputs, outputs = ([v.name for v in values] for values in (model.graph.input, model.graph.output))
+        for direction, names, found, given, tensors in (
+                ("input", self.inputs_as_nchw, inputs, self.inputs, [f"{name}:0" for name in inputs]),
+                ("output", self.outputs_as_nchw, outputs, self.outputs, [f"Identity_{i}:0" if i else "Identity:0" for i in range(len(outputs))])):
+            for name in names:
+                if name not in {*found, *tensors, *given}:
+                    raise InvalidArgumentError(f"{direction}s_as_nchw: the model has no {direction} '{name}'; it has {', '.join(found)}")
+            wrong = _behind(said, f"transpose_{direction} for ") if names else ""
+            if wrong:
+                raise InvalidArgumentError(f"{direction}s_as_nchw: {wrong.split(': ')[0]}: it has no four dimensions")
 
 
 def get_frontend(path: Union[str, "os.PathLike[str]"], framework: str = "onnx", **kwargs: Any) -> Frontend:
@@ -142,6 +170,11 @@ def get_frontend(path: Union[str, "os.PathLike[str]"], framework: str = "onnx", 
 def _list(names: _Names) -> list[str]:
     words = names.split(",") if isinstance(names, str) else names or ()
     return [word.strip() for word in words if word.strip()]
+
+
+def _behind(lines: Iterable[str], mark: str) -> str:
+    """What stands behind ``mark`` in the first line that has it."""
+    return next((line.split(mark, 1)[1] for line in lines if mark in line), "")
 
 
 def _metas(tensors: Iterable[Any]) -> dict[str, tuple[list[int], Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ._onnx import Proto, checked
 from .compiler import CompilerOptions, _Compilation, options_of
+from .errors import _path
 
 __all__ = ["FP8Quantizer", "SimpleQuantizer", "quantize"]
 
@@ -50,7 +51,7 @@ class FP8Quantizer:
         if not isinstance(data_preprocess, (str, os.PathLike, Mapping)):
             raise TypeError("data_preprocess: expected a dict of arrays by names of inputs, or the path of its pickle, found "
                             f"{type(data_preprocess).__name__}")
-        self.output_dir = os.fspath(output_dir)
+        self.output_dir = _path("output_dir", output_dir)
         self.data_preprocess = data_preprocess
         self.options = {"precision": precision, "ipu_version": "ipu21", "calibration_with_data": "True",
                         "calibration_loss_type": loss_type, "num_of_layers_keep_fp16": str(num_of_layers_keep_fp16)}

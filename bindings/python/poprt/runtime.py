@@ -643,10 +643,7 @@ class BaseRunner:
         ``replica``, counted from 0, is the one that it runs on, where it meets the state (caches) that earlier requests
         have left; without, any.
         """
-        if replica is not None:
-            self.execute_async(input, output, replica=replica).wait()
-            return
-        _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types)
+        _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types, _replica(replica))
 
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
                       begin_within: Optional[float] = None, replica: Optional[int] = None) -> OutputFuture:

@@ -48,6 +48,8 @@ def onnx_tensor_dtype_to_np_dtype(tensor_dtype: int) -> np.dtype[Any]:
 
 def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
     """Shapes and types of the inputs that have no initializer, two dictionaries by name; variable dimensions are 0."""
+    if not hasattr(model_proto, "graph"):
+        raise TypeError(f"get_input_info_from_model_proto: expected an onnx.ModelProto, found {type(model_proto).__name__}")
     constants = {t.name for t in model_proto.graph.initializer}
     inputs = {i.name: i.type.tensor_type for i in model_proto.graph.input if i.name not in constants}
     return ({name: [d.dim_value for d in kind.shape.dim] for name, kind in inputs.items()},

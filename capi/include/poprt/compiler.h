@@ -162,6 +162,10 @@ typedef struct poprt_compile_options {
    * Since 1.0. */
   int32_t embed_source;
   int32_t reserved_3;
+  /* Adds shapes between the several that an input has, until a request computes at most this
+   * fraction of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number
+   * of shapes. 0: none is added. Since 1.0. */
+  double max_padding;
   /* </options:compile> */
 } poprt_compile_options;
 

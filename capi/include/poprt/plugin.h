@@ -16,8 +16,12 @@
  *       return POPRT_OK;
  *     }
  *     static int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
- *       const poprt_operator twice = {sizeof twice, "org.example", "Twice", 1, 0,
- *                                     infer, NULL, compute, NULL, NULL, NULL};
+ *       const poprt_operator twice = {.struct_size = sizeof twice,
+ *                                     .domain = "org.example",
+ *                                     .name = "Twice",
+ *                                     .version = 1,
+ *                                     .infer = infer,
+ *                                     .compute = compute};
  *       return host->add_operator(registry, &twice);
  *     }
  *     POPRT_PLUGIN("twice", "1.0", init)
@@ -122,9 +126,9 @@ enum {
 };
 
 /* An operator. Everything but names and compute() may be null or 0.
- * Threads: infer(), prepare() and cost() are called on any thread, one call of a node at a time;
- * compute() too, on one thread for a state, on several for several states at once. `user_data` is
- * shared by all. */
+ * Threads: infer(), prepare(), parts() and cost() are called on any thread, one call of a node at a
+ * time; compute() too, on one thread for a state, on several for several states at once;
+ * compute_part() on several for one state. `user_data` is shared by all. */
 typedef struct poprt_operator {
   size_t struct_size;
   const char* domain; /* any but ONNX's own ("", "ai.onnx") and "poprt" */
@@ -145,6 +149,14 @@ typedef struct poprt_operator {
   /* All zero when it is called. */
   int32_t (*cost)(const poprt_op_call* call, poprt_op_cost* out_cost, void* user_data);
   void* user_data;
+  /* For nodes that are worth several threads, both or none of the two. After prepare(): how many
+   * independent parts of about equal work there are; 1 leaves the node to compute(). Since 1.0. */
+  int32_t (*parts)(const poprt_op_call* call, void* state, int64_t* out_parts, void* user_data);
+  /* In place of compute(), which folding constants still calls: parts `begin` to `end` - 1.
+   * Together they write every byte of every output. Who computes which part never changes a result.
+   * Since 1.0. */
+  int32_t (*compute_part)(const poprt_op_call* call, void* state, int64_t begin, int64_t end,
+                          void* user_data);
 } poprt_operator;
 
 /* ---- graphs: for passes, patterns and transforms ---- */

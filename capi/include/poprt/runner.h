@@ -228,6 +228,9 @@ typedef struct poprt_request_options {
   int32_t use_replica; /* 1: `replica` says which one it is for, so that it meets the state (caches)
                           that earlier requests have left there; 0: any. Since 1.0. */
   uint32_t replica;    /* counted from 0; not_found when there is none. Since 1.0. */
+  int32_t at_once;     /* 1: whole batches run although batches_per_step leaves room for those of
+                          others, which they would wait for; as poprt_runner_execute does. Since 1.0. */
+  int32_t reserved_2;  /* zero */
 } poprt_request_options;
 
 /* poprt_runner_execute_async with options (null: none). A call that fails leaves no request behind,

@@ -26,6 +26,14 @@ int64_t number(const popef::Option& o, std::string_view text) {
   return value;
 }
 
+double fraction(const popef::Option& o) {
+  const std::string& text = o.value();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) refuse(o);
+  return value;
+}
+
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> list;
   for (size_t at = 0; at <= text.size();) {
@@ -96,6 +104,8 @@ void RecordedOptions::add(const popef::Option& o) {
     options.max_tensor_size = number(o, value);
   } else if (name == "rewrite_limit") {
     options.rewrite_limit = number(o, value);
+  } else if (name == "max_padding") {
+    options.max_padding = fraction(o);
   } else if (name == "convert_version") {
     options.convert_version = number(o, value);
   } else if (name == "variable_weights") {

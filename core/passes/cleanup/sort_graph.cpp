@@ -1,3 +1,5 @@
+#include <unordered_set>
+
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -5,8 +7,22 @@ namespace {
 
 using ir::Graph;
 
-void run(Graph& graph, PassContext&) {
-  for_each_graph(graph, [](Graph& g) { g.sort(); });
+bool is_sorted(const Graph& graph) {
+  std::unordered_set<const ir::Node*> seen;
+  for (const ir::Node* n : graph.nodes()) {
+    for (const ir::Value* v : n->inputs()) {
+      const ir::Node* from = v ? v->producer() : nullptr;
+      if (from && &from->graph() == &graph && !seen.contains(from)) return false;
+    }
+    seen.insert(n);
+  }
+  return true;
+}
+
+void run(Graph& graph, PassContext& context) {
+  for_each_graph(graph, [&](Graph& g) {
+    if (is_sorted(g) || context.allow()) g.sort();
+  });
 }
 
 }  // namespace

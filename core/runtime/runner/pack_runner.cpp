@@ -339,8 +339,10 @@ void PackRunner::State::make_packs(const std::vector<Anchor>& in, const std::vec
 uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
   uint64_t least = layout.longest();
   for (size_t i = 0; i < in.size(); i++) {
-    const std::string_view name =
-        in[i].name.data() ? in[i].name : inputs.at(in[i].index).anchor.name;
+    if (!in[i].name.data() && in[i].index >= inputs.size())
+      fail(ErrorCode::not_found, "there is no input {}; the model has {}", in[i].index,
+           inputs.size());
+    const std::string_view name = in[i].name.data() ? in[i].name : inputs[in[i].index].anchor.name;
     const size_t at = find_anchor(runner->model().inputs(), name, i, "input");
     if (!in[i].data || (roles[at] != Role::dynamic && roles[at] != Role::numbers)) continue;
     least = std::min<uint64_t>(least, in[i].bytes / input_units[at]);

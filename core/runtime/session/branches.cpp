@@ -178,6 +178,7 @@ namespace {
 struct Part {
   program::Program program;
   std::vector<std::byte> weights;
+  std::vector<program::Weight> records;
   program::Branch branch;
 };
 
@@ -193,7 +194,9 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
          model.branches->kind == Branches::Kind::graphs ? "it is a fused one"
                                                         : "it has several shapes");
   auto part = std::make_unique<Part>();
-  part->branch = {&model.program(), model.image.weights, std::move(prefix), {}, model.narrow};
+  if (!model.narrow.empty()) part->records = weight_records(model);
+  part->branch = {&model.program(), model.image.weights, std::move(prefix), {},
+                  model.narrow,     part->records};
   const std::vector<program::Anchor>& inputs = model.inputs();
   for (size_t i = 0; i < inputs.size(); i++) {
     const std::span<const std::byte> data = model.input_data[i];

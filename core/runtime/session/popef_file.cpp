@@ -296,8 +296,9 @@ program::Weight with_plain(program::Weight packed, const popef::Payload& stored,
   return {packed.offset, packed.bytes, fill};
 }
 
-// Of a model in memory: records of the inputs' data and of what lies between.
-Parts take_apart(const Model& model) {
+}  // namespace
+
+std::vector<program::Weight> weight_records(const Model& model) {
   std::vector<uint64_t> borders = {0, model.image.weights.size()};
   for (const program::Anchor& a : model.inputs())
     if (a.data != program::kNoData) borders.insert(borders.end(), {a.data, a.data + a.bytes()});
@@ -320,7 +321,13 @@ Parts take_apart(const Model& model) {
         for (program::Weight& w : weights)
           if (w.offset == piece.offset) w = with_plain(w, stored, piece);
   }
-  return take_apart(model.program(), weights, model.narrow);
+  return weights;
+}
+
+namespace {
+
+Parts take_apart(const Model& model) {
+  return take_apart(model.program(), weight_records(model), model.narrow);
 }
 
 // Whether the payload of a model in memory holds what has blobs of its own in a file: the data of

@@ -52,6 +52,10 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
 // "resnet50" for "models/resnet50.onnx"; never empty.
 std::string executable_name(const std::filesystem::path& path);
 
+// What makes the weights of a model in memory: the data of inputs, what is stored in fewer bytes
+// (of Winograd's weights the plain ones, too), and what lies between. The model must live.
+std::vector<program::Weight> weight_records(const Model& model);
+
 // Writes metadata, executable, the data of inputs as tensor blobs, and opaque blobs by name; the
 // file appears complete, or not at all. An executable with weights in 8 bits is compressed: they
 // are widened when it is loaded, so that they need not lie in the file as they are.

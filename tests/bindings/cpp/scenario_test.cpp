@@ -3,7 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -677,6 +679,15 @@ TEST(scenario, s62_shape_buckets) {
   std::vector<float> x(20), y(20);
   fails([&] { runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}}); },
         ErrorCode::invalid_argument, {"is 5", "1 to 4"});
+  options.maxPadding = 0.4;
+  ModelRunner more(*Compiler::compile(model("affine.onnx"), {}, options), config());
+  x.assign(8, 1), y.resize(8);
+  more.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+  EXPECT_EQ(y, std::vector<float>(8, 3));
+  std::string statistics = more.statistics();
+  statistics.erase(std::remove_if(statistics.begin(), statistics.end(), ::isspace),
+                   statistics.end());
+  EXPECT_NE(statistics.find("\"requests\":1,\"padded\":0"), std::string::npos) << statistics;
 }
 
 TEST(scenario, s63_several_ipus) {

@@ -100,6 +100,16 @@ public sealed class RunnersTest
             string statistics = runner.Statistics().Replace(" ", "").Replace("\n", "");
             Assert.That(statistics, Contains.Substring("\"requests\":3,\"padded\":2"));
         }
+        options.MaxPadding = 0.4;
+        using (var compiler = new Compiler(options))
+        using (Executable executable = compiler.Compile(System.IO.Path.Combine(models, "affine.onnx")))
+        using (var runner = new ModelRunner(executable, one))
+        {
+            Tensor y = runner.Run(new Dictionary<string, Array> { { "x", new float[2, 4] } })["y"];
+            Assert.That(y.Span<float>()[7], Is.EqualTo(1));
+            string statistics = runner.Statistics().Replace(" ", "").Replace("\n", "");
+            Assert.That(statistics, Contains.Substring("\"requests\":1,\"padded\":0"));
+        }
     }
 
     [Test]

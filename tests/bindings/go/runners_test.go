@@ -83,6 +83,13 @@ func TestScenario62ShapeBuckets(t *testing.T) {
 	fails(t, err, poprt.InvalidArgument, "'x'", "[4,5]")
 	buckets := must(r.Statistics())
 	equal(t, strings.Contains(strings.Join(strings.Fields(fmt.Sprint(buckets)), ""), `"requests":3,"padded":2`), true)
+	options.MaxPadding = 0.4
+	more := must(poprt.NewRunner(must(poprt.Compile(model("affine.onnx"), options)), one))
+	defer more.Close()
+	y := must(more.Run(poprt.Shaped("x", make([]float32, 8), 2, 4)))["y"]
+	equal(t, must(poprt.Values[float32](y))[7], 1)
+	buckets = must(more.Statistics())
+	equal(t, strings.Contains(strings.Join(strings.Fields(fmt.Sprint(buckets)), ""), `"requests":1,"padded":0`), true)
 }
 
 func TestScenario63SeveralIPUs(t *testing.T) {

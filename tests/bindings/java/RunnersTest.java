@@ -111,6 +111,13 @@ class RunnersTest extends Scenarios {
       String statistics = runner.statistics().replaceAll("\\s", "");
       assertTrue(statistics.contains("\"requests\":3,\"padded\":2"), statistics);
     }
+    try (Executable executable = compile("affine.onnx", options.maxPadding(0.4));
+        ModelRunner runner = new ModelRunner(executable, ONE)) {
+      float[][] y = runner.run(Map.of("x", new float[2][4])).get("y").array(float[][].class);
+      assertArrayEquals(new float[] {1, 1, 1, 1}, y[1]);
+      String statistics = runner.statistics().replaceAll("\\s", "");
+      assertTrue(statistics.contains("\"requests\":1,\"padded\":0"), statistics);
+    }
   }
 
   @Test

@@ -63,6 +63,16 @@ class Batches(unittest.TestCase):
                     for inputs, answer in zip(given[:5], answers):
                         self.equal(runner.run(inputs), answer)
 
+    def test_a_call_on_a_replica_does_not_wait_for_a_full_step(self):
+        # Of a limit of none it would wait for ever.
+        given, answers = expected("affine")
+        with Runner(compiled("affine", 4), RuntimeConfig(replication_factor=2, timeout_ns=0)) as runner:
+            _, outputs = memory(runner, np.random.default_rng(1))
+            for i in range(6):
+                runner.execute(given[i], outputs, replica=i % 2)
+                self.equal(outputs, answers[i])
+            self.assertEqual([r["completed"] for r in runner.statistics()["replicas"]], [3, 3])
+
     def test_requests_in_flight_fill_steps(self):
         for name in MODELS:
             for executable, batches, given, answers in self.each(name):

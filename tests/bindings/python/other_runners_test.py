@@ -84,6 +84,14 @@ class Runners(unittest.TestCase):
                 runner.run({"x": np.zeros((0, 4), np.float32)})
             buckets = runner.statistics()["shape_buckets"]
             self.assertEqual([(b["requests"], b["padded"]) for b in buckets], [(2, 0), (6, 4)])
+        more = compiled("affine.onnx", options={"input_shape": "x=1,4/4,4"}, max_padding=0.4)
+        with Runner(more, RuntimeConfig(threads=1)) as runner:
+            np.testing.assert_array_equal(runner.run({"x": np.ones((2, 4), np.float32)})["y"], np.full((2, 4), 3, np.float32))
+            buckets = runner.statistics()["shape_buckets"]
+            self.assertEqual([(b["requests"], b["padded"]) for b in buckets], [(0, 0), (1, 0), (0, 0)])
+        for fraction in (-0.1, 0.95, float("nan")):
+            with self.assertRaisesRegex(ValueError, "max_padding is .*, expected a fraction from 0 to 0.9"):
+                compiled("affine.onnx", max_padding=fraction)
 
     def test_scenario_63_several_ipus(self):
         x = (np.arange(512 * 512, dtype=np.float32) % 7 / 7).reshape(512, 512)

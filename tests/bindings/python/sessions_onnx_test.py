@@ -241,6 +241,50 @@ class FrontEnds(unittest.TestCase):
         with mock.patch.dict(sys.modules, {"tf2onnx": None}), self.assertRaisesRegex(ImportError, "pip install tf2onnx"):
             TensorflowFrontend(saved).load_model()
 
+    @contextlib.contextmanager
+    def tf2onnx(self, program):
+        """A stand-in for the package, whose convert.py is `program`, with `model` and `words` of tf2onnx's options."""
+        os.makedirs(os.path.join(self.folder, "tf2onnx"))
+        os.makedirs(os.path.join(self.folder, "saved"))
+        model = self.save("made.onnx")
+        head = f"import shutil, sys\nwords = ' '.join(sys.argv[1:])\nshutil.copy({model!r}, sys.argv[sys.argv.index('--output') + 1])\n"
+        for name, text in (("__init__.py", ""), ("convert.py", head + program)):
+            with open(os.path.join(self.folder, "tf2onnx", name), "w") as file:
+                file.write(text)
+        with mock.patch.object(sys, "path", [self.folder, *sys.path]), \
+                mock.patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join([self.folder, os.environ.get("PYTHONPATH", "")])}):
+            yield os.path.join(self.folder, "saved")
+
+    def test_an_opset_that_lacks_an_operator_is_not_insisted_on(self):
+        """tf2onnx leaves Einsum as TensorFlow has it where the opset is 11, and says so."""
+        said = "if '--opset' in sys.argv: print(\"ERROR - Unsupported ops: Counter({'Einsum': 2})\", file=sys.stderr)\n"
+        with self.tf2onnx(said) as saved, self.assertLogs("poprt", "WARNING") as logs:
+            self.assertEqual(TensorflowFrontend(saved).load_model(), linear())
+        self.assertEqual(len(logs.output), 1)
+        self.assertIn("with opset 11 (Counter({'Einsum': 2})); it was written with the opset that tf2onnx takes by default", logs.output[0])
+
+    def test_operators_that_no_opset_has_stay(self):
+        with self.tf2onnx("print(\"Unsupported ops: Counter({'Custom': 1})\")\n") as saved, self.assertNoLogs("poprt", "WARNING"):
+            self.assertEqual(TensorflowFrontend(saved).load_model(), linear())
+
+    def test_names_of_what_becomes_nchw_are_checked(self):
+        with self.tf2onnx("") as saved:
+            for names in ("z", "y", "Identity:0", "Identity_1:0"):
+                TensorflowFrontend(saved, outputs_as_nchw=names).load_model()
+            TensorflowFrontend(saved, outputs="t:0", outputs_as_nchw="t:0").load_model()
+            for names in ("b", "a:0"):
+                TensorflowFrontend(saved, inputs_as_nchw=names).load_model()
+            for names, why in (({"outputs_as_nchw": "nothing"}, "outputs_as_nchw: the model has no output 'nothing'; it has z, y"),
+                               ({"outputs_as_nchw": "Identity_2:0"}, "no output 'Identity_2:0'"),
+                               ({"inputs_as_nchw": ["b", "z"]}, "inputs_as_nchw: the model has no input 'z'; it has b, a")):
+                with self.subTest(names), self.assertRaisesRegex(InvalidArgumentError, why):
+                    TensorflowFrontend(saved, **names).load_model()
+
+    def test_what_becomes_nchw_has_four_dimensions(self):
+        with self.tf2onnx("print('WARNING - transpose_output for z: shape must be rank 4, ignored')\n") as saved:
+            with self.assertRaisesRegex(InvalidArgumentError, "outputs_as_nchw: z: it has no four dimensions"):
+                TensorflowFrontend(saved, outputs_as_nchw="z").load_model()
+
     def test_names_with_shapes(self):
         split = TensorflowFrontend.split_nodename_and_shape
         self.assertEqual(split("x:0[1,2],y:0"), (["x:0", "y:0"], {"x:0": [1, 2]}))

@@ -154,6 +154,19 @@ TEST_F(File, ALinkStaysALink) {
   EXPECT_EQ(text_of(dir / "target"), "new");
 }
 
+TEST_F(File, ALinkToWhatIsNotThereYetMakesIt) {
+  fs::create_directory(dir / "folder");
+  fs::create_symlink("folder/target", dir / "second");
+  fs::create_symlink(dir / "second", dir / "first");
+  AtomicFile file(dir / "first");
+  file.write(bytes_of("new"));
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(dir / "first") && fs::is_symlink(dir / "second"));
+  EXPECT_EQ(text_of(dir / "folder" / "target"), "new");
+  fs::create_symlink("round", dir / "round");
+  EXPECT_THROW(AtomicFile(dir / "round").commit(), Error);
+}
+
 TEST_F(File, MapsTheWholeFile) {
   std::ofstream(dir / "a") << "some bytes";
   const auto mapped = MappedFile::open(dir / "a");

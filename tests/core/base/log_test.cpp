@@ -5,6 +5,9 @@
 
 #include <cstdlib>
 #include <regex>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "base/log_level.h"
 
@@ -48,6 +51,26 @@ TEST(Log, LinesLookAsThoseOfPopRT) {
   const std::regex line(
       R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ERROR \[poprt\] log_test\.cpp:\d+\] message\n)");
   EXPECT_TRUE(std::regex_match(err, line)) << err;
+}
+
+TEST(Log, WarningsOfAThreadAreFiltered) {
+  static std::vector<std::string> said;
+  said.clear();
+  set_log_receiver([](int32_t, const char* text) { said.emplace_back(text); });
+  {
+    const WarningFilter outer([](const std::string& text) { return text != "a"; });
+    {
+      const WarningFilter inner([](const std::string& text) { return text == "a"; });
+      log().warn("a");
+      log().warn("b");
+      log().error("b");
+    }
+    log().warn("a");
+    std::thread([] { log().warn("a"); }).join();
+  }
+  log().warn("a");
+  set_log_receiver(nullptr);
+  EXPECT_EQ(said, (std::vector<std::string>{"a", "b", "a", "a"}));
 }
 
 TEST(Log, EveryLevelHasItsNames) {

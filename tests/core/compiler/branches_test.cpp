@@ -151,6 +151,28 @@ TEST(LinkedBranches, AnIpuHasThePartsOfAllModelsInOneMemory) {
   EXPECT_EQ(note["shards"].size(), 3u);
 }
 
+// A small model shares the IPUs of a large one: it has what it has nodes for.
+TEST(LinkedBranches, AModelOfFewerNodesThanIpusTakesFewer) {
+  for (const bool pipelined : {false, true})
+    for (const int steps : {0, 1, 6}) {
+      Options o = automatic(4, pipelined);
+      o.fewer_ipus = true;
+      const std::string small =
+          steps ? products(steps, 2, 0.5f) : std::string("input %x0 : f32[2,16]\noutput %x0\n");
+      std::vector<Executable> parts, alone;
+      for (const std::string& text : {products(8, 2, 0.25f), small}) {
+        parts.push_back(compile_body(text, o));
+        alone.push_back(compile_body(text));
+      }
+      const Executable e = fused(parts);
+      EXPECT_EQ(program::ipus_of(e.program), 4);
+      const Values feeds = {{"x0", Tensor::of<float>({2, 16}, std::vector<float>(32, 0.75f))}};
+      for (const size_t k : {0, 1})
+        for (const auto& [name, t] : test::run_executable(alone[k], feeds))
+          EXPECT_TRUE(t.same_as(run_branch(e, k, feeds, 1).at(name))) << steps << name;
+    }
+}
+
 TEST(LinkedBranches, AStageHasThePartsOfAllModels) {
   const Executable e = fused(
       {compile_body(products(6, 4, 0.1f), automatic(2, true)), compile_body(products(2, 4, 0.3f))});

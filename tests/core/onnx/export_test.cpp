@@ -150,6 +150,44 @@ TEST(Export, NodesOfOneNameAreToldApart) {
   EXPECT_EQ(names, (std::vector<std::string>{"n", "", "n_0", "n_0_0", "n_1", ""}));
 }
 
+// Of what nodes make, but for outputs and for what nobody knows the type of.
+TEST(Export, ValueInfoIsOfWhatLiesBetween) {
+  ir::Graph g("g");
+  g.opsets[""] = 17;
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {2}));
+  ir::Value* c = g.add_constant("c", Tensor::of<float>({2}, {1, 2}));
+  const auto made = [&](const std::string& name, ir::Value* from, ir::ValueType type) {
+    ir::Node* n = g.add_node("Add", "", {from, c}, 1);
+    g.rename(n->output(), name);
+    n->output()->type = std::move(type);
+    return n->output();
+  };
+  ir::Value* known = made("known", x, ir::ValueType::of(DType::f32, {2}));
+  ir::Value* typed = made("typed", known, {DType::f32, false, {}, {}});
+  ir::Value* unknown = made("unknown", typed, {});
+  g.add_output(made("y", unknown, ir::ValueType::of(DType::f32, {2})));
+  const pb::ModelProto model = exported(g);
+  std::vector<std::string> names;
+  for (const auto& info : model.graph().value_info()) names.push_back(info.name());
+  EXPECT_EQ(names, (std::vector<std::string>{"known", "typed"}));
+}
+
+// Numbers in the metadata that are none are taken for what is usual.
+TEST(Export, NumbersOfTheMetadataMayBeMissing) {
+  const auto versions = [](const std::map<std::string, std::string>& metadata) {
+    ir::Graph g("g");
+    g.opsets[""] = 15;
+    g.metadata = metadata;
+    g.add_output(g.add_node("Relu", "", {g.add_input("x", {})})->output());
+    const pb::ModelProto model = exported(g);
+    return std::pair(model.ir_version(), model.model_version());
+  };
+  EXPECT_EQ(versions({}), std::pair(int64_t{8}, int64_t{0}));
+  EXPECT_EQ(versions({{"model_version", "7"}}), std::pair(int64_t{8}, int64_t{7}));
+  for (const char* word : {"", "x", "7x", "7 ", "99999999999999999999"})
+    EXPECT_EQ(versions({{"model_version", word}}), std::pair(int64_t{8}, int64_t{0})) << word;
+}
+
 TEST(Export, ValueInfoIsOptional) {
   ir::Graph g;
   g.opsets = {{"", 17}};

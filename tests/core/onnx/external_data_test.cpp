@@ -1,6 +1,8 @@
 #include "onnx/external_data.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "onnx/export.h"
 #include "support.h"
@@ -65,6 +67,35 @@ TEST_F(External, ReadsOffsetAndLength) {
   EXPECT_EQ(w(*load({{"location", "w.bin"}, {"offset", "64"}})), kValues);
   EXPECT_EQ(w(*load({{"location", "sub/w.bin"}, {"offset", "64"}})), kValues);
   EXPECT_EQ(w(*load({{"location", "./sub/./w.bin"}, {"offset", "64"}})), kValues);
+}
+
+size_t open_files() {
+  return static_cast<size_t>(
+      std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator{}));
+}
+
+TEST_F(External, GivesDescriptorsBack) {
+  fs::create_symlink("w.bin", dir_ / "model/link.bin");
+  const size_t before = open_files();
+  {
+    const auto graph = load({{"location", "sub/w.bin"}, {"offset", "64"}});
+    EXPECT_EQ(open_files(), before) << "the map needs none";
+  }
+  for (const char* location :
+       {"none.bin", "sub/none.bin", "none/w.bin", "sub", "link.bin", "../w.bin"})
+    EXPECT_THROW(load({{"location", location}}), Error) << location;
+  EXPECT_EQ(open_files(), before);
+}
+
+// A process that closed its standard input gets descriptor 0 for the next file.
+TEST_F(External, ADescriptorMayBeZero) {
+  EXPECT_EXIT(
+      {
+        ::close(0);
+        const auto graph = load({{"location", "w.bin"}, {"offset", "64"}});
+        ::_exit(w(*graph) == kValues && ::fcntl(0, F_GETFD) == -1 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(External, CopiesMisalignedBytes) {

@@ -35,6 +35,16 @@ pb::ModelProto if_model(const std::function<void(pb::GraphProto&)>& then_body) {
   return model;
 }
 
+// Nobody can read what it makes.
+TEST(Import, AConstantWithoutAName) {
+  pb::ModelProto model = relu_model();
+  pb::NodeProto& n = add_node(*model.mutable_graph(), "Constant", {}, {""});
+  add_attribute(n, "value_float", pb::AttributeProto::FLOAT).set_f(1);
+  const auto graph = import_proto(model);
+  EXPECT_EQ(graph->nodes().size(), 1u);
+  for (const ir::Value* v : graph->values()) EXPECT_FALSE(v->is_constant());
+}
+
 TEST(Import, KeepsStructureTypesAndMetadata) {
   pb::ModelProto model = relu_model();
   model.set_producer_name("me");
@@ -66,6 +76,21 @@ TEST(Import, KeepsStructureTypesAndMetadata) {
       {"model_version", "7"}, {"doc_string", "doc"},   {"graph.doc_string", "graph doc"},
       {"prop.author", "x"}};
   EXPECT_EQ(g->metadata, expected);
+}
+
+TEST(Import, ADimensionThatIsCalledUnknownIsEqualToNone) {
+  pb::ModelProto model = relu_model();
+  auto* shape = model.mutable_graph()
+                    ->mutable_input(0)
+                    ->mutable_type()
+                    ->mutable_tensor_type()
+                    ->mutable_shape();
+  shape->clear_dim();
+  for (const char* name : {"?", "?", "None", "-1", "N"}) shape->add_dim()->set_dim_param(name);
+  const auto g = import_proto(model);
+  EXPECT_EQ(ir::type_string(g->inputs()[0]->type), "f32[?,?,?,?,N]");
+  for (int i = 0; i < 5; i++) shape->mutable_dim(i)->set_dim_param("?");
+  EXPECT_TRUE(import_proto(model)->inputs()[0]->type.symbols.empty());
 }
 
 TEST(Import, ReadsValueInfo) {

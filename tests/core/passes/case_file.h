@@ -12,11 +12,15 @@
 //   what the pass makes of it, text for text, types inferred
 //   --- stays
 //   IR of a graph that it leaves alone
+//   --- says
+//   IR of a graph that it leaves alone, and tells something about
+//   --- text
+//   line for line what it says
 //   --- fails PART OF THE MESSAGE
 //   IR of a graph (or of none) that it refuses
 //
-// Each `before` is also computed with random inputs, and so is what came out: outputs of one name
-// are equal. Inputs whose type the pass changes are fed with the same numbers.
+// Each `before` and `says` is also computed with random inputs, and so is what came out: outputs of
+// one name are equal. Inputs whose type the pass changes are fed with the same numbers.
 #pragma once
 
 #include <map>
@@ -28,7 +32,7 @@
 namespace poprt::test {
 
 struct FileCase {
-  enum class Kind { rewrites, stays, fails } kind = Kind::rewrites;
+  enum class Kind { rewrites, stays, says, fails } kind = Kind::rewrites;
   int line = 0;
   int opset = 17;
   double tolerance = 1e-5;

@@ -238,6 +238,29 @@ TEST(Reader, PayloadOutlivesTheReader) {
   EXPECT_EQ(text_of(payload), "executable bytes of model");
 }
 
+// Three bytes are enough to know an ONNX model by.
+TEST(Reader, ModelsThatAreNotCompiledAreNamed) {
+  const auto said = [](std::string_view bytes) {
+    try {
+      Reader reader;
+      parse(reader, std::string(bytes));
+    } catch (const FormatError& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing");
+  };
+  const std::string onnx = "an ONNX model, not a PopEF file: compile it first";
+  EXPECT_NE(said(std::string_view("\x08\x07\x12", 3)).find(onnx), std::string::npos);
+  EXPECT_NE(said(std::string_view("\x08\x3f\x12 and more", 12)).find(onnx), std::string::npos);
+  for (const std::string_view other :
+       {std::string_view("\x08\x07", 2), std::string_view("\x08\x40\x12", 3),
+        std::string_view("\x08\0\x12", 3), std::string_view("\x09\x07\x12", 3),
+        std::string_view("\x08\x07\x13", 3)})
+    EXPECT_NE(said(other).find("truncated at offset 0: a blob header needs 64 bytes"),
+              std::string::npos)
+        << said(other);
+}
+
 TEST(Reader, PartsOfPayloadsAreCopied) {
   const std::string code = random_bytes(100000);
   for (const bool compress : {false, true}) {

@@ -13,7 +13,7 @@ namespace {
 
 // y = copy of x, through the arena, past weights of 128 bytes whose first is `mark`, and 64 shared.
 struct Model {
-  explicit Model(int64_t n, int mark, uint64_t state = 0) {
+  explicit Model(int64_t n, int mark, uint64_t state = 0, uint64_t table = 0) {
     Builder b;
     const auto bytes = static_cast<uint64_t>(n) * 4;
     const auto x = b.add_input({"x", DType::f32, {n}});
@@ -25,6 +25,10 @@ struct Model {
     };
     b.weights(128, DType::u8, {128}, fill(mark));
     b.weights(64, DType::u8, {64}, fill(99));
+    if (table)
+      b.weights(table, DType::u8, {static_cast<int64_t>(table)}, [](std::span<std::byte> to) {
+        for (size_t i = 0; i < to.size(); i++) to[i] = of_table(i);
+      });
     const BufferId from = b.input(x, 0, bytes, DType::f32, {n});
     const BufferId middle = b.arena(state, bytes, DType::f32, {n});
     const BufferId to = b.output(y, 0, bytes, DType::f32, {n});
@@ -35,6 +39,7 @@ struct Model {
     b.program().state_bytes = state;
     loaded = load_in_memory(b.program(), b.weight_records());
   }
+  static std::byte of_table(size_t i) { return std::byte(i * 7 % 251); }
   Branch branch(std::string prefix = "") const { return {&loaded.program, loaded.weights, prefix}; }
   LoadedProgram loaded;
 };
@@ -114,6 +119,26 @@ TEST(Link, BucketsShareAnchorsOfTheLargestSize) {
   EXPECT_EQ(p.weights_bytes, 192u);
 }
 
+// A table of which a longer sequence reads more: the beginning is not stored again.
+TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
+  const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
+  const Linked linked = link_buckets(std::vector{a.branch(), b.branch()});
+  EXPECT_EQ(linked.program.weights_bytes, 192u + 512u);
+  std::vector<std::byte> bytes(linked.program.weights_bytes);
+  for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
+  size_t tables = 0;
+  for (const Buffer& buffer : linked.program.buffers) {
+    if (buffer.space != Space::weights || (buffer.bytes != 192 && buffer.bytes != 512)) continue;
+    tables++;
+    for (size_t i = 0; i < buffer.bytes; i++)
+      ASSERT_EQ(bytes[buffer.offset + i], Model::of_table(i)) << i;
+  }
+  EXPECT_EQ(tables, 2u);
+  EXPECT_EQ(link_graphs(std::vector{a.branch("a/"), b.branch("b/")}).program.weights_bytes,
+            192u + 192u + 512u)
+      << "models are independent: whatever one begins with is a coincidence";
+}
+
 TEST(Link, RefusesWhatCannotBeABranch) {
   const Model a(2, 1), stateful(2, 1, 64);
   EXPECT_NE(message_of([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
@@ -143,6 +168,31 @@ TEST(Link, NarrowWeightsOfBranchesStayNarrow) {
   ASSERT_EQ(linked.narrow.size(), 2u) << "the third is there already, the last is a part";
   EXPECT_EQ(linked.narrow[0].offset, 0u);
   EXPECT_EQ(linked.narrow[1].offset, 128u);
+}
+
+// A payload has the plain ones, which only what has made the packed ones can give.
+TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
+  const Model a(2, 1);
+  const WinogradWeights form{.m = 1, .c = 0, .tile = 2};
+  const NarrowWeights table[] = {{0, 128, DType::f16, 0, form}};
+  const Weight records[] = {{0, 128, [](std::span<std::byte> to) {
+                               for (std::byte& v : to) v = std::byte(to.size() == 128 ? 1 : 7);
+                             }}};
+  for (const bool given : {false, true}) {
+    Branch branch = a.branch("a/");
+    branch.narrow = table;
+    if (given) branch.records = records;
+    const Linked linked = link_graphs(std::vector{branch});
+    ASSERT_EQ(linked.narrow.size(), given ? 1u : 0u);
+    const Weight& w = linked.weights.at(0);
+    std::vector<std::byte> packed(128), plain(36);
+    w.fill(packed);
+    EXPECT_EQ(packed[127], std::byte(1));
+    if (!given) continue;
+    EXPECT_EQ(linked.narrow[0].winograd, form);
+    w.fill(plain);
+    EXPECT_EQ(plain[35], std::byte(7));
+  }
 }
 
 TEST(Link, BucketsDifferInSizesOnly) {

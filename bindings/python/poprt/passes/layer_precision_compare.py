@@ -101,7 +101,7 @@ def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], convert
             numbers = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in found[name][part].items()}
             lines.append(f"  {part}: " + ", ".join(f"{k}={v}" for k, v in numbers.items()))
     os.makedirs(output_dir, exist_ok=True)
-    path = os.path.join(os.fspath(output_dir), "precision_compare.log")
+    path = os.path.realpath(os.path.join(os.fspath(output_dir), "precision_compare.log"))
     with open(path + ".part", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     os.replace(path + ".part", path)

@@ -10,7 +10,7 @@ of the graph). Blanks mean nothing.
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from .._onnx import GraphProto, NodeProto
 from ._graph import subgraphs
@@ -34,6 +34,8 @@ class PatternMatcher:
     """Finds places of a pattern in a graph, one after the other."""
 
     def __init__(self, pattern: Union[str, Sequence[str]]):
+        if not isinstance(pattern, Iterable):
+            raise TypeError(f"PatternMatcher: expected a list of chains, found {pattern!r}")
         self._types: dict[str, str] = {}
         self._edges: list[tuple[str, str]] = []
         self._chains = [pattern] if isinstance(pattern, str) else list(pattern)

@@ -47,6 +47,8 @@ class ShapeFunc:
 
 def register_shape_func(op_types: Union[str, Iterable[str]]) -> Callable[[_Class], _Class]:
     """Decorator: the class (a ShapeFunc) infers what these operators make. A later one takes the place of an earlier one."""
+    if not isinstance(op_types, Iterable):
+        raise TypeError(f"register_shape_func: expected types of operators, found {op_types!r}")
     names = [op_types] if isinstance(op_types, str) else list(op_types)
 
     def decorate(cls: _Class) -> _Class:

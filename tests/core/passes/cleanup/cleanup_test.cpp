@@ -678,18 +678,33 @@ TEST(ExtractConstant, EveryKindOfValue) {
 }
 
 TEST(SortGraph, SubgraphsToo) {
-  auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+  const auto sorted = parsed(R"(
     input %x : f32[2]
-    %a : f32[2] = Relu(%x)
-    %b : f32[2] = Neg(%a)
-    %y : f32[2] = Exp(%b)
+    input %c : bool[]
+    %a = Relu(%x)
+    %b = Neg(%a)
+    %i : f32[2] = If(%c) {
+      then_branch = graph "t" { %t0 : f32[2] = Exp(%x) %t1 : f32[2] = Neg(%t0) output %t1 },
+      else_branch = graph "e" { %e : f32[2] = Neg(%x) output %e }}
+    %y = Add(%b, %i)
     output %y
-  })");
+  )");
+  const auto graph = sorted->clone();
   const auto nodes = graph->nodes();
-  graph->move_before(nodes[2], nodes[0]);
-  passes::PassContext context;
-  passes::pass_of("sort_graph").run(*graph, context);
-  EXPECT_EQ(ops_of(*graph), "Relu Neg Exp");
+  graph->move_before(nodes[3], nodes[0]);
+  graph->move_before(nodes[1], nodes[0]);
+  const auto branch = std::get<std::shared_ptr<ir::Graph>>(nodes[2]->attributes.at("then_branch"));
+  branch->move_before(branch->nodes()[1], branch->nodes()[0]);
+  run(*graph, {"sort_graph"});
+  EXPECT_EQ(ops_of(*graph), "Relu Neg If Add");
+  EXPECT_EQ(ops_of(*std::get<std::shared_ptr<ir::Graph>>(
+                graph->nodes()[2]->attributes.at("then_branch"))),
+            "Exp Neg");
+  for (const bool taken : {false, true}) {
+    auto feeds = random_feeds(*sorted);
+    feeds["c"] = Tensor::of<bool>({}, {taken});
+    expect_close(evaluate_graph(*sorted, feeds).at("y"), evaluate_graph(*graph, feeds).at("y"), 0);
+  }
 }
 
 TEST(UniqueNames, ANameThatIsTakenIsPassedOver) {

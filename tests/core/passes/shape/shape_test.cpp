@@ -160,6 +160,30 @@ TEST(PadIntoConv, LeavesPoolsThatWouldHaveEmptyWindows) {
                                                     pads));
 }
 
+TEST(PadIntoConv, LeavesPaddingThatIsNotOfAllDimensionsOrNotKnown) {
+  for (const char* pad :
+       {"const %p : s64[4] = [1, 0, 1, 2]\nconst %axes : s64[2] = [2, 3]\n%a = Pad(%x, %p, _, "
+        "%axes)",
+        "const %p : s64[8] = [1, 0, 1, 0, 0, 0, 1, 2]\n%a = Pad(%x, %p)",
+        "const %p : s64[8] = [0, 1, 1, 0, 0, 0, 1, 2]\n%a = Pad(%x, %p)",
+        "const %p : s64[8] = [0, 0, 1, 0, 0, 1, 1, 2]\n%a = Pad(%x, %p)",
+        "const %p : s64[8] = [0, 0, 1, 0, 1, 0, 1, 2]\n%a = Pad(%x, %p)",
+        "const %p : s64[8] = [0, 0, -1, 0, 0, 0, 1, 2]\n%a = Pad(%x, %p)",
+        "const %p : s64[8] = [0, 0, 1, 0, 0, 0, 1, 2]\nconst %v : f32[] = 0.5\n%a = Pad(%x, %p, "
+        "%v)",
+        "const %p : s64[8] = [0, 0, 1, 0, 0, 0, 1, 2]\n%a = Pad(%x, %p) {mode = \"edge\"}",
+        "input %p : s64[8]\n%a : f32[1,2,7,7] = Pad(%x, %p)"}) {
+    const auto graph = parsed(
+        fmt::format("input %x : f32[1,2,5,5]\n{}\n%y = AveragePool(%a) {{kernel_shape = [3, 3]}}\n"
+                    "output %y",
+                    pad),
+        18);
+    const std::string before = ir::to_text(*graph);
+    run(*graph, {"pad_into_conv"});
+    EXPECT_EQ(ir::to_text(*graph), before);
+  }
+}
+
 TEST(PadIntoConv, LeavesThePaddingOfNothing) {
   expect_unchanged({"pad_into_conv"}, R"(
     input %x : f32[1,2,5,0]

@@ -16,15 +16,13 @@ TEST(CompressPattern, WhatIsKeptStandsInFrontOfZeros) {
     const auto feeds = random_feeds(*graph, seed);
     const auto x = feeds.at("x").values<float>();
     const auto m = feeds.at("m").values<bool>();
-    const Tensor made = evaluate_graph(*graph, feeds).at("y");
+    std::vector<float> expected;
     for (size_t row = 0; row < 3; row++) {
-      std::vector<float> expected;
       for (size_t i = 0; i < 6; i++)
         if (m[i]) expected.push_back(x[row * 6 + i]);
-      expected.resize(6);
-      for (size_t i = 0; i < 6; i++)
-        EXPECT_EQ(made.values<float>()[row * 6 + i], expected[i]) << row << " " << i;
+      expected.resize(6 * (row + 1));
     }
+    expect_close(evaluate_graph(*graph, feeds).at("y"), Tensor::of<float>({3, 6}, expected), 0);
   }
 }
 

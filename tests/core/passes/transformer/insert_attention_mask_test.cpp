@@ -17,9 +17,7 @@ void expect_as_alone(const std::string& text) {
   const auto got = evaluate_graph(*packed, packed_feeds).at("y").to_doubles();
   for (size_t k = 0; k < sequences.size(); k++) {
     const auto want = alone(*original, feeds, sequences[k]);
-    for (size_t i = 0; i < sequences[k].size() * kPackHidden; i++)
-      EXPECT_NEAR(got[at[k] * kPackHidden + i], want[i], 1e-5 * (1 + std::abs(want[i])))
-          << "item " << k << " element " << i;
+    expect_item(got, at[k] * kPackHidden, want, sequences[k].size() * kPackHidden, k);
   }
 }
 

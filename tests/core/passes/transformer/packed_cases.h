@@ -3,6 +3,7 @@
 
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,17 @@ struct Writing {
   std::string embedding, mask, scores;  // the mask makes %m of %mask, the scores %sm of %s and %m
   std::string head = "%y = Add(%out, %be)";
 };
+
+// `count` numbers of a result from `at` on are those of an item that was computed alone.
+inline void expect_item(std::span<const double> result, size_t at, std::span<const double> alone,
+                        size_t count, size_t item) {
+  const auto floats = [&](std::span<const double> from) {
+    return Tensor::of<float>(
+        {static_cast<int64_t>(count)},
+        std::vector<float>(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(count)));
+  };
+  expect_close(floats(result.subspan(at)), floats(alone), 1e-5, fmt::format("item {}", item));
+}
 
 inline std::string bert_embedding() {
   return R"(

@@ -48,9 +48,7 @@ std::unique_ptr<ir::Graph> expect_as_alone(const std::string& text, const std::s
   for (size_t k = 0; k < sequences.size(); k++) {
     const std::vector<double> want = alone(*original, feeds, sequences[k]);
     const size_t count = y.shape().size() == 3 ? sequences[k].size() * kPackHidden : item;
-    for (size_t i = 0; i < count; i++)
-      EXPECT_NEAR(values[k * item + i], want[i], 1e-5 * (1 + std::abs(want[i])))
-          << "item " << k << " element " << i;
+    expect_item(values, k * item, want, count, k);
   }
   return packed;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include "base/error.h"
@@ -268,6 +269,43 @@ TEST(ModelRunner, AsyncRequestsComplete) {
     EXPECT_NO_THROW(requests[i]->check());
     EXPECT_EQ(clients[i]->x, clients[i]->y);
   }
+}
+
+TEST(ModelRunner, AThousandRequestsInFlightAreAnsweredInOrder) {
+  RunnerConfig config;
+  config.queue_depth = 1024;
+  Fixture f(64, config);
+  constexpr unsigned kCount = 1000;
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<RequestPtr> requests;
+  struct Order {
+    std::mutex mutex;
+    std::vector<unsigned> answered;
+  } order;
+  struct Call {
+    Order* order;
+    unsigned number;
+  };
+  std::vector<Call> calls;
+  for (unsigned i = 0; i < kCount; i++) calls.push_back({&order, i});
+  for (unsigned i = 0; i < kCount; i++) {
+    clients.push_back(std::make_unique<Client>(f.n, i));
+    RequestCallback callback;
+    callback.call = [](void* context, ErrorCode) noexcept {
+      const auto& call = *static_cast<Call*>(context);
+      const std::lock_guard lock(call.order->mutex);
+      call.order->answered.push_back(call.number);
+    };
+    callback.context = &calls[i];
+    requests.push_back(f.runner->execute_async(clients[i]->in, clients[i]->out, callback));
+  }
+  for (unsigned i = 0; i < kCount; i++) {
+    ASSERT_TRUE(requests[i]->wait());
+    EXPECT_EQ(clients[i]->x, clients[i]->y);
+  }
+  f.runner->stop();  // the last callback is over
+  ASSERT_EQ(order.answered.size(), kCount);
+  EXPECT_TRUE(std::ranges::is_sorted(order.answered));
 }
 
 struct Chain {

@@ -82,6 +82,31 @@ TEST(Pipeline, SynchronousCallsGoThroughAllStages) {
   EXPECT_TRUE(c.right());
 }
 
+// Whichever way a call waits, it is told what failed, and the next one is answered.
+TEST(Pipeline, SynchronousCallsAreToldWhatFails) {
+  for (const bool by_position : {false, true}) {
+    RunnerConfig config;
+    config.auto_reset = true;
+    config.faults = std::make_shared<FaultInjector>("application_runtime_error@2");
+    ModelRunner runner(chain(3, true), config);
+    Call c(5);
+    const void* in[] = {c.x.data()};
+    void* out[] = {c.y.data(), c.z.data()};
+    const auto run = [&] { by_position ? runner.execute(in, out) : runner.execute(c.in, c.out); };
+    run();
+    EXPECT_TRUE(c.right());
+    try {
+      run();
+      ADD_FAILURE() << "by position: " << by_position;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::aborted) << e.what();
+    }
+    std::ranges::fill(c.y, -1.f);
+    run();
+    EXPECT_TRUE(c.right());
+  }
+}
+
 RunnerConfig steps_of(int batches, bool overlap) {
   RunnerConfig config;
   config.batches_per_step = batches;

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/log_level.h"
 #include "popef/writer.h"
 #include "program/serialize.h"
 #include "runtime/runner/model_runner.h"
@@ -103,6 +106,83 @@ TEST_F(Cache, DamageAnywhereIsNoHitAndIsRepaired) {
     writer.close();
   }
   EXPECT_EQ(cache.find(key('a')), nullptr);
+}
+
+std::string heard;
+
+// Why something is compiled again is said, by name.
+TEST_F(Cache, SaysWhyItIsNoHit) {
+  const ExecutableCache cache(folder);
+  const std::string path = cache.path_of(key('a')).string();
+  const auto said = [&](const std::function<void()>& f) {
+    heard.clear();
+    const LogLevel before = log().level();
+    set_log_level("INFO");
+    set_log_receiver([](int32_t level, const char* message) {
+      heard += fmt::format("{} {}\n", level, message);
+    });
+    f();
+    set_log_receiver(nullptr);
+    log().set_level(before);
+    return heard;
+  };
+  EXPECT_EQ(said([&] { (void)cache.find(key('a')); }), "");
+  EXPECT_EQ(said([&] { cache.store(key('a', "fp32"), payload); }),
+            fmt::format("2 wrote cache file '{}'\n", path));
+  EXPECT_EQ(said([&] { EXPECT_NE(cache.find(key('a', "fp32")), nullptr); }),
+            fmt::format("2 using the executable in cache file '{}'\n", path));
+  EXPECT_EQ(said([&] { (void)cache.find(key('a', "fp16")); }),
+            fmt::format("3 cache file '{}' was made from something else (fp32), compiling again\n",
+                        path));
+  const uint64_t size = fs::file_size(path);
+  damage(path, size - 400, "x");
+  EXPECT_EQ(
+      said([&] { (void)cache.find(key('a', "fp32")); }),
+      fmt::format("3 cache file '{}' is damaged: its checksum is wrong, compiling again\n", path));
+  fs::resize_file(path, size - 1);
+  EXPECT_TRUE(
+      said([&] {
+        (void)cache.find(key('a', "fp32"));
+      }).starts_with(fmt::format("3 cache file '{}' cannot be used, compiling again: ", path)));
+  // Names of entries are hashes.
+  for (const char* name : {"63", "65", "upper", "popef"}) {
+    std::string stem(64, 'b');
+    if (name == std::string("63")) stem.pop_back();
+    if (name == std::string("65")) stem += 'b';
+    if (name == std::string("upper")) stem[3] = 'B';
+    std::ofstream(folder / (stem + (name == std::string("popef") ? ".pop" : ".popef"))) << "x";
+  }
+  fs::create_directory(folder / (std::string(64, 'c') + ".popef"));
+  const auto entries = cache.list();
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].bytes, size - 1);
+  EXPECT_EQ(entries[0].description, "") << "what is damaged has none";
+}
+
+// Of the same age, by name; the limits themselves are kept.
+TEST_F(Cache, LimitsAreKeptExactly) {
+  const ExecutableCache cache(folder);
+  for (const char c : {'b', 'a'}) cache.store(key(c), payload);
+  const auto time = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const char c : {'a', 'b'}) fs::last_write_time(cache.path_of(key(c)), time);
+  const auto entries = cache.list();
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].path, cache.path_of(key('a')));
+  const uint64_t all = entries[0].bytes + entries[1].bytes;
+  EXPECT_EQ(cache.prune({.max_bytes = all, .max_age = std::chrono::hours(2)}).files, 0u);
+  EXPECT_EQ(cache.prune({.max_bytes = all - 1, .max_age = {}}).files, 1u);
+  EXPECT_FALSE(fs::exists(cache.path_of(key('a'))));
+  EXPECT_EQ(cache.prune({.max_bytes = all, .max_age = std::chrono::minutes(59)}).files, 1u);
+  std::ofstream(folder / "file") << "x";
+  try {
+    (void)ExecutableCache(folder / "file").list();
+    FAIL() << "a file is no folder";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_TRUE(e.message().starts_with(
+        fmt::format("cannot list the cache '{}': ", (folder / "file").string())))
+        << e.message();
+  }
 }
 
 TEST_F(Cache, StoreNeverThrows) {

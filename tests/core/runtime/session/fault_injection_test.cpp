@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/recorded_lines.h"
+
 namespace poprt::runtime {
 namespace {
 
@@ -37,6 +39,56 @@ TEST(FaultInjector, NamesWhatIsWrongWithItsText) {
       EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
     }
   }
+}
+
+// What each error is called, means and asks for; texts on both sides of what is one, and which runs
+// of two replicas they hit.
+TEST(FaultInjector, IsWhatIsRecorded) {
+  test::RecordedLines found;
+  for (int c = 0; c < 5; c++)
+    for (int a = 0; a < 5; a++) {
+      const DeviceError e{static_cast<DeviceErrorClass>(c), static_cast<RecoveryAction>(a)};
+      found["errors"].insert(fmt::format("{} {}: {}, {}; {}", device_error_name(e.error),
+                                         recovery_action_name(e.action), error_code_name(e.code()),
+                                         e.message(1, false), e.message(1, true)));
+    }
+  const std::string text = "runtime_error:IPU_RESET@2*3/1";
+  std::vector<std::string> texts = {text,
+                                    "",
+                                    ";",
+                                    ";;" + text,
+                                    text + ";" + text,
+                                    "slow:1@2",
+                                    "slow:1*0",
+                                    "runtime_error@0",
+                                    "runtime_error@1*1/0",
+                                    "runtime_error*2@1",
+                                    "runtime_error/0/1",
+                                    "runtime_error:",
+                                    "runtime_error@2*18446744073709551615",
+                                    "runtime_error@-1",
+                                    "slow:-1",
+                                    "runtime_error/-1"};
+  for (size_t i = 0; i < text.size(); i++) {
+    texts.push_back(text.substr(0, i));
+    texts.push_back(text.substr(0, i) + text.substr(i + 1));
+  }
+  for (const std::string& t : texts) {
+    std::string said = "hits";
+    try {
+      FaultInjector injector{std::string_view(t)};
+      for (int run = 1; run <= 6; run++)
+        for (const int replica : {0, 1})
+          if (const auto error = injector.before_run(replica))
+            said += fmt::format(" {}/{} {}", run, replica, error->message(replica, true));
+      said += fmt::format(", {} runs", injector.runs());
+    } catch (const Error& e) {
+      said = fmt::format("{}: {}", error_code_name(e.code()), e.message());
+    }
+    found["texts"].insert("'" + t + "': " + said);
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/runtime_faults.txt",
+                        "Faults that are injected: fault_injection_test.cpp.");
 }
 
 TEST(FaultInjector, RandomFaultsRepeatWithTheirSeed) {

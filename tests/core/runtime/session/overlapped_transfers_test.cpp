@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "program/builder.h"
 #include "runtime/queue/queue_manager.h"
 #include "runtime/session/session.h"
+#include "runtime/telemetry/telemetry_reader.h"
 
 namespace poprt::runtime {
 namespace {
@@ -198,6 +201,41 @@ TEST(OverlappedTransfers, MissingDataEndsTheRunBehindWhatWasThere) {
     // Whoever was told to stop because another failed goes on in the next run.
     EXPECT_EQ(at.x->interrupts, at.x->resumes);
   }
+}
+
+// The only segment of the folder.
+TelemetrySnapshot telemetry_in(const std::filesystem::path& folder) {
+  const std::filesystem::directory_iterator file(folder);
+  return read_segment(file->path());
+}
+
+TEST(OverlappedTransfers, BatchesAreCountedAsTheyAreAnswered) {
+  char name[] = "/tmp/poprt_overlapped_XXXXXX";
+  const std::filesystem::path folder = ::mkdtemp(name);
+  ::setenv("POPRT_TELEMETRY_DIR", folder.c_str(), 1);
+  SessionConfig config = session_on(std::make_shared<FunctionDevice>(add_one(4)));
+  config.telemetry = true;
+  {
+    Session session(compiled(6, 32), config);
+    const Connected at(session);
+    session.run_main_programs();
+    TelemetrySnapshot s = telemetry_in(folder);
+    EXPECT_EQ(s.submitted, 6u);
+    EXPECT_EQ(s.completed, 6u);
+    EXPECT_EQ(s.failed, 0u);
+    EXPECT_EQ(s.runs, 6u);
+    EXPECT_GT(s.latency_sum_ns, 0u);
+    // What was begun and is not answered has failed.
+    at.y->missing = 8;
+    EXPECT_THROW(session.run_main_programs(), Error);
+    s = telemetry_in(folder);
+    EXPECT_EQ(s.completed, 8u);
+    EXPECT_GT(s.failed, 0u);
+    EXPECT_EQ(s.submitted, s.completed + s.failed);
+    EXPECT_EQ(s.in_flight, 0u);
+  }
+  ::unsetenv("POPRT_TELEMETRY_DIR");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(OverlappedTransfers, QueuesOfUserMemory) {

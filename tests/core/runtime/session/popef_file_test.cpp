@@ -227,6 +227,8 @@ TEST_F(PopefFile, NarrowWeightsStayNarrow) {
     const auto model = open_popef(one);
     expect_runs(model, copy);
     EXPECT_EQ(model->narrow, narrow);
+    EXPECT_EQ(model->blobs->executable.blob().compressed, dtype != DType::f16)
+        << "bytes of few values pack well";
     save_model(*model, two);
     EXPECT_EQ(read(one), read(two));
     // In parts, and from parts again.
@@ -311,6 +313,71 @@ TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
   std::ostringstream stream;
   save_model(*model, stream);
   EXPECT_EQ(stream.str(), read(one));
+}
+
+// Values behind what instructions read go with their blobs, and what is stored narrow of them; the
+// last byte that is read stays. Of one whose values are a part of a larger piece the piece stays.
+void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count) {
+  program::Builder b;
+  const auto weights = [&](uint64_t n, float value) {
+    const uint64_t offset = b.program().weights_bytes;
+    b.program().weights_bytes += n * 4;
+    b.weight_records().push_back({offset, n * 4, [=](std::span<std::byte> to) {
+                                    const std::vector<float> values(n, value);
+                                    std::memcpy(to.data(), values.data(), to.size());
+                                  }});
+    return offset;
+  };
+  const auto value_at = [](std::span<const std::byte> bytes, uint64_t offset) {
+    float value = 0;
+    std::memcpy(&value, bytes.subspan(offset, 4).data(), 4);
+    return value;
+  };
+  const uint64_t read = weights(count, 1), bytes = count * 4;
+  const Shape shape = {static_cast<int64_t>(count)};
+  b.program().weights_bytes = 512;
+  b.program().buffers.push_back({program::Space::weights, 0, read, bytes, DType::f32, shape});
+  const auto c = b.add_output({"c", DType::f32, shape});
+  const program::BufferId operands[] = {0, b.output(c, 0, bytes, DType::f32, shape)};
+  b.emit("copy", operands, {}, {}, "copy");
+  const uint64_t own = weights(16, 2);
+  b.add_input({"u", DType::f32, {16}, own});
+  const std::vector<program::NarrowWeights> narrow = {{read, bytes, DType::f16, 0, {}},
+                                                      {own, 64, DType::f16, 0, {}}};
+  const auto opened = [&](const char* name) {
+    write_popef(folder / name, "m", b.program(), b.weight_records(), {}, {}, narrow);
+    return open_popef(folder / name);
+  };
+  auto model = opened("behind.popef");
+  EXPECT_EQ(model->program().weights_bytes, 512u);
+  EXPECT_EQ(model->narrow, (std::vector{narrow[0]}));
+  ASSERT_EQ(model->input_data.at(0).size(), 64u);
+  EXPECT_EQ(value_at(model->input_data[0], 60), 2);
+  EXPECT_EQ(value_at(model->image.weights, bytes - 4), 1);
+  // All stay where the values are the beginning of a piece of 128 bytes that others lie before.
+  const uint64_t shared = weights(32, 3);
+  b.add_input({"v", DType::f32, {4}, shared});
+  model = opened("shared.popef");
+  EXPECT_EQ(model->program().weights_bytes, shared + 128);
+  EXPECT_EQ(model->narrow, narrow);
+  EXPECT_EQ(model->inputs().at(1).data, shared);
+  EXPECT_EQ(model->inputs().at(0).data, program::kNoData);
+  EXPECT_EQ(value_at(model->image.weights, shared + 124), 3);
+}
+
+TEST_F(PopefFile, OnlyWhatIsReadStaysAmongTheWeights) {
+  for (const uint64_t count : {128, 125}) expect_that_only_what_is_read_stays(folder, count);
+}
+
+// Opaque blobs up to 16 MiB are the model's, larger ones stay in the file.
+TEST_F(PopefFile, LargeOpaqueBlobsAreNotRead) {
+  CopyModel copy(4);
+  constexpr size_t kMost = size_t{1} << 24;
+  write_popef(folder / "m.popef", "m", copy.b.program(), copy.b.weight_records(),
+              {{"most", std::string(kMost, 'x')}, {"more", std::string(kMost + 1, 'y')}});
+  const auto model = open_popef(folder / "m.popef");
+  EXPECT_EQ(model->opaque.at("most").size(), kMost);
+  EXPECT_FALSE(model->opaque.contains("more"));
 }
 
 TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {

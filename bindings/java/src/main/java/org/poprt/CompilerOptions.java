@@ -87,6 +87,7 @@ public final class CompilerOptions {
   private boolean strict;
   private Winograd winograd = Winograd.DEFAULT;
   private boolean embedSource;
+  private double maxPadding;
 
   /**
    * Batch size of every input.
@@ -302,6 +303,20 @@ public final class CompilerOptions {
     return this;
   }
 
+  /**
+   * Adds shapes between the several that an input has, until a request computes at most this
+   * fraction of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number
+   * of shapes.
+   *
+   * @param value 0, the default: none is added
+   * @return this
+   * @since 1.0
+   */
+  public CompilerOptions maxPadding(double value) {
+    maxPadding = value;
+    return this;
+  }
+
   private void fillFields(RawCompileOptions raw) {
     raw.set_precision(precision.ordinal());
     raw.set_verify(verify);
@@ -314,6 +329,7 @@ public final class CompilerOptions {
     raw.set_strict(strict);
     raw.set_winograd(winograd.ordinal());
     raw.set_embed_source(embedSource);
+    raw.set_max_padding(maxPadding);
   }
   // </options:compile>
 
