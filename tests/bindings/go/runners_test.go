@@ -87,7 +87,7 @@ func TestScenario62ShapeBuckets(t *testing.T) {
 	more := must(poprt.NewRunner(must(poprt.Compile(model("affine.onnx"), options)), one))
 	defer more.Close()
 	y := must(more.Run(poprt.Shaped("x", make([]float32, 8), 2, 4)))["y"]
-	equal(t, must(poprt.Values[float32](y))[7], 1)
+	equal(t, must(poprt.Values[float32](y))[7], float32(1))
 	buckets = must(more.Statistics())
 	equal(t, strings.Contains(strings.Join(strings.Fields(fmt.Sprint(buckets)), ""), `"requests":1,"padded":0`), true)
 }

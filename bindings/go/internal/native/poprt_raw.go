@@ -468,6 +468,7 @@ extern void _wrap_delete_RawCompileOptions_native(uintptr_t arg1);
 extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4);
 extern void _wrap_RawCompileOptions_add_input_length_native(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
 extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
+extern void _wrap_RawCompileOptions_set_max_padding_native(uintptr_t arg1, double arg2);
 extern void _wrap_RawCompileOptions_set_precision_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_winograd_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_verify_native(uintptr_t arg1, _Bool arg2);
@@ -1499,6 +1500,12 @@ func (arg1 SwigcptrRawCompileOptions) Set_batch_size(arg2 int64, arg3 int64) {
 	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), C.swig_type_64(_swig_i_2))
 }
 
+func (arg1 SwigcptrRawCompileOptions) Set_max_padding(arg2 float64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_RawCompileOptions_set_max_padding_native(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+}
+
 func (arg1 SwigcptrRawCompileOptions) Set_precision(arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1643,6 +1650,7 @@ type RawCompileOptions interface {
 	Add_input_shape(arg2 string, arg3 []int64, arg4 int64)
 	Add_input_length(arg2 string, arg3 int64)
 	Set_batch_size(arg2 int64, arg3 int64)
+	Set_max_padding(arg2 float64)
 	Set_precision(arg2 int)
 	Set_winograd(arg2 int)
 	Set_verify(arg2 bool)

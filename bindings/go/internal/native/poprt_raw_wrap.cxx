@@ -426,6 +426,7 @@ SWIGINTERN void raw_compile_options_set_batch_size(raw_compile_options *self,int
     self->options.batch_size = size;
     self->options.batch_axis = axis;
   }
+SWIGINTERN void raw_compile_options_set_max_padding(raw_compile_options *self,double fraction){ self->options.max_padding = fraction; }
 SWIGINTERN void raw_compile_options_set_precision(raw_compile_options *self,int32_t precision){ self->options.precision = precision; }
 SWIGINTERN void raw_compile_options_set_winograd(raw_compile_options *self,int32_t winograd){ self->options.winograd = winograd; }
 SWIGINTERN void raw_compile_options_set_verify(raw_compile_options *self,bool on){ self->options.no_verify = !on; }
@@ -2100,6 +2101,18 @@ void _wrap_RawCompileOptions_set_batch_size_native(raw_compile_options *_swig_go
   arg3 = (int64_t)_swig_go_2; 
   
   raw_compile_options_set_batch_size(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_RawCompileOptions_set_max_padding_native(raw_compile_options *_swig_go_0, double _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  double arg2 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  arg2 = (double)_swig_go_1; 
+  
+  raw_compile_options_set_max_padding(arg1,arg2);
   
 }
 

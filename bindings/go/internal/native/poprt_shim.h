@@ -109,6 +109,7 @@ inline poprt_error* run_on_replica(poprt_runner* runner, const raw_bindings& bin
   poprt_request_options options{};
   options.struct_size = sizeof options;
   set_replica(options, bindings.replica);
+  options.at_once = 1;
   poprt_request* request = nullptr;
   poprt_error* error =
       poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
