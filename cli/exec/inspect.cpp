@@ -75,7 +75,7 @@ int watch(const Settings& s) {
   std::this_thread::sleep_for(std::chrono::duration<double>(s.seconds));
   watcher.stop_recording();
   if (const std::string error = watcher.error(); !error.empty()) throw Failure(error);
-  watcher.with_history([&](const TelemetryHistory& history) { print(s, {queues_table(history)}); });
+  watcher.with_history([&](const TelemetryHistory& history) { print(s, queues_tables(history)); });
   return 0;
 }
 
@@ -289,6 +289,7 @@ void add_inspect(Command& app, std::function<int()>& action) {
   c->add_option("FILE", s->file,
                 ".onnx, .popef, IR text or a recording of telemetry; none with --view queues: "
                 "running processes");
+  add_plugin_option(*c);
   c->add_option(
        "--view", s->view,
        "summary, graph, operators, weights, passes, program, parts (branches, IPUs), memory, "

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "model/format.h"
 #include "model/lost_pages.h"
+#include "plugins/registry.h"
 #include "views/input_queue.h"
 #include "views/png.h"
 #include "views/repaint.h"
@@ -31,7 +32,7 @@ namespace poprt::inspector {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> files, inputs, shapes;
+  std::vector<std::string> files, inputs, shapes, plugins;
   std::string export_graph, screenshot, view, select, size = "1280x800", theme, telemetry_folder,
                                                       page, labels;
   double scale = 1;
@@ -324,11 +325,14 @@ int open_window(const Arguments& a, Settings settings) {
   ImGui::DestroyContext();
   glfwDestroyWindow(window);
   glfwTerminate();
+  AbandonedThreads::instance().join();  // with the window gone, nobody sees how long it takes
   return 0;
 }
 
 int run(const Arguments& a) {
   survive_lost_pages();
+  plugins::load_environment();
+  for (const std::string& library : a.plugins) plugins::load(library);
   const bool picture = !a.screenshot.empty() || !a.export_graph.empty();
   Settings settings = picture ? Settings{} : load_settings(settings_path());
   if (!a.theme.empty()) settings.light = a.theme == "light";
@@ -348,6 +352,11 @@ int main(int argc, char** argv) {
   app.add_option("--view", a.view, "What to show first")
       ->check(CLI::IsMember(std::vector<std::string>{"graph", "popef", "program", "passes", "run",
                                                      "queues", "compare"}));
+  app.add_option("--plugins", a.plugins,
+                 "Libraries with operators and passes of your own, besides those of POPRT_PLUGINS; "
+                 "separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--export", a.export_graph,
                  "Write the whole graph as a PNG and end; needs no display. As SVG: poprt_exec "
                  "inspect --svg");

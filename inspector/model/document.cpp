@@ -65,9 +65,10 @@ void load_popef(Document& d, Progress& progress) {
     progress.step(0.5 + 0.5 * static_cast<double>(i) / static_cast<double>(count),
                   "reading the program");
     try {
+      const program::LoadedProgram loaded = d.popef->program(i);
       d.programs.push_back(
           {name, i,
-           std::make_shared<ProgramModel>(d.popef->program(i).program, d.popef->branches(i))});
+           std::make_shared<ProgramModel>(loaded.program, d.popef->branches(i), loaded.narrow)});
     } catch (const Error& e) {
       d.problems.push_back(
           fmt::format("{} cannot be shown: {}",

@@ -186,14 +186,17 @@ struct GraphLayout::Ports {
   int first_member = 0;
   std::vector<LayoutBox> boxes;
 
-  Ports(const std::vector<Crossing>& crossings, const std::vector<std::pair<int, int>>& ends,
-        const std::vector<Level::Member>& members) {
+  Ports(const GraphModel& graph, const std::vector<Crossing>& crossings,
+        const std::vector<std::pair<int, int>>& ends, const std::vector<Level::Member>& members) {
     for (size_t i = 0; i < crossings.size(); i++)
       if (ends[i].first == kNone)
         entries.try_emplace(crossings[i].value, static_cast<int>(entries.size()));
     boxes.assign(entries.size(), {kPortWidth, 0, LayoutBox::Pin::first});
     first_member = static_cast<int>(boxes.size());
-    for (const Level::Member& m : members) boxes.push_back({m.size.width, m.size.height});
+    for (const Level::Member& m : members) {
+      boxes.push_back({m.size.width, m.size.height});
+      boxes.back().input = m.node != kNone && graph.node(m.node).kind == NodeKind::input;
+    }
     for (size_t i = 0; i < crossings.size(); i++)
       if (ends[i].second == kNone &&
           exits.try_emplace(crossings[i].value, static_cast<int>(boxes.size())).second)
@@ -242,7 +245,7 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
   add_members(group, open, cancel, *made);
   const auto& crossings = crossings_[static_cast<size_t>(group)];
   const auto ends = ends_of(group, *made);
-  const Ports ports(crossings, ends, made->members);
+  const Ports ports(*graph_, crossings, ends, made->members);
   const auto edges = edges_of(crossings, ends, ports, *made);
   made->layout = layered_layout(ports.boxes, edges, {}, cancel);
 

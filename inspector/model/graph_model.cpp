@@ -209,7 +209,10 @@ class GraphModelMaker {
     ir::for_each_subgraph(n, [&](const ir::Graph& sub) {
       const std::string name = fmt::format(
           "{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
-      add_graph(sub, child_group(place, fmt::format("{}#{}", name, count), true));
+      const int body = child_group(place, fmt::format("{}#{}", name, count), true);
+      // Around it stand the groups of the node, which its name begins with.
+      group(body).name = place == in_group ? name : name.substr(title.rfind('/') + 1);
+      add_graph(sub, body);
       count++;
     });
   }
@@ -290,7 +293,7 @@ class GraphModelMaker {
       for (const int n : it.nodes) node(n).group = it.parent;
       for (const int c : it.groups) {
         group(c).parent = it.parent;
-        if (!wraps) group(c).name = it.name + "/" + group(c).name;
+        if (!wraps && !group(c).is_subgraph) group(c).name = it.name + "/" + group(c).name;
       }
       parent.nodes.insert(parent.nodes.end(), it.nodes.begin(), it.nodes.end());
       std::erase(parent.groups, g);

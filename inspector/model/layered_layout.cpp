@@ -101,6 +101,17 @@ class Layering {
       fail(ErrorCode::cancelled, "layout was cancelled");
   }
 
+  // Those that an input leads to; all, when there is none.
+  std::vector<bool> fed_by_inputs(const std::vector<std::vector<int>>& out) const {
+    std::vector<bool> fed;
+    for (const LayoutBox& b : boxes_) fed.push_back(b.input || b.pin == LayoutBox::Pin::first);
+    if (std::find(fed.begin(), fed.end(), true) == fed.end()) fed.assign(fed.size(), true);
+    for (size_t i = 0; i < fed.size(); i++)
+      for (const int s : out[i])
+        fed[static_cast<size_t>(s)] = fed[static_cast<size_t>(s)] || fed[i];
+    return fed;
+  }
+
   void rank() {
     const size_t n = boxes_.size();
     std::vector<std::vector<int>> out(n), in(n);
@@ -115,9 +126,12 @@ class Layering {
         vertices_[i].rank = std::max(vertices_[i].rank, vertices_[static_cast<size_t>(p)].rank + 1);
       deepest = std::max(deepest, vertices_[i].rank);
     }
-    // What has more readers than inputs belongs near the first reader.
+    // What has more readers than inputs belongs near the first reader; and so does, in a graph with
+    // inputs, what comes from none of them (scales, and weights that are worked out).
+    const std::vector<bool> fed = fed_by_inputs(out);
     for (size_t i = n; i-- > 0;) {
-      if (out[i].empty() || in[i].size() >= out[i].size() || boxes_[i].pin == LayoutBox::Pin::first)
+      if (out[i].empty() || (fed[i] && in[i].size() >= out[i].size()) ||
+          boxes_[i].pin == LayoutBox::Pin::first)
         continue;
       int nearest = deepest + 1;
       for (const int s : out[i])

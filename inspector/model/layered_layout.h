@@ -25,6 +25,7 @@ struct Point {
 struct LayoutBox {
   double width = 0, height = 0;
   enum class Pin { none, first, last } pin = Pin::none;  // in the first or last layer
+  bool input = false;  // values come in here; those that are pinned to the first layer are, too
 };
 
 struct LayoutEdge {

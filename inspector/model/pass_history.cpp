@@ -42,6 +42,9 @@ std::string contents(const GraphModel& graph, const GraphNode& node) {
   return text;
 }
 
+// What the compiler does to a graph besides passes (compiler/flow/specialize.h).
+constexpr const char* kBetweenPasses = "control flow";
+
 class Recorder {
  public:
   Recorder(Compilation& to, const std::atomic<bool>* cancel) : to_(to), cancel_(cancel) {}
@@ -58,9 +61,24 @@ class Recorder {
 
   void after(const passes::PassReport& report, const ir::Graph& graph, const char* stage) {
     check();
+    // Not every change is a pass's.
+    if (report.rewrites == 0 && report.nodes_before != to_.steps.back().nodes_after)
+      add({kBetweenPasses, 0, 0, to_.steps.back().nodes_after, report.nodes_before}, graph, stage);
+    add(report, graph, stage);
+  }
+
+  void check() const {
+    if (cancel_ && cancel_->load(std::memory_order_relaxed))
+      fail(ErrorCode::cancelled, "compiling was cancelled");
+  }
+
+ private:
+  void add(const passes::PassReport& report, const ir::Graph& graph, const char* stage) {
     PassStep step;
     step.name = report.name;
     if (const passes::PassDef* def = passes::find_pass(report.name)) step.summary = def->summary;
+    if (report.name == kBetweenPasses)
+      step.summary = "takes the branches and writes out the loops that are known beforehand";
     step.stage = stage;
     step.rewrites = report.rewrites;
     step.milliseconds = report.milliseconds;
@@ -78,12 +96,6 @@ class Recorder {
     to_.steps.push_back(std::move(step));
   }
 
-  void check() const {
-    if (cancel_ && cancel_->load(std::memory_order_relaxed))
-      fail(ErrorCode::cancelled, "compiling was cancelled");
-  }
-
- private:
   Compilation& to_;
   const std::atomic<bool>* cancel_;
 };

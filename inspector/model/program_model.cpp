@@ -86,8 +86,12 @@ uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
 
 }  // namespace
 
-ProgramModel::ProgramModel(const program::Program& program, std::span<const std::string> branches)
-    : arena_bytes_(program.arena_bytes), weights_bytes_(program.weights_bytes) {
+ProgramModel::ProgramModel(const program::Program& program, std::span<const std::string> branches,
+                           std::span<const program::NarrowWeights> narrow)
+    : arena_bytes_(program.arena_bytes),
+      weights_bytes_(program.weights_bytes),
+      stored_weights_bytes_(
+          program::stored_bytes(program::stored_pieces(narrow, program.weights_bytes))) {
   add_flow(program, program.main, "main");
   find_intervals(program);
   find_parts(program, branches);
@@ -95,6 +99,19 @@ ProgramModel::ProgramModel(const program::Program& program, std::span<const std:
   for (ProgramPart& part : parts_) measure_part(program, part);
   add_flow(program, program.load, "load");
   add_flow(program, program.save, "save");
+  mark_narrow(narrow);
+}
+
+void ProgramModel::mark_narrow(std::span<const program::NarrowWeights> narrow) {
+  for (InstructionRow& row : instructions_)
+    for (OperandRow& o : row.operands) {
+      if (o.space != "weights") continue;
+      const auto end = std::upper_bound(
+          narrow.begin(), narrow.end(), o.offset,
+          [](uint64_t offset, const program::NarrowWeights& n) { return offset < n.offset; });
+      if (end != narrow.begin() && o.offset < end[-1].offset + end[-1].bytes)
+        o.stored = dtype_name(end[-1].dtype);
+    }
 }
 
 void ProgramModel::add_flow(const program::Program& p,
@@ -116,9 +133,12 @@ void ProgramModel::add_flow(const program::Program& p,
     for (const uint32_t id : instruction.operands) {
       if (id == program::kNoBuffer) continue;
       const program::Buffer& b = p.buffers[id];
-      row.operands.push_back({id, space_text(p, b),
+      row.operands.push_back({id,
+                              space_text(p, b),
                               fmt::format("{} {}", dtype_name(b.dtype), dimensions_text(b.shape)),
-                              b.offset, b.bytes});
+                              b.offset,
+                              b.bytes,
+                              {}});
       if (b.space == program::Space::weights && weights.insert(b.offset).second)
         row.weight_bytes += b.bytes;
     }

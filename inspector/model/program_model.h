@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "program/narrow_weights.h"
 #include "program/program.h"
 
 namespace poprt::inspector {
@@ -16,6 +17,7 @@ struct OperandRow {
   std::string space;  // "arena", "weights", "input NAME", "output NAME"
   std::string type;   // "f32 1×64×56×56"
   uint64_t offset = 0, bytes = 0;
+  std::string stored;  // "f16": weights that the file has in fewer bytes; else empty
 };
 
 struct InstructionRow {
@@ -52,8 +54,9 @@ struct ProgramPart {
 class ProgramModel {
  public:
   // Branches are called what `branches` says, as far as it goes; else what the program calls them.
-  explicit ProgramModel(const program::Program& program,
-                        std::span<const std::string> branches = {});
+  // `narrow`, in the order of offsets, is what of its weights the file has in fewer bytes.
+  explicit ProgramModel(const program::Program& program, std::span<const std::string> branches = {},
+                        std::span<const program::NarrowWeights> narrow = {});
 
   const std::vector<InstructionRow>& instructions() const { return instructions_; }
   const std::vector<ArenaInterval>& intervals() const { return intervals_; }
@@ -67,6 +70,8 @@ class ProgramModel {
   const std::vector<uint64_t>& own_bytes() const { return own_bytes_; }
   uint64_t arena_bytes() const { return arena_bytes_; }
   uint64_t weights_bytes() const { return weights_bytes_; }
+  // Of the file: less where weights are stored in a narrower type than they are computed with.
+  uint64_t stored_weights_bytes() const { return stored_weights_bytes_; }
   // The instruction of main with the most bytes in use; 0 when there is none. Of a part when one is
   // given.
   size_t peak(int part = -1) const;
@@ -82,6 +87,7 @@ class ProgramModel {
  private:
   void add_flow(const program::Program& program, const std::vector<program::Instruction>& list,
                 const char* flow);
+  void mark_narrow(std::span<const program::NarrowWeights> narrow);
   void find_intervals(const program::Program& program);
   void count_live(size_t instructions);
   void find_parts(const program::Program& program, std::span<const std::string> branches);
@@ -91,7 +97,7 @@ class ProgramModel {
   std::vector<ProgramPart> parts_;
   std::vector<ArenaInterval> intervals_;
   std::vector<uint64_t> live_bytes_, own_bytes_;
-  uint64_t arena_bytes_ = 0, weights_bytes_ = 0;
+  uint64_t arena_bytes_ = 0, weights_bytes_ = 0, stored_weights_bytes_ = 0;
 };
 
 }  // namespace poprt::inspector

@@ -62,6 +62,8 @@ Table summary(const Document& d) {
     add("instructions", std::to_string(d.program->instructions().size()));
     add("arena", std::to_string(d.program->arena_bytes()));
     add("program weights", std::to_string(d.program->weights_bytes()));
+    if (d.program->stored_weights_bytes() < d.program->weights_bytes())
+      add("program weights in the file", std::to_string(d.program->stored_weights_bytes()));
     if (d.programs.size() > 1) add("programs", std::to_string(d.programs.size()));
     for (const ProgramPart& part : d.program->parts()) add("part", part.name);
   }
@@ -215,7 +217,8 @@ Table program_table(const ProgramModel& p, const std::string& title, const std::
     const InstructionRow& r = p.instructions()[i];
     std::vector<std::string> operands;
     for (const OperandRow& o : r.operands)
-      operands.push_back(fmt::format("{}+{} {}", o.space, o.offset, o.type));
+      operands.push_back(fmt::format("{}+{} {}{}", o.space, o.offset, o.type,
+                                     o.stored.empty() ? "" : ", stored as " + o.stored));
     t.rows.push_back({r.flow, whole(r.index), r.kernel, r.name,
                       fmt::format("{}", fmt::join(operands, ", ")), whole(r.weight_bytes),
                       whole(r.flow == "main" ? p.live_bytes()[r.index] : 0)});
@@ -387,7 +390,22 @@ Table diff_table(const DocumentDiff& diff) {
   return t;
 }
 
-Table queues_table(const TelemetryHistory& history) {
+namespace {
+
+Table branches_table(const TelemetryHistory& history) {
+  Table t{"branches", {"model", "replica", "pid", "branch", "runs", "busy_ns"}, {}};
+  for (const TelemetrySeries& s : history.series()) {
+    const auto use = s.branch_use(history.first_time() - 1, history.last_time());
+    for (size_t i = 0; i < use.size(); i++)
+      t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.branches[i], whole(use[i].runs),
+                        whole(use[i].busy_ns)});
+  }
+  return t;
+}
+
+}  // namespace
+
+std::vector<Table> queues_tables(const TelemetryHistory& history) {
   Table t{"queues",
           {"model", "replica", "pid", "alive", "completed", "failed", "requests_per_second",
            "p50_ns", "p99_ns", "queue", "direction", "fill", "capacity", "high_water", "stalls"},
@@ -405,7 +423,10 @@ Table queues_table(const TelemetryHistory& history) {
                         whole(q.capacity), whole(now.high_water), whole(now.stalls)});
     }
   }
-  return t;
+  std::vector<Table> tables = {std::move(t)};
+  if (Table branches = branches_table(history); !branches.rows.empty())
+    tables.push_back(std::move(branches));
+  return tables;
 }
 
 std::vector<std::string> views_of(const Document& d) {
@@ -470,7 +491,7 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
       add({parts_table(*p.program, p.name, times)});
     if (wants("memory")) add({memory_table(*p.program, p.name)});
   }
-  if (wants("queues")) add({queues_table(*d.recording)});
+  if (wants("queues")) add(queues_tables(*d.recording));
   return tables;
 }
 

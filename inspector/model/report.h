@@ -43,7 +43,8 @@ std::vector<std::string> views_of(const Document& document);
 std::vector<Table> report(const Document& document, std::string_view view,
                           const ReportOptions& options, const Compilation* compilation);
 Table diff_table(const DocumentDiff& diff);
-Table queues_table(const TelemetryHistory& history);
+// Queues, and which of several models or shapes ran.
+std::vector<Table> queues_tables(const TelemetryHistory& history);
 Table statistics_table(const std::string& name, const Tensor& tensor);
 
 }  // namespace poprt::inspector

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "compiler/flow/specialize.h"
 #include "model/format.h"
+#include "runtime/runner/pack_description.h"
 #include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
 
@@ -63,14 +64,39 @@ Memory memory_of(const RequestOf& request) {
   return m;
 }
 
+// Lengths of sequences that fill the rows of a packed model: made-up ones would not fit.
+Tensor equal_lengths(const program::Anchor& lengths, const runtime::PackDescription& packing,
+                     const std::vector<program::Anchor>& inputs) {
+  Tensor made = Tensor::zeros(lengths.dtype, lengths.shape);
+  int64_t room = 0;
+  for (const program::Anchor& a : inputs)
+    if (std::find(packing.dynamic.begin(), packing.dynamic.end(), a.name) !=
+            packing.dynamic.end() &&
+        a.shape.size() >= 2)
+      room = a.shape[0] * a.shape[1];
+  const size_t segments = packing.segment_max_size.size();
+  if (lengths.dtype != DType::s32 || made.count() == 0 || segments == 0) return made;
+  auto* out = static_cast<int32_t*>(made.mutable_data());
+  for (int64_t i = 0; i < made.count(); i++)
+    out[i] = static_cast<int32_t>(
+        std::min<uint64_t>(packing.segment_max_size[static_cast<size_t>(i) % segments],
+                           static_cast<uint64_t>(room / made.count())));
+  return made;
+}
+
 RequestOf request_of(const runtime::Model& model, size_t branch, const InputChoices& choices,
                      uint64_t seed) {
   RequestOf request{inputs_to_give(model, branch), outputs_to_get(model, branch), {}};
   refuse_unknown(request.inputs, choices);
+  const auto packing = runtime::pack_description(model);
   for (size_t i = 0; i < request.inputs.size(); i++) {
-    const auto chosen = choices.find(request.inputs[i].name);
-    request.values.push_back(input_tensor(
-        request.inputs[i], chosen == choices.end() ? InputChoice{} : chosen->second, seed + i));
+    const program::Anchor& input = request.inputs[i];
+    const auto found = choices.find(input.name);
+    const InputChoice choice = found == choices.end() ? InputChoice{} : found->second;
+    request.values.push_back(packing && input.name == packing->unpack_info &&
+                                     choice.kind == InputKind::random
+                                 ? equal_lengths(input, *packing, request.inputs)
+                                 : input_tensor(input, choice, seed + i));
   }
   return request;
 }
@@ -160,6 +186,7 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
       std::make_shared<runtime::Model>(*runtime::make_model(document.title(), std::move(image)));
   model->opaque = compilation->notes;
   runtime::read_branches(*model);
+  runtime::read_onnx_metadata(*model);
   return model;
 }
 
@@ -171,7 +198,9 @@ RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const In
   Memory m = memory_of(request);
   progress.step(0.3, "loading the program");
   const auto begin = Clock::now();
-  const auto runner = runner_of(model);
+  runtime::RunnerConfig config;
+  config.batches_per_step = 1;  // a step of several would wait for others
+  const auto runner = runner_of(model, config);
   result.load_ms = milliseconds(begin);
   progress.step(0.6, "running");
   const auto run = Clock::now();

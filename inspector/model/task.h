@@ -1,4 +1,5 @@
-// One piece of work on a thread of its own, with progress and cancel: drawing never waits for it.
+// One piece of work on a thread of its own, with progress and cancel: drawing never waits for it,
+// nor for the end of work that nobody wants any more.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -44,6 +46,50 @@ class Progress {
 // Called from the worker when its work has ended, to wake up whoever draws; may be empty.
 using Wake = std::function<void()>;
 
+// Threads whose results nobody wants: each ends when its work looks at `cancel`. They are joined
+// where that takes no time, and at the latest when the program ends.
+class AbandonedThreads {
+ public:
+  static AbandonedThreads& instance() {
+    static AbandonedThreads threads;
+    return threads;
+  }
+  ~AbandonedThreads() { join(); }
+  AbandonedThreads(const AbandonedThreads&) = delete;
+  AbandonedThreads& operator=(const AbandonedThreads&) = delete;
+
+  // `done` is set as the last thing that the thread does with its result.
+  void add(std::thread thread, std::shared_ptr<const std::atomic<bool>> done) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(threads_, [](Thread& t) {
+      if (!t.done->load(std::memory_order_acquire)) return false;
+      t.thread.join();
+      return true;
+    });
+    threads_.push_back({std::move(thread), std::move(done)});
+  }
+  // Waits for all.
+  void join() {
+    const std::lock_guard lock(mutex_);
+    for (Thread& t : threads_) t.thread.join();
+    threads_.clear();
+  }
+  size_t count() {
+    const std::lock_guard lock(mutex_);
+    return threads_.size();
+  }
+
+ private:
+  AbandonedThreads() = default;
+  struct Thread {
+    std::thread thread;
+    std::shared_ptr<const std::atomic<bool>> done;
+  };
+  std::mutex mutex_;
+  std::vector<Thread> threads_;
+};
+
+// The work must own all that it uses: it may go on for a while after the task is gone.
 template <class T>
 class Task {
  public:
@@ -52,22 +98,25 @@ class Task {
   Task() = default;
   // Starts at once. Where there can be no more threads, it has ended with an error.
   explicit Task(Work work, Wake wake = {}) : shared_(std::make_shared<Shared>()) {
+    shared_->wake = std::move(wake);
     try {
-      thread_ = std::thread([shared = shared_, work = std::move(work), wake = std::move(wake)] {
+      thread_ = std::thread([shared = shared_, work = std::move(work)]() mutable {
         try {
           shared->result.emplace(work(shared->progress));
         } catch (const std::exception& e) {
           shared->error = e.what();
         }
+        work = {};
         shared->done.store(true, std::memory_order_release);
-        if (wake) wake();
+        const std::lock_guard lock(shared->wake_mutex);
+        if (shared->wake) shared->wake();
       });
     } catch (const std::system_error& e) {
       shared_->error = fmt::format("cannot start a thread: {}", e.what());
       shared_->done.store(true, std::memory_order_release);
     }
   }
-  // Cancels and waits: the work looks at `cancel` often.
+  // Cancels; waits only when the work has ended. Whoever was to be woken up is not any more.
   ~Task() { stop(); }
   Task(Task&&) = default;
   Task& operator=(Task&& other) {
@@ -103,9 +152,18 @@ class Task {
     std::optional<T> result;
     std::string error;
     std::atomic<bool> done{false};  // release: result and error are written
+    std::mutex wake_mutex;
+    Wake wake;
   };
   void stop() {
     cancel();
+    if (running()) {
+      {
+        const std::lock_guard lock(shared_->wake_mutex);
+        shared_->wake = {};
+      }
+      AbandonedThreads::instance().add(std::move(thread_), {shared_, &shared_->done});
+    }
     wait();
     shared_.reset();
   }

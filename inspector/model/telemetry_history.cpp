@@ -105,6 +105,18 @@ void add_queues(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnap
   }
 }
 
+void add_branches(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnapshot& now) {
+  series.branches.clear();
+  const auto& before = series.last.branches;
+  for (size_t i = 0; i < std::min(now.branches.size(), kMostShownQueues); i++) {
+    const runtime::BranchSnapshot& it = now.branches[i];
+    series.branches.push_back(printable(it.name));
+    const bool known = i < before.size();
+    s.branches.push_back({more(it.runs, known ? before[i].runs : 0),
+                          more(it.busy_ns, known ? before[i].busy_ns : 0)});
+  }
+}
+
 void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& now, bool first) {
   const TelemetrySnapshot& before = series.last;
   const double elapsed =
@@ -123,6 +135,7 @@ void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& n
       s.latencies.emplace_back(static_cast<uint16_t>(b),
                                static_cast<uint32_t>(std::min<uint64_t>(n, UINT32_MAX)));
   add_queues(series, s, now, elapsed);
+  add_branches(series, s, now);
   if (s.failed > 0) add_event(series, time, fmt::format("{} requests failed", s.failed));
   series.samples.push_back(std::move(s));
   if (series.samples.size() > kMostSamples) series.samples.pop_front();
@@ -143,7 +156,11 @@ nlohmann::json to_object(const TelemetrySnapshot& s) {
                       {"enqueued", q.enqueued},
                       {"finished", q.finished},
                       {"stalls", q.stalls}});
+  nlohmann::json branches = nlohmann::json::array();
+  for (const runtime::BranchSnapshot& b : s.branches)
+    branches.push_back({{"name", b.name}, {"runs", b.runs}, {"busy", b.busy_ns}});
   return {{"name", s.name},
+          {"branches", std::move(branches)},
           {"pid", s.pid},
           {"started", s.started_ns},
           {"replica", s.replica},
@@ -181,6 +198,12 @@ TelemetrySnapshot from_object(const nlohmann::json& o) {
                         q.at("capacity"), q.at("fill"), q.at("high_water"), q.at("enqueued"),
                         q.at("finished"), q.at("stalls")});
   }
+  if (const auto found = o.find("branches"); found != o.end())  // older recordings have none
+    for (const auto& b : *found) {
+      if (s.branches.size() == kMostShownQueues) break;
+      s.branches.push_back(
+          {printable(b.at("name").get<std::string>()), b.at("runs"), b.at("busy")});
+    }
   return s;
 }
 
@@ -227,6 +250,18 @@ double TelemetrySeries::latency(double from, double to, double q) const {
   for (const TelemetrySample& s : samples)
     if (s.time > from && s.time <= to) count(counts, s);
   return quantile(counts, q);
+}
+
+std::vector<BranchSample> TelemetrySeries::branch_use(double from, double to) const {
+  std::vector<BranchSample> use(branches.size());
+  for (const TelemetrySample& s : samples) {
+    if (s.time <= from || s.time > to) continue;
+    for (size_t i = 0; i < std::min(use.size(), s.branches.size()); i++) {
+      use[i].runs += s.branches[i].runs;
+      use[i].busy_ns += s.branches[i].busy_ns;
+    }
+  }
+  return use;
 }
 
 double TelemetryHistory::first_time() const {

@@ -32,6 +32,11 @@ struct QueueSample {
   float stalls_per_second = 0;
 };
 
+// Runs since the sample before that took one of several models or shapes.
+struct BranchSample {
+  uint64_t runs = 0, busy_ns = 0;
+};
+
 struct TelemetrySample {
   double time = 0;     // seconds since 1970
   bool first = false;  // of its process: what is before it was another one
@@ -44,6 +49,7 @@ struct TelemetrySample {
   uint64_t all_completed = 0, all_failed = 0;  // since the process began
   uint64_t all_runs = 0, all_busy_ns = 0;
   std::vector<QueueSample> queues;
+  std::vector<BranchSample> branches;
   // Requests that were completed since the sample before: buckets of latency, and how many.
   std::vector<std::pair<uint16_t, uint32_t>> latencies;
 };
@@ -69,6 +75,7 @@ struct TelemetrySeries {
   uint64_t pid = 0;
   bool alive = false;
   std::vector<QueueState> queues;
+  std::vector<std::string> branches;  // names; none: the executable is one model at one shape
   std::deque<TelemetrySample> samples;
   std::deque<TelemetryEvent> events;
 
@@ -81,6 +88,8 @@ struct TelemetrySeries {
   int full(const TelemetrySample& sample) const;
   // Of the requests completed in (from, to]; negative: none were.
   double latency(double from, double to, double quantile) const;
+  // Of each branch, in (from, to].
+  std::vector<BranchSample> branch_use(double from, double to) const;
 
   // Of the sample before.
   uint64_t started_ns = 0;

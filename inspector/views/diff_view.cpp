@@ -175,11 +175,17 @@ void DiffView::draw_table(ImVec2 size) {
     return 1.5f + 6.5f * static_cast<float>(longest[side]) /
                       static_cast<float>(std::max<size_t>(1, longest[0] + longest[1]));
   };
+  const std::string left = "Left: " + shortened(left_->title(), 40),
+                    right = "Right: " + shortened(right_->title(), 40);
   ui::table(
       diff_->rows.empty() ? "no diff"
       : category_.empty() ? "diff"
                           : ("diff of " + category_).c_str(),
-      {{"Change", 0.8f}, {"What", 0.8f}, {"Name", 2.6f}, {"Left", width(0)}, {"Right", width(1)}},
+      {{"Change", 0.8f},
+       {"What", 0.8f},
+       {"Name", 2.6f},
+       {left.c_str(), width(0)},
+       {right.c_str(), width(1)}},
       rows.size(),
       [&](size_t r, int col) -> std::string {
         const DiffRow& d = diff_->rows[rows[r]];

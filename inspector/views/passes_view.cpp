@@ -92,15 +92,15 @@ void PassesView::draw(ImVec2 size, bool keys) {
 
   const ImVec2 rest = ImGui::GetContentRegionAvail();
   const float list = ui::panel("passes", 470, size.x * 0.2f, size.x * 0.6f);
-  const float half = rest.y * 0.45f;
+  const float half = rest.y * 0.45f, below = rest.y - half - ImGui::GetStyle().ItemSpacing.y;
   ImGui::BeginGroup();
   draw_steps({list, half});
   const bool node = graph_.selected() != kNone;
   if (!node && !removed_.empty())
-    draw_removed({list, rest.y - half - 6});
+    draw_removed({list, below});
   else
     details_.draw(graph_, compilation_.get(), before_ ? std::max(0, step_ - 1) : step_,
-                  {list, rest.y - half - 6});
+                  {list, below});
   if (const auto wanted = details_.take_step(); wanted.step >= 0) {
     show_before(false);
     show_step(wanted.step);

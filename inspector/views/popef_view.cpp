@@ -312,8 +312,13 @@ void PopefView::draw_metadata(ImVec2 size) {
   for (size_t i = 0; i < file_->metadata().size(); i++) {
     ui::heading(fmt::format("Model {}", i));
     ImGui::PushID(static_cast<int>(i));
-    for (const auto& [key, value] : file_->metadata_rows(i))
-      if (contains_text(key, filter) || contains_text(value, filter)) ui::row(key, value);
+    const auto rows = file_->metadata_rows(i);
+    float widest = 0;
+    for (const auto& [key, value] : rows)
+      widest = std::max(widest, ImGui::CalcTextSize(key.c_str()).x);
+    for (const auto& [key, value] : rows)
+      if (contains_text(key, filter) || contains_text(value, filter))
+        ui::row(key, value, ImGui::GetCursorPosX() + widest + 24 * ui::scale());
     ImGui::PopID();
   }
   ImGui::EndChild();

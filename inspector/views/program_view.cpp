@@ -98,9 +98,11 @@ bool ProgramView::select_node(const std::string& name) {
 
 std::string ProgramView::status() const {
   if (!program_) return "no program";
-  return fmt::format("{} · arena {} · weights {}",
+  const uint64_t weights = program_->weights_bytes(), stored = program_->stored_weights_bytes();
+  return fmt::format("{} · arena {} · weights {}{}",
                      counted(program_->instructions().size(), "instruction"),
-                     bytes_text(program_->arena_bytes()), bytes_text(program_->weights_bytes()));
+                     bytes_text(program_->arena_bytes()), bytes_text(weights),
+                     stored < weights ? fmt::format(", {} in the file", bytes_text(stored)) : "");
 }
 
 bool ProgramView::touches_anchor(const InstructionRow& row) const {
@@ -249,16 +251,22 @@ void ProgramView::draw_intervals(ImDrawList* list) {
 }
 
 // What is in use, in steps as the rectangles, and where it is most. Of an IPU's memory, which
-// begins somewhere in the arena, counted from there.
+// begins somewhere in the arena, counted from there, so that the line is among its rectangles.
 void ProgramView::draw_live_line(ImDrawList* list) const {
   const ui::Colours& c = ui::colours();
-  const auto& bytes = live_bytes();
-  const auto y_of = [&](size_t i) { return map_.y(map_.low + static_cast<double>(bytes[i])); };
+  std::vector<double> height(map_.last);
+  for (size_t i = map_.first; i < map_.last; i++)
+    height[i] = map_.low + static_cast<double>(live_bytes()[i]);
+  for (const ProgramPart& p : program_->parts())
+    for (size_t i = std::max(p.first, map_.first);
+         !p.is_branch() && i < std::min(p.last + 1, map_.last); i++)
+      height[i] = static_cast<double>(p.arena_begin + program_->own_bytes()[i]);
+  const auto y_of = [&](size_t i) { return map_.y(height[i]); };
   std::vector<ImVec2> line;
   for (size_t i = map_.first; i < map_.last; i++) {
-    if (i == map_.first || bytes[i] != bytes[i - 1])
+    if (i == map_.first || height[i] != height[i - 1])
       line.push_back({map_.x(static_cast<double>(i)), y_of(i)});
-    if (i + 1 == map_.last || bytes[i + 1] != bytes[i])
+    if (i + 1 == map_.last || height[i + 1] != height[i])
       line.push_back({map_.x(static_cast<double>(i + 1)), y_of(i)});
   }
   list->AddPolyline(line.data(), static_cast<int>(line.size()), c.text, 0, 1.6f * ui::scale());
@@ -434,6 +442,7 @@ void ProgramView::draw_operands(const InstructionRow& i) {
                         "Lights this anchor up in every view", o.space.substr(at + 1) == anchor))
       anchor = o.space.substr(at + 1);
     ui::dim_text(fmt::format("    buffer {} at {}, {}", o.buffer, o.offset, bytes_text(o.bytes)));
+    if (!o.stored.empty()) ui::dim_text(fmt::format("    the file has it as {}", o.stored));
     ImGui::PopID();
   }
 }

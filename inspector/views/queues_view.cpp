@@ -121,7 +121,7 @@ void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, b
     const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
     const float table =
         std::min(line * static_cast<float>(series.queues.size() + 1) + 4, room.y * 0.34f);
-    draw_plots(history, series, {room.x, room.y - table - 8});
+    draw_plots(history, series, {room.x, room.y - table - ImGui::GetStyle().ItemSpacing.y});
     draw_queues(series, {room.x, table});
   }
   ImGui::EndChild();
@@ -202,6 +202,30 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   for (const auto& [name, q] :
        {std::pair("p50", 0.5), std::pair("p90", 0.9), std::pair("p99", 0.99)})
     ui::row(name, duration_text(s.latency(end_ - span, end_, q)));
+  draw_branches(s);
+}
+
+// Which of several models or shapes runs took, those that were taken most first.
+void QueuesView::draw_branches(const TelemetrySeries& s) const {
+  if (s.branches.empty()) return;
+  const auto use = s.branch_use(end_ - span, end_);
+  uint64_t all = 0;
+  std::vector<size_t> order;
+  for (size_t i = 0; i < use.size(); i++) {
+    all += use[i].runs;
+    order.push_back(i);
+  }
+  stable_order(order, [&](size_t a, size_t b) { return use[a].runs > use[b].runs; });
+  ui::heading(fmt::format("Runs in these {:.0f} s", span));
+  for (const size_t i : order) {
+    const auto runs = static_cast<double>(use[i].runs);
+    ui::text(s.branches[i]);
+    ui::dim_text(use[i].runs == 0
+                     ? "    none"
+                     : fmt::format("    {}, {:.0f} %, {} each", use[i].runs,
+                                   100 * runs / static_cast<double>(all),
+                                   duration_text(static_cast<double>(use[i].busy_ns) / runs)));
+  }
 }
 
 // With the marks, the newest first.

@@ -387,6 +387,14 @@ void RunView::draw_bench_choices() {
   auto seconds = static_cast<int>(settings.seconds);
   stepper("seconds", seconds, 1, 3600);
   settings.seconds = seconds;
+  if (const int step = model_ ? static_cast<int>(model_->batches_per_step) : 1;
+      settings.clients * settings.in_flight < step) {
+    ImGui::PushTextWrapPos(0);
+    ui::dim_text(fmt::format(
+        "A step of this file is {} batches: with fewer requests in flight each waits for it",
+        step));
+    ImGui::PopTextWrapPos();
+  }
   if (benching_.started()) {
     ImGui::ProgressBar(static_cast<float>(benching_.progress().first), {-1, 0});
     if (ui::button("Stop the benchmark")) benching_.cancel();
@@ -435,14 +443,15 @@ void RunView::draw_results(ImVec2 size) {
     return;
   }
   const float bench = bench_result_ ? std::min(190 * ui::scale(), size.y * 0.4f) : 0;
-  const float height = ImGui::GetContentRegionAvail().y - (bench > 0 ? bench + 8 : 0);
+  const float gap = ImGui::GetStyle().ItemSpacing.y;
+  const float height = ImGui::GetContentRegionAvail().y - (bench > 0 ? bench + gap : 0);
   if (result_) {
     const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
     const size_t rows = result_->inputs.size() + result_->outputs.size();
     const float list =
         std::clamp(line * static_cast<float>(rows + 2), 80 * ui::scale(), height * 0.34f);
     draw_outputs({size.x, list});
-    draw_selected({size.x, height - list - 8});
+    draw_selected({size.x, height - list - gap});
   }
   if (bench_result_) draw_bench({size.x, bench});
 }

@@ -122,7 +122,7 @@ void TensorPanel::draw_grid() {
                                 ImGuiTableFlags_RowBg | ImGuiTableFlags_BordersInnerV |
                                 ImGuiTableFlags_SizingFixedFit;
   const float line = ImGui::GetTextLineHeight() + 7 * ui::scale();
-  const float least = 240 * ui::scale(), room = ImGui::GetContentRegionAvail().y;
+  const float least = 140 * ui::scale(), room = ImGui::GetContentRegionAvail().y;
   const float height = std::min(static_cast<float>(lines + 2) * line, std::max(least, room));
   if (!ImGui::BeginTable("values", static_cast<int>(shown) + 1, flags, {0, height})) return;
   ImGui::TableSetupScrollFreeze(1, 0);

@@ -372,9 +372,10 @@ void heading(std::string_view line) {
 
 void row(std::string_view name, std::string_view value, float column) {
   ImGui::PushID(name.data(), name.data() + name.size());
+  const float least = ImGui::GetCursorPosX() +
+                      ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale();
   dim_text(name);
-  const float least = ImGui::CalcTextSize(name.data(), name.data() + name.size()).x + 12 * scale();
-  ImGui::SameLine(column > 0 ? column : std::max(118 * scale(), least));
+  ImGui::SameLine(std::max(column > 0 ? column : 118 * scale(), least));
   ImGui::PushTextWrapPos(0);
   text(value);
   ImGui::PopTextWrapPos();

@@ -207,6 +207,9 @@ void Workspace::draw_help() {
   ui::row("what fusion did", "click a node: What passes did; or Passes, B: before it", keys);
   ui::row("the slowest node", "Program, R, click Time; or Graph: Slowest", keys);
   ui::row("peak memory", "Program: the red dot on the line", keys);
+  ui::row("the slow stage", "Program, R: the parts at the right", keys);
+  ui::row("a narrow weight", "Program, click its instruction: Operands", keys);
+  ui::row("which shape ran", "Queues: Runs, at the left", keys);
   ImGui::Columns(1);
   ImGui::End();
 }

@@ -22,8 +22,9 @@ extern "C" {
  * (completed ones, on average since the start), runs, busy_ns, latency_ns {mean, p50, p90, p99,
  * p99.9, max, histogram [[from, count]...]}, queues [{name, direction, capacity, fill, high_water,
  * enqueued, finished, stalls}...]: those of a runner's anchors are its ring of requests, stalls how
- * often it was empty. Publishers notice nothing. A folder that is missing is an empty array. Any
- * thread. Errors: permission_denied and invalid_argument for the default folder. Since 0.1. */
+ * often it was empty; of an executable with several models or shapes also branches [{name, runs,
+ * busy_ns}...]. Publishers notice nothing. A folder that is missing is an empty array. Any thread.
+ * Errors: permission_denied and invalid_argument for the default folder. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_telemetry_read(const char* folder,
                                                            poprt_string** out_json);
 

@@ -162,9 +162,30 @@ const uint32_t* branch_number(size_t i) {
   return &numbers.at(i);
 }
 
-void check_branch(const Branches& branches, const void* index) {
+size_t branch_of(const void* index) {
   uint32_t value = 0;
   if (index) std::memcpy(&value, index, sizeof value);
+  return value;
+}
+
+std::vector<std::string> branch_names(const Branches& branches) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < branches.count; i++) {
+    std::string name;
+    if (branches.kind == Branches::Kind::graphs) {
+      name = fmt::format("graph{} {}", i, branches.names[i]);
+    } else {
+      for (size_t d = 0; d < branches.dimensions.size(); d++)
+        name += fmt::format("{}{} {}", d ? ", " : "", branches.dimensions[d],
+                            branches.buckets[i].sizes[d]);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+void check_branch(const Branches& branches, const void* index) {
+  const size_t value = branch_of(index);
   if (value >= branches.count)
     fail(ErrorCode::invalid_argument, "input '{}' is {}: the executable has {} {}, 0 to {}",
          branches.kind == Branches::Kind::graphs ? program::kGraphIndex : program::kBucketIndex,

@@ -71,6 +71,12 @@ void read_branches(Model& model);
 // Of a run: throws invalid_argument when the value of the index (null: 0) is not a branch.
 void check_branch(const Branches& branches, const void* index);
 
+// The one that the value of the index (null: 0) says.
+size_t branch_of(const void* index);
+
+// For people: "graph0 bert", "batch 1, sequence 64".
+std::vector<std::string> branch_names(const Branches& branches);
+
 // What the index points at for branch `i` of at most 1024; lives for ever.
 const uint32_t* branch_number(size_t i);
 

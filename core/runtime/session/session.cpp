@@ -71,8 +71,9 @@ Session::Session(std::span<const std::filesystem::path> paths, SessionConfig con
 void Session::init() {
   connect();
   if (config_.telemetry || telemetry_wanted())
-    telemetry_ = Telemetry::try_make(model_->name, config_.replica,
-                                     static_cast<uint32_t>(inputs_.size() + outputs_.size()));
+    telemetry_ = Telemetry::try_make(
+        model_->name, config_.replica, static_cast<uint32_t>(inputs_.size() + outputs_.size()),
+        model_->branches ? branch_names(*model_->branches) : std::vector<std::string>());
   if (config_.policy == LaunchPolicy::immediate) bind_to_device(config_.device);
 }
 
@@ -563,13 +564,17 @@ void Session::run_pointers(Flow flow, const void* const* inputs, void* const* ou
   run_engine(flow, own ? input_pointers_.data() : inputs, outputs);
 }
 
+size_t Session::running_branch(const void* const* inputs) const {
+  return model_->branches ? branch_of(inputs[model_->branches->index]) : 0;
+}
+
 void Session::run_engine(Flow flow, const void* const* inputs, void* const* outputs) {
   if (flow == Flow::main && model_->branches)
     check_branch(*model_->branches, inputs[model_->branches->index]);
   if (telemetry_ && flow == Flow::main) {
     const auto begin = Telemetry::Clock::now();
     engine_->run(flow, inputs, outputs);
-    telemetry_->ran(begin, Telemetry::Clock::now());
+    telemetry_->ran(begin, Telemetry::Clock::now(), running_branch(inputs));
   } else {
     engine_->run(flow, inputs, outputs);
   }
@@ -604,7 +609,7 @@ void Session::run_stage(size_t stage, const void* const* inputs, void* const* ou
   const auto begin = telemetry_ && last ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
   engine_->run_stage(stage, inputs, outputs, frame);
   const std::optional<Error> failure = engine_->take_stage_failure(stage);
-  if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now());
+  if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now(), running_branch(inputs));
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
   if (failure) throw *failure;
 }

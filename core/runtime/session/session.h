@@ -215,6 +215,7 @@ class Session final : private device::Occupant {
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
   void run_engine(device::Flow flow, const void* const* inputs, void* const* outputs);
+  size_t running_branch(const void* const* inputs) const;
   [[noreturn]] void fail_not_loaded() const;
 
   std::shared_ptr<const Model> model_;

@@ -85,9 +85,12 @@ std::filesystem::path telemetry_dir() {
   return device::runtime_dir(folder ? folder : "");
 }
 
-Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues)
-    : bytes_(sizeof(Header) + sizeof(Replica) + sizeof(Queue) * std::min(queues, kMaxQueues)),
-      queues_(std::min(queues, kMaxQueues)) {
+Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
+                     std::span<const std::string> branches)
+    : queues_(std::min(queues, kMaxQueues)) {
+  branches = branches.first(std::min<size_t>(branches.size(), kMaxBranches));
+  const size_t head = sizeof(Header) + sizeof(Replica) + sizeof(Queue) * queues_;
+  bytes_ = head + sizeof(Branch) * branches.size();
   static std::atomic<uint64_t> made{0};
   const std::filesystem::path folder = telemetry_dir();
   remove_stale(folder);
@@ -127,6 +130,8 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues)
   h.replica_bytes = sizeof(Replica);
   h.queue_bytes = sizeof(Queue);
   h.queue_count = queues_;
+  h.branch_bytes = sizeof(Branch);
+  h.branch_count = static_cast<uint32_t>(branches.size());
   h.histogram_buckets = kBuckets;
   h.replica = replica;
   h.pid = static_cast<uint64_t>(getpid());
@@ -135,6 +140,10 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues)
   replica_ = new (map_ + sizeof(Header)) Replica{};
   for (uint32_t i = 0; i < queues_; i++)
     new (map_ + sizeof(Header) + sizeof(Replica) + i * sizeof(Queue)) Queue{};
+  for (size_t i = 0; i < branches.size(); i++)
+    copy_name((new (map_ + head + i * sizeof(Branch)) Branch{})->name, branches[i]);
+  if (!branches.empty())
+    branches_ = {std::launder(reinterpret_cast<Branch*>(map_ + head)), branches.size()};
   if (rename(hidden.c_str(), path_.c_str()) != 0) {
     munmap(map_, bytes_);
     refuse("name");
@@ -148,9 +157,10 @@ Telemetry::~Telemetry() {
 }
 
 std::unique_ptr<Telemetry> Telemetry::try_make(std::string_view name, uint32_t replica,
-                                               uint32_t queues) noexcept {
+                                               uint32_t queues,
+                                               std::span<const std::string> branches) noexcept {
   try {
-    return std::make_unique<Telemetry>(name, replica, queues);
+    return std::make_unique<Telemetry>(name, replica, queues, branches);
   } catch (const std::exception& e) {
     try {
       log().warn("no telemetry: {}", e.what());
@@ -176,9 +186,13 @@ void Telemetry::failed() noexcept {
   add(replica_->failed, 1);
 }
 
-void Telemetry::ran(Clock::time_point begin, Clock::time_point end) noexcept {
+void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t branch) noexcept {
   Replica& r = *replica_;
   const Change change(r);
+  if (branch < branches_.size()) {
+    add(branches_[branch].runs, 1);
+    add(branches_[branch].busy_ns, nanoseconds(end - begin));
+  }
   add(r.runs, 1);
   add(r.busy_ns, nanoseconds(end - begin));
   r.updated_ns.store(nanoseconds(end.time_since_epoch()), std::memory_order_relaxed);

@@ -32,20 +32,23 @@ class Telemetry {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Room for `queues` queues. Throws permission_denied, resource_exhausted.
-  Telemetry(std::string_view name, uint32_t replica, uint32_t queues);
+  // Room for `queues` queues; `branches` are the names of those of which each run takes one. Throws
+  // permission_denied, resource_exhausted.
+  Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
+            std::span<const std::string> branches = {});
   ~Telemetry();
   Telemetry(const Telemetry&) = delete;
   Telemetry& operator=(const Telemetry&) = delete;
 
   // Null, with a warning in the log, when the segment cannot be made: serving goes on without.
   static std::unique_ptr<Telemetry> try_make(std::string_view name, uint32_t replica,
-                                             uint32_t queues) noexcept;
+                                             uint32_t queues,
+                                             std::span<const std::string> branches = {}) noexcept;
 
   void submitted() noexcept { replica_->submitted.fetch_add(1, std::memory_order_relaxed); }
   void completed(std::chrono::nanoseconds latency) noexcept;
   void failed() noexcept;
-  void ran(Clock::time_point begin, Clock::time_point end) noexcept;
+  void ran(Clock::time_point begin, Clock::time_point end, size_t branch = 0) noexcept;
 
   // The record of queue `index`, whose counters the queue's two sides write.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
@@ -67,6 +70,7 @@ class Telemetry {
   uint32_t queues_ = 0;
   telemetry::Replica* replica_ = nullptr;
   telemetry::Queue* ring_ = nullptr;
+  std::span<telemetry::Branch> branches_;
 };
 
 }  // namespace poprt::runtime

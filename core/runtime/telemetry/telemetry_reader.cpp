@@ -72,6 +72,11 @@ struct RawQueue {
   uint64_t direction, capacity, enqueued, high_water, finished, stalls, shares;
 };
 static_assert(offsetof(RawQueue, shares) == offsetof(Queue, shares));
+struct RawBranch {
+  std::array<char, kNameBytes> name;
+  uint64_t runs, busy_ns;
+};
+static_assert(offsetof(RawBranch, busy_ns) == offsetof(Branch, busy_ns));
 
 // Names go to terminals and JSON.
 std::string printable(const std::array<char, kNameBytes>& name) {
@@ -129,7 +134,8 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   };
   if (!plausible(h.header_bytes, sizeof(Header)) || !plausible(h.replica_bytes, sizeof(Replica)) ||
       !plausible(h.queue_bytes, sizeof(Queue)) || h.queue_count > kMaxQueues ||
-      h.histogram_buckets != kBuckets)
+      h.histogram_buckets != kBuckets || h.branch_count > kMaxBranches ||
+      (h.branch_count > 0 && !plausible(h.branch_bytes, sizeof(Branch))))
     file.broken("its sizes make no sense");
 
   TelemetrySnapshot s;
@@ -182,6 +188,13 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
                         q.enqueued > q.finished ? q.enqueued - q.finished : 0, q.high_water,
                         q.enqueued, q.finished, q.stalls});
   }
+  const uint64_t queues_end =
+      uint64_t{h.header_bytes} + h.replica_bytes + uint64_t{h.queue_count} * h.queue_bytes;
+  for (uint32_t i = 0; i < h.branch_count; i++) {
+    RawBranch b;
+    file.read(queues_end + uint64_t{i} * h.branch_bytes, &b, sizeof b);
+    s.branches.push_back({printable(b.name), b.runs, b.busy_ns});
+  }
   return s;
 }
 
@@ -227,6 +240,8 @@ nlohmann::ordered_json json_of(const TelemetrySnapshot& s) {
                            {"enqueued", q.enqueued},
                            {"finished", q.finished},
                            {"stalls", q.stalls}});
+  for (const BranchSnapshot& b : s.branches)
+    j["branches"].push_back({{"name", b.name}, {"runs", b.runs}, {"busy_ns", b.busy_ns}});
   return j;
 }
 

@@ -28,6 +28,11 @@ struct QueueSnapshot {
   uint64_t capacity = 0, fill = 0, high_water = 0, enqueued = 0, finished = 0, stalls = 0;
 };
 
+struct BranchSnapshot {
+  std::string name;
+  uint64_t runs = 0, busy_ns = 0;
+};
+
 struct TelemetrySnapshot {
   std::string name;                                  // printable, whatever the segment says
   uint64_t pid = 0, started_ns = 0, sampled_ns = 0;  // CLOCK_REALTIME
@@ -40,6 +45,7 @@ struct TelemetrySnapshot {
   uint64_t latency_sum_ns = 0, latency_max_ns = 0, runs = 0, busy_ns = 0;
   std::array<uint64_t, telemetry::kBuckets> histogram{};
   std::vector<QueueSnapshot> queues;
+  std::vector<BranchSnapshot> branches;  // of an executable that has several
 
   // Upper end of the bucket in which the q-quantile lies, at most the maximum; 0 without requests.
   uint64_t quantile_ns(double q) const;

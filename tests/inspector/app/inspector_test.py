@@ -1,5 +1,6 @@
 """poprt-inspector as a user starts it: pictures without a display, a window under Xvfb."""
 
+import json
 import os
 import shutil
 import struct
@@ -8,6 +9,8 @@ import tempfile
 import time
 import unittest
 import zlib
+
+import x11_client
 
 BIN = os.path.abspath(os.environ["POPRT_BIN"])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -47,7 +50,7 @@ def colours(rows, left, top, right, bottom):
     return {rows[y][3 * x:3 * x + 3] for y in range(top, bottom, 2) for x in range(left, right, 2)}
 
 
-class Inspector(unittest.TestCase):
+class Program(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
@@ -76,6 +79,8 @@ class Inspector(unittest.TestCase):
         self.assertEqual(f"{width}x{height}", size)
         return width, height, rows, result.stderr
 
+
+class Pictures(Program):
     def test_help_and_version(self):
         self.assertIn("--screenshot", self.run_inspector("--help").stdout)
         self.assertTrue(self.run_inspector("--version").stdout.startswith("poprt-inspector "))
@@ -159,19 +164,85 @@ class Inspector(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
         self.assertIn("--screenshot", result.stderr)
 
-    def test_a_window_opens_and_idles(self):
-        if not shutil.which("xvfb-run"):
-            self.skipTest("there is no xvfb-run (package xvfb)")
-        environment = {**self.environment, "LIBGL_ALWAYS_SOFTWARE": "1"}
-        process = subprocess.Popen(["xvfb-run", "-a", "-s", "-screen 0 1280x800x24", PROGRAM, DIGITS], env=environment,
-                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
-        try:
-            time.sleep(3)
-            self.assertIsNone(process.poll(), process.stderr.read() if process.poll() is not None else "")
-        finally:
-            os.killpg(process.pid, 15)
+    def test_plugins_are_loaded_before_files(self):
+        result = self.run_inspector("--plugins", self.path("none.so"), "--screenshot", self.path("b.png"))
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (1, 1), result.stderr)
+        self.assertIn("none.so", result.stderr)
+        self.environment["POPRT_PLUGINS"] = self.path("other.so")
+        self.assertIn("other.so", self.run_inspector("--screenshot", self.path("b.png")).stderr)
+
+
+class Window(Program):
+    """The program on an X server of its own."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("Xvfb"):
+            self.skipTest("there is no Xvfb (package xvfb)")
+        read, write = os.pipe()
+        self.server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24", "-nolisten", "tcp"],
+                                       pass_fds=[write], stderr=subprocess.DEVNULL)
+        os.close(write)
+        with os.fdopen(read) as file:
+            number = file.readline().strip()
+        self.addCleanup(self.end, self.server)
+        self.environment |= {"DISPLAY": f":{number}", "LIBGL_ALWAYS_SOFTWARE": "1"}
+        self.client = x11_client.Client(f":{number}")
+        self.addCleanup(self.client.close)
+
+    def end(self, process):
+        if process.poll() is None:
+            process.terminate()
             process.wait(20)
-            process.stderr.close()
+
+    def start(self, *words):
+        process = subprocess.Popen([PROGRAM, *words], env=self.environment, cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(self.end, process)
+        self.process = process
+        return self.client.find_window("poprt inspector")
+
+    def opened(self, path):
+        """Whether the program says that it has opened a file, which it notes at once."""
+        for _ in range(400):
+            self.assertIsNone(self.process.poll())
+            try:
+                with open(self.path("poprt/inspector.json"), encoding="utf-8") as file:
+                    if os.path.realpath(path) in map(os.path.realpath, json.load(file)["recent"]):
+                        return True
+            except (FileNotFoundError, json.JSONDecodeError):
+                pass
+            time.sleep(0.05)
+        return False
+
+    def test_a_window_opens_and_idles(self):
+        self.start(DIGITS)
+        self.assertTrue(self.opened(DIGITS))
+        time.sleep(1)
+        self.assertIsNone(self.process.poll())
+
+    def test_a_dropped_file_opens(self):
+        window = self.start()
+        time.sleep(0.5)
+        model = self.path("g.ir", TEXT)
+        self.client.drop(window, model, DIGITS)
+        self.assertTrue(self.opened(model))
+        self.assertTrue(self.opened(DIGITS))
+
+    def test_the_desktops_dialog_chooses_a_file(self):
+        dialog = self.path("zenity", f"#!/bin/sh\necho {DIGITS}\n".encode())
+        os.chmod(dialog, 0o755)
+        self.environment["PATH"] = self.folder + ":" + self.environment["PATH"]
+        window = self.start()
+        time.sleep(0.5)
+        self.client.press(window, "Control_L", "o")
+        self.assertTrue(self.opened(DIGITS))
+
+    def test_ctrl_q_ends_it_and_the_settings_stay(self):
+        window = self.start(DIGITS)
+        self.assertTrue(self.opened(DIGITS))
+        self.client.press(window, "Control_L", "q")
+        self.assertEqual(self.process.wait(20), 0)
 
 
 if __name__ == "__main__":

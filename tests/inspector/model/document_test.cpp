@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <memory>
+#include <thread>
+
 #include "base/error.h"
 #include "inspector/sample_files.h"
 #include "model/profile.h"
@@ -80,6 +85,45 @@ TEST_F(DocumentTest, ATaskRunsCancelsAndFails) {
   endless.cancel();
   endless.wait();
   EXPECT_NE(endless.error().find("cancelled"), std::string::npos);
+}
+
+// A tab is closed while a pass runs that does not look at `cancel`: the window must not wait for
+// it.
+TEST_F(DocumentTest, NobodyWaitsForTheEndOfAnAbandonedTask) {
+  AbandonedThreads::instance().join();
+  std::promise<void> gone;
+  auto working = std::make_shared<std::promise<void>>();
+  std::future<void> begun = working->get_future();
+  std::atomic<int> woken = 0;
+  {
+    const Task<int> stubborn(
+        [working, until = gone.get_future().share()](Progress&) {
+          working->set_value();
+          until.wait();
+          return 1;
+        },
+        [&woken] { woken++; });
+    begun.wait();
+  }  // would wait for what comes after it
+  EXPECT_EQ(AbandonedThreads::instance().count(), 1u);
+  gone.set_value();
+  AbandonedThreads::instance().join();
+  EXPECT_EQ(woken, 0);
+  EXPECT_EQ(AbandonedThreads::instance().count(), 0u);
+}
+
+TEST_F(DocumentTest, ATaskThatTakesTheNextPlaceCancelsTheOneBefore) {
+  auto cancelled = std::make_shared<std::promise<void>>();
+  std::future<void> seen = cancelled->get_future();
+  Task<int> task([cancelled](Progress& progress) -> int {
+    while (!progress.cancel.load()) std::this_thread::yield();
+    cancelled->set_value();
+    return 1;
+  });
+  task = Task<int>([](Progress&) { return 2; });
+  seen.wait();
+  task.wait();
+  EXPECT_EQ(task.take(), 2);
 }
 
 TEST_F(DocumentTest, NoticesThatAFileChanged) {

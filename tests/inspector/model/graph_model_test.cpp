@@ -89,9 +89,26 @@ TEST(GraphModel, SubgraphsAreGroups) {
   })");
   ASSERT_EQ(g->groups().size(), 3u);
   EXPECT_TRUE(g->group(1).is_subgraph);
+  EXPECT_EQ(g->group(1).name, "choose e");
   // What a branch captures from outside is an edge into the group.
   const int neg = g->find("n");
   EXPECT_EQ(g->predecessors(neg), std::vector<int>{g->find("x")});
+}
+
+TEST(GraphModel, ABodyIsCalledByTheLastPartOfItsNodesName) {
+  const auto g = model(R"(graph "g" opset {"": 17} {
+    input %c : bool[]
+    input %x : f32[2]
+    %z : f32[2] = Relu(%x) "/decoder/step/Relu"
+    %y : f32[2] = If(%c) {else_branch = graph "e" { %n : f32[2] = Neg(%z) output %n }, then_branch = graph "t" { %m : f32[2] = Abs(%z) output %m }} "/decoder/step/If"
+    %v : f32[2] = Relu(%y) "/head/Relu"
+    %w : f32[2] = Tanh(%v) "/head/Tanh"
+    output %w
+  })");
+  std::vector<std::string> bodies;
+  for (const GraphGroup& group : g->groups())
+    if (group.is_subgraph) bodies.push_back(group.name);
+  EXPECT_EQ(bodies, (std::vector<std::string>{"If e", "If t"}));
 }
 
 TEST(GraphQuery, SearchesByWordsAndFields) {

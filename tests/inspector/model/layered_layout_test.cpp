@@ -106,6 +106,18 @@ TEST(LayeredLayout, BoxesWithMoreReadersThanInputsStandAtTheirFirstReader) {
   EXPECT_LT(l.centres[3].y, l.centres[0].y);
 }
 
+// 0 is an input, whose chain is 0, 1, 2, 5; 3 and 4 scale a weight that 5 reads.
+TEST(LayeredLayout, WhatComesFromNoInputStandsAtItsReader) {
+  const std::vector<LayoutEdge> edges = {{0, 1, 0}, {1, 2, 1}, {2, 5, 2}, {3, 4, 3}, {4, 5, 4}};
+  auto b = boxes(6);
+  EXPECT_NEAR(layered_layout(b, edges).centres[3].y, layered_layout(b, edges).centres[0].y, 1e-6)
+      << "where nothing is called an input, a chain begins at the top";
+  b[0].input = true;
+  const LevelLayout l = layered_layout(b, edges);
+  EXPECT_NEAR(l.centres[4].y, l.centres[2].y, 1e-6);
+  EXPECT_NEAR(l.centres[3].y, l.centres[1].y, 1e-6);
+}
+
 TEST(LayeredLayout, SizesDoNotChangeTheOrder) {
   std::mt19937 random(7);
   std::vector<LayoutEdge> edges;

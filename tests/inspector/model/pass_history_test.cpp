@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "inspector/sample_files.h"
+#include "model/graph_query.h"
 #include "model/report.h"
 
 namespace poprt::inspector {
@@ -102,6 +103,27 @@ TEST(PassReport, AStepIsListedNodeByNodeAndANodeStepByStep) {
   const auto tables = report(d, "passes", options, &c);
   EXPECT_EQ(tables.back().name, "history");
   EXPECT_EQ(std::get<std::string>(tables.back().rows.at(0)[1]), "model");
+}
+
+// Else the next pass with a rewrite would seem to have made the rounds.
+TEST(PassHistory, WrittenOutLoopsAreNoPasssWork) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+  input %x : f32[3]
+  const %m : s64[] = 4
+  %y : ? = Loop(%m, _, %x) {body = graph "b" { input %i : s64[] input %c : bool[] input %u : f32[3] %d : ? = Identity(%c) %n : ? = Sin(%u) output %d output %n }}
+  output %y
+}
+)");
+  const Compilation c = compile_with_history(*graph);
+  ASSERT_EQ(c.error, "");
+  const auto step =
+      std::find_if(c.steps.begin(), c.steps.end(), [](const PassStep& s) { return s.added > 0; });
+  ASSERT_NE(step, c.steps.end());
+  EXPECT_EQ(step->name, "control flow");
+  EXPECT_NE(step->summary, "");
+  EXPECT_EQ(search_nodes(*step->graph, "op:Sin").size(), 4u);
+  for (auto next = step + 1; next != c.steps.end(); ++next)
+    EXPECT_EQ(next->added, 0u) << next->name;
 }
 
 TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {

@@ -221,6 +221,36 @@ TEST_F(ProgramParts, AModelThatIsCutIsCompiledSo) {
   EXPECT_EQ(ProgramModel(*made.program).parts().size(), 2u);
 }
 
+TEST_F(ProgramParts, WeightsThatTheFileHasNarrowAreMarked) {
+  compiler::Options options;
+  options.precision = compiler::Precision::fp16;
+  std::string values;
+  for (int i = 0; i < 64 * 32; i++) values += (i ? ", " : "") + std::to_string(i % 7) + ".25";
+  const compiler::Executable made = compiled(R"(graph "wide" opset {"": 17} {
+  input %x : f32[1,64]
+  const %w : f32[64,32] = [)" + values + R"(]
+  const %b : f32[] = 0.1
+  %a : f32[1,32] = MatMul(%x, %w) "product"
+  %y : f32[1,32] = Add(%a, %b)
+  output %y
+}
+)",
+                                             options);
+  ASSERT_EQ(made.narrow.size(), 1u);
+  const auto path = folder.path / "narrow.popef";
+  runtime::write_popef(path, "narrow", made.program, made.weights, {}, {}, made.narrow);
+  const Document d = load_document(path, progress);
+  ASSERT_TRUE(d.program) << d.error;
+  EXPECT_LT(d.program->stored_weights_bytes(), d.program->weights_bytes());
+  size_t narrow = 0;
+  for (const InstructionRow& row : d.program->instructions())
+    for (const OperandRow& o : row.operands) {
+      narrow += o.stored == "f16";
+      EXPECT_TRUE(o.stored.empty() || o.space == "weights") << o.space;
+    }
+  EXPECT_EQ(narrow, 1u);
+}
+
 TEST(BranchNames, WhatIpusDoIsARowEach) {
   const TextRows rows = shard_rows(
       R"({"ipus": 2, "pipelined": true, "shards": [

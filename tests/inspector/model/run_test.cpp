@@ -71,6 +71,29 @@ TEST_F(RunTest, APopefFileGivesTheSameAsItsGraph) {
   EXPECT_EQ(differences[0].elements, 2u);
 }
 
+// Made-up lengths would not fit into the rows.
+TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
+  const Document d = load("packed.ir", R"(graph "packed" opset {"": 17} {
+  input %ids : s32[2,8]
+  input %lengths : s32[3,1]
+  %a : s32[2,8] = Identity(%ids)
+  %b : s32[3,1] = Identity(%lengths)
+  output %a
+  output %b
+}
+)");
+  auto model = std::make_shared<runtime::Model>(*model_to_run(d, nullptr, progress));
+  model->onnx_metadata = {
+      {"prop.PackRunnerConfig",
+       R"({"unpack_info": "lengths", "max_valid_num": 3, "segment_max_size": [6],
+                               "dynamic": ["ids"]})"}};
+  const auto lengths = [&](const InputChoices& choices) {
+    return run_model(model, choices, 1, progress).outputs.at(1).tensor.to_int64s();
+  };
+  EXPECT_EQ(lengths({}), (std::vector<int64_t>{5, 5, 5}));
+  EXPECT_EQ(lengths({{"lengths", input_choice("zeros")}}), (std::vector<int64_t>{0, 0, 0}));
+}
+
 TEST_F(RunTest, SeedsDecideRandomInputs) {
   const auto first = run_model(sample(), {}, 1, progress),
              again = run_model(sample(), {}, 1, progress),

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "model/report.h"
 #include "runtime/telemetry/telemetry.h"
 
 namespace poprt::inspector {
@@ -65,6 +66,29 @@ TEST(TelemetryHistory, RatesAreSinceTheSampleBefore) {
   EXPECT_NEAR(s.samples[1].requests_per_second, 200, 1e-6);
   EXPECT_NEAR(s.samples[1].p50_ns, 1000, 300);
   EXPECT_DOUBLE_EQ(s.queues[0].part(s.samples[1].queues[0]), 0.25);
+}
+
+TEST(TelemetryHistory, RunsOfBranchesAreThoseOfTheTimeAskedFor) {
+  TelemetryHistory h;
+  const auto at = [&](double time, uint64_t small, uint64_t large) {
+    TelemetrySnapshot s = snapshot(1, small + large);
+    s.branches = {{"batch 1", small, small * 10}, {"batch\n8", large, large * 50}};
+    h.add(time, {s});
+  };
+  at(100, 5000, 70);  // from before anybody looked
+  at(101, 5010, 70);
+  at(102, 5030, 75);
+  const TelemetrySeries& s = h.series()[0];
+  ASSERT_EQ(s.branches.size(), 2u);
+  EXPECT_EQ(s.branches[1].find('\n'), std::string::npos);
+  EXPECT_EQ(s.branch_use(0, 200)[0].runs, 30u);
+  EXPECT_EQ(s.branch_use(0, 200)[1].runs, 5u);
+  EXPECT_EQ(s.branch_use(0, 200)[1].busy_ns, 250u);
+  EXPECT_EQ(s.branch_use(101, 102)[0].runs, 20u);
+  EXPECT_EQ(s.branch_use(100, 101)[1].runs, 0u);
+  const auto tables = queues_tables(h);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(std::get<std::string>(tables[1].rows.at(0)[3]), "batch 1");
 }
 
 TEST(TelemetryHistory, ASeriesSurvivesTheEndAndRestartOfItsProcess) {

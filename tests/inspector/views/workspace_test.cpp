@@ -987,6 +987,8 @@ TEST_F(WorkspaceTest, ComparesTwoDocuments) {
   press('7', true);
   EXPECT_TRUE(sees("weight"));
   EXPECT_TRUE(sees("1 of 8 elements differ"));
+  EXPECT_TRUE(sees("Left: net.ir"));
+  EXPECT_TRUE(sees("Right: other.ir")) << "as the tabs stand, whichever is in front";
 }
 
 TEST_F(WorkspaceTest, BadFilesSayWhatIsWrong) {

@@ -117,6 +117,28 @@ TEST_F(TelemetryTest, AThreadWaitsForTheChangeOfAnother) {
   close(fd);
 }
 
+TEST_F(TelemetryTest, RunsAreCountedByBranch) {
+  const std::vector<std::string> names = {"batch 1", "batch\t8"};
+  Telemetry t("m", 0, 1, names);
+  const Telemetry::Clock::time_point start(std::chrono::seconds(7));
+  for (int i = 0; i < 3; i++) t.ran(start, start + nanoseconds(100), 1);
+  t.ran(start, start + nanoseconds(50), 0);
+  t.ran(start, start + nanoseconds(1), 2);  // no such branch: counted as a run alone
+  t.queue(0, "image", false, 4);
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_EQ(s.runs, 5u);
+  ASSERT_EQ(s.queues.size(), 1u);
+  EXPECT_EQ(s.queues[0].name, "image");
+  ASSERT_EQ(s.branches.size(), 2u);
+  EXPECT_EQ(s.branches[0].name, "batch 1");
+  EXPECT_EQ(s.branches[1].name, "batch?8") << "safe to print";
+  EXPECT_EQ(s.branches[0].runs, 1u);
+  EXPECT_EQ(s.branches[0].busy_ns, 50u);
+  EXPECT_EQ(s.branches[1].runs, 3u);
+  EXPECT_EQ(s.branches[1].busy_ns, 300u);
+  EXPECT_EQ(nlohmann::json::parse(telemetry_json(folder_))[0]["branches"][1]["runs"], 3);
+}
+
 TEST_F(TelemetryTest, ReadersSeeWhatIsCounted) {
   Telemetry t("resnet\n50", 3, 2);
   for (int i = 0; i < 5; i++) t.submitted();

@@ -1,0 +1,421 @@
+// How a frame of the workspace is drawn: the bars around, and the view in front.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "model/format.h"
+#include "model/lost_pages.h"
+#include "views/workspace_tab.h"
+
+namespace poprt::inspector {
+
+namespace {
+
+std::string anchor_label(const std::string& anchor) {
+  return fmt::format("anchor {}", shortened(printable(anchor), 24));
+}
+
+}  // namespace
+
+// Titles become shorter until all have room; below a readable width they scroll.
+void Workspace::draw_tabs(float width) {
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float extra =
+      4 * style.FramePadding.x + ImGui::CalcTextSize("x").x + 1 + style.ItemSpacing.x;
+  const float each = width / static_cast<float>(std::max<size_t>(1, tabs_.size())) - extra;
+  std::vector<std::string> titles;
+  float all = 0;
+  for (const auto& tab : tabs_) {
+    titles.push_back(shortened(printable(tab->path.filename().string()), 32));
+    all += ImGui::CalcTextSize(titles.back().c_str()).x + extra;
+  }
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
+  ImGui::BeginChild("tabs", {std::max(width, 1.0f), ImGui::GetFrameHeight()}, false,
+                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoBackground);
+  ImGui::PopStyleVar();
+  if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
+    ImGui::SetScrollX(ImGui::GetScrollX() - ImGui::GetIO().MouseWheel * 60 * ui::scale());
+  for (size_t i = 0; i < tabs_.size(); i++) {
+    if (i > 0) ImGui::SameLine();
+    ImGui::PushID(static_cast<int>(i));
+    const std::string title =
+        all > width ? ui::fitted(titles[i], std::max(each, 60 * ui::scale())) : titles[i];
+    if (ui::button(fmt::format("{}##tab", title).c_str(),
+                   printable(tabs_[i]->path.string()).c_str(), i == front_))
+      front_ = i;
+    ui::mark("tab " + titles[i]);
+    ImGui::SameLine(0, 1);
+    const bool closed = ui::button("x", "Ctrl+W: close");
+    if (i == front_ && tab_in_sight_ != front()) {
+      ImGui::SetScrollHereX(1);
+      tab_in_sight_ = front();
+    }
+    ImGui::PopID();
+    if (closed) {
+      close(i);
+      break;
+    }
+  }
+  ImGui::EndChild();
+}
+
+void Workspace::draw_top() {
+  if (ui::button("Open",
+                 "Ctrl+O: open an .onnx, .popef, IR text or recording; or drop it on the window"))
+    ask_for_file();
+  const float right = ImGui::CalcTextSize("Commands").x + ImGui::CalcTextSize("Light").x +
+                      ImGui::CalcTextSize("Help").x + 6 * ImGui::GetStyle().FramePadding.x +
+                      2 * ImGui::GetStyle().ItemSpacing.x;
+  const float end = ImGui::GetWindowWidth() - right - ImGui::GetStyle().WindowPadding.x;
+  ImGui::SameLine();
+  draw_tabs(end - ImGui::GetCursorPosX() - ImGui::GetStyle().ItemSpacing.x);
+  ImGui::SameLine(end);
+  if (ui::button("Commands", "Ctrl+K: everything by name")) palette_ = focus_palette_ = true;
+  ImGui::SameLine();
+  if (ui::button(settings_.light ? "Dark" : "Light", "Ctrl+T")) set_theme(!settings_.light);
+  ImGui::SameLine();
+  if (ui::button("Help", "F1: shortcuts")) help_ = !help_;
+}
+
+void Workspace::draw_views() {
+  for (int v = 0; v < kViews; v++) {
+    const auto view = static_cast<View>(v);
+    if (v > 0) ImGui::SameLine(0, 2);
+    if (ui::button(view_title(view), fmt::format("Ctrl+{}", v + 1).c_str(), view_ == view))
+      view_ = view;
+  }
+  Tab* tab = front();
+  if (!tab || view_ != View::graph || !tab->document || !tab->document->graph) return;
+  GraphView& g = tab->graph;
+  // Search, four buttons and the space between them.
+  if (ImGui::GetContentRegionAvail().x - ImGui::GetItemRectMax().x > 740 * ui::scale())
+    ImGui::SameLine(0, 24 * ui::scale());
+  draw_search(g);
+  ImGui::SameLine();
+  if (ui::button("Fit", "F")) g.fit();
+  ImGui::SameLine();
+  if (ui::button(fmt::format("Colour: {}", g.colour_name()).c_str(),
+                 "C: by operator, type, weights, memory of results, time once profiled"))
+    g.next_colour();
+  if (g.graph() && g.graph()->groups().size() > 1) {
+    ImGui::SameLine();
+    if (ui::button("Open all", "E: all groups")) g.open_all(true);
+    ImGui::SameLine();
+    if (ui::button("Close all", "Shift+E")) g.open_all(false);
+  }
+}
+
+// Typing finds and marks; Enter and N select.
+void Workspace::draw_search(GraphView& g) {
+  ImGui::PushID(&g);  // a field that is being edited keeps its text: no other document's
+  if (focus_search_) {
+    ImGui::SetKeyboardFocusHere();
+    focus_search_ = false;
+  }
+  std::string text = g.search_text();
+  const float found = ImGui::CalcTextSize("00000 found").x, style = ImGui::GetStyle().ItemSpacing.x;
+  if (ui::field("search", "Search: name, op:Conv, out:1x*x56x56, dtype:f32", text,
+                std::min(340 * ui::scale(), ImGui::GetContentRegionAvail().x * 0.4f),
+                ImGuiInputTextFlags_AutoSelectAll))
+    g.search(text);
+  if (ImGui::IsItemFocused() && ui::pressed(ui::kEnter)) g.next_match(1);
+  // As wide with and without, so that what stands beside it stays where it is.
+  const float at = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x;
+  ImGui::SameLine(0, 2);
+  if (!text.empty()) {
+    if (ui::button("x##search", "Clears the search")) g.search({});
+    ui::mark("clear search");
+  }
+  ImGui::SameLine(at + ImGui::GetFrameHeight() + style);
+  if (!text.empty()) ui::dim_text(fmt::format("{} found", g.matches().size()));
+  ImGui::SameLine(at + ImGui::GetFrameHeight() + style + found);
+  ImGui::Dummy({0, 0});
+  ImGui::PopID();
+}
+
+float Workspace::anchor_width() const {
+  if (anchor_.empty()) return 0;
+  return ImGui::CalcTextSize(anchor_label(anchor_).c_str()).x + ImGui::CalcTextSize("x").x +
+         4 * ImGui::GetStyle().FramePadding.x + 1;
+}
+
+// At the right of the status: which anchor is lit up, to go on with it in another view.
+void Workspace::draw_anchor() {
+  if (anchor_.empty()) return;
+  ImGui::SameLine(ImGui::GetWindowWidth() - anchor_width() - ImGui::GetStyle().WindowPadding.x);
+  ui::button(anchor_label(anchor_).c_str(),
+             "Lit up in the graph, PopEF, the program and the queues", true);
+  ImGui::SameLine(0, 1);
+  ImGui::PushID("anchor");
+  if (ui::button("x", "Let go of this anchor")) light_up({});
+  ImGui::PopID();
+}
+
+void Workspace::draw_start(ImVec2 size) {
+  ImGui::SetCursorPos({size.x * 0.5f - 230 * ui::scale(), size.y * 0.22f});
+  ImGui::BeginGroup();
+  ui::coloured_text(ui::colours().accent, "poprt inspector");
+  ui::text("Open a model (.onnx), a compiled model (.popef), IR text, or a recording.");
+  ui::dim_text("Drop a file on the window, press Ctrl+O, or choose a recent one:");
+  for (const std::string& recent : settings_.recent) {
+    if (ImGui::Selectable(shortened(printable(recent), 70).c_str(), false, 0,
+                          {460 * ui::scale(), 0})) {
+      open(recent);
+      break;
+    }
+    ui::mark(recent);
+  }
+  ui::dim_text("Queues shows running processes without any file. F1 lists the shortcuts.");
+  ImGui::EndGroup();
+}
+
+void Workspace::draw_view(Tab* tab, ImVec2 size) {
+  if (view_ == View::queues) {
+    draw_queues(tab, size);
+    return;
+  }
+  if (tab->loading.started() && !tab->document) {
+    const auto [done, what] = tab->loading.progress();
+    ui::text(fmt::format("{}: {}", printable(tab->path.filename().string()), what));
+    ImGui::ProgressBar(static_cast<float>(done), {320 * ui::scale(), 0});
+    if (ui::button("Cancel")) close(front_);
+    return;
+  }
+  if (!tab->document) return;
+  if (!tab->document->error.empty()) {
+    ui::coloured_text(ui::colours().bad,
+                      fmt::format("{} could not be opened", tab->document->title()));
+    ImGui::PushTextWrapPos(0);
+    ui::text(tab->document->error);
+    ImGui::PopTextWrapPos();
+    return;
+  }
+  switch (view_) {
+    case View::graph: draw_graph(*tab, size); break;
+    case View::popef:
+      tab->popef.draw(size);
+      if (const int row = tab->popef.take_export(); row >= 0)
+        export_data(*tab, static_cast<size_t>(row));
+      break;
+    case View::program: draw_program(*tab, size); break;
+    case View::passes:
+      if (!tab->document->graph)
+        ui::dim_text("Passes are shown for models: open the .onnx or the IR text");
+      else if (draw_compiling(*tab)) {
+        tab->passes.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
+        if (const auto weight = tab->passes.details().take_export()) export_weight(*tab, *weight);
+      }
+      break;
+    case View::run:
+      if (tab->document->popef || draw_compiling(*tab)) draw_run(*tab, size);
+      break;
+    case View::compare: draw_compare(*tab, size); break;
+    case View::queues: break;
+  }
+}
+
+// In its own graph, else in the first one that has it: a compiled model has none of its own.
+std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const std::string& name) {
+  const auto in = [&](Tab& t) {
+    return t.document && t.document->graph
+               ? inspector::node_of_instruction(*t.document->graph, name)
+               : kNone;
+  };
+  if (tab.document->graph) return {&tab, in(tab)};
+  // The source of the branch that the instruction is in comes first.
+  const int part = tab.program.selected_part();
+  for (const bool source : {true, false})
+    for (auto& other : tabs_) {
+      if (source && (part < 0 || branch_of(tab, *other) != part)) continue;
+      if (const int node = in(*other); node != kNone) return {other.get(), node};
+    }
+  return {nullptr, kNone};
+}
+
+void Workspace::draw_program(Tab& tab, ImVec2 size) {
+  const Document& d = *tab.document;
+  if (const auto at = static_cast<size_t>(tab.program.shown_program); at < d.programs.size())
+    tab.choose_program(d.programs[at].program);
+  if (!d.program && !d.ir) {
+    ui::text("This file has no program that can be shown.");
+    for (const std::string& problem : d.problems) ui::coloured_text(ui::colours().bad, problem);
+    return;
+  }
+  if (!d.program && !draw_compiling(tab)) return;
+  std::pair<Tab*, int> place{nullptr, kNone};
+  if (const std::string node = tab.program.selected_node(); !node.empty())
+    place = node_of_instruction(tab, node);
+  tab.program.graph_problem = place.second != kNone ? ""
+                              : d.graph ? "No node of the graph has this name: a pass made it"
+                                        : "Open the model that this file was made from: no graph "
+                                          "that is open has this node";
+  tab.program.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
+  if (tab.program.take_profile() || profile_wanted_ == &tab) profile(tab);
+  profile_wanted_ = nullptr;
+  if (tab.program.take_node().empty() || place.second == kNone) return;
+  for (size_t i = 0; i < tabs_.size(); i++)
+    if (tabs_[i].get() == place.first) front_ = i;
+  view_ = View::graph;
+  place.first->graph.select(place.second);
+}
+
+// False while there is nothing to show yet.
+bool Workspace::draw_compiling(Tab& tab) {
+  compile(tab);
+  draw_shapes(tab);
+  if (tab.compiling.started()) {
+    const auto [done, what] = tab.compiling.progress();
+    ui::text(fmt::format("Compiling: {}", what));
+    ImGui::ProgressBar(static_cast<float>(done), {320 * ui::scale(), 0});
+    if (ui::button("Cancel")) tab.compiling.cancel();
+    return false;
+  }
+  // The passes view tells it beside the passes that ran.
+  if (!tab.compile_error.empty() && (view_ != View::passes || !tab.compilation)) {
+    ui::coloured_text(ui::colours().bad, "This model does not compile as it is:");
+    ImGui::PushTextWrapPos(0);
+    ui::text(tab.compile_error);
+    ImGui::PopTextWrapPos();
+    return false;
+  }
+  return tab.compilation != nullptr;
+}
+
+void Workspace::draw_graph(Tab& tab, ImVec2 size) {
+  if (!tab.document->graph) {
+    ui::dim_text(
+        "A compiled model holds a program and no graph: see Program and PopEF, or open the model "
+        "it was made from");
+    for (const std::string& problem : tab.document->problems)
+      ui::coloured_text(ui::colours().warn, problem);
+    return;
+  }
+  const float details = ui::panel("details", 340, 160 * ui::scale(), size.x * 0.6f);
+  tab.graph.draw("graph", {size.x - details - ImGui::GetStyle().ItemSpacing.x, size.y},
+                 keys_free());
+  ui::splitter("details", size.y, true);
+  tab.details.draw(tab.graph, tab.compilation.get(), 0, {ImGui::GetContentRegionAvail().x, size.y});
+  if (tab.details.take_compile()) compile(tab);
+  if (const auto weight = tab.details.take_export()) export_weight(tab, *weight);
+  if (const auto wanted = tab.details.take_step(); wanted.step >= 0) {
+    view_ = View::passes;
+    tab.passes.show_step(wanted.step);
+    const auto& graph = tab.passes.graph().graph();
+    if (const int n = graph ? graph->find(wanted.node) : kNone; n != kNone)
+      tab.passes.graph().select(n);
+  }
+}
+
+void Workspace::draw_queues(Tab* tab, ImVec2 size) {
+  if (tab && tab->document && tab->document->recording) {
+    tab->queues.draw(*tab->document->recording, false, size, keys_free());
+    if (const double time = tab->queues.take_mark(); time >= 0) mark_recording(*tab, time);
+    return;
+  }
+  if (!watcher_) watcher_ = std::make_unique<TelemetryWatcher>(telemetry_folder, 0.1, wake_);
+  if (const std::string error = watcher_->error(); !error.empty())
+    ui::coloured_text(ui::colours().bad, error);
+  watcher_->with_history([&](const TelemetryHistory& history) {
+    queues_.recording = watcher_->recording();
+    queues_.draw(history, true, ImGui::GetContentRegionAvail(), keys_free());
+  });
+  if (const double time = queues_.take_mark(); time >= 0) watcher_->mark(time);
+  if (queues_.take_record()) toggle_recording();
+}
+
+void Workspace::draw_run(Tab& tab, ImVec2 size) {
+  if (!tab.document->popef && !tab.document->ir) {
+    ui::dim_text("Only models run: open an .onnx, a .popef or IR text");
+    return;
+  }
+  std::vector<RunView::Other> others;
+  for (const auto& other : tabs_)
+    if (other.get() != &tab && other->document && (other->document->popef || other->document->ir))
+      others.push_back({other->document, other->compilation});
+  const auto& programs = tab.document->programs;
+  tab.run.set_model(
+      tab.document, tab.compilation,
+      programs.size() > 1 ? tab.document->popef->executable_name(tab.executable()) : "");
+  tab.run.draw({size.x, ImGui::GetContentRegionAvail().y}, others, keys_free());
+  if (std::string input = tab.run.take_browse(); !input.empty()) {
+    ask_for_file(std::move(input));
+  }
+}
+
+void Workspace::draw_compare(Tab& tab, ImVec2) {
+  Tab* other = compared();
+  ImGui::AlignTextToFramePadding();
+  ui::dim_text("Compare with");
+  for (size_t i = 0; i < tabs_.size(); i++) {
+    if (i == front_ || !tabs_[i]->document) continue;
+    ImGui::SameLine();
+    ImGui::PushID(static_cast<int>(i));
+    if (ui::button(fmt::format("{}##with", tabs_[i]->document->title()).c_str(), nullptr,
+                   other_ == static_cast<int>(i)))
+      other_ = static_cast<int>(i);
+    ImGui::PopID();
+  }
+  // Left and right as their tabs stand.
+  Tab *left = &tab, *right = other;
+  if (other && static_cast<size_t>(other_) < front_) std::swap(left, right);
+  diff_.set_documents(other ? left->document : nullptr, other ? right->document : nullptr);
+  if (other) {
+    ImGui::SameLine();
+    if (ui::button("Compile and time both",
+                   "R: programs, memory, and the time of each instruction here, by turns") ||
+        (keys_free() && ui::pressed('R')))
+      diff_.measure(left->compilation, right->compilation);
+  }
+  diff_.draw(ImGui::GetContentRegionAvail());
+}
+
+void Workspace::draw_status() {
+  Tab* tab = front();
+  std::string line;
+  if (const std::string copied = ui::take_copied(); !copied.empty())
+    say("copied " + shortened(printable(copied), 60));
+  // A message belongs to what was in front when it came.
+  if (message_of_ != std::pair<const Tab*, View>(tab, view_)) message_.clear();
+  const float room = ImGui::GetContentRegionAvail().x - anchor_width() - 8 * ui::scale();
+  const auto notice = [&](ImU32 colour, const std::string& text) {
+    const std::string shown = ui::fitted(text, room * 0.6f, ui::Cut::end);
+    ui::coloured_text(colour, shown);
+    ui::mark(text);
+    if (shown != text) ui::tooltip(text);
+    ImGui::SameLine();
+  };
+  const float begin = ImGui::GetCursorPosX();
+  if (!message_.empty())
+    notice(message_is_error_ ? ui::colours().bad : ui::colours().good, message_);
+  if (tab && !tab->stale.empty())
+    notice(ui::colours().warn,
+           tab->stale + (lost_pages() > 0 ? "; zeros stand for what was cut off it" : ""));
+  if (tab && tab->document) {
+    const Document& d = *tab->document;
+    line = fmt::format("{} · {}", document_kind_name(d.kind), bytes_text(d.bytes));
+    if (view_ == View::graph && d.graph) line += " · " + tab->graph.status();
+    if (view_ == View::popef && d.popef) line += " · " + tab->popef.status();
+    if (view_ == View::program) line += " · " + tab->program.status();
+    if (view_ == View::passes) line += " · " + tab->passes.status();
+    if (view_ == View::run) line += " · " + tab->run.status();
+    if (view_ == View::compare) line += " · " + diff_.status();
+    if ((view_ == View::program || view_ == View::passes || view_ == View::run) &&
+        !tab->assumed.empty())
+      line += " · compiled for " + tab->assumed;
+    if (!d.problems.empty()) line += " · " + d.problems[0];
+  }
+  if (view_ == View::queues && watcher_ && !(tab && tab->document && tab->document->recording)) {
+    watcher_->with_history(
+        [&](const TelemetryHistory& history) { line = queues_.status(history); });
+    if (watcher_->recording()) line += " · recording";
+  }
+  const std::string shown = ui::fitted(line, room - (ImGui::GetCursorPosX() - begin), ui::Cut::end);
+  ui::dim_text(shown);
+  ui::mark(line);
+  if (shown != line) ui::tooltip(line);
+  draw_anchor();
+}
+
+}  // namespace poprt::inspector
