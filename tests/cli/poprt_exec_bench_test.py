@@ -20,6 +20,14 @@ class Bench(CommandTest):
         self.assertTrue(re.search(r"min [\d.]+ +median [\d.]+ +p90 [\d.]+ +p99 [\d.]+ +max [\d.]+\n", text), text)
         self.assertRegex(text, r"throughput: [\d.]+ requests/s\n")
 
+    def test_a_fused_model_of_one_has_its_name(self):
+        self.write("one.yaml", f"model_fusion:\n- input_model: {model('relu')}\nexport_popef: True\n".encode())
+        self.succeeds("--config_yaml", "one.yaml", command="poprt")
+        report = json.loads(self.succeeds("executable.popef", "--iterations", "5", "--json"))
+        self.assertEqual([(c["name"], c["requests"]) for c in report["cases"]], [("graph0", 5)])
+        self.assertNotIn("requests", report)
+        self.assertNotIn("cases", self.report("--iterations", "5"))
+
     def test_quantiles_are_in_order(self):
         r = self.report("--iterations", "50")
         times = [r[k] for k in ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")]

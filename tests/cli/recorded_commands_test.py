@@ -8,6 +8,7 @@ import re
 import shlex
 import struct
 import unittest
+import zipfile
 from unittest import mock
 
 import onnx_writer as onnx
@@ -481,6 +482,15 @@ class RecordedCommands(RecordedTest):
 
     def test_run(self):
         self.record_lines("run", RUN)
+
+    def test_archives_have_no_time(self):
+        """The same arrays are the same bytes."""
+        self.prepare()
+        for _ in range(2):
+            self.succeeds("net.onnx", "--input", "x=x.npy", "--output", "y=y.npz", command="poprt_exec run")
+            with zipfile.ZipFile(self.path("y.npz")) as file:
+                self.assertEqual([(i.filename, i.date_time, i.compress_type) for i in file.infolist()],
+                                 [("000000.npy", (1980, 1, 1, 0, 0, 0), 0)])
 
     def test_compare(self):
         self.record_lines("compare", COMPARE)

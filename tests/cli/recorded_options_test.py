@@ -6,10 +6,12 @@ option. An option that is forgotten on its way, or acts where it must not, is an
 
 import concurrent.futures
 import difflib
+import math
 import os
 import re
 import shutil
 import unittest
+import zipfile
 
 import onnx_writer as onnx
 from support import DATA, RecordedTest
@@ -48,7 +50,9 @@ ROWS = {
     "outputs and passes": [
         ("two", "--remove_outputs z"), ("two", "--remove_outputs y,z"), ("two", "--remove_outputs nobody"),
         ("two", "--checkpoints w"), ("two", "--checkpoints w,y"), ("two", "--checkpoints x"), ("two", "--checkpoints nobody"),
-        ("two", "--remove_outputs z --checkpoints w"), ("two", "--check"), ("net", "--check"), ("net", "--precision_compare"),
+        ("two", "--remove_outputs z --checkpoints w"), ("two", "--check"), ("two", "--check --data_preprocess two.npz"), ("two", "--check --data_preprocess wrong.npz"),
+        ("dense", "--precision_compare"), ("two", "--precision_compare --data_preprocess two.npz"), ("two", "--precision_compare --data_preprocess wrong.npz"),
+        ("net", "--precision_compare --data_preprocess net.npz"), ("net", "--precision_compare --data_preprocess wrong.npz"), ("net", "--check"), ("net", "--precision_compare"),
         ("net", "--precision fp16 --check"), ("net", "--precision fp16 --precision_compare"),
         ("net", "--passes eliminate_identity"), ("net", "--passes layer_precision_compare"),
         ("net", "--passes unique_name_for_nodes,nobody"),
@@ -119,6 +123,10 @@ class RecordedOptions(RecordedTest):
              onnx.node("Shape", ["tokens"], ["n"])],
             [onnx.value("tokens", onnx.S64, ["N", "L"])], [onnx.value("m", onnx.F32, ["N", 3]), onnx.value("n", onnx.S64, [2])],
             [onnx.floats("t", [5, 3], [i / 4 for i in range(15)])]))
+        for name, shape in (("two.npz", (5, 3)), ("wrong.npz", (2, 4)), ("net.npz", (3, 3, 8, 8))):
+            self.npy("x.npy", "f4", shape, [i % 50 / 2 for i in range(math.prod(shape))])
+            with zipfile.ZipFile(self.path(name), "w") as file:
+                file.write(self.path("x.npy"), "image.npy" if name != "two.npz" else "x.npy")
         self.write("two.onnx", onnx.model(
             [onnx.node("Neg", ["x"], ["y"]), onnx.node("Add", ["x", "x"], ["w"]), onnx.node("Abs", ["w"], ["z"])],
             [f32["x"]], [f32["y"], f32["z"]]))
@@ -135,6 +143,9 @@ class RecordedOptions(RecordedTest):
         lines = [re.sub(r"\d+\.\d+(e-\d+)? (of|dB)|cos.*", "NUMBER", line) for line in lines]
         found = sorted(os.listdir(out)) if os.path.isdir(out) else []
         lines.append("files: " + ", ".join(found))
+        if "precision_compare.log" in found and model == "dense":  # sums of the others are rounded otherwise elsewhere
+            with open(os.path.join(out, "precision_compare.log"), encoding="utf-8") as file:
+                lines += ["l " + self.plain(line).replace(f"out{number}", "OUT") for line in file.read().split("\n") if line]
         if model + ".optimized.onnx" in found:
             text = self.run_command(os.path.join(out, model + ".optimized.onnx"), "--elide", command="poprt_exec opt").out
             lines += ["g " + line for line in text.strip().split("\n")]

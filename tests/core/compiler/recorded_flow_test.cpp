@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "core/compiler/flow/support.h"
 #include "passes/rewrite.h"
+#include "support/bent_text.h"
 #include "support/recorded_lines.h"
 
 namespace poprt::compiler {
@@ -24,6 +25,7 @@ using test::RecordedLines;
 struct Body {
   const char* name;
   const char* text;
+  int opset = 21, ml = 3;
 };
 
 const Body kBodies[] = {
@@ -198,6 +200,50 @@ output %z)"},
     {"an image", R"(input %b : u8[40]
 %y : ? = ImageDecoder(%b)
 output %y)"},
+    {"branches with sequences", R"(input %c : bool[]
+input %x : f32[2]
+const %zero : s64[] = 0
+%s : ? = If(%c) {then_branch = graph "t" { %a : ? = SequenceConstruct(%x, %x) output %a }, else_branch = graph "e" { %b : ? = SequenceConstruct(%x) output %b }}
+%y : ? = SequenceAt(%s, %zero)
+output %y)"},
+    {"branches with equal sequences", R"(input %c : bool[]
+input %x : f32[2]
+const %one : s64[] = 1
+%s : ? = If(%c) {then_branch = graph "t" { %a : ? = SequenceConstruct(%x, %x) output %a }, else_branch = graph "e" { %n : ? = Neg(%x) %b : ? = SequenceConstruct(%x, %n) output %b }}
+%y : ? = SequenceAt(%s, %one)
+output %y)"},
+    {"attention with a mask", R"(input %q : f64[1,2,3,2]
+input %k : f64[1,2,4,2]
+input %v : f64[1,2,4,2]
+input %m : f64[3,4]
+%y : ? = Attention(%q, %k, %v, %m)
+output %y)",
+     23},
+    {"attention with a mask of rows", R"(input %q : f64[1,1,3,2]
+input %k : f64[1,1,4,2]
+input %v : f64[1,1,4,2]
+input %m : f64[1,1,3,1]
+%y : ? = Attention(%q, %k, %v, %m) {is_causal = 1}
+output %y)",
+     23},
+    {"attention with a short mask", R"(input %q : f64[1,1,3,2]
+input %k : f64[1,1,4,2]
+input %v : f64[1,1,4,2]
+input %m : f64[3,2]
+%y : ? = Attention(%q, %k, %v, %m)
+output %y)",
+     24},
+    {"attention with a mask of booleans", R"(input %q : f32[1,2,3,2]
+input %k : f32[1,2,4,2]
+input %v : f32[1,2,4,2]
+input %m : bool[3,4]
+%y : ? = Attention(%q, %k, %v, %m)
+output %y)",
+     23},
+    {"trees", R"(input %x : f32[3,2]
+%y : ? = ai.onnx.ml.TreeEnsemble(%x) {n_targets = 2, aggregate_function = 1, post_transform = 0, tree_roots = [0, 2], nodes_modes = u8[3] [0, 1, 4], nodes_splits = f32[3] [0.5, 1.0, 2.0], nodes_featureids = [0, 1, 1], nodes_truenodeids = [1, 0, 2], nodes_trueleafs = [0, 1, 1], nodes_falsenodeids = [1, 2, 3], nodes_falseleafs = [1, 1, 1], leaf_targetids = [0, 1, 1, 0], leaf_weights = f32[4] [1.0, 2.0, 4.0, 8.0]}
+output %y)",
+     21, 5},
     {"state", R"(input %x : f32[2,1,3]
 const %w : f32[1,8,3] = fill 0.5
 const %r : f32[1,8,2] = fill 0.25
@@ -264,43 +310,10 @@ std::set<std::string> outcome(const std::string& text, const Options& options) {
   return lines;
 }
 
-std::string in_graph(const std::string& body, int opset = 21) {
+std::string in_graph(const std::string& text, const Body& body) {
   return fmt::format(
-      "graph \"g\" opset {{\"\": {}, \"ai.onnx.ml\": 3, \"ai.onnx.preview\": 1}} {{\n{}\n}}", opset,
-      body);
-}
-
-// The text with one number or line different, and what that is.
-std::vector<std::pair<std::string, std::string>> bent(const std::string& text) {
-  std::vector<std::pair<std::string, std::string>> all;
-  for (size_t i = 0; i < text.size(); i++) {
-    const bool begins = std::isdigit(static_cast<unsigned char>(text[i])) != 0 && i > 0 &&
-                        std::string_view("[,= -(").find(text[i - 1]) != std::string_view::npos;
-    if (!begins) continue;
-    size_t end = i;
-    while (std::isdigit(static_cast<unsigned char>(text[end])) != 0) end++;
-    const int n = std::stoi(text.substr(i, end - i));
-    const size_t line = static_cast<size_t>(
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n'));
-    const size_t column =
-        i - (text.rfind('\n', i) == std::string::npos ? 0 : text.rfind('\n', i) + 1);
-    for (const int other : {n + 1, n - 1}) {
-      if (other < 0) continue;
-      std::string changed = text;
-      changed.replace(i, end - i, std::to_string(other));
-      all.emplace_back(fmt::format("{}:{} {} for {}", line + 1, column + 1, other, n), changed);
-    }
-    i = end;
-  }
-  size_t number = 1;
-  for (size_t at = 0; at < text.size(); number++) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string changed = text;
-    changed.erase(at, end - at);
-    all.emplace_back(fmt::format("without line {}", number), changed);
-    at = end + 1;
-  }
-  return all;
+      "graph \"g\" opset {{\"\": {}, \"ai.onnx.ml\": {}, \"ai.onnx.preview\": 1}} {{\n{}\n}}",
+      body.opset, body.ml, text);
 }
 
 TEST(RecordedFlow, GivesWhatItGave) {
@@ -308,8 +321,8 @@ TEST(RecordedFlow, GivesWhatItGave) {
   Options half;
   half.precision = Precision::fp16;
   for (const Body& b : kBodies) {
-    found[b.name] = outcome(in_graph(b.text), {});
-    found[std::string(b.name) + ", fp16"] = outcome(in_graph(b.text), half);
+    found[b.name] = outcome(in_graph(b.text, b), {});
+    found[std::string(b.name) + ", fp16"] = outcome(in_graph(b.text, b), half);
   }
   test::expect_recorded(found, POPRT_TEST_DATA "/compiled_flow.txt",
                         "What control flow compiles to and computes: recorded_flow_test.cpp.");
@@ -320,9 +333,9 @@ class RecordedFlowBent : public ::testing::TestWithParam<size_t> {};
 TEST_P(RecordedFlowBent, SaysAndGivesWhatItDid) {
   const Body& b = kBodies[GetParam()];
   RecordedLines found;
-  for (const auto& [what, text] : bent(b.text)) {
+  for (const auto& [what, text] : test::bent_texts(b.text)) {
     std::string line;
-    for (const std::string& s : outcome(in_graph(text), {}))
+    for (const std::string& s : outcome(in_graph(text, b), {}))
       line += (line.empty() ? "" : " | ") + s;
     found[b.name].insert(what + ": " + line);
   }

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "core/passes/pass_case.h"
+#include "support/bent_text.h"
 #include "support/recorded_lines.h"
 
 namespace poprt::test {
@@ -107,13 +108,98 @@ const %end : s64[1] = [2]
 %first : s64[1,6] = Slice(%flat, %begin, %end) "first"
 %same : bool[1,6] = Equal(%flat, %zero) "same"
 %ends : s64[1,6] = CumSum(%flat, %zero) "ends"
-%y : f32[2,4] = If(%on) {else_branch = graph "e" { %n : f32[2,4] = Neg(%sum) output %n }, then_branch = graph "t" { %i : f32[2,4] = Identity(%sum) output %i }} "if"
+%y : f32[2,4] = If(%on) {else_branch = graph "e" { %n : f32[2,4] = Neg(%sum) "inner" output %n }, then_branch = graph "t" { %i : f32[2,4] = Identity(%sum) output %i }} "if"
 %z : f32[2,4] = If(%on) {else_branch = graph "e" { %n2 : f32[2,4] = Exp(%sum) output %n2 }, then_branch = graph "t" { %i2 : f32[2,4] = Abs(%sum) output %i2 }} "if2"
 output %y
 output %z
 output %same
 output %ends)",
-       {"e", "if", "sum,flat", "nobody"}},
+       {"e", "if", "sum,flat", "inner", "nobody"}},
+  };
+  return all;
+}
+
+// What passes look at before they fire, for texts of which each number and line is another one.
+struct Bending {
+  const char* name;
+  const char* body;
+  std::vector<const char*> passes;
+};
+
+const std::vector<Bending>& bendings() {
+  static const std::vector<Bending> all = {
+      {"scaled",
+       R"(input %x : f32[2,3,4]
+const %w : s8[4,2] = [1, -2, 3, 4, -5, 6, 7, -8]
+const %wz : s8[] = 0
+const %ws : f32[2] = [0.5, 0.25]
+const %bias : f32[2] = [1.0, -1.0]
+%q, %s, %z = DynamicQuantizeLinear(%x)
+%p = MatMulInteger(%q, %w, %z, %wz)
+%c = Cast(%p) {to = 1}
+%f = Mul(%s, %ws)
+%r = Mul(%c, %f)
+%y = Add(%r, %bias)
+output %y)",
+       {"scaled_products"}},
+      {"scaled by numbers",
+       R"(input %x : u8[3,4]
+const %w : u8[4,2] = [1, 2, 3, 4, 5, 6, 7, 8]
+const %xz : u8[] = 3
+const %wz : u8[1] = [128]
+const %s : f32[1] = [0.5]
+const %bias : f32[1,2] = [1.0, -1.0]
+%p = MatMulInteger(%x, %w, %xz, %wz)
+%c = Cast(%p) {to = 1}
+%r = Mul(%s, %c)
+%y = Add(%bias, %r)
+output %y)",
+       {"scaled_products"}},
+      {"compressed",
+       R"(input %x : f32[3,2]
+input %on : bool[3]
+const %axes : s64[1] = [0]
+%c = Compress(%x, %on) {axis = 0}
+%y = ReduceSum(%c, %axes) {keepdims = 0}
+%z = Neg(%y)
+output %z)",
+       {"compress_pattern"}},
+      {"stacked",
+       R"(input %x : f32[2,4,12]
+const %five : s64[5] = [2, 4, 3, 2, 2]
+const %joined : s64[3] = [2, 4, 4]
+const %i0 : s64[] = 0
+const %i1 : s64[] = 1
+const %i2 : s64[] = 2
+const %scale : f32[] = 0.5
+%r = Reshape(%x, %five)
+%t = Transpose(%r) {perm = [2, 0, 3, 1, 4]}
+%q = Gather(%t, %i0) {axis = 0}
+%k = Gather(%t, %i1) {axis = 0}
+%v = Gather(%t, %i2) {axis = 0}
+%kt = Transpose(%k) {perm = [0, 1, 3, 2]}
+%s = MatMul(%q, %kt)
+%d = Mul(%s, %scale)
+%p = Softmax(%d) {axis = 3}
+%o = MatMul(%p, %v)
+%ot = Transpose(%o) {perm = [0, 2, 1, 3]}
+%y = Reshape(%ot, %joined)
+output %y)",
+       {"attention_pattern", "fused_attention", "pre_scale"}},
+      {"masked",
+       R"(input %tokens : s64[3,4]
+input %s : f32[3,2,4,4]
+const %one : f32[] = 1.0
+const %far : f32[] = -10000.0
+const %axes : s64[2] = [1, 2]
+%f = Cast(%tokens) {to = 1}
+%u = Unsqueeze(%f, %axes)
+%i = Sub(%one, %u)
+%m = Mul(%i, %far)
+%a = Add(%s, %m)
+%y = Softmax(%a) {axis = 3}
+output %y)",
+       {"replace_where_mask", "insert_attention_mask", "constant_folding"}},
   };
   return all;
 }
@@ -186,6 +272,28 @@ TEST(RecordedPasses, DoWhatTheyDid) {
     }
   expect_recorded(found, POPRT_TEST_DATA "/passes_on_graphs.txt",
                   "What passes do to a few graphs: recorded_passes_test.cpp.");
+}
+
+TEST(RecordedPasses, FireWhereTheyDid) {
+  RecordedLines found;
+  for (const Bending& b : bendings())
+    for (const char* name : b.passes) {
+      auto texts = bent_texts(b.body);
+      texts.emplace_back("as it is", b.body);
+      for (const auto& [what, text] : texts) {
+        std::string line;
+        try {
+          const Sample sample{"", text.c_str(), {}};
+          for (const std::string& s : outcome(sample, passes::pass_of(name), {}))
+            if (!s.starts_with("- ")) line += " | " + s;
+        } catch (const Error& e) {
+          line = " is no graph: " + e.message();
+        }
+        found[fmt::format("{}: {}", b.name, name)].insert(what + ":" + line);
+      }
+    }
+  expect_recorded(found, POPRT_TEST_DATA "/passes_on_bent_graphs.txt",
+                  "Where passes fire: recorded_passes_test.cpp.");
 }
 
 }  // namespace

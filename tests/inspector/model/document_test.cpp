@@ -186,6 +186,19 @@ TEST_F(PopefFileTest, BracketsInBracketsAreText) {
   EXPECT_EQ(d.popef->opaque_text(0), deep);
 }
 
+// Up to 64 levels are shown one below the other.
+TEST_F(PopefFileTest, BracketsOfFewLevelsAreLists) {
+  for (const size_t levels : {64, 65}) {
+    const std::string deep = std::string(levels, '[') + std::string(levels, ']');
+    std::ostringstream file;
+    popef::Writer writer(file);
+    writer.createOpaqueBlob("deep", "net")->write(deep.data(), deep.size());
+    writer.close();
+    const Document d = load(fmt::format("deep{}.popef", levels), file.str());
+    EXPECT_EQ(d.popef->opaque_text(0) == deep, levels > 64) << d.popef->opaque_text(0);
+  }
+}
+
 TEST_F(PopefFileTest, ADamagedFileShowsTheRest) {
   std::string bytes = sample_popef();
   const Document whole = load("m.popef", bytes);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/quarter.h"
 #include "compiler/quantize/format_search.h"
 #include "core/compiler/support.h"
 #include "program/serialize.h"
@@ -126,8 +127,18 @@ TEST(Calibrate, ByGptqGivesCodesThatLoseLessInEveryLayer) {
   const auto p = calibrate(*g, options);
   ASSERT_EQ(p.fp8_codes.size(), 3u);
   for (const auto& [name, weight] :
-       {std::pair("conv", "w1"), std::pair("first", "w2"), std::pair("last", "w3")})
-    EXPECT_EQ(p.fp8_codes.at(name).shape(), g->find(weight)->shape()) << name;
+       {std::pair("conv", "w1"), std::pair("first", "w2"), std::pair("last", "w3")}) {
+    const Tensor &codes = p.fp8_codes.at(name), &floats = g->find(weight)->constant();
+    EXPECT_EQ(codes.shape(), floats.shape()) << name;
+    // Each element's code stands where the element does: together they point the same way.
+    double both = 0, own = 0, theirs = 0;
+    for (size_t i = 0; i < codes.values<uint8_t>().size(); i++) {
+      const double a = quarter_to_float(p.fp8.weight.dtype, codes.values<uint8_t>()[i]);
+      const double b = floats.values<float>()[i];
+      both += a * b, own += a * a, theirs += b * b;
+    }
+    EXPECT_GT(both / std::sqrt(own * theirs), 0.98) << name;
+  }
   int layers = 0;
   for (size_t at = log.find("before "); at != log.npos; at = log.find("before ", at + 1)) {
     const double before = std::stod(log.substr(at + 7));

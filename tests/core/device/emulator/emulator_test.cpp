@@ -177,6 +177,11 @@ TEST(Emulator, ProfileHasARowPerInstruction) {
   std::vector<float> y(64), c(64);
   const void* inputs[] = {x.data()};
   void* outputs[] = {y.data(), c.data()};
+  for (const auto& row : engine->profile()) {
+    EXPECT_EQ(row.runs, 0);
+    EXPECT_EQ(row.total_ns, 0);
+    EXPECT_EQ(row.min_ns, 0) << "of no run";
+  }
   for (int i = 0; i < 3; i++) engine->run(Flow::main, inputs, outputs);
   const auto rows = engine->profile();
   ASSERT_EQ(rows.size(), 3u);

@@ -7,6 +7,12 @@
 namespace poprt::device {
 namespace {
 
+TEST(NullDevice, IsNumberZeroUnlessItIsGivenAnother) {
+  EXPECT_EQ(NullDevice().id(), 0);
+  EXPECT_EQ(NullDevice(7).id(), 7);
+  EXPECT_EQ(NullDevice().ipu_version(), 0);
+}
+
 TEST(NullDevice, LeavesOutputsAlone) {
   auto program = std::make_shared<program::Program>();
   program->outputs.push_back({"y", DType::f32, {2}});

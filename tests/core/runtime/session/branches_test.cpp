@@ -85,6 +85,58 @@ TEST(Branches, AFusedModelIsSavedAndOpened) {
   EXPECT_EQ(run(runner, 1, 8), std::vector<float>(8, 5));
 }
 
+// y = x, whose value lies in a blob of the file, and z = weights of the program.
+std::shared_ptr<const Model> with_variable(float value, std::string name) {
+  program::Builder b;
+  const auto x = b.add_input({"x", DType::f32, {3}});
+  const auto y = b.add_output({"y", DType::f32, {3}}), z = b.add_output({"z", DType::f32, {3}});
+  const std::vector<float> constants(3, value + 10);
+  const auto w =
+      b.weights(12, DType::f32, {3}, program::WeightForm::plain(Tensor::of<float>({3}, constants)));
+  const program::BufferId first[] = {b.input(x, 0, 12, DType::f32, {3}),
+                                     b.output(y, 0, 12, DType::f32, {3})};
+  const program::BufferId second[] = {w, b.output(z, 0, 12, DType::f32, {3})};
+  b.emit("copy", first, {}, {}, "y");
+  b.emit("copy", second, {}, {}, "z");
+  // As a file has it: the value is a piece of the weights until the model is saved.
+  const uint64_t at = b.program().weights_bytes;
+  b.program().inputs[0].data = at;
+  b.program().weights_bytes += 64;
+  b.weight_records().push_back({at, 12, [value](std::span<std::byte> to) {
+                                  const float values[3] = {value, value, value};
+                                  std::memcpy(to.data(), values, 12);
+                                }});
+  std::stringstream file;
+  save_model(*saved(b.program(), b.weight_records(), {}, std::move(name)), file);
+  const auto bytes = std::make_shared<std::string>(file.str());
+  return open_popef(std::as_bytes(std::span(*bytes)), bytes);
+}
+
+TEST(Branches, ValuesThatFilesHaveApartAreFusedToo) {
+  const auto a = with_variable(3, "a"), b = with_variable(4, "b");
+  ASSERT_EQ(a->input_data.at(0).size(), 12u);
+  ASSERT_EQ(a->inputs()[0].data, program::kNoData) << "in a blob of its own";
+  const auto fused = fuse_models(std::vector{a, constant_model(7, 2, "c"), b});
+  std::stringstream file;
+  save_model(*fused, file);
+  const std::string bytes = file.str();
+  for (const auto& model : {fused, open_popef(std::as_bytes(std::span(bytes)), nullptr)}) {
+    ModelFusionRunner runner(model);
+    for (const auto& [graph, value] : {std::pair(0, 3.f), std::pair(2, 4.f)}) {
+      float y[3] = {}, z[3] = {};
+      const std::string prefix = fmt::format("graph{}/", graph), y_name = prefix + "y",
+                        z_name = prefix + "z";
+      runner.execute(std::vector<InputBinding>{},
+                     std::vector<OutputBinding>{{y_name, 0, y, 12}, {z_name, 0, z, 12}});
+      for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(y[i], value);
+        EXPECT_EQ(z[i], value + 10);
+      }
+    }
+    EXPECT_EQ(run(runner, 1, 2), std::vector<float>(2, 7));
+  }
+}
+
 TEST(Branches, FusedModelsShareTheBatchesOfAStep) {
   const auto looped = [](float value, const char* name, const char* batches) {
     const auto model = std::make_shared<Model>(*constant_model(value, 3, name));

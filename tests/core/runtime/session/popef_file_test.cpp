@@ -378,6 +378,38 @@ TEST_F(PopefFile, LargeOpaqueBlobsAreNotRead) {
   const auto model = open_popef(folder / "m.popef");
   EXPECT_EQ(model->opaque.at("most").size(), kMost);
   EXPECT_FALSE(model->opaque.contains("more"));
+  // They stay in what is saved of several files.
+  save_parts(*model, folder / "exe.popef", folder / "variables.popef");
+  const std::vector<fs::path> paths = {folder / "exe.popef", folder / "variables.popef"};
+  save_model(*open_popef(paths), folder / "again.popef");
+  const auto blobs = open_popef(folder / "again.popef")->blobs;
+  ASSERT_EQ(blobs->opaqueBlobs.size(), 2u);
+  for (const auto& blob : blobs->opaqueBlobs)
+    EXPECT_EQ(blob.size(), blob.name == "more" ? kMost + 1 : kMost) << blob.name;
+}
+
+// Even one byte of a variable must be somewhere.
+TEST_F(PopefFile, AVariableOfOneByteNeedsItsValue) {
+  program::Builder b;
+  const auto u = b.add_input({"u", DType::u8, {1}});
+  const auto y = b.add_output({"y", DType::u8, {1}});
+  const program::BufferId operands[] = {b.input(u, 0, 1, DType::u8, {1}),
+                                        b.output(y, 0, 1, DType::u8, {1})};
+  b.emit("copy", operands, {}, {}, "copy");
+  b.program().weights_bytes = 64;
+  b.program().inputs[0].data = 0;
+  b.weight_records().push_back(
+      {0, 1, [](std::span<std::byte> to) { std::ranges::fill(to, std::byte{9}); }});
+  const auto bytes = std::make_shared<std::vector<std::byte>>();
+  program::write_executable(
+      [&](std::span<const std::byte> s) { bytes->insert(bytes->end(), s.begin(), s.end()); },
+      b.program(), b.weight_records());
+  const fs::path exe = folder / "exe.popef", variables = folder / "variables.popef";
+  save_parts(*open_payload("own", *bytes, bytes), exe, variables);
+  const std::vector<fs::path> paths = {exe, variables};
+  EXPECT_EQ(open_popef(paths)->input_data.at(0)[0], std::byte{9});
+  expect_error([&] { open_popef(exe); }, ErrorCode::data_loss,
+               "there is no data for the weights 'u': open the file of the variables as well");
 }
 
 TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
