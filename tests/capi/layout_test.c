@@ -47,7 +47,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, option_count, 224);
   AT(poprt_compile_options, embed_source, 232);
   AT(poprt_compile_options, reserved_3, 236);
-  assert_int_equal(sizeof(poprt_compile_options), 240);
+  AT(poprt_compile_options, stop, 240);
+  assert_int_equal(sizeof(poprt_compile_options), 248);
 
   AT(poprt_option, name, 0);
   AT(poprt_option, value, 8);

@@ -79,6 +79,10 @@ typedef void (*poprt_progress_fn)(double done, const char* what, void* user_data
 typedef void (*poprt_pass_fn)(const char* pass, int64_t rewrites, double milliseconds,
                               int64_t nodes_before, int64_t nodes_after, void* user_data);
 
+/* Whether to end the compilation: non-zero for yes. Called on the compiling thread between steps,
+ * after `progress`. */
+typedef int32_t (*poprt_stop_fn)(void* user_data);
+
 /* Set struct_size to sizeof(poprt_compile_options) and the rest to zero; zero means default.
  * Everything is copied before a function returns. */
 typedef struct poprt_compile_options {
@@ -162,6 +166,9 @@ typedef struct poprt_compile_options {
    * Since 1.0. */
   int32_t embed_source;
   int32_t reserved_3;
+  /* Asked between steps, on the compiling thread: non-zero ends the compilation with cancelled, and
+   * no file is written. Null: never. Since 1.0. */
+  poprt_stop_fn stop;
   /* </options:compile> */
 } poprt_compile_options;
 
