@@ -185,6 +185,8 @@ static PyObject* raw_bytes(int64_t address, int64_t bytes) {
 // data, with the one argument "done" or with the five of the other.
 static int64_t raw_progress_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_progress)); }
 static int64_t raw_pass_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_pass)); }
+// For set_stop.
+static int64_t raw_stop_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_stop)); }
 static int64_t raw_object_address(PyObject* object) { return poprt_shim::address(object); }
 // For create_stream: a poprt_write_fn that calls the `write` of the object whose address is its user data.
 static int64_t raw_write_fn() { return poprt_shim::address(reinterpret_cast<void*>(poprt_python::on_write)); }

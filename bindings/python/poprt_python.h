@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <list>
@@ -669,6 +670,23 @@ inline void on_pass(const char* pass, int64_t rewrites, double milliseconds, int
     Py_XDECREF(result);
   }
   PyGILState_Release(state);
+}
+
+// Ends a compilation whose callback has raised, or during which the user has pressed Ctrl-C. Looks
+// for signals now and then only: threads that compute hold the GIL for milliseconds.
+inline int32_t on_stop(void* user_data) {
+  static_cast<void>(user_data);
+  using clock = std::chrono::steady_clock;
+  constexpr auto kBetween = std::chrono::milliseconds(50);
+  static thread_local clock::time_point last;
+  if (progress_error) return 1;
+  const clock::time_point now = clock::now();
+  if (now - last < kBetween) return 0;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  if (PyErr_CheckSignals() != 0) keep_error();
+  PyGILState_Release(state);
+  last = clock::now();
+  return progress_error ? 1 : 0;
 }
 
 // Gives bytes to the `write` of the object at `user_data`.

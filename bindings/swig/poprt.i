@@ -236,6 +236,8 @@ POPRT_HANDLE(raw_log, RawLog)
     $self->options.after_pass = poprt_shim::function<poprt_pass_fn>(after_pass_fn);
     $self->options.user_data = poprt_shim::pointer(user_data);
   }
+  // poprt_stop_fn, which gets the same user data.
+  void set_stop(int64_t stop_fn) { $self->options.stop = poprt_shim::function<poprt_stop_fn>(stop_fn); }
 }
 
 %newobject raw_compiler::compile_file;

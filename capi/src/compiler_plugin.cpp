@@ -311,18 +311,28 @@ std::unique_ptr<compiler::IrFile> ir_file(const poprt_compile_options& o, const 
   }
 }
 
-// Maps [0, 1] of one stage to its part of the whole.
-void report_progress(const poprt_compile_options& o, compiler::Options& to, double from,
-                     double until) {
-  if (!o.progress) return;
-  to.progress = [call = o.progress, user = o.user_data, from, until](double done,
-                                                                     std::string_view what) {
-    call(from + (until - from) * done, std::string(what).c_str(), user);
-  };
+// Ends the compilation when its caller wants that.
+void ask(const poprt_compile_options& o) {
+  if (o.stop && o.stop(o.user_data) != 0)
+    fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
 }
 
 void say(const poprt_compile_options& o, double done, const char* what) {
   if (o.progress) o.progress(done, what, o.user_data);
+  ask(o);
+}
+
+// Nothing is left to stop.
+void finish(const poprt_compile_options& o) {
+  if (o.progress) o.progress(1, "done", o.user_data);
+}
+
+// Maps [0, 1] of one stage to its part of the whole.
+void report_progress(const poprt_compile_options& o, compiler::Options& to, double from,
+                     double until) {
+  to.progress = [&o, from, until](double done, std::string_view what) {
+    say(o, from + (until - from) * done, std::string(what).c_str());
+  };
 }
 
 std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
@@ -494,7 +504,7 @@ compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Op
   }
   options.plain = options.passes.empty() && options.requested.empty();
   options.after_pass = nullptr;
-  options.progress = nullptr;
+  options.progress = [&o](double, std::string_view) { ask(o); };
   const auto output_shapes = [&](const compiler::ShapeSet& inputs) {
     const auto copy = graph.clone();
     options.input_shape = inputs;
@@ -622,7 +632,7 @@ void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
         executable.program, executable.weights, executable.notes, executable.narrow);
     if (ir) ir->write();
-    say(*o, 1, "done");
+    finish(*o);
   });
 }
 
@@ -664,7 +674,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
                          executable.weights, blobs, capi::engine_options(*o, note),
                          executable.narrow);
     if (ir) ir->write();
-    say(*o, 1, "done");
+    finish(*o);
   });
 }
 
@@ -730,7 +740,7 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     if (!log.empty()) write_log(log, out_onnx_path);
-    say(*o, 1, "done");
+    finish(*o);
   });
 }
 

@@ -47,7 +47,9 @@ std::string folder(const Settings& s) {
   if (!s.path.empty()) return s.path;
   for (const char* variable : {"POPXL_CACHE_DIR", "POPART_CACHE_DIR"})
     if (const char* value = std::getenv(variable); value && *value) return value;
-  throw Usage("which folder? give --path, or set POPXL_CACHE_DIR or POPART_CACHE_DIR");
+  throw Usage(
+      "which folder? give --path (models that a runner compiles are in ~/.cache/poprt), or set "
+      "POPXL_CACHE_DIR or POPART_CACHE_DIR");
 }
 
 int run(const Settings& s) {

@@ -411,6 +411,34 @@ static void progress_runs_from_zero_to_one(void** state) {
   poprt_compiler_free(c);
 }
 
+static int32_t stop_after_three_calls(void* user_data) {
+  return ((progress_log*)user_data)->calls >= 3;
+}
+
+static void a_compilation_is_stopped_between_steps(void** state) {
+  (void)state;
+  progress_log log = {0};
+  poprt_compile_options o = fixed_shape();
+  o.progress = on_progress;
+  o.stop = stop_after_three_calls;
+  o.user_data = &log;
+  poprt_compiler* c = make_compiler(&o);
+  poprt_executable* e = UNTOUCHED(poprt_executable);
+  FAILS(poprt_compiler_compile_file(c, DATA "/identity.onnx", &e), POPRT_CANCELLED, "stopped");
+  assert_ptr_equal(e, UNTOUCHED(poprt_executable));
+  assert_int_equal(log.calls, 3);
+  char path[200];
+  snprintf(path, sizeof path, "%s/poprt_stopped_%d", "/tmp", (int)getpid());
+  log.calls = 0;
+  FAILS(poprt_compiler_compile_to_popef(c, DATA "/identity.onnx", path), POPRT_CANCELLED,
+        "stopped");
+  assert_int_not_equal(access(path, F_OK), 0);
+  log.calls = 0;
+  FAILS(poprt_compiler_convert_file(c, DATA "/identity.onnx", path), POPRT_CANCELLED, "stopped");
+  assert_int_not_equal(access(path, F_OK), 0);
+  poprt_compiler_free(c);
+}
+
 /* Compiles identity.onnx; how often the passes ran. */
 static int passes_run(poprt_compile_options o, poprt_executable** out) {
   progress_log log = {0};
@@ -598,6 +626,7 @@ int main(void) {
       cmocka_unit_test(compile_errors),
       cmocka_unit_test(outputs_are_selected_by_name),
       cmocka_unit_test(progress_runs_from_zero_to_one),
+      cmocka_unit_test(a_compilation_is_stopped_between_steps),
       cmocka_unit_test(caching_compiles_once),
       cmocka_unit_test(compiling_needs_no_device),
       cmocka_unit_test(sequences_have_a_length),

@@ -40,6 +40,16 @@ TEST(Run, MakesTypedOutputs) {
   EXPECT_NE(message_of([&] { outputs.at("z"); }).find("there is no output 'z'"), std::string::npos);
 }
 
+TEST(Run, CropsWhatIsPadded) {
+  const Runner runner(MODELS "/nonzero.onnx");
+  const std::vector<float> x = {0, 1, 0, 0, 0, 2};
+  const auto outputs = run(runner, {{"x", x, {2, 3}}});
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].shape, (std::vector<int64_t>{2, 2}));
+  const auto at = outputs[0].as<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(at.begin(), at.end()), (std::vector<int64_t>{0, 1, 1, 2}));
+}
+
 TEST(Run, ChecksTypesShapesAndSizes) {
   const Runner runner(MODELS "/relu.onnx");
   const auto in = runner.getExecuteInputs()[0];

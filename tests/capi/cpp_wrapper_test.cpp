@@ -118,6 +118,21 @@ TEST(CppWrapper, OpensFromMemoryAndSaves) {
   EXPECT_NE(poprt::dumpPopef(DATA "/copies.popef").find("copies"), std::string::npos);
 }
 
+TEST(CppWrapper, WhatProgressThrowsEndsTheCompilation) {
+  poprt::compiler::CompilerOptions options;
+  options.inputShape["x"] = {2, 4};
+  options.progress = [&](double done, const std::string&) {
+    if (done > 0.3) throw std::domain_error("enough");
+  };
+  const std::string path =
+      testing::TempDir() + std::to_string(getpid()) + "_cpp_wrapper_stopped.popef";
+  std::remove(path.c_str());
+  EXPECT_THROW(
+      poprt::compiler::Compiler::compileAndExport(DATA "/identity.onnx", {}, path, options),
+      std::domain_error);
+  EXPECT_FALSE(std::ifstream(path).good());
+}
+
 TEST(CppWrapper, CompilesPathsAndBytes) {
   poprt::compiler::CompilerOptions options;
   options.inputShape["x"] = {2, 4};

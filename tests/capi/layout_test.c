@@ -48,7 +48,8 @@ static void structs_stay_as_they_are(void** state) {
   AT(poprt_compile_options, embed_source, 232);
   AT(poprt_compile_options, reserved_3, 236);
   AT(poprt_compile_options, max_padding, 240);
-  assert_int_equal(sizeof(poprt_compile_options), 248);
+  AT(poprt_compile_options, stop, 248);
+  assert_int_equal(sizeof(poprt_compile_options), 256);
 
   AT(poprt_option, name, 0);
   AT(poprt_option, value, 8);

@@ -94,8 +94,11 @@ class Config:
         def __setattr__(self, name: str, value: Any) -> None:
             name = self._aliases.get(name, name)
             if name not in self._defaults:
-                raise AttributeError(f"{type(self).__name__} has no option '{name}'; "
-                                     f"options are: {', '.join(sorted(self._defaults))}")
+                import difflib  # takes longer than the rest of this module
+
+                near = difflib.get_close_matches(name, self._defaults, 1)
+                hint = f"did you mean '{near[0]}'? Options are: " if near else "options are: "
+                raise AttributeError(f"{type(self).__name__} has no option '{name}'; {hint}{', '.join(sorted(self._defaults))}")
             self._check(name, value)
             object.__setattr__(self, name, value)
 

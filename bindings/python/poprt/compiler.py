@@ -12,7 +12,7 @@ from ._config import Config
 from ._describe import DataDesc, describe_all
 from ._onnx import Proto
 from ._popef.model import Model as _PopefModel
-from .errors import UnimplementedError, _opening, _path
+from .errors import CancelledError, UnimplementedError, _opening, _path
 
 __all__ = ["Compiler", "CompilerOptions", "Executable"]
 
@@ -39,7 +39,8 @@ class CompilerOptions(Config):
     metadata; the emulated IPU plans these itself. ``options`` has those of command poprt by name, as ``list_options()``
     says. ``num_ipus`` and ``virtual_graph_mode`` ("manual": as ``Sharder`` has cut the model; "auto") share the model among
     several emulated IPUs; with ``enable_pipelining`` they work on different requests at the same time. Nothing draws a progress bar here, whatever ``show_compilation_progress_bar`` says:
-    ``compilation_progress_logger`` is told of progress.
+    ``compilation_progress_logger`` is told of progress. What it or ``after_pass`` raises, and Ctrl-C, end a compilation
+    after the step that runs, and no file is written.
     """
 
     num_ipus: int = 1
@@ -203,6 +204,7 @@ class CompilerOptions(Config):
                 raise TypeError(f"outputs: expected names, found {name!r}")
             raw.add_output(name)
         raw.set_engine_caching(bool(self.enable_engine_caching), os.fspath(self.cache_path))
+        raw.set_stop(_raw.raw_stop_fn())
         logger, after_pass = self.compilation_progress_logger, self.after_pass
         if logger is not None or after_pass is not None:
             def listen(done: Any, *report: Any) -> None:
@@ -252,7 +254,7 @@ class _Compilation:
     def __exit__(self, kind: object, error: Optional[BaseException], _: object) -> None:
         raised = _raw.raw_take_progress_error()
         if raised is not None:
-            raise raised from error
+            raise raised from None if isinstance(error, CancelledError) else error
 
 
 class Executable:

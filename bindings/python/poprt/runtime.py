@@ -22,7 +22,8 @@ from . import _load, poprt_raw as _raw
 from ._config import Config
 from ._convert import whole
 from ._describe import DataDesc, describe, describe_all
-from .compiler import CompilerOptions, Executable
+from ._onnx import Proto
+from .compiler import Compiler, CompilerOptions, Executable
 from .errors import CancelledError, InvalidArgumentError, NotFoundError
 
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
@@ -885,7 +886,29 @@ class Tracepoint(TypedDict):
 
 
 AnyConfig = Union[RuntimeConfig, PackRunnerConfig, LightRunnerConfig, HostConcatRunnerConfig]
-Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable]
+Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable, bytes, bytearray, memoryview, Proto]
+
+
+def _is_model(given: object) -> bool:
+    """Whether that is an ONNX model: by the end of its path, by its first byte (a field of protobuf), by its type."""
+    if isinstance(given, (str, os.PathLike)):
+        return str(os.fspath(given)).lower().endswith(".onnx")
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return 0 < len(given) and bytes(given[:1]) < b" "
+    return hasattr(given, "SerializeToString")
+
+
+def _opened(given: Popef, config: Any, compiler_options: Optional[CompilerOptions]) -> Executable:
+    """What a runner runs of what it is given."""
+    if _is_model(given):
+        if isinstance(given, (str, os.PathLike)):
+            return Executable.load(given, compiler_options)
+        return Compiler.compile(given, None, compiler_options)  # type: ignore[arg-type]
+    if compiler_options is not None:
+        raise InvalidArgumentError("compiler_options are for a model that ends with .onnx; what is given was compiled already")
+    if isinstance(given, Executable):
+        return given
+    return Executable(given, check_package_hash=config._get("check_package_hash", True))  # type: ignore[arg-type]
 
 
 class Runner(BaseRunner):
@@ -930,24 +953,17 @@ class Runner(BaseRunner):
 
 
 class ModelRunner(Runner):
-    """Runs one model. ``popef`` is a path, a list of paths that make one model, or an Executable. A path to an ONNX
-    model (``.onnx``) is compiled with ``compiler_options``; what that makes is kept in a cache for the next time (see
-    ``Executable.load``)."""
+    """Runs one model. ``popef`` is a path, a list of paths that make one model, the bytes of a PopEF file, or an
+    Executable. A path to an ONNX model (``.onnx``) is compiled with ``compiler_options``; what that makes is kept in a cache
+    for the next time (see ``Executable.load``). A model in memory, its bytes or an ``onnx.ModelProto``, is compiled each
+    time."""
 
     _config: type = RuntimeConfig
 
     def __init__(self, popef: Popef, config: Optional[AnyConfig] = None, *,
                  compiler_options: Optional[CompilerOptions] = None):
         config = self._config() if config is None else config
-        is_onnx = isinstance(popef, (str, os.PathLike)) and os.fspath(popef).lower().endswith(".onnx")
-        if compiler_options is not None and not is_onnx:
-            raise InvalidArgumentError("compiler_options are for a model that ends with .onnx; what is given was compiled already")
-        if isinstance(popef, Executable):
-            executable = popef
-        elif is_onnx and isinstance(popef, (str, os.PathLike)):
-            executable = Executable.load(popef, compiler_options)
-        else:
-            executable = Executable(popef, check_package_hash=config._get("check_package_hash", True))
+        executable = _opened(popef, config, compiler_options)
         self.metadata = executable.metadata
         self._check_types = bool(config._get("validate_io_params", True))
         keep: list[Any] = []

@@ -79,6 +79,10 @@ typedef void (*poprt_progress_fn)(double done, const char* what, void* user_data
 typedef void (*poprt_pass_fn)(const char* pass, int64_t rewrites, double milliseconds,
                               int64_t nodes_before, int64_t nodes_after, void* user_data);
 
+/* Whether to end the compilation: non-zero for yes. Called on the compiling thread between steps,
+ * after `progress`. */
+typedef int32_t (*poprt_stop_fn)(void* user_data);
+
 /* Set struct_size to sizeof(poprt_compile_options) and the rest to zero; zero means default.
  * Everything is copied before a function returns. */
 typedef struct poprt_compile_options {
@@ -166,6 +170,9 @@ typedef struct poprt_compile_options {
    * fraction of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number
    * of shapes. 0: none is added. Since 1.0. */
   double max_padding;
+  /* Asked between steps, on the compiling thread: non-zero ends the compilation with cancelled, and
+   * no file is written. Null: never. Since 1.0. */
+  poprt_stop_fn stop;
   /* </options:compile> */
 } poprt_compile_options;
 

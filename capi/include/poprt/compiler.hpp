@@ -85,11 +85,11 @@ struct CompilerOptions {
   // HostConcatRunner looks for "HostConcatRunnerConfig". Since 1.0.
   std::map<std::string, std::string> opaqueBlobs;
   // Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
-  // Null: nobody. What it throws comes out of the compiling function, when that has ended. Since
-  // 0.1.
+  // Null: nobody. What it throws ends the compilation after this step and comes out of the
+  // compiling function. Since 0.1.
   std::function<void(double done, const std::string& what)> progress;
-  // Hears of each pass that was run, on the compiling thread. Null: nobody. What it throws comes
-  // out of the compiling function, when that has ended. Since 0.1.
+  // Hears of each pass that was run, on the compiling thread. Null: nobody. What it throws ends the
+  // compilation after this step and comes out of the compiling function. Since 0.1.
   std::function<void(const PassReport&)> afterPass;
   // Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.
   int64_t convertVersion = 0;
@@ -280,6 +280,7 @@ class Compiler {
           call.guard(
               [&] { call.options.afterPass({pass, rewrites, milliseconds, before, after}); });
         };
+      o.stop = [](void* self) -> int32_t { return static_cast<Call*>(self)->thrown ? 1 : 0; };
       load(o);
     }
     Call(const CompilerOptions& given, const std::vector<std::string>& outputs)

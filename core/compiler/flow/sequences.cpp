@@ -12,17 +12,66 @@ using ir::Value;
 namespace {
 
 constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
+// Of one that is edited at a position that is known at run time: tables have the square of it.
+constexpr int64_t kMaxElementsToEdit = 1 << 10;
+
+bool have_one_shape(const std::vector<Value*>& elements) {
+  return std::ranges::all_of(elements, [&](const Value* v) {
+    return v->type.is_static() && v->dtype() == elements[0]->dtype() &&
+           v->shape() == elements[0]->shape() && v->dtype() != DType::string;
+  });
+}
+
+// Row p has which elements of `size` are left without element p.
+Tensor rows_of_erase(int64_t size) {
+  std::vector<int64_t> rows;
+  for (int64_t p = 0; p < size; p++)
+    for (int64_t i = 0; i < size - 1; i++) rows.push_back(i + (i >= p));
+  return Tensor::of<int64_t>({size, size - 1}, rows);
+}
+
+// Row p has the order of `size` elements and of one that is inserted at p and has number `size`.
+// Negative positions count from the end of the old ones, negative rows from the end of the table:
+// its second part is theirs.
+Tensor rows_of_insert(int64_t size) {
+  std::vector<int64_t> rows;
+  for (int64_t r = 0; r <= 2 * size; r++) {
+    const int64_t p = r <= size ? r : r - (size + 1);
+    for (int64_t i = 0; i <= size; i++) rows.push_back(i < p ? i : i == p ? size : i - 1);
+  }
+  return Tensor::of<int64_t>({2 * size + 1, size + 1}, rows);
+}
 
 }  // namespace
 
 int64_t Specializer::position(const Node& n, const Item& item, int64_t size, bool insert) const {
   if (item.kind == Item::Kind::none) return insert ? size : size - 1;
   const auto p = constant_integer(item);
-  if (!p) fail_at(n, ErrorCode::unimplemented, "the position in a sequence must be constant");
+  if (!p)
+    fail_at(n, ErrorCode::unimplemented,
+            "the position in a sequence must be constant, or its tensors of one shape and at most "
+            "{}",
+            kMaxElementsToEdit);
   const int64_t last = insert ? size : size - 1;
   if (*p < -size || *p > last)
     fail_at(n, ErrorCode::invalid_argument, "position {} of a sequence of {}", *p, size);
   return *p < 0 ? *p + size : *p;
+}
+
+bool Specializer::is_edited_at_run_time(const Item& at, const std::vector<Value*>& elements) const {
+  return at.kind == Item::Kind::tensor && !constant_integer(at) && have_one_shape(elements) &&
+         std::ssize(elements) <= kMaxElementsToEdit;
+}
+
+std::vector<Value*> Specializer::pick(const std::vector<Value*>& elements, Value* position,
+                                      const Tensor& rows) {
+  const int64_t count = rows.shape()[1];
+  if (count == 0) return {};
+  Value* order = slice_at(constant(rows), reshape(position, {}), 0);
+  Value* ordered = make("Gather", "", std::array{stack(elements, 0), order}, {{"axis", 0}})[0];
+  std::vector<Value*> picked;
+  for (int64_t i = 0; i < count; i++) picked.push_back(slice_at(ordered, integer(i), 0));
+  return picked;
 }
 
 void Specializer::run_container(const Node& n) {
@@ -47,10 +96,7 @@ void Specializer::run_container(const Node& n) {
     const auto& elements = sequence(0);
     const Item at = item(1);
     if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
-        std::all_of(elements.begin(), elements.end(), [&](const Value* v) {
-          return v->type.is_static() && v->dtype() == elements[0]->dtype() &&
-                 v->shape() == elements[0]->shape() && v->dtype() != DType::string;
-        }))
+        have_one_shape(elements))
       return give(n, 0, Item::of(slice_at(stack(elements, 0), reshape(at.value, {}), 0)));
     return give(n, 0,
                 Item::of(elements[static_cast<size_t>(
@@ -58,15 +104,24 @@ void Specializer::run_container(const Node& n) {
   }
   if (op == "SequenceInsert") {
     std::vector<Value*> elements = sequence(0);
+    std::vector<Value*> all = elements;
+    all.push_back(tensor(n, item(1), "the element"));
+    if (is_edited_at_run_time(item(2), all))
+      return give(
+          n, 0, Item::sequence_of(pick(all, item(2).value, rows_of_insert(std::ssize(elements)))));
     const int64_t at = position(n, item(2), static_cast<int64_t>(elements.size()), true);
     if (static_cast<int64_t>(elements.size()) >= kMaxElements)
       fail_at(n, ErrorCode::resource_exhausted, "a sequence of more than {} tensors", kMaxElements);
-    elements.insert(elements.begin() + at, tensor(n, item(1), "the element"));
+    elements.insert(elements.begin() + at, all.back());
     return give(n, 0, Item::sequence_of(std::move(elements)));
   }
   if (op == "SequenceErase") {
     std::vector<Value*> elements = sequence(0);
     if (elements.empty()) fail_at(n, ErrorCode::invalid_argument, "the sequence is empty");
+    if (is_edited_at_run_time(item(1), elements))
+      return give(
+          n, 0,
+          Item::sequence_of(pick(elements, item(1).value, rows_of_erase(std::ssize(elements)))));
     elements.erase(elements.begin() +
                    position(n, item(1), static_cast<int64_t>(elements.size()), false));
     return give(n, 0, Item::sequence_of(std::move(elements)));

@@ -332,6 +332,11 @@ class Specializer {
               ir::type_string(v->type), dtype_name(dtype));
   }
   int64_t position(const ir::Node& n, const Item& item, int64_t size, bool insert) const;
+  // Whether a sequence of these elements can be changed at a place that only a run knows.
+  bool is_edited_at_run_time(const Item& at, const std::vector<ir::Value*>& elements) const;
+  // Elements of one shape in the order that row `position` of a table has.
+  std::vector<ir::Value*> pick(const std::vector<ir::Value*>& elements, ir::Value* position,
+                               const Tensor& rows);
 
   template <class... Args>
   [[noreturn]] void fail_at(const ir::Node& n, ErrorCode code, fmt::format_string<Args...> format,

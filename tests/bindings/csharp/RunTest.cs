@@ -57,6 +57,18 @@ public sealed class RunTest
     }
 
     [Test]
+    public void RunCropsWhatIsPadded()
+    {
+        using (var runner = new ModelRunner(Path("../../data/cli/nonzero.onnx")))
+        {
+            var outputs = runner.Run(Named("x", new float[,] { { 0, 1, 0 }, { 0, 0, 2 } }));
+            Assert.That(outputs.Keys, Is.EqualTo(new[] { "at" }));
+            Assert.That(outputs["at"].ToArray<long>(), Is.EqualTo(new long[,] { { 0, 1 }, { 1, 2 } }));
+            Assert.That(runner.Run(Named("x", new float[2, 3]))["at"].Shape, Is.EqualTo(new long[] { 2, 0 }));
+        }
+    }
+
+    [Test]
     public void RunChecksTypesAndShapesByName()
     {
         using (ModelRunner runner = AffineRunner())

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.poprt.Anchor;
 import org.poprt.Bindings;
@@ -67,6 +68,18 @@ class RunTest extends Scenarios {
       assertArrayEquals(new long[] {2, 4}, runner.run(Map.of("x", Tensor.of(flat, 2, 4))).get("y").shape());
       assertThrows(PoprtException.class, () -> y.array(float[].class));
       assertThrows(PoprtException.class, () -> y.array(int[][].class));
+    }
+  }
+
+  @Test
+  void run_crops_what_is_padded() {
+    Path found = MODELS.resolve("../../data/cli/nonzero.onnx");
+    try (ModelRunner runner = new ModelRunner(found)) {
+      Map<String, Tensor> outputs = runner.run(Map.of("x", new float[][] {{0, 1, 0}, {0, 0, 2}}));
+      assertEquals(Set.of("at"), outputs.keySet());
+      assertArrayEquals(new long[][] {{0, 1}, {1, 2}}, outputs.get("at").array(long[][].class));
+      outputs = runner.run(Map.of("x", new float[2][3]));
+      assertArrayEquals(new long[] {2, 0}, outputs.get("at").shape());
     }
   }
 

@@ -74,6 +74,13 @@ class Words(unittest.TestCase):
                          lambda: asyncio.run(self.runner.submit({"x": counting()}, 3 if wrong is None else wrong))):
                 self.refused(TypeError, call, "of name to array, given ")
 
+    def test_a_misspelt_option_is_guessed(self):
+        for make, wrong, right in ((RuntimeConfig, "threds", "threads"), (CompilerOptions, "batchsize", "batch_size")):
+            with self.assertRaisesRegex(TypeError, f"{make.__name__} has no option '{wrong}'; did you mean '{right}'\\? Options are: "):
+                make(**{wrong: 1})
+        with self.assertRaisesRegex(TypeError, "has no option 'nonsense_without_end'; options are: "):
+            RuntimeConfig(nonsense_without_end=1)
+
     def test_limits_are_numbers_of_seconds(self):
         x, y = {"x": counting()}, {"y": np.empty((2, 4), np.float32)}
 

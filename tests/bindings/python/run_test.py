@@ -325,6 +325,34 @@ class Running(unittest.TestCase):
         self.assertIn("give `input_shape` x=... or `batch_size` with `batch_axis`", str(caught.exception))
         self.assertNotIn("--", str(caught.exception))
 
+    def test_a_model_in_memory(self):
+        with open(DIGITS, "rb") as file:
+            content = file.read()
+        x = np.random.default_rng(5).random((2, 1, 8, 8), np.float32)
+        options = CompilerOptions(batch_size=2)
+        with Runner(DIGITS, compiler_options=options) as runner:
+            (expected,) = runner.run(None, {"image": x})
+
+        class Proto:
+            """As onnx.ModelProto."""
+
+            def SerializeToString(self):
+                return content
+
+            def ParseFromString(self, data):
+                raise NotImplementedError
+
+        for model in (content, bytearray(content), memoryview(content), Proto()):
+            with Runner(model, compiler_options=options) as runner:
+                np.testing.assert_array_equal(runner.run(None, {"image": x})[0], expected)
+        with self.assertRaisesRegex(errors.DataLossError, "blob header"), Runner(b"PopEF cut off"):
+            pass
+        with tempfile.TemporaryDirectory() as folder:
+            popef = os.path.join(folder, "model.popef")
+            Compiler.compile(DIGITS, None, options).save(popef)
+            with open(popef, "rb") as file, Runner(file.read()) as runner:
+                np.testing.assert_array_equal(runner.run(None, {"image": x})[0], expected)
+
     def test_the_wrong_kind_of_file(self):
         with tempfile.TemporaryDirectory() as folder:
             popef = os.path.join(folder, "model.popef")

@@ -462,6 +462,7 @@ SWIGINTERN void raw_compile_options_set_callbacks(raw_compile_options *self,int6
     self->options.after_pass = poprt_shim::function<poprt_pass_fn>(after_pass_fn);
     self->options.user_data = poprt_shim::pointer(user_data);
   }
+SWIGINTERN void raw_compile_options_set_stop(raw_compile_options *self,int64_t stop_fn){ self->options.stop = poprt_shim::function<poprt_stop_fn>(stop_fn); }
 SWIGINTERN raw_compiler *new_raw_compiler(raw_compile_options &options,poprt_result *error){
     raw_compiler* made = nullptr;
     *error = poprt_compiler_create(options.complete(), &made);
@@ -2381,6 +2382,18 @@ void _wrap_RawCompileOptions_set_callbacks_native(raw_compile_options *_swig_go_
   arg4 = (int64_t)_swig_go_3; 
   
   raw_compile_options_set_callbacks(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_RawCompileOptions_set_stop_native(raw_compile_options *_swig_go_0, long long _swig_go_1) {
+  raw_compile_options *arg1 = (raw_compile_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_compile_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_compile_options_set_stop(arg1,arg2);
   
 }
 

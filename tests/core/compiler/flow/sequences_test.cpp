@@ -49,6 +49,47 @@ TEST(Sequences, APositionAtRunTimePicksFromEqualTensors) {
     EXPECT_TRUE(run(e, {{"a", a}, {"b", b}, {"i", Tensor::scalar(i)}}).at("y").same_as(i ? b : a));
 }
 
+// Which of the inputs 0, 1, 2 a sequence of 0, 1 (and 3) holds after an edit at a place that the
+// program is told when it runs.
+std::vector<int> edited_at_run_time(const std::string& edit, int64_t position) {
+  const Executable e = compile_body(
+      "input %a : f32[1]\ninput %b : f32[1]\ninput %c : f32[1]\ninput %at : s32[1]\n"
+      "%s : ? = SequenceConstruct(%a, %b" +
+      std::string(edit == "SequenceInsert" ? ")" : ", %c)") + "\n%t : ? = " + edit + "(%s" +
+      (edit == "SequenceInsert" ? ", %c" : "") + ", %at)\noutput %t\n");
+  const auto one = [](float v) { return Tensor::of<float>({1}, {v}); };
+  const Values got = run(e, {{"a", one(0)},
+                             {"b", one(1)},
+                             {"c", one(2)},
+                             {"at", Tensor::of<int32_t>({1}, {static_cast<int32_t>(position)})}});
+  std::vector<int> list;
+  for (size_t i = 0; i < got.size(); i++)
+    list.push_back(static_cast<int>(values(got.at("t[" + std::to_string(i) + "]"))[0]));
+  return list;
+}
+
+TEST(Sequences, APositionAtRunTimeEditsEqualTensors) {
+  for (const int64_t at : {-3, -2, -1, 0, 1, 2}) {
+    std::vector list = {0, 1, 2};
+    list.erase(list.begin() + (at < 0 ? at + 3 : at));
+    EXPECT_EQ(edited_at_run_time("SequenceErase", at), list) << at;
+  }
+  for (const int64_t at : {-2, -1, 0, 1, 2}) {
+    std::vector list = {0, 1};
+    list.insert(list.begin() + (at < 0 ? at + 2 : at), 2);
+    EXPECT_EQ(edited_at_run_time("SequenceInsert", at), list) << at;
+  }
+  EXPECT_EQ(code_of(R"(
+    input %a : f32[1]
+    input %b : f32[2]
+    input %at : s64[]
+    %s : ? = SequenceConstruct(%a, %b)
+    %t : ? = SequenceErase(%s, %at)
+    output %t
+  )"),
+            ErrorCode::unimplemented);
+}
+
 TEST(Sequences, ASequenceInputHasItsLengthFromTheOptions) {
   const std::string body = R"(
     %in : ? = poprt.ContainerInput() {kind = "sequence", element = 1, shape = [2], position = 0} "in"
