@@ -27,7 +27,7 @@ class Cache(CommandTest):
         with mock.patch.dict(os.environ):
             os.environ.pop("POPART_CACHE_DIR", None)
             os.environ.pop("POPXL_CACHE_DIR", None)
-            self.misused(["--json"], "give --path, or set POPXL_CACHE_DIR or POPART_CACHE_DIR")
+            self.misused(["--json"], "or set POPXL_CACHE_DIR or POPART_CACHE_DIR")
 
     def files(self):
         return sorted(glob.glob(os.path.join(self.cache, "*.popef")))
