@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,9 +23,11 @@
 #include "compiler/quantize/calibrate.h"
 #include "compiler/variable_weights.h"
 #include "compiler_plugin_faithful.h"
+#include "compiler_plugin_outputs.h"
 #include "compiler_plugin_passes.h"
 #include "compiler_plugin_settings.h"
 #include "compiler_plugin_shapes.h"
+#include "compiler_plugin_warnings.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "ir/placement.h"
@@ -39,7 +40,6 @@
 #include "passes/custom.h"
 #include "passes/describe.h"
 #include "passes/pass.h"
-#include "plugins/registry.h"
 #include "program/serialize.h"
 #include "runtime/session/popef_file.h"
 
@@ -346,60 +346,6 @@ std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
   return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
 }
 
-std::string output_names(const ir::Graph& graph) {
-  std::string names;
-  for (const ir::Value* out : graph.outputs())
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", out->name());
-  return names;
-}
-
-// Takes away the outputs that remove_outputs names, and adds the tensors of checkpoints.
-void change_outputs(ir::Graph& graph, const poprt_compile_options& o) {
-  if (const char* removed = capi::named_option(o, "remove_outputs"))
-    for (const std::string& name : capi::split_names(removed, "remove_outputs")) {
-      const auto& outputs = graph.outputs();
-      const auto found = std::ranges::find(
-          outputs, name, [](const ir::Value* v) -> const auto& { return v->name(); });
-      if (found == outputs.end())
-        fail(ErrorCode::not_found, "`remove_outputs`: there is no output '{}'; outputs are: {}",
-             name, output_names(graph));
-      if (outputs.size() == 1)
-        fail(ErrorCode::invalid_argument, "`remove_outputs`: '{}' is the only output", name);
-      graph.remove_output(static_cast<size_t>(found - outputs.begin()));
-    }
-  std::vector<std::string> checkpoints;
-  if (const char* names = capi::named_option(o, "checkpoints"))
-    checkpoints = capi::split_names(names, "checkpoints");
-  if (const char* names = capi::named_option(o, capi::kLayers))
-    for (const std::string_view name : capi::split_lines(names, "checkpoints"))
-      checkpoints.emplace_back(name);
-  for (const std::string& name : checkpoints) {
-    ir::Value* v = graph.find(name);
-    if (!v) fail(ErrorCode::not_found, "`checkpoints`: the model has no tensor '{}'", name);
-    if (!v->producer())
-      fail(ErrorCode::invalid_argument,
-           "`checkpoints`: '{}' is an input or a constant of the model, nothing computes it", name);
-    if (!graph.is_output(v)) graph.add_output(v);
-  }
-}
-
-// Leaves the outputs that the options name, in that order.
-void select_outputs(ir::Graph& graph, const poprt_compile_options& o) {
-  if (o.output_count == 0) return;
-  std::vector<ir::Value*> wanted;
-  for (const char* name : std::span(o.outputs, o.output_count)) {
-    ir::Value* v = graph.find(name);
-    if (!v || !graph.is_output(v))
-      fail(ErrorCode::not_found, "there is no output '{}'; outputs are: {}", name,
-           output_names(graph));
-    if (std::find(wanted.begin(), wanted.end(), v) != wanted.end())
-      fail(ErrorCode::invalid_argument, "output '{}' is given twice", name);
-    wanted.push_back(v);
-  }
-  while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
-  for (ir::Value* v : wanted) graph.add_output(v);
-}
-
 void check_fusion(const ir::Graph& graph, const poprt_compile_options& o) {
   if (capi::named_option(o, "enable_model_fusion") && !compiler::fused_graphs(graph))
     fail(
@@ -546,8 +492,8 @@ compiler::Executable compile_noteless(const poprt_compile_options& o,
                                       const poprt_plugin_source& source, compiler::IrFile* ir) {
   say(o, 0, "read");
   const auto graph = import(source, o);
-  select_outputs(*graph, o);
-  change_outputs(*graph, o);
+  capi::select_outputs(*graph, o);
+  capi::change_outputs(*graph, o);
   check_fusion(*graph, o);
   const std::vector<compiler::ShapeSet> sets = capi::shape_sets(o);
   check_faithful(o, compiler::fused_graphs(*graph), sets.size());
@@ -594,37 +540,10 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   });
 }
 
-// What this thread's last conversion of a file has warned of. A model that is converted is compiled
-// from the same file afterwards, and converted once more in memory on the way: nobody wants to read
-// the same again.
-struct Conversion {
-  std::string path;
-  std::set<std::string> warnings;
-};
-thread_local Conversion last_conversion;
-
-// Lets a conversion warn, once of each thing.
-WarningFilter note_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
-  if (capi::named_option(o, capi::kQuiet)) return WarningFilter([](const auto&) { return false; });
-  last_conversion = {source.path ? source.path : "", {}};
-  return WarningFilter(
-      [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
-}
-
-// Lets a compilation warn of what the conversion before it has not warned of.
-WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
-  if (capi::named_option(o, capi::kQuiet)) return WarningFilter([](const auto&) { return false; });
-  Conversion before = std::exchange(last_conversion, {});
-  if (!source.path || before.path != source.path) before.warnings.clear();
-  return WarningFilter([said = std::move(before.warnings)](const std::string& text) {
-    return !said.contains(text);
-  });
-}
-
 void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
              const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
-    const WarningFilter new_ones = skip_warnings(*o, *source);
+    const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, ir.get());
     say(*o, 0.8, "pack weights");
@@ -651,7 +570,7 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
 void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
                       const char* popef_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
-    const WarningFilter new_ones = skip_warnings(*o, *source);
+    const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const auto ir = ir_file(*o, popef_path);
@@ -721,12 +640,12 @@ void write_log(const std::string& text, const std::filesystem::path& model) {
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
              const char* out_onnx_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
-    const WarningFilter new_ones = note_warnings(*o, *source);
+    const WarningFilter new_ones = capi::note_warnings(*o, *source);
     say(*o, 0, "read");
     auto graph = import(*source, *o);
     check_fusion(*graph, *o);
-    select_outputs(*graph, *o);
-    change_outputs(*graph, *o);
+    capi::select_outputs(*graph, *o);
+    capi::change_outputs(*graph, *o);
     compiler::Options options = make_options(*o, *source);
     options.input_shape = capi::given_shapes(*o).back();  // ONNX has one: the largest
     options.keep_onnx = true;
@@ -821,37 +740,6 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
   });
 }
 
-void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
-    const auto own = passes::all_passes();
-    std::vector<const passes::PassDef*> all(own.begin(), own.end());
-    const auto custom = passes::custom_passes();
-    all.insert(all.end(), custom.begin(), custom.end());
-    size_t width = 0;
-    for (const passes::PassDef* p : all) width = std::max(width, p->name.size());
-    std::string text;
-    for (const passes::PassDef* p : all)
-      text += fmt::format("{:<{}}  {}\n", p->name, width, p->summary);
-    write(*sink, text);
-  });
-}
-
-void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
-    std::string text;
-    for (const ops::OpDef* op : ops::all_ops()) {
-      const std::string name =
-          op->domain.empty() ? std::string(op->name) : fmt::format("{}.{}", op->domain, op->name);
-      text += op->until < (1 << 30) ? fmt::format("{} {}-{}\n", name, op->since, op->until)
-                                    : fmt::format("{} {}+\n", name, op->since);
-    }
-    for (const plugins::Library* library : plugins::libraries())
-      for (const poprt_operator& op : library->operators)
-        text += fmt::format("{}.{} 1+\n", op.domain, op.name);
-    write(*sink, text);
-  });
-}
-
 void embed(const poprt_plugin_source* source, int allow_links,
            int (*take)(void* context, const char* location, const void* data, size_t size),
            void* context, poprt_plugin_error* error) {
@@ -869,24 +757,6 @@ void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin
   plugin_guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
 }
 
-void adopt_plugin(const poprt_plugin_contents* contents, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
-    for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count)) {
-      try {
-        passes::check_defaults(pass);
-      } catch (const Error& e) {  // no option of the user's is wrong
-        fail(ErrorCode::failed_precondition, "plug-in '{}': {}", contents->path, e.message());
-      }
-      for (const passes::PassDef* own : passes::all_passes())
-        if (passes::is_called(*own, pass.name))
-          fail(ErrorCode::already_exists,
-               "plug-in '{}': pass '{}' is one of poprt's own, give yours another name",
-               contents->path, pass.name);
-    }
-    plugins::adopt(*contents);
-  });
-}
-
 }  // namespace
 
 const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
@@ -899,8 +769,8 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       show,
       io_stat,
       layers,
-      list_passes,
-      list_ops,
+      capi::list_passes,
+      capi::list_ops,
       [](const char* level) { set_log_level(level); },
       [](LogReceiver receive) { set_log_receiver(receive); },
       embed,
@@ -909,7 +779,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       capi::list_passes_json,
       capi::sort_passes,
       fuse,
-      adopt_plugin,
+      capi::adopt_plugin,
       capi::faithful_open,
       capi::faithful_run,
       capi::faithful_close,

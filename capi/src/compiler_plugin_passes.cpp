@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "compiler/pass_listing.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "ops/op.h"
+#include "passes/custom.h"
 #include "passes/pass.h"
+#include "plugins/registry.h"
 
 namespace poprt::capi {
 namespace {
@@ -120,6 +125,55 @@ void sort_passes(const char* const* names, size_t count, const poprt_plugin_sink
     for (const passes::PassDef* pass : passes::sort_passes(wanted))
       text += fmt::format("{}\n", pass->name);
     write(*sink, text);
+  });
+}
+
+void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    const auto own = passes::all_passes();
+    std::vector<const passes::PassDef*> all(own.begin(), own.end());
+    const auto custom = passes::custom_passes();
+    all.insert(all.end(), custom.begin(), custom.end());
+    size_t width = 0;
+    for (const passes::PassDef* p : all) width = std::max(width, p->name.size());
+    std::string text;
+    for (const passes::PassDef* p : all)
+      text += fmt::format("{:<{}}  {}\n", p->name, width, p->summary);
+    write(*sink, text);
+  });
+}
+
+void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    std::string text;
+    for (const ops::OpDef* op : ops::all_ops()) {
+      const std::string name =
+          op->domain.empty() ? std::string(op->name) : fmt::format("{}.{}", op->domain, op->name);
+      text += op->until < (1 << 30) ? fmt::format("{} {}-{}\n", name, op->since, op->until)
+                                    : fmt::format("{} {}+\n", name, op->since);
+    }
+    for (const plugins::Library* library : plugins::libraries())
+      for (const poprt_operator& op : library->operators)
+        text += fmt::format("{}.{} 1+\n", op.domain, op.name);
+    write(*sink, text);
+  });
+}
+
+void adopt_plugin(const poprt_plugin_contents* contents, poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count)) {
+      try {
+        passes::check_defaults(pass);
+      } catch (const Error& e) {  // no option of the user's is wrong
+        fail(ErrorCode::failed_precondition, "plug-in '{}': {}", contents->path, e.message());
+      }
+      for (const passes::PassDef* own : passes::all_passes())
+        if (passes::is_called(*own, pass.name))
+          fail(ErrorCode::already_exists,
+               "plug-in '{}': pass '{}' is one of poprt's own, give yours another name",
+               contents->path, pass.name);
+    }
+    plugins::adopt(*contents);
   });
 }
 

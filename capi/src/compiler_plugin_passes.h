@@ -1,4 +1,4 @@
-// What the files of the plugin share, and its functions over single passes.
+// What the files of the plugin share, and its functions over single passes, operators and plug-ins.
 #pragma once
 
 #include <cstring>
@@ -43,6 +43,9 @@ inline void write(const poprt_plugin_sink& sink, const std::string& text) {
 void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* passes,
                   size_t pass_count, const poprt_apply_options* options,
                   const poprt_plugin_sink* sink, poprt_plugin_error* error);
+void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error);
+void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error);
+void adopt_plugin(const poprt_plugin_contents* contents, poprt_plugin_error* error);
 void list_passes_json(const poprt_plugin_sink* sink, poprt_plugin_error* error);
 void sort_passes(const char* const* names, size_t count, const poprt_plugin_sink* sink,
                  poprt_plugin_error* error);

@@ -1,0 +1,40 @@
+#include "compiler_plugin_warnings.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "engine_options.h"
+#include "option_lists.h"
+
+namespace poprt::capi {
+namespace {
+
+// What this thread's last conversion of a file has warned of. A model that is converted is compiled
+// from the same file afterwards, and converted once more in memory on the way: nobody wants to read
+// the same again.
+struct Conversion {
+  std::string path;
+  std::set<std::string> warnings;
+};
+thread_local Conversion last_conversion;
+
+}  // namespace
+
+WarningFilter note_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+  if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
+  last_conversion = {source.path ? source.path : "", {}};
+  return WarningFilter(
+      [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
+}
+
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+  if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
+  Conversion before = std::exchange(last_conversion, {});
+  if (!source.path || before.path != source.path) before.warnings.clear();
+  return WarningFilter([said = std::move(before.warnings)](const std::string& text) {
+    return !said.contains(text);
+  });
+}
+
+}  // namespace poprt::capi
