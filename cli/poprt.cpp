@@ -133,6 +133,22 @@ bool exports_popef(const GivenOptions& given) {
   return given.has("export_popef") || given.has("popef_name") || given.has("output");
 }
 
+bool is_quiet(const GivenOptions& given) {
+  const std::string level = given.text("logging_level");
+  return level == "ERROR" || level == "CRITICAL";
+}
+
+// Of a model that was only converted: the options that nothing has looked at.
+void warn_of_executable(const GivenOptions& given) {
+  for (const char* compiles : {"run", "check", "precision_compare"})
+    if (given.has(compiles)) return;
+  for (const OptionInfo& option : option_tables().options)
+    if (option.executable && given.has(option.name) && !is_quiet(given))
+      say("poprt: --{} has no effect without --export_popef: it is of the executable, not of the "
+          "converted model\n",
+          option.name);
+}
+
 // Where the executable goes. Throws Failure when a file of that name holds another model, which the
 // user may want to keep.
 fs::path popef_path(const GivenOptions& given, const std::string& input) {
@@ -422,6 +438,7 @@ void convert_and_compile(const GivenOptions& given) {
   if (given.has("precision_compare"))
     fmt::print("precision: {}\n",
                (fs::path(converted).parent_path() / "precision_compare.log").string());
+  if (!exports) warn_of_executable(given);
   const Compiler second =
       scripts ? CompilerSettings(options_behind_scripts(given), given, bar).make() : nullptr;
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
@@ -472,7 +489,10 @@ class Fusion {
     convert(converted);
     made.keep();
     fmt::print("converted model: {}\n", converted);
-    if (popef.empty() && !given_.has("run")) return;
+    if (popef.empty() && !given_.has("run")) {
+      for (const GivenOptions& model : models_) warn_of_executable(model);
+      return;
+    }
     const Executable executable = compile();
     if (!popef.empty()) {
       check(poprt_executable_save(executable.get(), popef.c_str()));
@@ -612,8 +632,7 @@ bool inform(const GivenOptions& given) {
 
 // What is accepted, but not all of it acts.
 void warn_of_options(const GivenOptions& given) {
-  const std::string level = given.text("logging_level");
-  if (level == "ERROR" || level == "CRITICAL") return;
+  if (is_quiet(given)) return;
   for (const std::string& name : given.overridden())
     say("poprt: --{} is given several times, the last one counts: {}\n", name, given.text(name));
   if (given.has("perf_tuner"))

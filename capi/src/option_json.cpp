@@ -39,6 +39,7 @@ Json describe(const OptionRow& row) {
   if (!row.aliases.empty()) j["aliases"] = list(row.aliases);
   if (!row.since.empty()) j["since"] = row.since;
   j["command"] = row.command;
+  if (row.executable) j["executable"] = true;
   if (!row.needs.empty()) j["needs"] = row.needs;
   if (!row.goes_with.empty()) j["goes_with"] = row.goes_with;
   return j;

@@ -43,6 +43,7 @@ struct OptionRow {
   std::string_view aliases = {};      // as they are typed, separated by commas
   std::string_view since = "1.0";     // of PopRT; empty: ours
   bool command = false;               // of the command alone, not of the compiler
+  bool executable = false;            // decides nothing of the converted model
   std::string_view needs = {};        // without that option it is an error
   std::string_view goes_with = {};    // without that option it has no effect, which is a warning
   double least = -std::numeric_limits<double>::infinity();

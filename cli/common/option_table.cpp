@@ -36,7 +36,8 @@ OptionInfo read(const Json& j) {
                     .least = number("least"),
                     .above = number("above"),
                     .most = number("most"),
-                    .command = j.value("command", false)};
+                    .command = j.value("command", false),
+                    .executable = j.value("executable", false)};
   return option;
 }
 

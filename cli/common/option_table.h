@@ -16,7 +16,8 @@ struct OptionInfo {
   std::string name, group, help, value, kind, effect, note, standard, since, needs;
   std::vector<std::string> choices, unavailable, aliases;
   std::optional<double> least, above, most;
-  bool command = false;  // the library does not take it
+  bool command = false;     // the library does not take it
+  bool executable = false;  // decides nothing of the converted model
 
   bool is_flag() const { return kind == "flag"; }
   bool takes_many() const { return kind == "words" || kind == "names"; }

@@ -919,6 +919,23 @@ class Compile(OptionTest):
         self.assertEqual(self.recorded("--batch_per_step", "8")["batches_per_step"], "8")
         self.misused(["-i", DIGITS, "--batches_per_step", "0"], "--batches_per_step", "at least 1")
 
+    def test_options_of_the_executable_say_so_where_there_is_none(self):
+        options = {"max_padding": "0.2", "pad_values": "x=0", "batches_per_step": "2", "num_io_tiles": "32",
+                   "available_memory_proportion": "0.3", "compiler_options": "num_ipus=1", "popart_options": "enableOutlining=1",
+                   "optimize_internal_exchange_code": None, "winograd": "off", "numerics": "faithful"}
+        told = "{0} has no effect without --export_popef: it is of the executable, not of the converted model"
+        table = json.loads(self.succeeds("--json", command="poprt_exec options"))["options"]
+        self.assertEqual({o["name"] for o in table if o.get("executable")}, set(options))
+        for name, value in options.items():
+            words = ["-i", model("relu"), "--" + name, *([value] if value else [])]
+            with self.subTest(name):
+                ran = self.run_command(*words)
+                self.assertEqual((ran.code, ran.err.count(told.format("--" + name))), (0, 1), ran.err)
+                for also in ("--export_popef", "--run", "--check"):
+                    ran = self.run_command(*words, also)
+                    self.assertEqual(ran.code, 0, ran.err)
+                    self.assertNotIn("without --export_popef", ran.err)
+
     def test_available_memory_proportion_range(self):
         self.assertEqual(self.recorded("--available_memory_proportion", "0.1")["available_memory_proportion"], "0.1")
         self.recorded("--available_memory_proportion", "1")

@@ -321,8 +321,10 @@ class Patterns(PluginTest):
         self.near(self.run_pattern(name="cos.onnx", libraries=["trial"]), self.x)
 
     def test_the_converted_model_does_not_show_it(self):
-        self.succeeds("-i", "relu.onnx", "--custom_library_so_paths", library("replace_relu_with_neg"), "--compiler_options",
-                      "custom_patterns=ReplaceReluWithNeg")
+        ran = self.run_command("-i", "relu.onnx", "--custom_library_so_paths", library("replace_relu_with_neg"), "--compiler_options",
+                               "custom_patterns=ReplaceReluWithNeg")
+        self.assertEqual((ran.code, ran.err), (0, "poprt: --compiler_options has no effect without --export_popef: it is of the "
+                                                  "executable, not of the converted model\n"))
         with open(self.path("relu.optimized.onnx"), "rb") as file:
             self.assertIn(b"Relu", file.read())
 
