@@ -13,12 +13,6 @@
 namespace poprt::ops::testing {
 namespace {
 
-std::deque<Sample> all_samples() {
-  SampleList list;
-  for (const SampleMaker make : sample_makers()) make(list);
-  return list.all();
-}
-
 std::string name_of(const Sample& s) {
   return s.domain + "." + s.op + " of opset " + std::to_string(s.opset);
 }

@@ -12,15 +12,6 @@
 namespace poprt::ops::testing {
 namespace {
 
-const std::deque<Sample>& all_samples() {
-  static const SampleList list = [] {
-    SampleList l;
-    for (const SampleMaker make : sample_makers()) make(l);
-    return l;
-  }();
-  return list.all();
-}
-
 std::string key(std::string_view domain, std::string_view op) {
   return std::string(domain) + "." + std::string(op);
 }

@@ -18,10 +18,8 @@ namespace poprt::ops::testing {
 namespace {
 
 std::deque<Sample> samples_to_convert() {
-  SampleList list;
-  for (const SampleMaker make : sample_makers()) make(list);
   std::deque<Sample> chosen;
-  for (const Sample& s : list.all())
+  for (const Sample& s : all_samples())
     if (s.domain.empty() && s.opset >= opsets::kOldestSource && s.compute) chosen.push_back(s);
   return chosen;
 }

@@ -19,10 +19,8 @@ namespace poprt::ops::testing {
 namespace {
 
 std::vector<Sample> samples_where(bool (*says)(const Facts& facts)) {
-  SampleList list;
-  for (const SampleMaker make : sample_makers()) make(list);
   std::vector<Sample> chosen;
-  for (const Sample& s : list.all())
+  for (const Sample& s : all_samples())
     if (const OpDef* op = find_op(s.domain, s.op, s.opset); op && says(op->facts))
       chosen.push_back(s);
   return chosen;
@@ -346,9 +344,7 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("trial_outputs", f.trial.outputs);
     found[name_of(op->domain, op->name)].insert(line);
   }
-  SampleList list;
-  for (const SampleMaker make : sample_makers()) make(list);
-  for (const Sample& s : list.all()) {
+  for (const Sample& s : all_samples()) {
     const OpDef* op = find_op(s.domain, s.op, s.opset);
     if (!op) continue;
     const SampleGraph g = make_graph(s);

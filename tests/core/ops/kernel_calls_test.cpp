@@ -91,19 +91,17 @@ void collect(const ir::Node& node, std::vector<OneCall>& calls) {
 // The calls of all samples, one for each kernel and count of operands and integers.
 const std::vector<OneCall>& all_calls() {
   static const std::vector<OneCall> calls = [] {
-    SampleList samples;
-    for (const SampleMaker make : sample_makers()) make(samples);
     std::vector<OneCall> found, kept;
-    std::vector<Sample> all(samples.all().begin(), samples.all().end());
-    for (Sample& s : trial_samples()) all.push_back(std::move(s));
-    for (const Sample& s : all) {
+    const auto add = [&](const Sample& s) {
       try {
         const SampleGraph g = make_graph(s);
         infer(*g.node);
         collect(*g.node, found);
       } catch (const Error&) {  // this list is made before main(); OperatorSample names the sample
       }
-    }
+    };
+    for (const Sample& s : all_samples()) add(s);
+    for (const Sample& s : trial_samples()) add(s);
     std::set<std::tuple<std::string, size_t, size_t, size_t>> known;
     std::map<std::string, int> count;
     for (OneCall& c : found)

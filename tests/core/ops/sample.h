@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -87,12 +86,8 @@ class SampleList {
 };
 
 using SampleMaker = void (*)(SampleList& samples);
-inline std::vector<SampleMaker>& sample_makers() {
-  static std::vector<SampleMaker> makers;
-  return makers;
-}
 struct SampleRegistration {
-  explicit SampleRegistration(SampleMaker maker) { sample_makers().push_back(maker); }
+  explicit SampleRegistration(SampleMaker maker);
 };
 
 #define OPS_SAMPLE(name)                                                                 \
@@ -101,16 +96,11 @@ struct SampleRegistration {
       ops_sample_##name);                                                                \
   static void ops_sample_##name(::poprt::ops::testing::SampleList& samples)
 
+// All that OPS_SAMPLE made, in one order; made once in a process.
+const std::deque<Sample>& all_samples();
+
 // Uniform values from a fixed seed.
-inline Tensor random_f32(Shape shape, float low = -1, float high = 1, uint32_t seed = 1) {
-  Tensor t = Tensor::zeros(DType::f32, std::move(shape));
-  std::mt19937 engine(seed);
-  // As std::uniform_real_distribution, which takes ten times as long where it is not optimized, and
-  // every test process makes all samples.
-  for (float& v : t.mutable_values<float>())
-    v = low + (high - low) * std::min(static_cast<float>(engine()) * 0x1p-32f, 1 - 0x1p-24f);
-  return t;
-}
+Tensor random_f32(Shape shape, float low = -1, float high = 1, uint32_t seed = 1);
 
 template <class F>
 std::vector<double> map(const std::vector<double>& x, F&& f) {
@@ -124,23 +114,6 @@ struct SampleGraph {
   std::unique_ptr<ir::Graph> graph;
   ir::Node* node = nullptr;
 };
-inline SampleGraph make_graph(const Sample& s) {
-  SampleGraph g;
-  g.graph = std::make_unique<ir::Graph>("sample");
-  g.graph->opsets[s.domain] = s.opset;
-  std::vector<ir::Value*> values;
-  for (size_t i = 0; i < s.inputs.size(); i++) {
-    const Tensor& t = s.inputs[i];
-    const std::string name = "in" + std::to_string(i);
-    values.push_back(!t.defined() ? nullptr
-                     : s.constant[i]
-                         ? g.graph->add_constant(name, t)
-                         : g.graph->add_input(name, ir::ValueType::of(t.dtype(), t.shape())));
-  }
-  g.node = g.graph->add_node(s.op, s.domain, values, s.shapes.empty() ? 1 : s.shapes.size());
-  g.node->attributes = s.attributes;
-  for (ir::Value* v : g.node->outputs()) g.graph->add_output(v);
-  return g;
-}
+SampleGraph make_graph(const Sample& s);
 
 }  // namespace poprt::ops::testing
