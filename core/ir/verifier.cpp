@@ -12,6 +12,13 @@ class Verifier {
   void run(const Graph& graph) { check_graph(graph, 0); }
 
  private:
+  // A value of the graph under the check or of one around it.
+  struct Known {
+    const Graph* owner;
+    bool defined = false;  // at the current point
+    size_t reads = 0;
+  };
+
   // Where the check is, for messages.
   template <class... Args>
   [[noreturn]] void fail_in(const Graph& graph, const Node* node,
@@ -25,7 +32,8 @@ class Verifier {
     if (depth > kMaxSubgraphDepth)
       fail_in(graph, nullptr, "subgraphs are nested deeper than {}", kMaxSubgraphDepth);
     const std::vector<Value*> values = graph.values();
-    owned_[&graph] = {values.begin(), values.end()};
+    known_.reserve(known_.size() + values.size());
+    for (const Value* v : values) known_.emplace(v, Known{&graph});
     check_values(graph, values);
     for (const Value* v : graph.inputs()) define(graph, nullptr, v);
     const std::unordered_set<const Value*> inputs(graph.inputs().begin(), graph.inputs().end());
@@ -44,26 +52,26 @@ class Verifier {
     }
     // Uses that no node accounts for would let a pass touch a dead node.
     for (const Value* v : values) {
-      if (!defined_.contains(v))
+      const Known& k = known_.at(v);
+      if (!k.defined)
         fail_in(graph, v->producer(),
                 "value '{}' is no input, no constant and no output of a node of the graph",
                 v->name());
-      if (v->uses().size() != reads_[v])
+      if (v->uses().size() != k.reads)
         fail_in(graph, v->producer(), "value '{}' lists {} uses, {} inputs read it", v->name(),
-                v->uses().size(), reads_[v]);
+                v->uses().size(), k.reads);
     }
-    for (const Value* v : values) defined_.erase(v);
-    owned_.erase(&graph);
+    for (const Value* v : values) known_.erase(v);
   }
 
   void check_values(const Graph& graph, const std::vector<Value*>& values) {
-    std::unordered_set<std::string_view> names;
     for (const Value* v : values) {
       if (v->name().empty()) fail_in(graph, v->producer(), "a value has no name");
-      if (!names.insert(v->name()).second)
-        fail_in(graph, v->producer(), "two values are named '{}'", v->name());
-      if (graph.find(v->name()) != v)
+      if (const Value* found = graph.find(v->name()); found != v) {
+        if (found && found->name() == v->name())
+          fail_in(graph, v->producer(), "two values are named '{}'", v->name());
         fail_in(graph, v->producer(), "value '{}' is not found by its name", v->name());
+      }
       if (&v->graph() != &graph)
         fail_in(graph, v->producer(), "value '{}' says that it belongs to another graph",
                 v->name());
@@ -90,12 +98,14 @@ class Verifier {
 
   void define(const Graph& graph, const Node* node, const Value* v) {
     if (!v) fail_in(graph, node, "an output is null");
-    if (!owned_[&graph].contains(v))
+    const auto k = known_.find(v);
+    if (k == known_.end() || k->second.owner != &graph)
       fail_in(graph, node, "a value it defines does not belong to the graph");
     if (v->producer() != node)
       fail_in(graph, node, "value '{}' names {} as its producer", v->name(),
               v->producer() ? v->producer()->describe() : "nobody");
-    if (!defined_.insert(v).second) fail_in(graph, node, "value '{}' is defined twice", v->name());
+    if (k->second.defined) fail_in(graph, node, "value '{}' is defined twice", v->name());
+    k->second.defined = true;
   }
 
   void check_node(const Graph& graph, const Node& node, int depth) {
@@ -104,8 +114,7 @@ class Verifier {
     for (size_t i = 0; i < node.inputs().size(); i++) {
       const Value* v = node.inputs()[i];
       if (!v) continue;
-      check_read(graph, &node, v, "input");
-      reads_[v]++;
+      check_read(graph, &node, v, "input").reads++;
       if (!lists_use(v, node, i))
         fail_in(graph, &node, "input {} is missing from the uses of '{}'", i, v->name());
     }
@@ -134,18 +143,14 @@ class Verifier {
     return it->second.contains({&node, input});
   }
 
-  void check_read(const Graph& graph, const Node* node, const Value* v, std::string_view what) {
-    if (defined_.contains(v)) return;
-    // Only now may the value be dangling: look at its address, not into it.
-    bool ours = false;
-    for (const Graph* g = &graph; g && !ours; g = g->parent) {
-      const auto it = owned_.find(g);
-      if (it == owned_.end()) break;
-      ours = it->second.contains(v);
-    }
-    if (!ours)
+  Known& check_read(const Graph& graph, const Node* node, const Value* v, std::string_view what) {
+    // The value may be dangling: look at its address, not into it.
+    const auto k = known_.find(v);
+    if (k == known_.end())
       fail_in(graph, node, "an {} is a value that neither the graph nor an ancestor owns", what);
-    fail_in(graph, node, "{} '{}' is read before it is computed", what, v->name());
+    if (!k->second.defined)
+      fail_in(graph, node, "{} '{}' is read before it is computed", what, v->name());
+    return k->second;
   }
 
   struct UseHash {
@@ -154,9 +159,7 @@ class Verifier {
     }
   };
 
-  std::unordered_map<const Graph*, std::unordered_set<const Value*>> owned_;
-  std::unordered_set<const Value*> defined_;  // visible at the current point
-  std::unordered_map<const Value*, size_t> reads_;
+  std::unordered_map<const Value*, Known> known_;
   std::unordered_map<const Value*, std::unordered_set<std::pair<const Node*, size_t>, UseHash>>
       indexed_uses_;
 };

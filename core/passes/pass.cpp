@@ -118,11 +118,12 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
   if (!context.origin && std::any_of(calls.begin(), calls.end(),
                                      [](const PassCall& c) { return c.pass->needs_origin; }))
     context.origin = (origin = graph.clone()).get();
+  size_t nodes = total_nodes(graph);
   for (size_t i = 0; i < calls.size(); i++) {
     const PassDef& pass = *calls[i].pass;
     PassReport report;
     report.name = pass.name;
-    report.nodes_before = total_nodes(graph);
+    report.nodes_before = nodes;
     const int64_t before = context.rewrites_done;
     const auto start = Clock::now();
     context.arguments = std::move(arguments[i]);
@@ -137,7 +138,7 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
     }
     report.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     report.rewrites = context.rewrites_done - before;
-    report.nodes_after = total_nodes(graph);
+    report.nodes_after = nodes = total_nodes(graph);
     log().debug("pass {}: {} rewrites, {} nodes became {}", pass.name, report.rewrites,
                 report.nodes_before, report.nodes_after);
     if (options.after_each) options.after_each(report, graph);
