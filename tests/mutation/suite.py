@@ -48,14 +48,26 @@ def listed(build, wanted):
         properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
         environment = dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", []))
         test = Test(entry["name"], command, properties.get("WORKING_DIRECTORY", build), environment)
-        if len(command) == 3 and command[1].startswith("--gtest_filter="):  # one of gtest_discover_tests
+        if len(command) == 2 and command[1].startswith("--gtest_filter="):  # tests/support/discover_tests.cmake
             test.filter = command[1].removeprefix("--gtest_filter=")
             test.command = command[:1]
-        elif len(command) == 3 and command[2] == "--gtest_also_run_disabled_tests":
-            test.filter = command[1].removeprefix("--gtest_filter=")
-            test.command = command[:1]
-        tests += methods(test) or [test]
+        tests += cases(test) or methods(test) or [test]
     return tests
+
+
+def cases(test):
+    """A test of CTest with parameters, or of several types, as one for each of them."""
+    if "*" not in test.filter:
+        return []
+    shown = subprocess.run([*test.command, "--gtest_list_tests", "--gtest_filter=" + test.filter], cwd=test.folder, check=True,
+                           capture_output=True, text=True).stdout
+    prefix, suite, found = test.name[:test.name.index(test.filter.split("/*")[0].split(".")[0])], "", []
+    for line in shown.splitlines():
+        if line.startswith("  "):
+            found.append(suite + line.split()[0])
+        elif line.split(" ")[0].endswith("."):
+            suite = line.split(" ")[0]
+    return [dataclasses.replace(test, name=prefix + case, filter=case) for case in found]
 
 
 def methods(test):

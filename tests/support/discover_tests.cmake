@@ -1,0 +1,20 @@
+# poprt_discover_tests(TARGET PREFIX TIMEOUT): CTest's tests of a GoogleTest program, with PREFIX in front of their names. A test
+# with parameters, or of several types, is one test whatever their number: to start a process for each of thousands of cases took
+# longer than the cases.
+function(poprt_discover_tests target prefix timeout)
+  set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_tests.cmake)
+  set(included ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
+  set(script ${PROJECT_SOURCE_DIR}/tests/support/list_tests.cmake)
+  add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${tests} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> -DPREFIX=${prefix} -DTIMEOUT=${timeout}
+      -DOUTPUT=${tests} -P ${script})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+  file(CONFIGURE OUTPUT ${included} @ONLY CONTENT [[
+if(EXISTS "@tests@")
+  include("@tests@")
+else()
+  add_test(@target@_NOT_BUILT @target@_NOT_BUILT)
+endif()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${included})
+endfunction()
