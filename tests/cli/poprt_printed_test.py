@@ -1,4 +1,4 @@
-"""Command lines and values as the manual of PopRT 1.5 prints them. What they do is in poprt_options_test.py and poprt_snippets_test.py;
+"""Command lines and values as the manual of PopRT 1.5 prints them. What they do is in poprt_options*_test.py and poprt_snippets_test.py;
 tests/SNIPPETS.md says which form is where."""
 
 import os

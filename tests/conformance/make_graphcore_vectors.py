@@ -19,9 +19,7 @@ def gc(name, op, inputs, want, attributes=None, **rest):
          **rest)
 
 
-def main():
-    x, y = f32(3, 4), f32(3, 4)
-    wide = x.astype(np.float64)
+def elementwise_and_norms(x, y, wide):
     tanh = (0.5 * wide * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)))).astype(np.float32)
     erf = np.vectorize(math.erf)
     exact = (0.5 * wide * (1 + erf(wide / math.sqrt(2)))).astype(np.float32)
@@ -50,6 +48,9 @@ def main():
     for name, op in (("nop", "Nop"), ("detach", "Detach"), ("print_tensor", "PrintTensor"), ("remap", "Remap"),
                      ("tensor_remap", "TensorRemap"), ("print_tile_mapping", "PrintTileMapping")):
         gc(name, op, [x], x)
+
+
+def moves():
     gc("subsample", "Subsample", [f := f32(5, 6)], f[::2, ::3], {"strides": [2, 3]})
     gc("reverse", "Reverse", [f], f[::-1, ::-1], {"dimensions": [0, 1]})
     gc("reverse_one", "Reverse", [f], f[:, ::-1], {"dimensions": [1]})
@@ -59,6 +60,10 @@ def main():
     updated = f.copy()
     updated[1:3, 2:5] = part
     gc("dynamic_update", "DynamicUpdate", [f, index, part], updated, window)
+    return f
+
+
+def arithmetic():
     a, b = np.array([1, -1, 1, -1, 0, 2, 0, -3], np.float32), np.array([1, 1, -1, -1, 1, 0, -2, 0], np.float32)
     gc("atan2", "Atan2", [a, b], np.arctan2(a, b))
     tiny = np.array([1e-7, -1e-6, 0.01, 1, -3, 8], np.float32)
@@ -78,6 +83,9 @@ def main():
     bounds, v = np.array([-1, 0, 1, 2], np.float32), np.array([[-2, -1, 0.5], [1, 2, 3]], np.float32)
     gc("bucketize", "Bucketize", [v, Const(bounds)], np.searchsorted(bounds, v, "left").astype(np.int32))
     gc("bucketize_right", "Bucketize", [v, Const(bounds)], np.searchsorted(bounds, v, "right").astype(np.int32), {"right": 1})
+
+
+def sorts_and_scatters(x):
     gc("sort", "Sort", [x], [np.sort(x, 0), np.argsort(x, 0).astype(np.int32)], {"axis": 0})
     gc("sort_descending", "Sort", [x], [-np.sort(-x, 1), np.argsort(-x, 1).astype(np.int32)], {"axis": 1, "descending": 1})
     rows = np.array([[0, 1, 4, 0], [4, 1, 0, 0], [1, 1, 4, 0]], np.int32)
@@ -90,11 +98,9 @@ def main():
                 hit[rows[i, j], j] = True
         gc("scatter_reduce_" + how, "ScatterReduce", [x, rows], np.where(hit, result, 0).astype(np.float32),
            {"axis": 0, "axis_size": 5, "reduction": how})
-    gc("swish", "Swish", [x], (wide / (1 + np.exp(-wide))).astype(np.float32))
-    gc("not_zero", "NotZero", [np.array([0, 2, -3, 0.5], np.float32)], np.array([0, 1, 1, 1], np.float32))
-    gc("increment_mod", "IncrementMod", [np.array([0, 3, 4], np.float32)], np.array([2, 0, 1], np.float32),
-       {"increment": 2.0, "modulus": 5.0})
-    half, shift = f32(4, 5).astype(np.float16), np.array(-1, np.int32)
+
+
+def eight_bits(half, shift):
     for fmt, kind in (("F143", ml_dtypes.float8_e4m3fnuz), ("F152", ml_dtypes.float8_e5m2fnuz)):
         bits = (half.astype(np.float32) * 2).astype(kind).view(np.uint8)
         gc("cast_to_fp8_" + fmt.lower(), "CastToFP8", [half, Const(shift)], bits, {"fp8Format": fmt})
@@ -106,11 +112,9 @@ def main():
         for op in ("FP8MatMul", "FP8MatMulWithoutShapeInfer"):
             gc(f"{op.lower()}_{fmt.lower()}", op, [bits, Const(other.view(np.uint8)), Const(shift), Const(np.array(2, np.int32))],
                product.astype(np.float16), {"fp8FormatLHS": fmt, "fp8FormatRHS": fmt}, rtol=2e-3, atol=2e-3)
-    infinite = np.array([1, np.inf, -np.inf, 0], np.float32)
-    gc("is_inf_v2", "IsInfV2", [infinite], np.array([False, True, False, False]), {"detect_negative": 0})
-    packed_sequences()
-    stacked = f32(3, 2, 4)
-    gc("hcsr", "HCSR", [stacked], list(stacked))
+
+
+def scaled_eight_bits(half, shift):
     for fmt, kind in (("FLOAT8_143", ml_dtypes.float8_e4m3fnuz), ("FLOAT8_152", ml_dtypes.float8_e5m2fnuz)):
         small = fmt[-3:]
         bits = (half.astype(np.float32) / 2).astype(kind).view(np.uint8)
@@ -119,10 +123,9 @@ def main():
             gc(f"cast_then_pow2_scale_{small}_{to.__name__}", "CastThenPow2Scale", [bits, shift],
                (bits.view(kind).astype(np.float32) / 2).astype(to),
                {"from": fmt, "to": "FLOAT16" if to == np.float16 else "FLOAT"})
-    quarter_convolutions()
-    halves_of_bytes()
-    beam_steps()
-    caches()
+
+
+def masks(x, f):
     mask = np.array([1, 0, 0, 1, 1, 0], bool)
     gc("mask_compress", "MaskCompress", [f, mask], [np.concatenate([f[:, mask], np.zeros((5, 3), np.float32)], 1),
                                                     np.array([3], np.int32)], {"axis": 1})
@@ -130,6 +133,32 @@ def main():
                                                                                    np.zeros(6, np.float32)]))
     gc("mask_compress_numbers", "MaskCompress", [f[0], rng.integers(-1, 2, 6).astype(np.float32) * 0], [np.zeros(6, np.float32)],
        {"axis": 0})
+
+
+def main():
+    x, y = f32(3, 4), f32(3, 4)
+    wide = x.astype(np.float64)
+    elementwise_and_norms(x, y, wide)
+    f = moves()
+    arithmetic()
+    sorts_and_scatters(x)
+    gc("swish", "Swish", [x], (wide / (1 + np.exp(-wide))).astype(np.float32))
+    gc("not_zero", "NotZero", [np.array([0, 2, -3, 0.5], np.float32)], np.array([0, 1, 1, 1], np.float32))
+    gc("increment_mod", "IncrementMod", [np.array([0, 3, 4], np.float32)], np.array([2, 0, 1], np.float32),
+       {"increment": 2.0, "modulus": 5.0})
+    half, shift = f32(4, 5).astype(np.float16), np.array(-1, np.int32)
+    eight_bits(half, shift)
+    infinite = np.array([1, np.inf, -np.inf, 0], np.float32)
+    gc("is_inf_v2", "IsInfV2", [infinite], np.array([False, True, False, False]), {"detect_negative": 0})
+    packed_sequences()
+    stacked = f32(3, 2, 4)
+    gc("hcsr", "HCSR", [stacked], list(stacked))
+    scaled_eight_bits(half, shift)
+    quarter_convolutions()
+    halves_of_bytes()
+    beam_steps()
+    caches()
+    masks(x, f)
 
 
 def halves_of_bytes():

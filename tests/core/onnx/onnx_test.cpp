@@ -138,21 +138,7 @@ class Bender {
   std::function<void(const std::string&)> visit_;
 };
 
-// Types of every kind, sparse and external tensors, functions in functions, subgraphs that capture,
-// attributes of every kind.
-pb::ModelProto rich_model() {
-  pb::ModelProto model = base_model(17, 10);
-  model.set_producer_name("p");
-  model.set_producer_version("1");
-  model.set_domain("d");
-  model.set_model_version(3);
-  auto* property = model.add_metadata_props();
-  property->set_key("k");
-  property->set_value("v");
-  auto* local = model.add_opset_import();
-  local->set_domain("local");
-  local->set_version(1);
-  pb::GraphProto& g = *model.mutable_graph();
+void add_rich_inputs(pb::GraphProto& g) {
   add_input(g, "x", {2, 2});
   add_input(g, "c", {});
   g.mutable_input(1)->mutable_type()->mutable_tensor_type()->set_elem_type(9);
@@ -166,22 +152,27 @@ pb::ModelProto rich_model() {
   maybe->mutable_type()->mutable_optional_type()->mutable_elem_type()->CopyFrom(*element);
   add_output(g, "y", {2, 2});
   add_output(g, "z", {2, 2});
-  const auto weights = [&](const char* name, int type, std::vector<int64_t> dims) {
-    pb::TensorProto* t = g.add_initializer();
-    t->set_name(name);
-    t->set_data_type(type);
-    for (const int64_t d : dims) t->add_dims(d);
-    return t;
-  };
-  weights("raw", 1, {2, 2})->set_raw_data(std::string(16, '\x3f'));
-  auto* floats = weights("floats", 1, {2});
+}
+
+pb::TensorProto* add_weights(pb::GraphProto& g, const char* name, int type,
+                             const std::vector<int64_t>& dims) {
+  pb::TensorProto* t = g.add_initializer();
+  t->set_name(name);
+  t->set_data_type(type);
+  for (const int64_t d : dims) t->add_dims(d);
+  return t;
+}
+
+void add_rich_weights(pb::GraphProto& g) {
+  add_weights(g, "raw", 1, {2, 2})->set_raw_data(std::string(16, '\x3f'));
+  auto* floats = add_weights(g, "floats", 1, {2});
   floats->add_float_data(1);
   floats->add_float_data(2);
-  weights("half", 10, {1})->add_int32_data(0x3c00);
-  weights("text", 8, {1})->add_string_data("word");
-  weights("double", 11, {1})->add_double_data(2);
-  weights("wide", 13, {1})->add_uint64_data(5);
-  auto* external = weights("outside", 1, {2});
+  add_weights(g, "half", 10, {1})->add_int32_data(0x3c00);
+  add_weights(g, "text", 8, {1})->add_string_data("word");
+  add_weights(g, "double", 11, {1})->add_double_data(2);
+  add_weights(g, "wide", 13, {1})->add_uint64_data(5);
+  auto* external = add_weights(g, "outside", 1, {2});
   external->set_data_location(pb::TensorProto::EXTERNAL);
   for (const auto& [key, value] :
        {std::pair{"location", "part.bin"}, {"offset", "4"}, {"length", "8"}}) {
@@ -201,6 +192,9 @@ pb::ModelProto rich_model() {
   sparse->mutable_indices()->add_dims(2);
   sparse->mutable_indices()->add_int64_data(0);
   sparse->mutable_indices()->add_int64_data(3);
+}
+
+void add_rich_nodes(pb::GraphProto& g) {
   auto& constant = add_node(g, "Constant", {}, {"k"});
   auto* value = add_attribute(constant, "value", pb::AttributeProto::TENSOR).mutable_t();
   value->set_data_type(1);
@@ -227,6 +221,9 @@ pb::ModelProto rich_model() {
   add_attribute(call, "slope", pb::AttributeProto::FLOAT).set_f(0.25F);
   add_node(g, "Add", {"y", "sparse"}, {"z"}, "sum");
   add_value(g.mutable_value_info(), "b", {2, 2});
+}
+
+void add_nested_functions(pb::ModelProto& model) {
   const auto function = [&](const char* name) {
     auto* f = model.add_functions();
     f->set_domain("local");
@@ -247,6 +244,27 @@ pb::ModelProto rich_model() {
   add_node(*inner, "Mul", {"p", "q"}, {"s"}, "product");
   add_attribute(add_node(*inner, "Cast", {"s"}, {"out"}, "cast"), "to", pb::AttributeProto::INT)
       .set_i(1);
+}
+
+// Types of every kind, sparse and external tensors, functions in functions, subgraphs that capture,
+// attributes of every kind.
+pb::ModelProto rich_model() {
+  pb::ModelProto model = base_model(17, 10);
+  model.set_producer_name("p");
+  model.set_producer_version("1");
+  model.set_domain("d");
+  model.set_model_version(3);
+  auto* property = model.add_metadata_props();
+  property->set_key("k");
+  property->set_value("v");
+  auto* local = model.add_opset_import();
+  local->set_domain("local");
+  local->set_version(1);
+  pb::GraphProto& g = *model.mutable_graph();
+  add_rich_inputs(g);
+  add_rich_weights(g);
+  add_rich_nodes(g);
+  add_nested_functions(model);
   return model;
 }
 

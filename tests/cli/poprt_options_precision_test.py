@@ -1,0 +1,173 @@
+"""poprt: options about element types, calibration and comparisons."""
+
+import os
+import pickle
+import re
+import unittest
+import zipfile
+
+import onnx_writer as onnx
+from option_support import SHAPE, OptionTest, nodes
+from support import DIGITS, model
+
+
+class Precision(OptionTest):
+    def test_precision(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16")
+        self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
+        self.misused(["-i", DIGITS, *SHAPE, "--precision", "fp8"], "--ipu_version ipu21")
+        self.misused(["-i", DIGITS, "--precision", "int3"], "fp8_weight", "'int3'")
+
+    def test_fp16_skip_op_types(self):
+        """The operands of what is skipped are fp32: casts stand around it, and its constants are not narrowed."""
+        values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]
+        nodes = [onnx.node("Add", ["x", "c"], ["a"]), onnx.node("Mul", ["a", "c"], ["y"])]
+        self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [1], [2.5])]))
+        self.succeeds("-i", "m.onnx", "--precision", "fp16")
+        self.assertNotIn("Cast", self.graph("m.optimized.onnx"))
+        self.succeeds("-i", "m.onnx", "--precision", "fp16", "--fp16_skip_op_types", "Mul, Add", "--check")
+        text = self.graph("m.optimized.onnx")
+        for op in ("Add", "Mul"):
+            first, second = re.search(rf"= {op}\(%(\S+), %(\S+)\)", text).groups()
+            for operand in (first, second):
+                self.assertRegex(text, rf'%"?{re.escape(operand)}"? : f32\[')
+        self.assertEqual(text.count("Cast("), 2 if "Cast(%a" not in text else 4)
+
+    def test_fp16_skip_op_types_that_mean_nothing(self):
+        self.assertIn("no operator LRN", self.warned("-i", model("relu"), "--precision", "fp16", "--fp16_skip_op_types", "LRN"))
+        self.assertIn("without `precision`", self.warned("-i", model("relu"), "--fp16_skip_op_types", "Relu"))
+
+    def test_enable_avoid_overflow_patterns(self):
+        """Half is a storage type: what overflows fp16 between operators does not, with the option and without."""
+        nodes = [onnx.node("Mul", ["x", "x"], ["square"]), onnx.node("ReduceSum", ["square"], ["sum"], keepdims=1),
+                 onnx.node("Sqrt", ["sum"], ["y"])]
+        values = [onnx.value("x", onnx.F32, [2, 3]), onnx.value("y", onnx.F32, [1, 1])]
+        self.write("norm.onnx", onnx.model(nodes, values[:1], values[1:]))
+        self.npy("x.npy", "f2", [2, 3], [512.0] * 6)  # whose squares fp16 does not hold
+        for more in ([], ["--enable_avoid_overflow_patterns"]):
+            self.succeeds("-i", "norm.onnx", "--precision", "fp16", "--export_popef", *more)
+            self.succeeds("executable.popef", "--input", "x=x.npy", "--output", "y=y.npy", command="poprt_exec run")
+            norm, = self.read_npy(self.path("y.npy"))[1]
+            self.assertLess(abs(norm - 512 * 6 ** 0.5), 1)
+
+    def test_fp8_options_go_together(self):
+        self.misused(["-i", DIGITS, "--calibration_with_data"], "--data_preprocess")
+        self.misused(["-i", DIGITS, "--calibration_with_data", "--data_preprocess", "d"], "fp8 or fp8_weight")
+        for precision in (["--precision", "fp8", "--ipu_version", "ipu21"], ["--precision", "fp16"], []):
+            self.misused(["-i", DIGITS, *precision, "--calibration_loss_type", "gptq"], "gptq goes with", "fp8_weight")
+        self.misused(["-i", DIGITS, "--calibration_loss_type", "cos"], "mse or mae", "'cos'")
+
+    def test_calibration_has_its_earlier_names(self):
+        self.misused(["-i", DIGITS, "--quantize"], "--calibration_with_data needs --data_preprocess")
+        self.misused(["-i", DIGITS, "--quantize_loss_type", "gptq"], "--calibration_loss_type gptq")
+
+    def test_precision_compare(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp16", "--precision_compare", "--output_dir", "out")
+        log = self.tree()["out/precision_compare.log"].decode()
+        layers = re.findall(r"^(Conv|Gemm) (\S+): MSE (\S+) MAE (\S+) SNR (\S+) cosine distance (\S+) noise skewness (\S+) "
+                            r"noise kurtosis (\S+)$", log, re.M)
+        self.assertEqual([layer[0] for layer in layers], ["Conv", "Conv", "Conv", "Gemm", "Gemm"])
+        for _, name, mse, mae, snr, cosine, *_ in layers:
+            self.assertTrue(0 < float(mse) < float(mae) ** 2 * 10 < 1, name)
+            self.assertTrue(0 < float(snr) < 1e-3 and 0 <= float(cosine) < 1e-3, name)
+        self.assertEqual(len(re.findall(r"^  (?:original|converted|noise): mean \S+ std \S+ min \S+ max \S+ skewness \S+ kurtosis",
+                                        log, re.M)), 3 * len(layers))
+        for histogram in re.findall(r"histogram \[(.*)\]", log):
+            self.assertEqual(len(histogram.split()), 32)
+        worst = [float(d) for d in re.findall(r"^(\S+) (?:Conv|Gemm) \S+$", log.split("worst first")[1], re.M)]
+        self.assertEqual(worst, sorted(worst, reverse=True))
+
+    def test_fp8_weights_make_a_smaller_file(self):
+        sizes = {}
+        for precision in ("fp32", "fp16", "fp8_weight"):
+            self.succeeds("-i", DIGITS, *SHAPE, "--precision", precision, "--popef_name", precision + ".popef")
+            sizes[precision] = os.path.getsize(self.path(precision + ".popef"))
+        self.assertLess(sizes["fp16"], 0.62 * sizes["fp32"])
+        self.assertLess(sizes["fp8_weight"], 0.4 * sizes["fp32"])
+
+    def test_fp16_weights_are_plain_where_winograd_transforms_them(self):
+        """3x3 weights of 36 floats each are 9 halves in the file, and the results those of a model that was never in one."""
+        values = [onnx.value("x", onnx.F32, [1, 32, 16, 16]), onnx.value("y", onnx.F32, [1, 48, 16, 16])]
+        weights = [onnx.floats("w", [48, 32, 3, 3], [((i * 37) % 101 - 50) / 500 for i in range(48 * 32 * 9)])]
+        self.write("conv.onnx", onnx.model([onnx.node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], values[:1], values[1:], weights))
+        self.npy("x.npy", "f2", [1, 32, 16, 16], [((i * 29) % 83 - 41) / 40 for i in range(32 * 256)])
+        for tile in ("exact", "fast", "off"):
+            given = ["--winograd", tile, "--precision", "fp16"]
+            self.succeeds("-i", "conv.onnx", *given, "--output", f"{tile}.popef")
+            self.succeeds("conv.onnx", *given, "--input", "x=x.npy", "--output", "y=memory.npy", command="poprt_exec run")
+            self.succeeds(f"{tile}.popef", "--input", "x=x.npy", "--output", f"y={tile}.npy", command="poprt_exec run")
+            self.assertEqual(self.tree()[f"{tile}.npy"], self.tree()["memory.npy"], tile)
+        sizes = [os.path.getsize(self.path(f"{tile}.popef")) for tile in ("off", "exact", "fast")]
+        self.assertLess(max(sizes) - min(sizes), 2048)  # 27 KB each
+        off, fast = (self.read_npy(self.path(name))[1] for name in ("off.npy", "fast.npy"))
+        self.assertNotEqual(off, fast)  # another algorithm, in another file of the same size
+        self.assertLess(max(abs(a - b) for a, b in zip(off, fast)), 2e-3 * max(map(abs, off)))
+
+    def test_fp8_params_and_nodes_that_stay(self):
+        fp8 = ["-i", DIGITS, *SHAPE, "--precision", "fp8", "--ipu_version", "ipu21"]
+        for wrong in ("F143", "F143,F143,0,40", "F144,F143,0,0"):
+            self.misused([*fp8, "--fp8_params", wrong], "--fp8_params: expected", wrong)
+        self.succeeds(*fp8)
+        every = self.tree()["digits.optimized.onnx"]
+        self.assertEqual((nodes(every, b"FP8Conv"), nodes(every, b"FP8MatMul")), (3, 2))
+        self.succeeds(*fp8, "--fp8_skip_op_names", "/0/Conv,/15/Gemm")
+        some = self.tree()["digits.optimized.onnx"]
+        self.assertEqual((nodes(some, b"FP8Conv"), nodes(some, b"FP8MatMul")), (2, 1))
+        said = self.run_command(*fp8, "--fp8_skip_op_names", "no_such_node").err
+        self.assertIn("'no_such_node'", said)
+        self.succeeds(*fp8, "--num_of_layers_keep_fp16", "4")
+        kept = self.tree()["digits.optimized.onnx"]
+        self.assertEqual(nodes(kept, b"FP8Conv") + nodes(kept, b"FP8MatMul"), 1)
+        self.assertEqual(self.tree()["quantize.log"].count(b": stays fp16\n"), 4)
+
+    def test_data_that_is_none(self):
+        class Hostile:
+            def __reduce__(self):
+                return os.system, ("touch " + marker,)
+
+        marker = self.path("ran")
+        fp8 = ["-i", DIGITS, *SHAPE, "--precision", "fp8_weight", "--calibration_with_data", "--data_preprocess"]
+        self.fails([*fp8, "nowhere"], "'nowhere'")
+        for data, fact in ((b"text", "is no pickle of arrays"), (b"", "it is empty"), (pickle.dumps([1]), "expected a dict"),
+                           (pickle.dumps({"image": Hostile()}), ".system'"), (pickle.dumps({"image": 1}), "'image' is no NumPy array"),
+                           (pickle.dumps({}), "'data' has no arrays")):
+            self.write("data", data)
+            self.fails([*fp8, "data"], fact)
+        self.assertFalse(os.path.exists(marker))
+
+    def test_data_that_is_no_number(self):
+        """An archive as numpy.savez writes it."""
+        for code, value, why in (("f4", float("nan"), "input 'image': sample 1 has the value nan as f32; expected finite numbers"),
+                                 ("f4", float("inf"), "sample 1 has the value inf"), ("f8", 1e300, "sample 1 has the value inf as f32")):
+            self.npy("image.npy", code, [2, 1, 8, 8], [0.5] * 64 + [value] * 64)
+            with zipfile.ZipFile(self.path("data.npz"), "w") as archive:
+                archive.write(self.path("image.npy"), "image.npy")
+            for precision in ("fp8", "fp8_weight"):
+                self.fails(["-i", DIGITS, *SHAPE, "--precision", precision, "--ipu_version", "ipu21", "--calibration_with_data",
+                            "--data_preprocess", "data.npz", "--output_dir", "out"], "--data_preprocess: ", why)
+
+    def test_eightbitsio_needs_images(self):
+        self.fails(["-i", DIGITS, *SHAPE, "--eightbitsio"], "--eightbitsio: expected an input of images")
+        self.misused(["-i", DIGITS, *SHAPE, "--eightbitsio", "--check"], "--check", "--eightbitsio")
+
+    def test_precision_compare_and_check_of_fp8(self):
+        self.succeeds("-i", DIGITS, *SHAPE, "--precision", "fp8", "--ipu_version", "ipu21", "--precision_compare", "--check")
+        log = self.tree()["precision_compare.log"].decode()
+        found = re.findall(r"^(?:FP8Conv|FP8MatMul) \S+: MSE (\S+) MAE \S+ SNR (\S+)", log, re.M)
+        self.assertEqual(len(found), 5, log[:200])
+        for mse, snr in found:
+            self.assertTrue(0 < float(mse) and 1e-5 < float(snr) < 0.1, log[:500])
+
+    def test_the_pass_of_that_name_is_the_option(self):
+        for words in (["--passes", "eliminate_identity, layer_precision_compare"], ["--passes", "layer_precision_compare"]):
+            self.succeeds("-i", DIGITS, *SHAPE, *words, "--output_dir", "out")
+            self.assertIn(b"cosine distance", self.tree()["out/precision_compare.log"])
+            os.remove(self.path("out/precision_compare.log"))
+
+    def test_precision_compare_of_a_model_without_layers(self):
+        self.succeeds("-i", model("relu"), "--precision_compare")
+        self.assertIn(b"no Conv, MatMul or Gemm", self.tree()["precision_compare.log"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+#include "views/diff_view.h"
+
+#include <gtest/gtest.h>
+
+#include "inspector/views/workspace_support.h"
+
+namespace poprt::inspector {
+namespace {
+
+TEST_F(WorkspaceTest, ComparesProgramsAndTimes) {
+  open_sample();
+  std::string other = kSampleText;
+  other.replace(other.find("Sigmoid(%b)"), 11, "Tanh(%b)");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('7', true);
+  EXPECT_FALSE(sees("whole run"));
+  click("Compile and time both");
+  EXPECT_TRUE(sees("whole run"));
+  click("/block/Sigmoid");  // its row: both graphs go there, both sides stand in full
+  EXPECT_TRUE(sees("Tanh("));
+}
+
+TEST_F(WorkspaceTest, ComparesTwoDocuments) {
+  open_sample();
+  std::string other = kSampleText;
+  other.replace(other.find("8.0]"), 4, "9.0]");
+  workspace->open(folder.write("other.ir", other));
+  settle();
+  press('7', true);
+  EXPECT_TRUE(sees("weight"));
+  EXPECT_TRUE(sees("1 of 8 elements differ"));
+  EXPECT_TRUE(sees("Left: net.ir"));
+  EXPECT_TRUE(sees("Right: other.ir")) << "as the tabs stand, whichever is in front";
+}
+
+}  // namespace
+}  // namespace poprt::inspector

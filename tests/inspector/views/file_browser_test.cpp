@@ -1,0 +1,61 @@
+#include "views/file_browser.h"
+
+#include <gtest/gtest.h>
+
+#include "inspector/views/workspace_support.h"
+
+namespace poprt::inspector {
+namespace {
+
+TEST_F(WorkspaceTest, BrowsesForAFile) {
+  open_sample();
+  folder.write("second.onnx", "?");
+  workspace->browse();
+  frame();
+  frame();
+  EXPECT_TRUE(sees("second.onnx"));
+  click("second.onnx");
+  EXPECT_EQ(workspace->document_count(), 2u);
+}
+
+TEST_F(WorkspaceTest, TheBrowserOffersRecentFiles) {
+  std::filesystem::create_directories(folder.path / "inside");
+  const std::string path = folder.write("inside/first.ir", kSampleText).string();
+  workspace->settings().add_recent(path);
+  open_sample();
+  workspace->browse();
+  settle();
+  click("recent " + path);
+  EXPECT_EQ(workspace->document()->title(), "first.ir");
+}
+
+TEST_F(WorkspaceTest, TheBrowserIsLedByTheKeyboard) {
+  std::filesystem::create_directories(folder.path / "inside");
+  folder.write("inside/first.ir", kSampleText);
+  folder.write("inside/second.ir", kSampleText);
+  open_sample();
+  workspace->browse();
+  settle();
+  type("insi");
+  press(ui::kEnter);
+  EXPECT_TRUE(sees("first.ir")) << "the filter does not stay in the folder";
+  type("sec");
+  EXPECT_FALSE(sees("first.ir"));
+  press(ui::kEnter);
+  EXPECT_EQ(workspace->document_count(), 2u);
+  EXPECT_EQ(workspace->document()->title(), "second.ir");
+  workspace->browse();
+  settle();
+  EXPECT_TRUE(sees("first.ir")) << "it begins where it was";
+  type((folder.path / "net.ir").string());
+  press(ui::kEnter);
+  EXPECT_EQ(workspace->document()->title(), "net.ir");
+  workspace->browse();
+  settle();
+  type("x");
+  press(ui::kEscape);
+  EXPECT_FALSE(sees("All files"));
+}
+
+}  // namespace
+}  // namespace poprt::inspector

@@ -1,0 +1,57 @@
+#include "views/ui.h"
+
+#include <gtest/gtest.h>
+
+#include "inspector/views/workspace_support.h"
+
+namespace poprt::inspector {
+namespace {
+
+TEST_F(WorkspaceTest, LongTextsFitTheirRoomAndPathsKeepTheirEnds) {
+  ImGui::NewFrame();
+  const auto width = [](const std::string& line) { return ImGui::CalcTextSize(line.c_str()).x; };
+  const std::string path = "/encoder/layer.0/attention/output/dense/MatMul",
+                    words = "one two three";
+  EXPECT_EQ(ui::fitted(path, width(path)), path);
+  const std::string end = ui::fitted(path, width(path) - 1);
+  EXPECT_LE(width(end), width(path) - 1);
+  EXPECT_TRUE(end.starts_with("\xE2\x80\xA6") && end.ends_with("/dense/MatMul")) << end;
+  const std::string begin = ui::fitted(words, width(words) - 1);
+  EXPECT_TRUE(begin.starts_with("one two") && begin.ends_with("\xE2\x80\xA6")) << begin;
+  for (float room = 0; room < 60; room += 1) {
+    const std::string cut = ui::fitted("\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9", room);
+    EXPECT_EQ(cut.size() % 2, cut.ends_with("\xA6") ? 1u : 0u) << "no half of a letter: " << cut;
+  }
+  EXPECT_EQ(ui::fitted(path, 0), "\xE2\x80\xA6");
+  ImGui::EndFrame();
+}
+
+TEST_F(WorkspaceTest, EveryFontHasTheCharactersThatWereSeen) {
+  ImGui::NewFrame();
+  ui::take_fonts_wanted();
+  ui::mark("\xD0\xB2\xD1\x85\xD0\xBE\xD0\xB4", {0, 0}, {1, 1});
+  EXPECT_TRUE(ui::take_fonts_wanted());
+  ImGui::EndFrame();
+  ui::load_fonts(1);
+  unsigned char* pixels = nullptr;
+  int width = 0, height = 0;
+  ImGui::GetIO().Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+  if (ImGui::GetIO().Fonts->Fonts.Size < 3) GTEST_SKIP() << "DejaVu is not installed";
+  for (const ImFont* font : ImGui::GetIO().Fonts->Fonts)
+    EXPECT_TRUE(font->FindGlyphNoFallback(0x432)) << font->FontSize;
+}
+
+TEST_F(WorkspaceTest, NamesWithMarksOfImGuiAreWhole) {
+  std::string text = kSampleText;
+  for (size_t at = text.find("%x"); at != std::string::npos; at = text.find("%x", at + 6))
+    text.replace(at, 2, "%\"a##b\"");
+  workspace->open(folder.write("marks.ir", text));
+  settle();
+  ASSERT_TRUE(workspace->document()->graph) << workspace->document()->error;
+  EXPECT_EQ(workspace->document()->graph->node(0).name, "a##b");
+  click("a");  // marks are cut at ##, texts are not
+  EXPECT_EQ(workspace->graph()->selected(), 0);
+}
+
+}  // namespace
+}  // namespace poprt::inspector
