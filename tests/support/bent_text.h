@@ -21,6 +21,10 @@ inline std::vector<std::pair<std::string, std::string>> bent_texts(const std::st
     if (!begins) continue;
     size_t end = i;
     while (std::isdigit(static_cast<unsigned char>(text[end])) != 0) end++;
+    if (end - i > 9) {  // "to the end" and the like
+      i = end;
+      continue;
+    }
     const int n = std::stoi(text.substr(i, end - i));
     const size_t line = static_cast<size_t>(
         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n'));

@@ -135,6 +135,7 @@ void run(Graph& graph, PassContext& context) {
       std::vector<double> values;
       for (const auto& x : *known) values.push_back(static_cast<double>(*x));
       Value* c = g.add_constant(v->name() + "_traced", tensor_of(v->dtype(), v->shape(), values));
+      tracer.set(c, *known);  // it may stand where a value was that is gone
       replace_outputs(*n, std::span(&c, 1));
       any = true;
     }

@@ -14,7 +14,9 @@ void run(Graph& graph, PassContext& context) {
   std::string names;
   for (const auto* list : {&graph.inputs(), &graph.outputs()})
     for (const Value* v : *list) names += (names.empty() ? "" : ",") + v->name();
-  if (names.empty() || graph.metadata[kMark] == names || !context.allow()) return;
+  const auto mark = graph.metadata.find(kMark);
+  const bool is_marked = mark != graph.metadata.end() && mark->second == names;
+  if (names.empty() || is_marked || !context.allow()) return;
   graph.metadata[kMark] = names;
 }
 

@@ -177,6 +177,35 @@ TEST_P(PassCases, RewriteAsWrittenAndComputeTheSame) {
   EXPECT_TRUE(stays) << "no case that the pass leaves alone or refuses";
 }
 
+// Passes count what they rewrite and ask before they do: none when none is allowed, and one more at
+// a time until all are done.
+class LimitedCases : public testing::TestWithParam<std::string> {};
+
+TEST_P(LimitedCases, RewriteAsOftenAsTheyMay) {
+  const passes::PassDef& pass = passes::pass_of(GetParam());
+  for (const FileCase& c : read_cases((kFolder / (GetParam() + ".txt")).string())) {
+    if (c.kind != FileCase::Kind::rewrites) continue;
+    SCOPED_TRACE(fmt::format("{}.txt:{}", GetParam(), c.line));
+    const std::vector<passes::PassCall> calls{{&pass, c.arguments}};
+    const auto original = parsed(c.before, c.opset);
+    passes::PassManagerOptions options;
+    options.say = [](std::string_view) {};
+    const auto rewritten = [&](int64_t limit) {
+      options.rewrite_limit = limit;
+      auto graph = parsed(c.before, c.opset);
+      const int64_t done = passes::run_passes(*graph, calls, options).at(0).rewrites;
+      return std::pair(done, ir::to_text(*graph));
+    };
+    const auto [all, after] = rewritten(INT64_MAX);
+    EXPECT_EQ(rewritten(0), std::pair(int64_t{0}, ir::to_text(*original)));
+    for (int64_t limit = 1; limit < all; limit++) EXPECT_EQ(rewritten(limit).first, limit);
+    EXPECT_EQ(rewritten(all).second, after);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LimitedCases, testing::ValuesIn(case_names()),
+                         [](const auto& info) { return info.param; });
+
 // Passes whose numbers no case file can compare, with the tests that do: inputs are others
 // afterwards, values have to be just so, or the text form of a graph cannot hold what they are for.
 const std::map<std::string, std::vector<std::string>>& measured_elsewhere() {

@@ -61,6 +61,26 @@ TEST(ConstantFolding, WhatIsOnlyRepeatedIsNotStored) {
   }
 }
 
+// Up to a MiB, or twice what it is made of, whatever makes it.
+TEST(ConstantFolding, SmallResultsAndThoseHardlyLargerThanTheirOperandsAreStored) {
+  const struct {
+    const char *big, *left;
+  } all[] = {
+      {"const %n : s64[1] = [262144]\n%big = Expand(%one, %n)", "Add"},
+      {"const %n : s64[1] = [262145]\n%big = Expand(%one, %n)", "Expand Add"},
+      {"const %row : f32[1,262145] = fill 0.5\n%big = Concat(%row, %row) {axis = 0}", "Add"},
+      {"const %row : f32[1,262145] = fill 0.5\nconst %n : s64[2] = [3, 1]\n%big = Tile(%row, %n)",
+       "Tile Add"},
+  };
+  for (const auto& c : all) {
+    const auto graph = parsed(fmt::format(
+        "input %x : f32[1]\nconst %one : f32[1] = [1.0]\n{}\n%y = Add(%x, %big)\noutput %y",
+        c.big));
+    run(*graph, {"constant_folding"});
+    EXPECT_EQ(ops_of(*graph), c.left) << c.big;
+  }
+}
+
 // As above, with arithmetic that a run would repeat.
 TEST(ConstantFolding, WhatTakesLongIsStored) {
   const auto graph = parsed(R"(
@@ -236,6 +256,57 @@ TEST(ConstantFolding, RespectsTheLimit) {
   EXPECT_EQ(graph->node_count(), 2u);
   passes::run_passes(*graph, list, {.max_tensor_size = 16});
   EXPECT_EQ(graph->node_count(), 1u);
+}
+
+// A matrix whose rows and columns repeat themselves, or nearly so.
+struct Periods {
+  const char* type;
+  int64_t rows, columns, row_period, column_period;
+  std::string block;  // what is stored and how often; nothing when the matrix stays
+  bool last_differs = false;
+};
+
+TEST(FoldPeriodicInitializer, StoresTheShortestPeriodOfEachAxisWhereThatSavesEnough) {
+  const Periods all[] = {
+      {"f32", 64, 16, 4, 2, "[4,2] x [16,8]"},
+      {"u8", 64, 32, 1, 8, "[1,8] x [64,4]"},
+      {"s64", 6, 40, 3, 40, ""},  // 960 bytes
+      {"s64", 8, 40, 4, 40, "[4,40] x [2,1]"},
+      {"f32", 64, 16, 32, 16, "[32,16] x [2,1]"},
+      {"f32", 16, 64, 16, 32, "[16,32] x [1,2]"},
+      {"f32", 257, 1, 1, 1, "[1,1] x [257,1]"},  // saves 1024 bytes
+      {"f32", 256, 1, 1, 1, ""},                 // saves 1020
+      {"f16", 1, 513, 1, 1, "[1,1] x [1,513]"},
+      {"f32", 30, 16, 4, 16, ""},  // the period does not divide the rows
+      {"f32", 32, 16, 32, 16, ""},
+      {"f32", 64, 16, 4, 2, "", true},
+      {"u4", 64, 64, 1, 1, ""},  // halves of bytes are not looked at
+  };
+  for (const Periods& p : all) {
+    SCOPED_TRACE(
+        fmt::format("{}[{},{}] {} {}", p.type, p.rows, p.columns, p.row_period, p.column_period));
+    std::string values;
+    for (int64_t r = 0; r < p.rows; r++)
+      for (int64_t c = 0; c < p.columns; c++)
+        values += fmt::format("{}{}", values.empty() ? "" : ", ",
+                              (r % p.row_period * 3 + c % p.column_period) % 200);
+    if (p.last_differs) values.back() = '9';
+    const auto graph =
+        parsed(fmt::format("const %c : {}[{},{}] = [{}]\n%y = Identity(%c)\noutput %y", p.type,
+                           p.rows, p.columns, values),
+               21);
+    const auto before = graph->clone();
+    run(*graph, {"fold_periodic_initializer"});
+    EXPECT_EQ(ops_of(*graph), p.block.empty() ? "Identity" : "Tile Identity");
+    if (p.block.empty()) continue;
+    const ir::Node& tile = *graph->nodes()[0];
+    const auto repeats = tile.input(1)->constant().to_int64s();
+    EXPECT_EQ(fmt::format("{} x {}", shape_string(tile.input(0)->shape()),
+                          shape_string({repeats.begin(), repeats.end()})),
+              p.block);
+    EXPECT_EQ(tile.output()->name(), "c");
+    expect_same_results(*before, *graph, 0);
+  }
 }
 
 constexpr const char* kBatchNorm = R"(

@@ -25,5 +25,19 @@ TEST(ReplaceNonzero, FindsTheOnlyOneThatTheModelDeclares) {
   }
 }
 
+// A matrix has two rows of places, more than one may be found, and what is not known is not taken
+// for something.
+TEST(ReplaceNonzero, LeavesWhatIsNotOneElementOfAVector) {
+  for (const char* graph :
+       {"input %x : f32[5]\n%y : s64[1,2]", "input %x : f32[5]\n%y : s64[1,?]",
+        "input %x : f32[?]\n%y : s64[1,1]", "input %x : f32[5,1]\n%y : s64[2,1]",
+        "input %x : f32[1,1,1]\n%y : s64[3,1]"}) {
+    const auto parsed = ir::parse_text(
+        fmt::format("graph \"g\" opset {{\"\": 17}} {{\n{} = NonZero(%x)\noutput %y}}", graph));
+    run(*parsed, {"replace_nonzero"});
+    EXPECT_EQ(ops_of(*parsed), "NonZero") << graph;
+  }
+}
+
 }  // namespace
 }  // namespace poprt::test
