@@ -104,6 +104,7 @@ TEST(Tensor, ReadsIntegersOfAllWidths) {
 TEST(Tensor, ReadsFloatsOfAllWidths) {
   EXPECT_EQ(Tensor::scalar(0.1f).to_doubles()[0], static_cast<double>(0.1f));
   EXPECT_EQ(Tensor::scalar(0.1).to_doubles()[0], 0.1);
+  EXPECT_EQ(Tensor::scalar(UINT64_MAX).to_doubles()[0], 0x1p64);
   EXPECT_EQ(Tensor::scalar(to_f16(1.5f)).to_doubles()[0], 1.5);
   EXPECT_EQ(Tensor::scalar(to_bf16(-2.0f)).to_doubles()[0], -2.0);
   Tensor f4 = Tensor::zeros(DType::f4e2m1, {2});

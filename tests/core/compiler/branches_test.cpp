@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/log.h"
 #include "core/compiler/flow/support.h"
 #include "ir/placement.h"
 #include "program/link.h"
@@ -254,6 +255,118 @@ TEST(LinkedBranches, AnOutputFollowsTheSizeThatDecidesIt) {
   EXPECT_EQ(y[0], "a:0");
   EXPECT_EQ(y[1]["of"], "a:1");
   EXPECT_EQ(y[1]["times"], 2);
+}
+
+nlohmann::ordered_json noted(const std::vector<Shape>& shapes, const char* body,
+                             const Symbols& symbols = {},
+                             const std::map<std::string, Padding>& padding = {{"a", {}}}) {
+  const Executable e = link_shapes(at_shapes(shapes, body), symbols, padding, nullptr);
+  return nlohmann::ordered_json::parse(e.notes.at(kBranches));
+}
+
+// How the length of y follows that of a, at three lengths.
+TEST(LinkedBranches, LengthsAreScaledAndALittleLongerOrShorter) {
+  const std::string slice =
+      "const %from : s64[1] = [FROM]\nconst %to : s64[1] = [TO]\n"
+      "const %axis : s64[1] = [1]\nconst %step : s64[1] = [STEP]\n"
+      "%y = Slice(%a, %from, %to, %axis, %step)\noutput %y\n";
+  const auto sliced = [&](const char* from, const char* to, const char* step) {
+    std::string body = replaced(replaced(replaced(slice, "FROM", from), "TO", to), "STEP", step);
+    return body;
+  };
+  const auto padded = [](int by) {
+    return fmt::format("const %p : s64[4] = [0, 0, 0, {}]\n%y = Pad(%a, %p)\noutput %y\n", by);
+  };
+  const auto made = [](const char* from_length) {
+    return fmt::format(
+        "%s = Shape(%a) {{start = 1}}\nconst %k : s64[1] = [20]\n%d = {}\n%z = "
+        "ConstantOfShape(%d)\n%y = Neg(%z)\noutput %y\n",
+        from_length);
+  };
+  struct Case {
+    std::string body;
+    std::vector<int64_t> lengths;
+    std::string follows;  // "": refused
+  };
+  const Case cases[] = {
+      {"%y = Neg(%a)\noutput %y\n", {4, 8, 16}, R"([null,"a:1"])"},
+      {"%y = Transpose(%a)\noutput %y\n", {4, 8, 16}, R"(["a:1",null])"},
+      {"%y = ReduceSum(%a)\noutput %y\n", {4, 8, 16}, "[null,null]"},
+      {"%y = Concat(%a, %a, %a) {axis = 1}\noutput %y\n",
+       {4, 8, 16},
+       R"([null,{"of":"a:1","times":3,"over":1,"plus":0}])"},
+      {sliced("0", "1000", "2"), {5, 9, 16}, R"([null,{"of":"a:1","times":1,"over":2,"plus":0}])"},
+      {sliced("2", "1000", "1"), {5, 9, 16}, R"([null,{"of":"a:1","times":1,"over":1,"plus":-2}])"},
+      {sliced("0", "1000", "3"), {3, 9, 15}, R"([null,{"of":"a:1","times":1,"over":3,"plus":0}])"},
+      {padded(3), {16, 4, 8}, R"([null,{"of":"a:1","times":1,"over":1,"plus":3}])"},
+      {padded(64), {4, 8, 16}, R"([null,{"of":"a:1","times":1,"over":1,"plus":64}])"},
+      {padded(65), {4, 8, 16}, ""},
+      {sliced("64", "1000", "1"),
+       {70, 80, 90},
+       R"([null,{"of":"a:1","times":1,"over":1,"plus":-64}])"},
+      {sliced("65", "1000", "1"), {70, 80, 90}, ""},
+      {sliced("0", "6", "1"), {4, 8, 16}, ""},
+      {made("Sub(%k, %s)"), {4, 8, 16}, ""},
+      {made("Mul(%s, %s)"), {4, 8, 9}, ""}};
+  for (const Case& c : cases) {
+    std::vector<Shape> shapes;
+    for (const int64_t length : c.lengths) shapes.push_back({2, length});
+    std::string found;
+    try {
+      found = noted(shapes, c.body.c_str())["outputs"]["y"]["shape"].dump();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unimplemented) << e.message();
+    }
+    EXPECT_EQ(found, c.follows) << c.body;
+  }
+}
+
+TEST(LinkedBranches, SizesHaveTheNamesOfTheirSymbolsAndInputsTheirPadding) {
+  constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
+  Symbols symbols;
+  symbols.inputs["a"] = {"N", "L"};
+  symbols.outputs["y"] = {"N", "L"};
+  const std::vector<Shape> shapes = {{1, 4}, {1, 8}};
+  const auto named = noted(shapes, kBody, symbols);
+  EXPECT_EQ(named["kind"], "shapes");
+  EXPECT_EQ(named["dimensions"].dump(), R"(["L"])");
+  EXPECT_EQ(named["inputs"]["a"]["shape"].dump(), R"([null,"L"])");
+  EXPECT_EQ(named["outputs"]["y"]["shape"].dump(), R"([null,"L"])");
+  EXPECT_EQ(named["buckets"].dump(), R"([{"inputs":{"a":[1,4]},"outputs":{"y":[1,4]}},)"
+                                     R"({"inputs":{"a":[1,8]},"outputs":{"y":[1,8]}}])");
+  symbols.inputs["a"] = {"N"};  // of the other there is none
+  EXPECT_EQ(noted(shapes, kBody, symbols)["dimensions"].dump(), R"(["a:1"])");
+  EXPECT_EQ(noted(shapes, kBody)["inputs"]["a"]["pad"], 0);
+  Padding padding;
+  padding.value = 2.5;
+  EXPECT_EQ(noted(shapes, kBody, {}, {{"a", padding}})["inputs"]["a"]["pad"], 2.5);
+  padding.mask = true;
+  EXPECT_EQ(noted(shapes, kBody, {}, {{"a", padding}})["inputs"]["a"]["pad"], "mask");
+  try {
+    noted(shapes, kBody, {}, {{"b", padding}});
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "`pad_values`: the model has no input 'b'");
+  }
+}
+
+std::vector<std::string> warnings;
+
+// Zeros behind the first dimension may be seen by the model.
+TEST(LinkedBranches, WarnsOfZerosThatNobodyAskedFor) {
+  constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
+  set_log_receiver([](int32_t, const char* message) { warnings.emplace_back(message); });
+  const auto warned = [&](const std::vector<Shape>& shapes,
+                          const std::map<std::string, Padding>& padding) {
+    warnings.clear();
+    noted(shapes, kBody, {}, padding);
+    return warnings.size();
+  };
+  EXPECT_EQ(warned({{1, 4}, {1, 8}}, {}), 1u);
+  EXPECT_NE(warnings.at(0).find("`input_shape`: 'a' of a request"), std::string::npos);
+  EXPECT_EQ(warned({{1, 4}, {1, 8}}, {{"a", {}}}), 0u);
+  EXPECT_EQ(warned({{1, 4}, {2, 4}}, {}), 0u) << "of the first dimension zeros are right";
+  set_log_receiver(nullptr);
 }
 
 TEST(LinkedBranches, AnOutputThatFollowsTwoSizesIsRefused) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/log.h"
 #include "core/compiler/flow/support.h"
 #include "passes/pass.h"
 #include "program/shards.h"
@@ -238,6 +239,230 @@ TEST(Shard, StateStaysWithTheIpuThatHasIt) {
   const Shards s = shards_of(e.program);
   EXPECT_EQ(std::ranges::count_if(s.shards, [](const auto& shard) { return shard.state_bytes; }),
             1);
+}
+
+// What each shard has, in the order of a run: its IPU, its stage when there is one, its nodes, and
+// what it reads and makes (`a`: inputs or outputs of the model, `t`: transfers).
+std::string cut_of(const std::string& body, const Options& options) {
+  const auto graph = ir::parse_text(graph_text(body));
+  ops::infer(*graph);
+  const ir::Placement placement = take_placement(*graph, options);
+  const Cut cut = cut_graph(*graph, placement, options);
+  std::string text;
+  const auto ports = [&](const std::vector<Port>& list) {
+    for (const Port& p : list) text += fmt::format(" {}{}", p.is_transfer ? 't' : 'a', p.number);
+  };
+  for (const ShardGraph& shard : cut.shards) {
+    EXPECT_EQ(shard.inputs.size(), shard.graph->inputs().size());
+    EXPECT_EQ(shard.outputs.size(), shard.graph->outputs().size());
+    text += fmt::format("{}{}", text.empty() ? "" : " | ", shard.seat.ipu);
+    if (shard.seat.stage >= 0) text += fmt::format(" stage {}", shard.seat.stage);
+    text += ":";
+    for (const ir::Node* n : shard.graph->nodes()) text += " " + n->name;
+    text += " of";
+    ports(shard.inputs);
+    text += " to";
+    ports(shard.outputs);
+  }
+  for (const CutTransfer& t : cut.transfers)
+    text += fmt::format("; {} {} of {}", t.name, ir::type_string(t.type), t.from);
+  return text;
+}
+
+// Nodes with their IPU and stage: a, b, c and d are a chain, i and j read the input.
+std::string seated(std::vector<std::pair<std::string, std::vector<int64_t>>> nodes) {
+  std::string body = "input %x : f32[4]\n", before = "x";
+  for (const auto& [name, numbers] : nodes) {
+    const bool own = name[0] >= 'i';
+    body += fmt::format(
+        "%{0} = Neg(%{1}) {{__ipu_number = {2}{3}}} \"{0}\"\n", name, own ? "x" : before,
+        numbers[0], numbers.size() > 1 ? fmt::format(", __pipeline_stage = {}", numbers[1]) : "");
+    if (!own) before = name;
+    if (own) body += fmt::format("output %{}\n", name);
+  }
+  return body + "output %" + before + "\n";
+}
+
+TEST(Cut, AnIpuGoesOnAsLongAsItHasWhatItNeeds) {
+  // The first node that waits says who begins; what is ready on its IPU is run with it.
+  EXPECT_EQ(cut_of(seated({{"a", {1}}, {"i", {0}}, {"b", {0}}, {"j", {1}}}), manual(2)),
+            "1: a j of a0 to a1 t0 | 0: i b of a0 t0 to a0 a2; a f32[4] of 0");
+  EXPECT_EQ(cut_of(seated({{"a", {0}}, {"b", {1}}, {"c", {0}}, {"i", {1}}, {"d", {1}}}), manual(2)),
+            "0: a of a0 to t0 | 1: b i of a0 t0 to a0 t1 | 0: c of t1 to t2 | 1: d of t2 to a1; "
+            "a f32[4] of 0; b f32[4] of 1; c f32[4] of 2");
+}
+
+TEST(Cut, StagesAreShardsWhateverTheirIpu) {
+  EXPECT_EQ(
+      cut_of(seated({{"a", {0, 0}}, {"b", {1, 1}}, {"i", {0, 0}}, {"c", {0, 2}}}), manual(2, true)),
+      "0 stage 0: a i of a0 to a0 t0 | 1 stage 1: b of t0 to t1 | 0 stage 2: c of t1 to a1; "
+      "a f32[4] of 0; b f32[4] of 1");
+  // Numbers of stages need not follow each other.
+  EXPECT_EQ(cut_of(seated({{"a", {1, 3}}, {"b", {0, 7}}}), manual(2, true)),
+            "1 stage 0: a of a0 to t0 | 0 stage 1: b of t0 to a0; a f32[4] of 0");
+}
+
+// A transfer that several read, one that is a result too, and constants that each shard has.
+TEST(Cut, ShardsReadOnlyWhatTheyUse) {
+  EXPECT_EQ(cut_of(R"(
+    input %x : f32[2]
+    input %z : f32[2]
+    const %k : f32[2] = [1.0, 2.0]
+    %a = Add(%x, %k) {__ipu_number = 0} "a"
+    %b = Mul(%a, %k) {__ipu_number = 1} "b"
+    %c = Add(%a, %z) {__ipu_number = 2} "c"
+    %d = Neg(%c) {__ipu_number = 2} "d"
+    output %d
+    output %a
+    output %b
+  )",
+                   manual(3)),
+            "0: a of a0 to a1 t0 | 1: b of t0 to a2 | 2: c d of a1 t0 to a0; a f32[2] of 0");
+}
+
+// What a branch reads is read by the node that has it.
+TEST(Cut, NodesReadWhatTheirBranchesRead) {
+  const std::string body = R"(
+    input %x : f32[2]
+    input %go : bool[]
+    %a = Neg(%x) {__ipu_number = 0, __pipeline_stage = 0} "a"
+    %y : ? = If(%go) {then_branch = graph "t" { %b = Abs(%a) output %b },
+                      else_branch = graph "e" { %c = Neg(%a) output %c },
+                      __ipu_number = 1, __pipeline_stage = 1} "if"
+    output %y
+  )";
+  EXPECT_EQ(cut_of(body, manual(2)), "0: a of a0 to t0 | 1: if of a1 t0 to a0; a f32[2] of 0");
+  EXPECT_EQ(cut_of(body, manual(2, true)),
+            "0 stage 0: a of a0 to t0 | 1 stage 1: if of a1 t0 to a0; a f32[2] of 0");
+  EXPECT_THROW(
+      cut_of(replaced(body, "__pipeline_stage = 0", "__pipeline_stage = 2"), manual(2, true)),
+      Error);
+}
+
+// Where the model is cut for `ratios`: the names of the nodes of each IPU.
+std::string balanced(const std::string& body, std::vector<float> ratios, bool fewer = false,
+                     int64_t ipus = 0) {
+  Options o = automatic(ipus ? ipus : static_cast<int64_t>(ratios.size()), false);
+  if (!ipus) o.split_ratios = std::move(ratios);
+  o.fewer_ipus = fewer;
+  const std::string cut = cut_of(body, o);
+  std::string text;
+  for (size_t at = 0; at < cut.size() && cut[at] != ';';) {
+    const size_t from = cut.find(':', at), to = cut.find(" of", from);
+    text += (text.empty() ? "" : " |") + cut.substr(from + 1, to - from - 1);
+    at = std::min(cut.find('|', to), cut.find(';', to));
+  }
+  return text;
+}
+
+// Nodes "name Op(@)", each of which reads the one before as @.
+std::string chain_of(const std::vector<std::string>& nodes, const std::string& head) {
+  std::string body = head, before = "x";
+  for (const std::string& node : nodes) {
+    const std::string name(1, node[0]);
+    body +=
+        fmt::format("%{} = {} \"{}\"\n", name, replaced(node.substr(2), "@", "%" + before), name);
+    before = name;
+  }
+  return body + "output %" + before + "\n";
+}
+
+TEST(Balance, PartsAreOfTheCostAndLeaveEachIpuANode) {
+  const std::string six =
+      chain_of({"a Neg(@)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)", "f Neg(@)"},
+               "input %x : f32[8]\n");
+  EXPECT_EQ(balanced(six, {1, 1}), " a b c | d e f");
+  EXPECT_EQ(balanced(six, {1, 2}), " a b | c d e f");
+  EXPECT_EQ(balanced(six, {1, 1, 1}), " a b | c d | e f");
+  EXPECT_EQ(balanced(six, {3, 2, 1}), " a b c | d e | f");
+  // However little a part is: each has a node, and leaves the others one.
+  EXPECT_EQ(balanced(six, {0.001f, 1, 0.001f}), " a | b c d e | f");
+  EXPECT_EQ(balanced(six, {1, 0.001f, 0.001f}), " a b c d | e | f");
+  EXPECT_EQ(balanced(six, {}, false, 6), " a | b | c | d | e | f");
+  EXPECT_EQ(balanced(six, {}, true, 9), " a | b | c | d | e | f");
+  EXPECT_EQ(balanced(chain_of({"a Neg(@)"}, "input %x : f32[8]\n"), {}, true, 2), "") << "not cut";
+  EXPECT_THROW(balanced(six, {}, false, 7), Error);
+}
+
+// Of two products of the same cost, near which there is little else: not in the middle, but where
+// one number crosses.
+TEST(Balance, IsCutWhereFewBytesCross) {
+  const std::string weights = [] {
+    std::string text = "input %x : f32[100,100]\nconst %w : f32[100,100] = [";
+    for (int i = 0; i < 10000; i++) text += i ? ", 1.0" : "1.0";
+    return text + "]\nconst %s : s64[2] = [100, 100]\n";
+  }();
+  EXPECT_EQ(balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c ReduceSum(@)", "d Neg(@)",
+                               "e Expand(@, %s)", "f Neg(@)", "g MatMul(@, %w)"},
+                              weights),
+                     {1, 1}),
+            " a b c d | e f g");
+}
+
+// A product counts each weight once for each row, whichever dimension of the weight its results
+// are; a table, and what is added, count for nothing.
+TEST(Balance, ProductsCostWhatTheyMultiply) {
+  const auto constant = [](const std::string& name, const std::string& shape, int64_t count) {
+    std::string text = fmt::format("const %{} : f32[{}] = [", name, shape);
+    for (int64_t i = 0; i < count; i++) text += i ? ", 1.0" : "1.0";
+    return text + "]\n";
+  };
+  // a makes 64 of 8 * 8 each; each of the others makes 64 alone.
+  const std::string head = "input %x : f32[8,8]\n" + constant("w", "8,8", 64);
+  EXPECT_EQ(
+      balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)"}, head),
+               {1, 1}),
+      " a | b c d e");
+  EXPECT_EQ(balanced(chain_of({"a Add(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)"}, head), {1, 1}),
+            " a b | c d");
+  // 9 taps of 2 channels: 18 for each of 4 * 25 results, whose 4 filters are the first dimension.
+  const std::string image =
+      "input %x : f32[1,2,5,5]\n" + constant("w", "4,2,3,3", 72) + constant("v", "4,4,1,1", 16);
+  EXPECT_EQ(balanced(chain_of({"a Conv(@, %w) {pads = [1, 1, 1, 1]}", "b Conv(@, %v)",
+                               "c Conv(@, %v)", "d Conv(@, %v)", "e Conv(@, %v)"},
+                              image),
+                     {19, 20}),
+            " a | b c d e");
+  // Attention multiplies each result by the length twice: 2 * 10 * 40 against 10 * 8.
+  const std::string row = "input %x : f32[1,10,8]\n";
+  EXPECT_EQ(
+      balanced(chain_of({"a Neg(@)", "b Neg(@)", "c Neg(@)", "d Neg(@)", "e Neg(@)", "f Neg(@)",
+                         "g Neg(@)", "h Neg(@)", "i Neg(@)", "j Neg(@)",
+                         "k poprt.Attention(@, @, @) {heads = 2, head_size = 4, scale = 1.0}"},
+                        row),
+               {10, 21}),
+      " a b c d e f g h i j | k");
+}
+
+std::vector<std::string> heard;
+
+TEST(Cut, WarnsOfIpusThatAreNotUsed) {
+  set_log_receiver([](int32_t, const char* message) { heard.emplace_back(message); });
+  const auto warned = [](const std::string& body, const Options& options) {
+    heard.clear();
+    cut_of(body, options);
+    return heard.size() == 1 ? heard[0] : std::to_string(heard.size()) + " warnings";
+  };
+  const std::string two = seated({{"a", {0}}, {"b", {1}}});
+  EXPECT_EQ(warned(two, manual(2)), "0 warnings");
+  EXPECT_NE(warned(two, manual(3)).find("2 nodes, which are on 2 of them"), std::string::npos);
+  EXPECT_NE(warned(two, {}).find("cut for 2 IPUs, which is not used: virtual_graph_mode=manual "
+                                 "num_ipus=2 uses it"),
+            std::string::npos);
+  EXPECT_EQ(warned("input %x : f32[2]\n%y = Neg(%x)\noutput %y\n", {}), "0 warnings");
+  set_log_receiver(nullptr);
+}
+
+TEST(Cut, BatchesAreAMultipleOfTheStages) {
+  const std::string three = seated({{"a", {0, 0}}, {"b", {1, 1}}, {"c", {0, 2}}});
+  EXPECT_NO_THROW(cut_of(three, manual(2, true, 6)));
+  EXPECT_THROW(cut_of(three, manual(2, true, 4)), Error) << "two IPUs, but three stages";
+  EXPECT_NO_THROW(cut_of(three, manual(2, false, 4))) << "no pipeline";
+  Options o = automatic(2, true);
+  o.batches_per_step = 3;
+  EXPECT_THROW(cut_of(three, o), Error);
+  o.batches_per_step = 4;
+  EXPECT_EQ(cut_of(three, o).substr(0, 10), "0 stage 0:");
 }
 
 // What conversion makes of a node keeps its IPU.

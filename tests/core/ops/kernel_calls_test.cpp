@@ -9,11 +9,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <set>
 
 #include "base/checked.h"
+#include "core/ops/result_sums.h"
 #include "core/ops/sample.h"
 #include "core/ops/trial_sample.h"
 #include "kernels/kernel.h"
@@ -235,6 +237,181 @@ class KernelCall : public ::testing::TestWithParam<size_t> {
 
 TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
   EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original());
+}
+
+// Memory of every operand, with the same numbers each time: small ones, which are valid places.
+class Memory {
+ public:
+  explicit Memory(const OneCall& c) {
+    uint32_t state = 1;
+    const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
+    for (size_t i = 0; i < c.operands.size(); i++) {
+      const kernels::Operand& o = c.operands[i];
+      tensors_.push_back(o.present ? Tensor::zeros(DType::u8, {static_cast<int64_t>(o.bytes)})
+                                   : Tensor());
+      pointers_.push_back(o.present ? tensors_.back().mutable_data() : nullptr);
+      if (!o.present || o.bytes == 0) continue;
+      const auto fill = [&]<class T>(T, auto&& value) {
+        for (uint64_t k = 0; k < o.bytes / sizeof(T); k++)
+          static_cast<T*>(pointers_.back())[k] = static_cast<T>(value());
+      };
+      const auto real = [&] { return static_cast<float>(next() % 129) / 64 - 1; };
+      const auto whole = [&] { return next() % 3; };
+      switch (o.dtype) {
+        case DType::f32: fill(float{}, real); break;
+        case DType::f64: fill(double{}, real); break;
+        case DType::f16: fill(f16_t{}, [&] { return to_f16(real()); }); break;
+        case DType::bf16: fill(bf16_t{}, [&] { return to_bf16(real()); }); break;
+        case DType::s32:
+        case DType::u32: fill(uint32_t{}, whole); break;
+        case DType::s64:
+        case DType::u64: fill(uint64_t{}, whole); break;
+        case DType::s16:
+        case DType::u16: fill(uint16_t{}, whole); break;
+        case DType::boolean: fill(uint8_t{}, [&] { return next() % 2; }); break;
+        default: fill(uint8_t{}, [&] { return next() % 256; });
+      }
+    }
+  }
+  void* const* pointers() const { return pointers_.data(); }
+  // Of the last `count` operands.
+  bool same(const Memory& other, size_t count) const {
+    for (size_t i = tensors_.size() - count; i < tensors_.size(); i++)
+      if (tensors_[i].defined() && !tensors_[i].same_as(other.tensors_[i])) return false;
+    return true;
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<void*> pointers_;
+};
+
+// Which thread runs a task, after which others, and what is left in its scratch memory decide
+// nothing (kernels/kernel.h).
+TEST_P(KernelCall, TasksGiveTheSameAloneAndInAnyOrder) {
+  OneCall c = original();
+  const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+  if (plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
+  Tensor room = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
+  auto* scratch = static_cast<std::byte*>(room.mutable_data());
+  const Memory together(c), alone(c);
+  for (int64_t r = 0; r < plan.rounds && plan.tasks; r++)
+    plan.run(plan.params.get(), together.pointers(), r * plan.tasks, (r + 1) * plan.tasks, scratch);
+  for (int64_t r = 0; r < plan.rounds; r++)
+    for (int64_t t = plan.tasks; t-- > 0;) {
+      std::memset(scratch, 0xff, plan.scratch_bytes);
+      const int64_t task = r * plan.tasks + t;
+      plan.run(plan.params.get(), alone.pointers(), task, task + 1, scratch);
+    }
+  EXPECT_TRUE(together.same(alone, plan.outputs)) << described(c);
+}
+
+// What a call computes: sums of its results, one behind the other. Nothing where it is refused, or
+// would take long.
+std::string results_of(OneCall c) {
+  kernels::Plan plan;
+  try {
+    plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+  } catch (const Error&) {
+    return "";
+  }
+  if (plan.tasks == 0 || plan.work > 1e6 || plan.rounds > 100 || plan.tasks > 10'000) return "";
+  Tensor room = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
+  const Memory memory(c);
+  for (int64_t r = 0; r < plan.rounds; r++)
+    plan.run(plan.params.get(), memory.pointers(), r * plan.tasks, (r + 1) * plan.tasks,
+             static_cast<std::byte*>(room.mutable_data()));
+  std::string text;
+  for (size_t i = c.operands.size() - plan.outputs; i < c.operands.size(); i++) {
+    const kernels::Operand& o = c.operands[i];
+    if (!o.present) continue;
+    const DType type = dtype_bits(o.dtype) >= 8 && o.dtype != DType::c64 && o.dtype != DType::c128
+                           ? o.dtype
+                           : DType::u8;
+    const auto count = static_cast<int64_t>(o.bytes / dtype_bytes(type, 1));
+    const Tensor t =
+        Tensor::view(type, {count}, memory.pointers()[i], dtype_bytes(type, count), nullptr);
+    text += (text.empty() ? "" : " | ") + text_of(sums_of(t));
+  }
+  return text;
+}
+
+bool near_results(std::string_view a, std::string_view b, double tolerance) {
+  while (!a.empty() && !b.empty()) {
+    const auto next = [](std::string_view& text) {
+      const size_t end = std::min(text.find(" | "), text.size());
+      const std::string part(text.substr(0, end));
+      text.remove_prefix(std::min(end + 3, text.size()));
+      return part;
+    };
+    Sums x, y;
+    if (!read_sums(next(a), x) || !read_sums(next(b), y) || !near(x, y, tolerance)) return false;
+  }
+  return a.empty() && b.empty();
+}
+
+// By change: what the call computes as it is, and with another integer or float.
+std::map<std::string, std::string> bent_results(const OneCall& call, const std::string& at) {
+  std::map<std::string, std::string> found;
+  const std::string plain = results_of(call);
+  if (plain.empty()) return found;
+  found[at] = plain;
+  const auto tried = [&](const std::string& what, const std::function<void(OneCall&)>& change) {
+    OneCall c = call;
+    change(c);
+    // What changes nothing says nothing.
+    if (const std::string text = results_of(c); !text.empty() && !near_results(text, plain, 1e-3))
+      found[at + what] = text;
+  };
+  for (size_t i = 0; i < call.ints.size(); i++)
+    for (const int64_t v : {call.ints[i] - 1, call.ints[i] + 1, int64_t{0}, int64_t{1}, int64_t{2}})
+      if (v != call.ints[i])
+        tried(fmt::format(" integer {} = {}", i, v), [&](OneCall& c) { c.ints[i] = v; });
+  for (size_t i = 0; i < call.floats.size(); i++)
+    for (const float v : {0.0f, 0.75f})
+      tried(fmt::format(" float {} = {}", i, v), [&](OneCall& c) { c.floats[i] = v; });
+  return found;
+}
+
+constexpr const char* kResults = POPRT_TEST_DATA "/kernel_results.txt";
+
+// The record as it is written, by kernel; calls of a kernel are numbered.
+using KernelResults = std::map<std::string, std::map<std::string, std::string>>;
+
+// What each kernel computes, recorded: a field that is not read, a stride or a mode that is taken
+// for another is a number that changes.
+//
+//   POPRT_WRITE_RECORDS=1 test_ops --gtest_filter='KernelResults.*'
+TEST(KernelResults, AreThoseThatAreRecorded) {
+  KernelResults found, wanted;
+  std::map<std::string, int> numbers;
+  for (const OneCall& call : all_calls())
+    found[call.kernel].merge(bent_results(call, std::to_string(numbers[call.kernel]++)));
+  if (std::getenv("POPRT_WRITE_RECORDS")) {
+    std::ofstream file(kResults);
+    file << "# Sums of what kernels compute: kernel_calls_test.cpp.\n";
+    for (const auto& [kernel, lines] : found) {
+      file << kernel << "\n";
+      for (const auto& [what, sums] : lines) file << "  " << what << ": " << sums << "\n";
+    }
+    return;
+  }
+  for (const auto& [kernel, lines] : test::read_recorded(kResults))
+    for (const std::string& line : lines) {
+      const size_t end = line.find(": ");
+      ASSERT_NE(end, line.npos) << line;
+      wanted[kernel][line.substr(0, end)] = line.substr(end + 2);
+    }
+  for (const auto& [kernel, lines] : wanted)
+    for (const auto& [what, sums] : lines) {
+      const std::string now = found[kernel][what];
+      EXPECT_TRUE(near_results(sums, now, 1e-3))
+          << kernel << ", call " << what << "\n  was " << sums << "\n  is  " << now;
+    }
+  for (const auto& [kernel, lines] : found)
+    for (const auto& [what, sums] : lines)
+      EXPECT_TRUE(sums.empty() || wanted[kernel].contains(what))
+          << kernel << ", call " << what << " is new: " << sums;
 }
 
 TEST_P(KernelCall, WithoutOperandsIsRefused) {

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -15,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/onnx_dtype.h"
+#include "core/ops/result_sums.h"
 #include "core/ops/sample.h"
 #include "core/ops/trial_sample.h"
 #include "ir/schemas.h"
@@ -50,26 +50,6 @@ std::vector<std::string> attributes_of(const Sample& s) {
   return {};
 }
 
-// Two sums of a result: one tells places apart, the other says how much an error may be.
-struct Sums {
-  double weighted = 0, absolute = 0;
-  int64_t special = 0;  // infinities and NaN
-};
-
-Sums sums_of(const Tensor& t) {
-  Sums s;
-  const std::vector<double> values = t.to_doubles();
-  for (size_t i = 0; i < values.size(); i++) {
-    if (!std::isfinite(values[i])) {
-      s.special += static_cast<int64_t>(1 + i % 7);
-      continue;
-    }
-    s.weighted += values[i] * (1 + static_cast<double>(i % 13) / 4);
-    s.absolute += std::fabs(values[i]);
-  }
-  return s;
-}
-
 struct Result {
   std::string types;
   std::vector<Sums> sums;
@@ -101,21 +81,14 @@ double tolerance_of(std::string_view types) {
 bool near(const Result& a, const Result& b) {
   if (a.types != b.types || a.sums.size() != b.sums.size()) return false;
   const double tolerance = tolerance_of(a.types);
-  for (size_t i = 0; i < a.sums.size(); i++) {
-    const Sums &x = a.sums[i], &y = b.sums[i];
-    const double most = tolerance * std::max(x.absolute, y.absolute) + 1e-4;
-    if (x.special != y.special || std::fabs(x.weighted - y.weighted) > 2 * most ||
-        std::fabs(x.absolute - y.absolute) > most)
-      return false;
-  }
+  for (size_t i = 0; i < a.sums.size(); i++)
+    if (!near(a.sums[i], b.sums[i], tolerance)) return false;
   return true;
 }
 
 std::string text_of(const Result& r) {
   std::string text = r.types;
-  for (const Sums& s : r.sums)
-    text += fmt::format(" | {:.6g} {:.6g}{}", s.weighted, s.absolute,
-                        s.special ? fmt::format(" {}", s.special) : "");
+  for (const Sums& s : r.sums) text += " | " + text_of(s);
   return text;
 }
 
@@ -129,9 +102,7 @@ std::optional<Result> parsed(const std::string& text) {
       continue;
     }
     Sums s;
-    std::istringstream numbers(part);
-    if (!(numbers >> s.weighted >> s.absolute)) return std::nullopt;
-    numbers >> s.special;
+    if (!read_sums(part, s)) return std::nullopt;
     r.sums.push_back(s);
   }
   return r;

@@ -1,10 +1,12 @@
 #include "model/layered_layout.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "base/error.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::inspector {
 namespace {
@@ -148,6 +150,79 @@ TEST(LayeredLayout, RandomGraphsAreSound) {
     }
     expect_sound(b, edges, layered_layout(b, edges));
   }
+}
+
+// Graphs whose layout is recorded: what shares its way, what goes back, what is pinned.
+struct Form {
+  std::string name;
+  std::vector<LayoutBox> boxes;
+  std::vector<LayoutEdge> edges;
+  LayoutGaps gaps = {};
+};
+
+Form random_form(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](size_t n) { return static_cast<int>(random() % n); };
+  Form f{fmt::format("random {}", seed), {}, {}};
+  const size_t n = 8 + random() % 8;
+  for (size_t i = 0; i < n; i++) f.boxes.push_back({20.0 + below(100), 10.0 + below(40)});
+  if (seed % 2) f.boxes[random() % 3].input = true;
+  if (seed % 3 == 0) f.boxes[0].pin = LayoutBox::Pin::first;
+  if (seed % 3 == 1) f.boxes[n - 1].pin = LayoutBox::Pin::last;
+  for (size_t e = 0; e < 2 * n; e++) {
+    const int a = below(n), b = below(n);
+    const bool back = random() % 6 == 0;
+    f.edges.push_back({back ? std::max(a, b) : std::min(a, b),
+                       back ? std::min(a, b) : std::max(a, b), below(2), below(21) - 10.0,
+                       below(21) - 10.0});
+  }
+  return f;
+}
+
+std::vector<Form> forms() {
+  std::vector<Form> all = {
+      {"edges of one value share their way",
+       boxes(6),
+       {{0, 1, 0}, {1, 2, 1}, {2, 3, 2}, {3, 4, 3}, {4, 5, 4}, {0, 5, 0}, {0, 4, 0}, {0, 3, 7}}},
+      {"edges that go back",
+       boxes(5, 60, 20),
+       {{0, 1, 0, 10, -5},
+        {1, 2, 1, -8, 4},
+        {2, 3, 2},
+        {3, 4, 3},
+        {4, 0, 0, 6, 9},
+        {3, 1, 0, -6, 3},
+        {4, 1, 1, 2, 1},
+        {1, 0, 5, 7, -7},
+        {2, 2, 6}}},
+      {"pinned boxes and gaps",
+       boxes(7),
+       {{1, 2, 1}, {2, 3, 2}, {0, 3, 0}, {1, 4, 1}, {5, 3, 5}},
+       {10, 20, 5}},
+      {"boxes alone", {{30, 10}, {50, 40}, {10, 10}}, {}}};
+  all[2].boxes[0].pin = all[2].boxes[5].pin = LayoutBox::Pin::first;
+  all[2].boxes[4].pin = all[2].boxes[6].pin = LayoutBox::Pin::last;
+  for (unsigned seed = 0; seed < 12; seed++) all.push_back(random_form(seed));
+  return all;
+}
+
+//   POPRT_WRITE_RECORDS=1 test_inspector_model --gtest_filter='LayeredLayout.*'
+TEST(LayeredLayout, IsAsRecorded) {
+  test::RecordedLines found;
+  for (const Form& f : forms()) {
+    const LevelLayout l = layered_layout(f.boxes, f.edges, f.gaps);
+    std::set<std::string>& lines = found[f.name];
+    lines.insert(fmt::format("all {:.0f} x {:.0f}", l.width, l.height));
+    for (size_t i = 0; i < l.centres.size(); i++)
+      lines.insert(fmt::format("box {} at {:.0f} {:.0f}", i, l.centres[i].x, l.centres[i].y));
+    for (size_t e = 0; e < f.edges.size(); e++) {
+      std::string text = fmt::format("edge {} from {} to {}:", e, f.edges[e].from, f.edges[e].to);
+      for (const Point& p : l.routes[e]) text += fmt::format(" {:.0f},{:.0f}", p.x, p.y);
+      lines.insert(text);
+    }
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/inspector_layouts.txt",
+                        "Where layered_layout puts boxes and edges: layered_layout_test.cpp.");
 }
 
 TEST(LayeredLayout, CanBeCancelled) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+
+#include "base/error.h"
 
 namespace poprt::inspector {
 namespace {
@@ -56,6 +59,98 @@ TEST(TensorCompare, KeepsTheLargestOfMany) {
   ASSERT_EQ(d.worst.size(), 10u);
   for (size_t i = 0; i < 10; i++)
     EXPECT_DOUBLE_EQ(d.worst[i].left, 99999.0 - static_cast<double>(i));
+}
+
+// Numbers at the limit of the tolerance agree, and what is larger than any number is the worst.
+TEST(TensorCompare, LimitsAndInfinities) {
+  const auto differing = [](double left, double right, Tolerance tolerance) {
+    return compare_tensors("y", Tensor::of<double>({1}, {left}), Tensor::of<double>({1}, {right}),
+                           tolerance)
+        .differing;
+  };
+  EXPECT_EQ(differing(3, 2, {0.5, 0}), 0u);
+  EXPECT_EQ(differing(3, 2, {0, 1}), 0u);
+  EXPECT_EQ(differing(3, -2, {0.5, 3.5}), 1u);
+  EXPECT_EQ(differing(3, -2, {0.5, 4}), 0u);
+  EXPECT_EQ(differing(INFINITY, INFINITY, {}), 0u);
+  EXPECT_EQ(differing(1, NAN, {10, 10}), 1u);
+  const TensorDifference d = compare_tensors("y", Tensor::of<double>({5}, {1, INFINITY, 7, NAN, 4}),
+                                             Tensor::of<double>({5}, {3, 2, 0, 1, 4}), {});
+  EXPECT_EQ(d.differing, 4u);
+  std::vector<int64_t> order;
+  for (const DifferingElement& e : d.worst) order.push_back(e.index);
+  EXPECT_EQ(order, (std::vector<int64_t>{1, 3, 2, 0})) << "of equals the first first";
+  EXPECT_TRUE(std::isinf(d.largest));
+  EXPECT_EQ(d.largest_relative, INFINITY);
+  EXPECT_NEAR(d.rms, std::sqrt((4 + 49) / 5.0), 1e-12) << "of those that are finite";
+  EXPECT_NEAR(d.rms_right, std::sqrt((9 + 4 + 0 + 1 + 16) / 5.0), 1e-12);
+}
+
+TEST(TensorCompare, SaysWhereInRunsOfTheTensor) {
+  constexpr size_t kBins = TensorDifference::kBins;
+  std::vector<uint8_t> values(4 * kBins);
+  values[0] = values[3] = values[4] = values.back() = 1;
+  const Tensor zeros = Tensor::zeros(DType::u8, {4 * kBins});
+  const TensorDifference d = compare_tensors(
+      "y", Tensor::of<uint8_t>({4 * kBins}, std::span<const uint8_t>(values)), zeros, {});
+  EXPECT_EQ(d.where[0], 2u);
+  EXPECT_EQ(d.where[1], 1u);
+  EXPECT_EQ(d.where[kBins - 1], 1u);
+  const std::atomic<bool> cancel{true};
+  EXPECT_THROW(compare_tensors("y", zeros, zeros, {}, 10, &cancel), Error);
+  // More than a run of elements, the last of which differs.
+  std::vector<uint8_t> many((1 << 16) + 3);
+  many.back() = 1;
+  const auto count = static_cast<int64_t>(many.size());
+  EXPECT_EQ(compare_tensors("y", Tensor::of<uint8_t>({count}, std::span<const uint8_t>(many)),
+                            Tensor::zeros(DType::u8, {count}), {})
+                .worst.at(0)
+                .index,
+            count - 1);
+  EXPECT_TRUE(
+      compare_tensors("y", Tensor::zeros(DType::f32, {0}), Tensor::zeros(DType::f32, {0}), {})
+          .agrees());
+}
+
+TEST(TensorCompare, TextAndComplexNumbersAreNotCompared) {
+  const Tensor text = Tensor::strings({1}, {"a"}), complex = Tensor::zeros(DType::c64, {1}),
+               wide = Tensor::zeros(DType::c128, {1}), number = Tensor::zeros(DType::f32, {1});
+  for (const Tensor& other : {text, complex, wide}) {
+    EXPECT_FALSE(compare_tensors("y", other, number, {}).agrees());
+    EXPECT_FALSE(compare_tensors("y", number, other, {}).agrees());
+    EXPECT_TRUE(top_elements(other, 0, 1).empty());
+  }
+  EXPECT_FALSE(compare_tensors("y", Tensor(), Tensor(), {}).agrees());
+  EXPECT_TRUE(compare_tensors("y", number, Tensor::zeros(DType::s8, {1}), {}).agrees());
+}
+
+TEST(TensorCompare, RowsAreAlongTheLastDimension) {
+  const Tensor scalar = Tensor::scalar(3.0f), none = Tensor::zeros(DType::f32, {3, 0});
+  EXPECT_EQ(row_count(scalar), 1);
+  EXPECT_EQ(row_length(scalar), 1);
+  EXPECT_EQ(row_count(none), 0);
+  EXPECT_EQ(row_count(Tensor::zeros(DType::f32, {2, 3, 4})), 6);
+  EXPECT_EQ(top_elements(scalar, 0, 4), std::vector<int64_t>{0});
+  EXPECT_TRUE(top_elements(scalar, -1, 4).empty());
+  EXPECT_TRUE(top_elements(scalar, 1, 4).empty());
+  EXPECT_EQ(coordinates_text({2, 0, 3}, 4), "[1, 0, 1]");
+  EXPECT_EQ(coordinates_text({5}, 4), "[4]");
+}
+
+// A name that both have counts, also where others have none; without one, as many as there are.
+TEST(TensorCompare, OutputsOfOtherNamesHaveNoPartner) {
+  const NamedTensor a{"a", Tensor::scalar(1.0f)}, b{"b", Tensor::scalar(2.0f)},
+      c{"c", Tensor::scalar(1.0f)}, d{"d", Tensor::scalar(5.0f)};
+  const auto list = compare_outputs({a, b}, {d, a}, {});
+  EXPECT_TRUE(list[0].agrees());
+  EXPECT_EQ(list[0].name, "a");
+  EXPECT_EQ(list[1].name, "b");
+  EXPECT_EQ(list[1].problem, "the other one has no such output");
+  const auto unnamed = compare_outputs({a, b}, {c, d}, {});
+  EXPECT_TRUE(unnamed[0].agrees());
+  EXPECT_EQ(unnamed[1].worst.at(0).right, 5);
+  for (const TensorDifference& none : compare_outputs({a, b}, {c}, {}))
+    EXPECT_EQ(none.problem, "the other one has no such output");
 }
 
 TEST(TensorCompare, OutputsMeetByNameElseByPosition) {

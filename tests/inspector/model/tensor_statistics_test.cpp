@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -63,6 +65,132 @@ TEST(TensorStatistics, EmptyTensors) {
   const TensorStatistics s = tensor_statistics(Tensor::zeros(DType::f32, {0, 3}));
   EXPECT_EQ(s.elements, 0u);
   EXPECT_EQ(s.examined, 0u);
+}
+
+// The runs that are looked at are spread evenly: every sixteenth of 64, the first among them.
+TEST(TensorStatistics, SamplesAreRunsAtEqualDistances) {
+  constexpr int64_t kRun = 1 << 14;
+  Tensor t = Tensor::zeros(DType::u8, {64 * kRun + 5});
+  for (int64_t run = 0; run < 65; run++)
+    std::memset(static_cast<uint8_t*>(t.mutable_data()) + run * kRun, static_cast<int>(run),
+                static_cast<size_t>(run < 64 ? kRun : 5));
+  const auto examined = [&](uint64_t limit) { return tensor_statistics(t, limit).examined; };
+  EXPECT_EQ(examined(64 * kRun), 33u * kRun - kRun + 5) << "65 runs are one too many: every second";
+  EXPECT_EQ(examined(5 * kRun), 5u * kRun);
+  EXPECT_EQ(examined(1), 1u * kRun);
+  const TensorStatistics s = tensor_statistics(t, 4 * kRun);  // runs 0, 17, 34 and 51
+  EXPECT_EQ(s.examined, 4u * kRun);
+  EXPECT_EQ(s.most, 51);
+  EXPECT_NEAR(s.mean, (0 + 17 + 34 + 51) / 4.0, 1e-9);
+  const std::atomic<bool> cancel{true};
+  EXPECT_THROW(tensor_statistics(t, 1, &cancel), Error);
+}
+
+TEST(TensorStatistics, BinsAreEqualPartsOfTheRange) {
+  constexpr size_t kBins = TensorStatistics::kBins;
+  std::vector<double> values;
+  for (size_t i = 0; i <= kBins; i++) values.push_back(10 + 2 * static_cast<double>(i));
+  values.push_back(11.9);
+  TensorStatistics s = tensor_statistics(
+      Tensor::of<double>({static_cast<int64_t>(values.size())}, std::span<const double>(values)));
+  EXPECT_EQ(s.histogram[0], 2u);
+  for (size_t i = 1; i + 1 < kBins; i++) EXPECT_EQ(s.histogram[i], 1u) << i;
+  EXPECT_EQ(s.histogram[kBins - 1], 2u) << "the greatest is in the last";
+  // A range that no double holds, and one of nothing.
+  s = tensor_statistics(Tensor::of<double>({2}, {-1.7e308, 1.7e308}));
+  EXPECT_EQ(s.histogram[0] + s.histogram[kBins - 1], 2u);
+  EXPECT_EQ(s.histogram[0], 1u);
+  s = tensor_statistics(Tensor::of<float>({3}, {-4, -4, -4}));
+  EXPECT_EQ(s.histogram[kBins / 2], 3u);
+  EXPECT_EQ(s.least, -4);
+  EXPECT_EQ(s.most, -4);
+  EXPECT_EQ(s.deviation, 0);
+  s = tensor_statistics(Tensor::of<float>({2}, {INFINITY, NAN}));
+  EXPECT_EQ(s.mean, 0);
+  EXPECT_EQ(s.deviation, 0);
+  EXPECT_EQ(s.examined, 2u);
+}
+
+TEST(TensorStatistics, OnlyNumbersAreNumeric) {
+  EXPECT_TRUE(tensor_statistics(Tensor::zeros(DType::boolean, {2})).numeric);
+  EXPECT_TRUE(tensor_statistics(Tensor::zeros(DType::f8e8m0, {2})).numeric);
+  EXPECT_FALSE(tensor_statistics(Tensor::zeros(DType::c64, {2})).numeric);
+  EXPECT_FALSE(tensor_statistics(Tensor::strings({1}, {"a"})).numeric);
+  EXPECT_EQ(element_text(Tensor::strings({2}, {"a", "b\n"}), 1), "b\\x0a");
+  EXPECT_EQ(element_text(Tensor::zeros(DType::c64, {2}), 1), "?");
+  EXPECT_EQ(element_text(Tensor::of<uint64_t>({2}, {0, UINT64_MAX}), 1), "18446744073709551615");
+  EXPECT_EQ(element_text(Tensor::of<double>({2}, {0, 0.1}), 1), "0.10000000000000001");
+  EXPECT_EQ(element_text(Tensor::of<float>({2}, {0, 0.1f}), 1), "0.1");
+  EXPECT_TRUE(tensor_values(Tensor::zeros(DType::f32, {2}), 1, 0).empty());
+}
+
+TEST(Format, UnitsChangeWhereNumbersGetLong) {
+  const std::pair<uint64_t, const char*> sizes[] = {{0, "0 B"},
+                                                    {1023, "1023 B"},
+                                                    {1024, "1.00 KiB"},
+                                                    {10239, "10.00 KiB"},
+                                                    {10240, "10.0 KiB"},
+                                                    {(1 << 20) - 1, "1024.0 KiB"},
+                                                    {1 << 20, "1.00 MiB"},
+                                                    {uint64_t{1} << 30, "1.00 GiB"},
+                                                    {uint64_t{1} << 40, "1.00 TiB"},
+                                                    {uint64_t{1} << 50, "1.00 PiB"},
+                                                    {uint64_t{1} << 63, "8192.0 PiB"}};
+  for (const auto& [bytes, text] : sizes) EXPECT_EQ(bytes_text(bytes), text);
+  const std::pair<double, const char*> durations[] = {
+      {-1, "-"},        {std::nan(""), "-"},  {0, "0 ns"},      {999, "999 ns"},
+      {1000, "1.0 µs"}, {999949, "999.9 µs"}, {1e6, "1.00 ms"}, {999e6, "999.00 ms"},
+      {1e9, "1.00 s"},  {61.5e9, "61.50 s"}};
+  for (const auto& [ns, text] : durations) EXPECT_EQ(duration_text(ns), text);
+  const std::pair<double, const char*> rates[] = {
+      {0, "0/s"},           {0.25, "0.25/s"},        {999.4, "999/s"},  {999.5, "1.00 k/s"},
+      {12345, "12.35 k/s"}, {999999, "1000.00 k/s"}, {1e6, "1.00 M/s"}, {2.5e6, "2.50 M/s"}};
+  for (const auto& [rate, text] : rates) EXPECT_EQ(rate_text(rate), text);
+  EXPECT_EQ(number_text(1234567), "1.23457e+06");
+  EXPECT_EQ(counted(0, "node"), "0 nodes");
+  EXPECT_EQ(counted(1, "node"), "1 node");
+  EXPECT_EQ(counted(2, "node"), "2 nodes");
+  EXPECT_EQ(dimensions_text({}), "scalar");
+  EXPECT_EQ(dimensions_text(std::vector<int64_t>{0, -1, 7}), "0×?×7");
+}
+
+// Names of files may hold any bytes; what is cut stays valid.
+TEST(Format, OnlyValidSequencesArePrinted) {
+  for (const char* valid : {" ", "~", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xef\xbf\xbd",
+                            "\xf0\x9f\x98\x80", "\xf4\x80\x80\x80"})
+    EXPECT_EQ(printable(valid), valid);
+  const std::pair<std::string, const char*> invalid[] = {
+      {"\x1f", "\\x1f"},
+      {"\x7f", "\\x7f"},
+      {"\x80", "\\x80"},
+      {"\xc1\x80", "\\xc1\\x80"},
+      {"\xf5\x80\x80\x80", "\\xf5\\x80\\x80\\x80"},
+      {"\xe2\x82", "\\xe2\\x82"},
+      {"\xc2", "\\xc2"},
+      {"\xe2"
+       "A\x80",
+       "\\xe2"
+       "A\\x80"},
+      {"\xf0\x9f\x98z", "\\xf0\\x9f\\x98z"}};
+  for (const auto& [text, wanted] : invalid) EXPECT_EQ(printable(text), wanted);
+  EXPECT_EQ(shortened("abcdefg", 7), "abcdefg");
+  EXPECT_EQ(shortened("abcdefgh", 7), "abc…fgh");
+  EXPECT_EQ(shortened("abcdefgh", 6), "ab…fgh");
+  EXPECT_EQ(shortened("abcdefgh", 5), "ab…gh");
+  EXPECT_EQ(shortened("abcdefgh", 4), "abcd");
+  EXPECT_EQ(shortened("ééééé", 7), "é…é");
+  EXPECT_EQ(shortened("ééééé", 9), "éé…éé");
+}
+
+TEST(Format, SearchesWithoutCase) {
+  EXPECT_TRUE(contains_text("Hello", "ELL"));
+  EXPECT_TRUE(contains_text("AZ", "az"));
+  EXPECT_TRUE(contains_text("az", "AZ"));
+  EXPECT_TRUE(contains_text("", ""));
+  EXPECT_FALSE(contains_text("", "a"));
+  EXPECT_FALSE(contains_text("Hello", "Helloo"));
+  EXPECT_FALSE(contains_text("@", "`")) << "what stands before A has no other case";
+  EXPECT_FALSE(contains_text("[", "{")) << "nor what stands behind Z";
 }
 
 TEST(Format, IsShortAndPrintable) {

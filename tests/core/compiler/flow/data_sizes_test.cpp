@@ -258,16 +258,18 @@ TEST(DataSizes, BoxesThatASuppressionKeepsCanBeGathered) {
   EXPECT_EQ(got, (std::vector<double>{0, 0, 1, 1, 0, 2, 1, 3}));
 }
 
-// z, the kept rows of x [5, columns], through `body`, for every number of rows from none to all: as
+// z, the kept rows of x [5, columns], through `body`, for some numbers of rows: as
 // the same body does with an input z that has just those rows.
-void expect_as_of_rows(const std::string& body, int64_t columns = 3) {
+void expect_as_of_rows(const std::string& body, int64_t columns = 3,
+                       const std::vector<int64_t>& counts = {0, 1, 2, 3, 4, 5},
+                       double tolerance = 0) {
   const std::string c = std::to_string(columns);
   const Executable sized = compile_body("input %x : f32[5," + c +
                                         "]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) "
                                         "{axis = 0}\n" +
                                         body + "output %y\n");
   const Tensor x = floats({5, columns}, 7);
-  for (int64_t n = 0; n <= 5; n++) {
+  for (const int64_t n : counts) {
     Tensor condition = Tensor::zeros(DType::boolean, {5});
     std::vector<float> kept;
     for (int64_t k = 0; k < n; k++) {  // from row 4 - n on, around
@@ -281,11 +283,13 @@ void expect_as_of_rows(const std::string& body, int64_t columns = 3) {
     std::copy(kept.begin(), kept.end(), z.mutable_values<float>().begin());
     const Executable of_rows = compile_body("input %z : f32[" + std::to_string(n) + "," + c +
                                             "]\n" + body + "output %y\n");
-    const Tensor want = run(of_rows, {{"z", z}}).at("y");
-    Shape shape;
-    const auto got = real_part(run(sized, {{"x", x}, {"c", condition}}), &shape);
-    ASSERT_EQ(shape, want.shape()) << n << " rows of " << body;
-    EXPECT_EQ(got, want.to_doubles()) << n << " rows of " << body;
+    Shape shape, wanted_shape;
+    const auto wanted = real_part(run(of_rows, {{"z", z}}), &wanted_shape),
+               got = real_part(run(sized, {{"x", x}, {"c", condition}}), &shape);
+    ASSERT_EQ(shape, wanted_shape) << n << " rows of " << body;
+    for (size_t i = 0; i < got.size(); i++)
+      if (got[i] != wanted[i])
+        EXPECT_NEAR(got[i], wanted[i], tolerance) << n << " rows of " << body;
   }
 }
 
@@ -334,6 +338,173 @@ TEST(DataSizes, ConstantsHaveShapesMadeOfSizes) {
   expect_as_of_rows(kRows + ints("k", "2") + ints("cap", "8") +
                     "%more : ? = Greater(%n, %k)\n%s : ? = Where(%more, %n, %cap)\n" + of);
 }
+
+// One operator of %s, whose rows (`r`: [n, 3]), columns (`c`: [3, n]) or middle (`m`: [1, n, 3])
+// are those that were kept. `takes` names those for which it gives what it gives of a tensor of
+// that size; for `refuses` there is no rule, or the operator would have to know the number.
+struct Rule {
+  const char* name;
+  std::string body;
+  const char *takes, *refuses = "";
+};
+
+const Rule kRules[] = {
+    {"transposed", "%y : ? = Transpose(%s)", "rcm"},
+    {"transposed_by_perm", "%y : ? = Transpose(%s) {perm = [2, 0, 1]}", "m"},
+    {"sum_over_all", "%y : ? = ReduceSum(%s)", "rcm"},
+    {"sum_over_none", "%y : ? = ReduceSum(%s) {noop_with_empty_axes = 1}", "rcm"},
+    {"sum_over_0", ints("a", "0") + "%y : ? = ReduceSum(%s, %a) {keepdims = 0}", "rcm"},
+    {"sum_over_1", ints("a", "1") + "%y : ? = ReduceSum(%s, %a) {keepdims = 0}", "rcm"},
+    {"sum_over_last_kept", ints("a", "-1") + "%y : ? = ReduceSum(%s, %a)", "rcm"},
+    {"product_over_0", "%y : ? = ReduceProd(%s) {axes = [0], keepdims = 0}", "rcm"},
+    {"most_over_1", "%y : ? = ReduceMax(%s) {axes = [1]}", "rm"},
+    {"least_over_last", "%y : ? = ReduceMin(%s) {axes = [-1], keepdims = 0}", "rm"},
+    {"mean_over_last", "%y : ? = ReduceMean(%s) {axes = [-1], keepdims = 0}", "rm"},
+    {"squares_over_0", "%y : ? = ReduceSumSquare(%s) {axes = [0], keepdims = 0}", "rcm"},
+    {"arg_max_of_last", "%y : ? = ArgMax(%s) {axis = -1, keepdims = 0}", "rm"},
+    {"arg_min_of_last", "%y : ? = ArgMin(%s) {axis = -1}", "rm"},
+    {"softmax_of_0", "%y : ? = Softmax(%s) {axis = 0}", "rcm"},
+    {"softmax_of_1", "%y : ? = Softmax(%s) {axis = 1}", "rcm"},
+    {"log_softmax", "%y : ? = LogSoftmax(%s)", "rcm"},
+    {"hardmax_of_1", "%y : ? = Hardmax(%s) {axis = 1}", "rcm"},
+    {"running_sum", "%a : s64[] = Constant() {value_int = 0}\n%y : ? = CumSum(%s, %a)", "rcm"},
+    {"running_sum_from_the_end",
+     "%a : s64[] = Constant() {value_int = 1}\n%y : ? = CumSum(%s, %a) {reverse = 1}", "rcm"},
+    {"running_sum_of_those_before",
+     "%a : s64[] = Constant() {value_int = 1}\n%y : ? = CumSum(%s, %a) {exclusive = 1, reverse = "
+     "1}",
+     "rcm"},
+    {"norm_of_last", "%y : ? = LpNormalization(%s)", "rm", "c"},
+    {"norm_of_0", "%y : ? = LpNormalization(%s) {axis = 0}", "cm", "r"},
+    {"layer_norm",
+     "%w : f32[3] = Constant() {value = f32[3] [1, 2, 3]}\n%y : ? = LayerNormalization(%s, %w)",
+     "rm"},
+    {"layer_norm_of_all",
+     "%w : f32[1] = Constant() {value = f32[1] [2]}\n%y : ? = LayerNormalization(%s, %w) {axis = "
+     "0}",
+     "", "rcm"},
+    {"padded_beside", ints("p", "0, 1, 0, 2") + "%y : ? = Pad(%s, %p)", "r", "c"},
+    {"padded_before", ints("p", "1, 0, 0, 0") + "%y : ? = Pad(%s, %p)", "c", "r"},
+    {"padded_behind", ints("p", "0, 0, 1, 0") + "%y : ? = Pad(%s, %p)", "c", "r"},
+    {"split_0", "%y : ?, %y2 : ?, %y3 : ? = Split(%s)", "c", "r"},
+    {"split_last", "%y0 : ?, %y : ?, %y3 : ? = Split(%s) {axis = -1}", "rm", "c"},
+    {"flattened_to_one_row", "%y : ? = Flatten(%s) {axis = 0}", "rcm"},
+    {"flattened", "%y : ? = Flatten(%s)", "rcm"},
+    {"flattened_from_the_end", "%y : ? = Flatten(%s) {axis = -1}", "rcm"},
+    {"flattened_to_one_column", "%y : ? = Flatten(%s) {axis = 2}", "rcm"},
+    {"unsqueezed_0", ints("a", "0") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
+    {"unsqueezed_1", ints("a", "1") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
+    {"unsqueezed_last", ints("a", "-1") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
+    {"unsqueezed_twice", ints("a", "3, 0") + "%y : ? = Unsqueeze(%s, %a)", "rcm"},
+    {"squeezed", ints("a", "0") + "%y : ? = Squeeze(%s, %a)", "m"},
+    {"squeezed_of_what_is_one", "%y : ? = Squeeze(%s)", "m"},
+    {"squeezed_behind",
+     ints("b", "2, -1") + "%t : ? = Unsqueeze(%s, %b)\n" + ints("a", "-2, 2") +
+         "%y : ? = Squeeze(%t, %a)",
+     "rc"},
+    {"gathered_beside", ints("k", "2, 0, -1, 2") + "%y : ? = Gather(%s, %k) {axis = -1}", "rm"},
+    {"gathered_before", ints("k", "2, -3") + "%y : ? = Gather(%s, %k)", "c"},
+    {"gathered_one", "%k : s64[] = Constant() {value_int = 1}\n%y : ? = Gather(%s, %k) {axis = 0}",
+     "c"},
+    {"gathered_table",
+     "%k : s64[2,2] = Constant() {value = s64[2,2] [0, 1, 2, 0]}\n%y : ? = Gather(%s, %k)", "c"},
+    {"of_a_table",
+     "%w : f32[3,2] = Constant() {value = f32[3,2] [1, 2, 3, 4, 5, 6]}\n"
+     "%f : ? = Floor(%s)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n%y : ? = Gather(%w, %i)",
+     "rcm"},
+    {"of_the_columns_of_a_table",
+     "%w : f32[2,3] = Constant() {value = f32[2,3] [1, 2, 3, 4, 5, 6]}\n"
+     "%f : ? = Floor(%s)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n"
+     "%y : ? = Gather(%w, %i) {axis = 1}",
+     "rcm"},
+    {"elements_of_last",
+     "%f : ? = Floor(%s)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n"
+     "%y : ? = GatherElements(%s, %i) {axis = -1}",
+     "rm"},
+    {"one_hot",
+     "%f : ? = Floor(%s)\n%i : ? = Cast(%f) {to = 7}\n%d : s64[] = Constant() {value_int = 4}\n"
+     "%v : f32[2] = Constant() {value = f32[2] [-1, 2]}\n%y : ? = OneHot(%i, %d, %v)",
+     "rcm"},
+    {"one_hot_in_front",
+     "%f : ? = Floor(%s)\n%i : ? = Cast(%f) {to = 7}\n%d : s64[] = Constant() {value_int = 4}\n"
+     "%v : f32[2] = Constant() {value = f32[2] [-1, 2]}\n%y : ? = OneHot(%i, %d, %v) {axis = 0}",
+     "rcm"},
+    {"one_hot_between",
+     "%f : ? = Floor(%s)\n%i : ? = Cast(%f) {to = 7}\n%d : s64[] = Constant() {value_int = 4}\n"
+     "%v : f32[2] = Constant() {value = f32[2] [-1, 2]}\n%y : ? = OneHot(%i, %d, %v) {axis = 1}",
+     "rcm"},
+    {"expanded", ints("k", "2, 1, 1") + "%y : ? = Expand(%s, %k)", "rcm"},
+    {"tiled", ints("k", "2, 3") + "%y : ? = Tile(%s, %k)", "rc"},
+    {"joined_0", "%t : ? = Neg(%s)\n%y : ? = Concat(%s, %t) {axis = 0}", "rcm"},
+    {"joined_1", "%t : ? = Neg(%s)\n%y : ? = Concat(%s, %t, %s) {axis = 1}", "rcm"},
+    {"joined_last", "%t : ? = Neg(%s)\n%y : ? = Concat(%s, %t) {axis = -1}", "rcm"},
+    {"added_to_a_row", "%w : f32[3] = Constant() {value = f32[3] [1, 2, 3]}\n%y : ? = Add(%w, %s)",
+     "rm"},
+    {"added_to_a_column",
+     "%w : f32[3,1] = Constant() {value = f32[3,1] [1, 2, 3]}\n%y : ? = Add(%s, %w)", "c"},
+    {"of_more_dimensions",
+     "%w : f32[2,1,1,1] = Constant() {value = f32[2,1,1,1] [1, 2]}\n%y : ? = Mul(%s, %w)", "rcm"},
+    {"rows_times_matrix",
+     "%w : f32[3,2] = Constant() {value = f32[3,2] [1, 2, 3, 4, 5, 6]}\n%y : ? = MatMul(%s, %w)",
+     "rm"},
+    {"matrix_times_columns",
+     "%w : f32[2,3] = Constant() {value = f32[2,3] [1, 2, 3, 4, 5, 6]}\n%y : ? = MatMul(%w, %s)",
+     "c"},
+    {"row_times_columns",
+     "%w : f32[3] = Constant() {value = f32[3] [1, 2, 3]}\n%y : ? = MatMul(%w, %s)", "c"},
+    {"rows_times_column",
+     "%w : f32[3] = Constant() {value = f32[3] [1, 2, 3]}\n%y : ? = MatMul(%s, %w)", "rm"},
+    {"with_itself_transposed", "%t : ? = Transpose(%s)\n%y : ? = MatMul(%s, %t)", "c", "r"},
+    {"gemm_of_both_transposed",
+     "%w : f32[2,3] = Constant() {value = f32[2,3] [1, 2, 3, 4, 5, 6]}\n"
+     "%y : ? = Gemm(%s, %w) {transA = 1, transB = 1, alpha = 2.0}",
+     "c"},
+    {"gemm_of_a_transposed", "%y : ? = Gemm(%s, %s) {transA = 1}", "r"},
+    {"gemm_of_b_transposed", "%y : ? = Gemm(%s, %s) {transB = 1}", "c"},
+    {"gemm_and_a_row",
+     "%w : f32[3,2] = Constant() {value = f32[3,2] [1, 2, 3, 4, 5, 6]}\n"
+     "%b : f32[2] = Constant() {value = f32[2] [7, 8]}\n%y : ? = Gemm(%s, %w, %b) {beta = 0.5}",
+     "r"},
+    {"best_of_last", ints("k", "2") + "%y : ?, %i : ? = TopK(%s, %k)", "rm"},
+    {"places_of_the_least",
+     ints("k", "2") + "%v : ?, %y : ? = TopK(%s, %k) {axis = 0, largest = 0}", "c"},
+    {"shape", "%y : ? = Shape(%s)", "rcm"},
+    {"shape_from_1", "%y : ? = Shape(%s) {start = 1}", "rcm"},
+    {"shape_to_the_last", "%y : ? = Shape(%s) {end = -1}", "rcm"},
+    {"shape_of_the_last", "%y : ? = Shape(%s) {start = -1, end = 9}", "rcm"},
+    {"size", "%y : ? = Size(%s)", "rcm"},
+    {"what_is_not_zero", "%f : ? = Floor(%s)\n%y : ? = NonZero(%f)", "rc"},
+    {"reversed",
+     ints("a", "-1") + ints("b", "-9") + ints("d", "1") + "%y : ? = Slice(%s, %a, %b, %d, %a)",
+     "rcm"},
+    {"every_second",
+     ints("a", "0") + ints("b", "9") + ints("d", "0") + ints("t", "2") +
+         "%y : ? = Slice(%s, %a, %b, %d, %t)",
+     "rcm"},
+};
+
+class SizedRules : public testing::TestWithParam<Rule> {};
+
+TEST_P(SizedRules, GiveWhatTheyGiveOfThatMuch) {
+  const std::map<char, std::string> heads = {
+      {'r', "%s : ? = Identity(%z)\n"},
+      {'c', "%s : ? = Transpose(%z)\n"},
+      {'m', ints("middle", "1, -1, 3") + "%s : ? = Reshape(%z, %middle)\n"}};
+  const Rule& rule = GetParam();
+  for (const char head : std::string_view(rule.takes)) {
+    SCOPED_TRACE(head);
+    expect_as_of_rows(heads.at(head) + rule.body + "\n", 3, {0, 2, 5}, 1e-5);
+  }
+  for (const char head : std::string_view(rule.refuses))
+    EXPECT_EQ(code_of("input %x : f32[5,3]\n input %c : bool[5]\n %z : ? = Compress(%x, %c) "
+                      "{axis = 0}\n" +
+                      heads.at(head) + rule.body + "\noutput %y\n"),
+              ErrorCode::unimplemented)
+        << head;
+}
+
+INSTANTIATE_TEST_SUITE_P(DataSizes, SizedRules, testing::ValuesIn(kRules),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(DataSizes, ExpandRepeatsForASize) {
   expect_as_of_rows(kRows + ints("k", "3") + "%s : ? = Concat(%n, %k) {axis = 0}\n" +

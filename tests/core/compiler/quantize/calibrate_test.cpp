@@ -198,6 +198,284 @@ TEST(Calibrate, RefusesDataThatDoesNotFitByOneLine) {
   EXPECT_EQ(message({{"x", good}}), "no error");
 }
 
+// A model with one product of `x` and random weights, and its log.
+struct Logged {
+  std::string text;
+  std::unique_ptr<ir::Graph> graph;
+  passes::PrecisionParameters parameters;
+};
+
+Logged logged(const std::string& body, const std::map<std::string, Tensor>& weights,
+              const Tensor& data, Options options) {
+  Logged out;
+  out.graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "}\n");
+  for (const auto& [name, w] : weights) {
+    ir::Value* v = out.graph->add_constant("", w);
+    ir::Value* old = out.graph->find(name);
+    out.graph->replace_all_uses(old, v);
+    out.graph->erase_value(old);
+    out.graph->rename(v, name);
+  }
+  ops::infer(*out.graph);
+  auto calibration = std::make_shared<Calibration>(*options.calibration);
+  calibration->data = {{"x", data}};
+  calibration->log = [&](const std::string& text) { out.text = text; };
+  options.calibration = calibration;
+  out.parameters = calibrate(*out.graph, options);
+  return out;
+}
+
+std::string search_log(const char* title, const FormatSearch& search, std::span<const float> was) {
+  const auto format = [](const passes::QuarterFormat& f) {
+    return fmt::format("{},{}", f.dtype == DType::f8_143 ? "F143" : "F152", f.scale);
+  };
+  const FormatTrial& best = *std::ranges::min_element(search.trials, {}, &FormatTrial::loss);
+  std::string text =
+      fmt::format("  {}: chosen {} loss {:.6g}\n", title, format(best.format), best.loss);
+  for (const FormatTrial& t : search.trials)
+    text += fmt::format("    {} loss {:.6g}\n", format(t.format), t.loss);
+  const std::vector<float> is = rounded(was, best.format);
+  std::vector<float> noise;
+  for (size_t i = 0; i < was.size(); i++) noise.push_back(is[i] - was[i]);
+  for (const auto& [name, values] : {std::pair("before", std::vector(was.begin(), was.end())),
+                                     std::pair("after", is), std::pair("noise", noise)}) {
+    const Moments m = moments_of(values);
+    text += fmt::format("    {}: mean {:.6g} variance {:.6g} skewness {:.6g} kurtosis {:.6g}\n",
+                        name, m.mean, m.variance, m.skewness, m.kurtosis);
+  }
+  return text;
+}
+
+constexpr const char* kOneProduct = R"(
+  input %x : f32[2,6]
+  input %w : f32[6,5]
+  %y : ? = MatMul(%x, %w) "node"
+  output %y
+)";
+
+TEST(Calibrate, TheLogSaysWhatWasSearchedAndTheStatisticsOfBoth) {
+  const Tensor data = random_tensor({4, 6}, 3, 1.0f), w = random_tensor({6, 5}, 4, 0.1f);
+  const auto text = [&](Options options) {
+    return logged(kOneProduct, {{"w", w}}, data, std::move(options)).text;
+  };
+  const std::string weight = search_log("weight", search_format(w.values<float>(), Loss::mse),
+                                        w.values<float>()),
+                    input = search_log("input", search_format(data.values<float>(), Loss::mse),
+                                       data.values<float>());
+  EXPECT_EQ(text(options_with(Loss::mse)),
+            "precision fp8, loss mse, 1 layers\nMatMul node\n" + weight + input);
+  EXPECT_EQ(text(options_with(Loss::mse, true, 1)),
+            "precision fp8, loss mse, 1 layers\nMatMul node: stays fp16\n" + weight + input);
+  Options weights_only = options_with(Loss::mse);
+  weights_only.narrowing.fp8_weights_only = true;
+  EXPECT_EQ(text(weights_only), "precision fp8_weight, loss mse, 1 layers\nMatMul node\n" + weight);
+}
+
+// Of more numbers than are looked at every second one is, in the next run the others, and of each
+// the greatest.
+TEST(Calibrate, ReadsAPartOfLargeTensorsAndTheirGreatest) {
+  constexpr int64_t kRows = 128, kWidth = 2048;
+  Tensor data = random_tensor({2 * kRows, kWidth}, 3, 1.0f);
+  const auto all = data.mutable_values<float>();
+  all[1] = -300;  // left out of the first run
+  all[kRows * kWidth] = 200;
+  std::vector<float> seen;
+  for (size_t run = 0; run < 2; run++) {
+    for (size_t i = run; i < kRows * kWidth; i += 2) seen.push_back(all[run * kRows * kWidth + i]);
+    seen.push_back(run ? 200.0f : -300.0f);
+  }
+  const Logged l =
+      logged(R"(
+    input %x : f32[128,2048]
+    input %w : f32[2048,1]
+    %y : ? = MatMul(%x, %w) "node"
+    output %y
+  )",
+             {{"w", random_tensor({kWidth, 1}, 4, 0.1f)}}, data, options_with(Loss::mae));
+  // The loss that the log has is that over what was seen.
+  const auto loss = loss_of(Loss::mae, seen, rounded(seen, l.parameters.fp8_input_dict.at("y")));
+  const size_t chosen = l.text.find("  input: chosen ");
+  ASSERT_NE(chosen, l.text.npos);
+  const size_t at = l.text.find(" loss ", chosen) + 6;
+  EXPECT_EQ(l.text.substr(at, l.text.find('\n', at) - at), fmt::format("{:.6g}", loss));
+}
+
+TEST(Calibrate, SaysHowFarItIs) {
+  const auto g = model();
+  Options options = options_with(Loss::mse);  // 12 samples, 4 a run
+  std::vector<std::pair<double, std::string>> said;
+  options.progress = [&](double part, std::string_view what) { said.emplace_back(part, what); };
+  calibrate(*g, options);
+  ASSERT_EQ(said.size(), 3u);
+  for (size_t i = 0; i < 3; i++) {
+    EXPECT_DOUBLE_EQ(said[i].first, static_cast<double>(i + 1) / 3);
+    EXPECT_EQ(said[i].second, "calibration");
+  }
+}
+
+TEST(Calibrate, MoreLayersToKeepThanThereAreAreAll) {
+  const auto g = model();
+  Options options = options_with(Loss::mse, true, 7);
+  const auto p = calibrate(*g, options);
+  EXPECT_EQ(p.fp8_skip_op_names.size(), 3u);
+  EXPECT_TRUE(p.fp8_weight_dict.empty() && p.fp8_input_dict.empty());
+  options = options_with(Loss::mse, true, 0);
+  EXPECT_TRUE(calibrate(*g, options).fp8_skip_op_names.empty());
+  // Names that do not count skip nothing, until there is a layer that is kept.
+  options.narrowing.fp8_skip_op = false;
+  options.narrowing.fp8_skip_op_names = {"node_first"};
+  EXPECT_EQ(calibrate(*g, options).fp8_weight_dict.size(), 3u);
+  EXPECT_FALSE(calibrate(*g, options).fp8_skip_op);
+  options = options_with(Loss::mse, true, 1);
+  options.narrowing.fp8_skip_op = false;
+  EXPECT_TRUE(calibrate(*g, options).fp8_skip_op);
+}
+
+// Two layers of one tensor with the same weights lose the same: the first is kept.
+TEST(Calibrate, OfEqualLossesTheFirstIsKept) {
+  const Tensor w = random_tensor({6, 5}, 4, 0.1f);
+  const Logged l = logged(R"(
+    input %x : f32[2,6]
+    input %a : f32[6,5]
+    input %b : f32[6,5]
+    %y : ? = MatMul(%x, %a)
+    %z : ? = MatMul(%x, %b)
+    output %y
+    output %z
+  )",
+                          {{"a", w}, {"b", w}}, random_tensor({4, 6}, 3, 1.0f),
+                          options_with(Loss::mse, true, 1));
+  EXPECT_EQ(l.parameters.fp8_skip_op_names, (std::vector<std::string>{"y"}));
+}
+
+// Codes of layers that stay f16 are dropped, and products without rows keep the nearest codes.
+TEST(Calibrate, ByGptqAdjustsWhatHasRows) {
+  const std::string body = R"(
+    input %x : f32[2,4,6,6]
+    input %a : f32[5,4,3,3]
+    input %b : f32[3,4,1,1]
+    input %c : f32[4,2,1,1]
+    %u : ? = Conv(%x, %a)
+    %v : ? = Conv(%x, %b) {strides = [2, 2]}
+    %w : ? = Conv(%x, %c) {group = 2}
+    output %u
+    output %v
+    output %w
+  )";
+  const std::map<std::string, Tensor> weights = {{"a", random_tensor({5, 4, 3, 3}, 4, 0.1f)},
+                                                 {"b", random_tensor({3, 4, 1, 1}, 5, 0.1f)},
+                                                 {"c", random_tensor({4, 2, 1, 1}, 6, 0.1f)}};
+  const Tensor data = random_tensor({20, 4, 6, 6}, 3, 1.0f);
+  for (const int64_t keep : {0, 1}) {
+    const Logged l = logged(body, weights, data, options_with(Loss::gptq, true, keep));
+    EXPECT_EQ(l.text.find("precision fp8, loss gptq, 3 layers\nConv u"), 0u) << l.text;
+    EXPECT_NE(l.text.find("weight loss: not adjusted, rounded to nearest"), l.text.npos);
+    EXPECT_FALSE(l.parameters.fp8_codes.contains("w"));
+    EXPECT_EQ(l.parameters.fp8_codes.size() + l.parameters.fp8_skip_op_names.size(),
+              l.parameters.fp8_skip_op_names == std::vector<std::string>{"w"} ? 3u : 2u);
+    // The loss of a layer is that of its results: the mean square over windows of the data.
+    for (const auto& [name, weight] : {std::pair("u", "a"), std::pair("v", "b")}) {
+      const size_t at = l.text.find(fmt::format("Conv {}", name));
+      const double before = std::stod(l.text.substr(l.text.find("before ", at) + 7));
+      const ir::Node& n = *l.graph->find(name)->producer();
+      const Tensor& w = weights.at(weight);
+      const std::vector<float> is =
+          rounded(w.values<float>(), search_format(w.values<float>(), Loss::mse).chosen().format);
+      double sum = 0, count = 0;
+      const int64_t size = w.count() / w.shape()[0];
+      for (int64_t run = 0; run < 10; run++) {
+        Tensor x = Tensor::zeros(DType::f32, {2, 4, 6, 6});
+        std::memcpy(x.mutable_data(), data.values<float>().data() + run * x.count(), x.bytes());
+        const std::vector<float> rows = rows_of(n, x, 1 << 20);
+        for (size_t r = 0; r < rows.size(); r += static_cast<size_t>(size), count++)
+          for (int64_t m = 0; m < w.shape()[0]; m++) {
+            double d = 0;
+            for (int64_t i = 0; i < size; i++) {
+              const auto k = static_cast<size_t>(m * size + i);
+              d += static_cast<double>(is[k] - w.values<float>()[k]) *
+                   static_cast<double>(rows[r + static_cast<size_t>(i)]);
+            }
+            sum += d * d;
+          }
+      }
+      EXPECT_NEAR(before, sum / count, 1e-3 * before) << name;
+    }
+  }
+}
+
+// Any window: strides, padding and dilations that differ by axis, several images.
+TEST(Rows, OfAnyWindowGiveTheResult) {
+  using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
+  using Ints = std::vector<int64_t>;
+  const std::pair<Shape, Attributes> cases[] = {
+      {{4, 3, 3, 2}, {}},
+      {{4, 3, 1, 1}, {{"strides", Ints{2, 3}}}},
+      {{2, 3, 3, 2}, {{"strides", Ints{1, 2}}, {"pads", Ints{1, 0, 2, 1}}}},
+      {{2, 3, 2, 3}, {{"dilations", Ints{3, 2}}, {"pads", Ints{0, 2, 1, 1}}}},
+      {{5, 3, 7, 6}, {{"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{1}}}}};
+  for (const auto& [shape, attributes] : cases) {
+    ir::Graph g("g");
+    g.opsets[""] = 17;
+    const Tensor x = random_tensor({2, 3, 7, 6}, 1, 1), w = random_tensor(shape, 2, 1);
+    ir::Node* n = g.add_node(
+        "Conv", "",
+        {g.add_input("x", ir::ValueType::of(DType::f32, x.shape())), g.add_constant("w", w)});
+    n->attributes = attributes;
+    ops::infer(*n);
+    const Tensor y = ops::evaluate(*n, std::vector<Tensor>{x, w})[0];
+    const std::vector<float> rows = rows_of(*n, x, 1 << 20);
+    const int64_t size = w.count() / shape[0], plane = y.shape()[2] * y.shape()[3];
+    ASSERT_EQ(static_cast<int64_t>(rows.size()), 2 * plane * size);
+    for (int64_t i = 0; i < y.count(); i++) {
+      const int64_t place = i / (plane * shape[0]) * plane + i % plane, m = i / plane % shape[0];
+      double sum = 0;
+      for (int64_t k = 0; k < size; k++)
+        sum += static_cast<double>(rows[static_cast<size_t>(place * size + k)]) *
+               static_cast<double>(w.values<float>()[static_cast<size_t>(m * size + k)]);
+      ASSERT_NEAR(sum, y.values<float>()[static_cast<size_t>(i)], 1e-4) << shape_string(shape);
+    }
+    // A part of them: as many places as asked, at equal distances.
+    const int64_t places = 2 * plane;
+    for (const int64_t most : {places + 1, places, places / 2, places / 3, int64_t{1}}) {
+      const std::vector<float> some = rows_of(*n, x, most);
+      const int64_t step = std::max<int64_t>(1, places / most);
+      ASSERT_EQ(static_cast<int64_t>(some.size()), (places + step - 1) / step * size);
+      for (int64_t k = 0; k < static_cast<int64_t>(some.size()); k++)
+        ASSERT_EQ(some[static_cast<size_t>(k)],
+                  rows[static_cast<size_t>(k / size * step * size + k % size)]);
+    }
+  }
+}
+
+TEST(Rows, OfMatricesAreSpreadAndOfOtherProductsThereAreNone) {
+  const auto rows = [](const char* op, const Tensor& x, Shape weight, int64_t most,
+                       std::map<std::string, ir::Attribute, std::less<>> attributes = {}) {
+    ir::Graph g("g");
+    g.opsets[""] = 17;
+    ir::Node* n = g.add_node(op, "",
+                             {g.add_input("x", ir::ValueType::of(DType::f32, x.shape())),
+                              g.add_constant("w", random_tensor(std::move(weight), 2, 1))});
+    n->attributes = std::move(attributes);
+    ops::infer(*n);
+    return rows_of(*n, x, most);
+  };
+  const Tensor x = random_tensor({3, 3, 4}, 1, 1);
+  const std::vector<float> all(x.values<float>().begin(), x.values<float>().end());
+  EXPECT_EQ(rows("MatMul", x, {4, 2}, 9), all);
+  EXPECT_EQ(rows("MatMul", x, {4, 2}, 5), all) << "every first of nine is as many";
+  std::vector<float> thirds;
+  for (size_t r : {0u, 3u, 6u}) thirds.insert(thirds.end(), &all[r * 4], &all[r * 4] + 4);
+  EXPECT_EQ(rows("MatMul", x, {4, 2}, 3), thirds);
+  EXPECT_TRUE(rows("MatMul", x, {3, 4, 2}, 9).empty());
+  EXPECT_TRUE(rows("MatMul", Tensor::zeros(DType::f32, {0, 4}), {4, 2}, 9).empty());
+  const Tensor image = random_tensor({1, 4, 5, 5}, 1, 1);
+  EXPECT_FALSE(rows("Conv", image, {2, 4, 1, 1}, 9).empty());
+  EXPECT_TRUE(rows("Conv", image, {2, 2, 1, 1}, 9, {{"group", int64_t{2}}}).empty());
+  EXPECT_TRUE(
+      rows("Conv", image, {2, 4, 2, 2}, 9, {{"auto_pad", std::string("SAME_UPPER")}}).empty());
+  EXPECT_TRUE(rows("Conv", random_tensor({1, 4, 5}, 1, 1), {2, 4, 2}, 9).empty());
+}
+
 TEST(Rows, AreWhatWeightsMeet) {
   const auto g = model();
   for (const ir::Node* n : g->nodes()) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "base/error.h"
 #include "program/builder.h"
@@ -152,6 +153,127 @@ TEST(BucketRunner, PadsWithTheValueThatTheModelSays) {
   r.out[0] = {"y", 0, r.y.data(), 16};
   runner.execute(r.in, r.out);
   EXPECT_EQ(r.y, (std::vector<float>{1, 2, 3, 7}));
+}
+
+// y = x of one bucket, which has the shape [2,3,4,2]; y is all of it, or as large as x.
+std::shared_ptr<const Model> of_box(DType dtype, const std::string& extents, const std::string& pad,
+                                    bool cropped) {
+  const Shape shape = {2, 3, 4, 2};
+  const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
+  program::Builder b;
+  const program::BufferId operands[] = {
+      b.input(b.add_input({"x", dtype, shape}), 0, bytes, dtype, shape),
+      b.output(b.add_output({"y", dtype, shape}), 0, bytes, dtype, shape)};
+  b.emit("copy", operands, {}, {}, "y");
+  const program::LoadedProgram part = program::load_in_memory(b.program(), b.weight_records());
+  const program::Branch branches[] = {{&part.program, part.weights, ""}};
+  const program::Linked linked = program::link_buckets(branches);
+  const std::string notes = fmt::format(
+      R"({{"kind": "shapes", "dimensions": ["a", "b", "c"],
+          "inputs": {{"x": {{"shape": {}, "pad": {}}}}}, "outputs": {{"y": {{"shape": {}}}}},
+          "buckets": [{{"inputs": {{"x": [2, 3, 4, 2]}}, "outputs": {{"y": [2, 3, 4, 2]}}}}]}})",
+      extents, pad, cropped ? extents : "[null, null, null, null]");
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> piece) { payload->append(piece); },
+                            linked.program, linked.weights, {{kBranches, notes}});
+  return open_payload("box", payload->bytes(), payload);
+}
+
+// Runs on `real` elements of each dimension: every element stands where it stood, and `pad` where
+// there was none.
+void expect_padded(BucketRunner& runner, DType dtype, const Shape& real, double pad, bool cropped) {
+  SCOPED_TRACE(fmt::format("{}{} padded with {}", dtype_name(dtype), shape_string(real), pad));
+  const Shape whole = cropped ? real : Shape{2, 3, 4, 2};
+  const uint64_t element = dtype_bytes(dtype, 1);
+  std::vector<uint8_t> x(static_cast<size_t>(element_count(real)) * element);
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<uint8_t>(1 + i % 50);
+  std::vector<uint8_t> y(static_cast<size_t>(element_count(whole)) * element, 0xee);
+  runner.execute(std::vector<InputBinding>{{"x", 0, x.data(), x.size(), real.data(), real.size()}},
+                 std::vector<OutputBinding>{{"y", 0, y.data(), y.size()}});
+  const std::vector<double> values =
+      Tensor::view(dtype, whole, y.data(), y.size(), nullptr).to_doubles();
+  for (int64_t i = 0; i < element_count(whole); i++) {
+    int64_t rest = i, from = 0, scale = 1;
+    bool inside = true;
+    for (size_t d = 4; d-- > 0; rest /= whole[d]) {
+      inside = inside && rest % whole[d] < real[d];
+      from += rest % whole[d] * scale;
+      scale *= real[d];
+    }
+    if (inside)
+      ASSERT_EQ(std::memcmp(&y[static_cast<size_t>(i) * element],
+                            &x[static_cast<size_t>(from) * element], element),
+                0)
+          << i;
+    else
+      ASSERT_EQ(values[static_cast<size_t>(i)], pad) << i;
+  }
+}
+
+TEST(BucketRunner, BoxesOfAnySizeArePaddedAndCropped) {
+  for (const bool cropped : {false, true})
+    for (const int fixed : {1, 2, 3}) {  // the dimension that has one size
+      const char* extents = fixed == 1   ? R"(["a", null, "b", "c"])"
+                            : fixed == 2 ? R"(["a", "b", null, "c"])"
+                                         : R"(["a", "b", "c", null])";
+      BucketRunner runner(of_box(DType::s16, extents, "-3", cropped));
+      for (int64_t a = 1; a <= 2; a++)
+        for (int64_t b = 1; b <= (fixed == 1 ? 4 : 3); b++)
+          for (int64_t c = 1; c <= (fixed == 3 ? 4 : 2); c++)
+            expect_padded(runner, DType::s16,
+                          fixed == 1   ? Shape{a, 3, b, c}
+                          : fixed == 2 ? Shape{a, b, 4, c}
+                                       : Shape{a, b, c, 2},
+                          -3, cropped);
+    }
+}
+
+// The value of the padding in each type, and numbers that a type does not have.
+TEST(BucketRunner, PaddingIsOfTheInputsType) {
+  const std::tuple<DType, const char*, double> taken[] = {
+      {DType::boolean, "1", 1},
+      {DType::boolean, "2", 1},
+      {DType::s8, "-128", -128},
+      {DType::s8, "127", 127},
+      {DType::u8, "255", 255},
+      {DType::s16, "-32768", -32768},
+      {DType::s16, "32767", 32767},
+      {DType::u16, "65535", 65535},
+      {DType::s32, "-2147483648", -2147483648.0},
+      {DType::s32, "2147483647", 2147483647},
+      {DType::u32, "4294967295", 4294967295},
+      {DType::s64, "-5", -5},
+      {DType::u64, "18446744073709549568", 18446744073709549568.0},
+      {DType::f16, "0.5", 0.5},
+      {DType::bf16, "-2.5", -2.5},
+      {DType::f32, "0.25", 0.25},
+      {DType::f64, "0.1", 0.1},
+      {DType::f8e4m3fn, "0", 0}};
+  for (const auto& [dtype, text, value] : taken) {
+    BucketRunner runner(of_box(dtype, R"(["a", "b", "c", null])", text, false));
+    expect_padded(runner, dtype, {1, 2, 3, 2}, value, false);
+  }
+  const std::pair<DType, const char*> refused[] = {
+      {DType::s8, "-129"},        {DType::s8, "128"},         {DType::u8, "256"},
+      {DType::u8, "-1"},          {DType::s16, "-32769"},     {DType::s16, "32768"},
+      {DType::u16, "65536"},      {DType::s32, "2147483648"}, {DType::s32, "-2147483649"},
+      {DType::u32, "4294967296"}, {DType::u64, "-1"},         {DType::u64, "18446744073709551616"},
+      {DType::s8, "0.5"}};
+  for (const auto& [dtype, text] : refused) {
+    const std::string said =
+        message_of([&] { BucketRunner(of_box(dtype, R"(["a", "b", "c", null])", text, false)); });
+    EXPECT_NE(said.find(fmt::format("which {} does not have", dtype_name(dtype))),
+              std::string::npos)
+        << dtype_name(dtype) << " " << text << ": " << said;
+  }
+  EXPECT_NE(message_of([&] {
+              BucketRunner(of_box(DType::f8e4m3fn, R"(["a", "b", "c", null])", "1", false));
+            }).find("is padded with 1, but f8e4m3fn is padded with 0 only"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] {
+              BucketRunner(of_box(DType::s4, R"(["a", "b", "c", null])", "0", false));
+            }).find("input 'x' is s4: elements of less than a byte have one shape"),
+            std::string::npos);
 }
 
 TEST(BucketRunner, AGivenMaskIsUsed) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/tensor.h"
 #include "support/function_device.h"
 
 namespace poprt::runtime {
@@ -636,6 +637,224 @@ TEST(PackRunner, InputsOfAnItemHaveTheirSize) {
                 std::string::npos)
           << e.message();
     }
+  }
+}
+
+// What a runner of such anchors asks of requests, "name type shape bytes, ..." of inputs and of
+// outputs, or why it refuses them.
+std::string asked(const std::vector<program::Anchor>& in, const std::vector<program::Anchor>& out,
+                  const std::function<void(PackRunnerConfig&)>& change = {}) {
+  PackRunnerConfig c;
+  c.timeout = 24h;
+  c.dynamic_input_name = "ids";
+  c.runner.session.device =
+      std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
+  if (change) change(c);
+  try {
+    const PackRunner runner(testing::anchors_only(in, out), c);
+    std::string text;
+    const auto list = [&](const std::vector<DataDesc>& all) {
+      for (const DataDesc& d : all)
+        text += fmt::format("{}{} {}{} {}", text.empty() || text.back() == ' ' ? "" : ", ",
+                            d.anchor.name, dtype_name(d.anchor.dtype), shape_string(d.anchor.shape),
+                            d.size_in_bytes);
+    };
+    list(runner.execute_inputs());
+    text += " -> ";
+    list(runner.execute_outputs());
+    return text;
+  } catch (const Error& e) {
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+}
+
+TEST(PackRunner, AsksForItemsAsAnchorsAreLaidOut) {
+  using Anchors = std::vector<program::Anchor>;
+  const auto rows_apart = [](PackRunnerConfig& c) { c.disable_data_across_rows = true; };
+  const auto batch = [](int64_t b) {
+    return [b](PackRunnerConfig& c) { c.compile_batch_size = b; };
+  };
+  const Anchors three = {
+      {"ids", DType::s32, {2, 8}}, {"types", DType::u8, {2, 8}}, {"places", DType::f32, {2, 8, 3}}};
+  EXPECT_EQ(asked(three, {{"y", DType::f16, {2, 8, 5}}}),
+            "ids s32[1,16] 64, types u8[1,16] 16, places f32[1,16,3] 192 -> y f16[1,16,5] 160");
+  EXPECT_EQ(asked(three, {{"y", DType::f16, {2, 8, 5}}}, rows_apart),
+            "ids s32[1,8] 32, types u8[1,8] 8, places f32[1,8,3] 96 -> y f16[1,8,5] 80");
+  const Anchors flat = {{"ids", DType::s32, {16}}, {"places", DType::f32, {16, 3}}};
+  EXPECT_EQ(asked(flat, {{"y", DType::s32, {16}}}),
+            "ids s32[16] 64, places f32[16,3] 192 -> y s32[16] 64");
+  EXPECT_EQ(asked(flat, {{"y", DType::s32, {16, 2}}}, [&](auto& c) { batch(4)(c), rows_apart(c); }),
+            "ids s32[4] 16, places f32[4,3] 48 -> y s32[4,2] 32");
+  // One row that is many rows of the batch.
+  const Anchors one = {{"ids", DType::s32, {1, 16}}};
+  EXPECT_EQ(asked(one, {{"y", DType::s32, {16}}}, [&](auto& c) { batch(2)(c), rows_apart(c); }),
+            "ids s32[1,8] 32 -> y s32[8] 32");
+  EXPECT_EQ(asked(one, {{"y", DType::s32, {2, 8}}}, batch(2)),
+            "ids s32[1,16] 64 -> y s32[1,16] 64");
+  EXPECT_EQ(asked(flat, {{"y", DType::s32, {16}}}, batch(3)),
+            "failed_precondition: dynamic input 'ids' [16] does not divide in 3 rows");
+  EXPECT_EQ(asked({{"ids", DType::s32, {}}}, {{"y", DType::s32, {1}}}),
+            "failed_precondition: dynamic input 'ids' has shape []");
+  EXPECT_EQ(asked({{"ids", DType::s32, {2, 0}}}, {{"y", DType::s32, {1}}}),
+            "failed_precondition: dynamic input 'ids' has shape [2,0]");
+  // What has a row for each item is given row by row.
+  const auto four = [](PackRunnerConfig& c) { c.max_valid_num = 4; };
+  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {4, 2}}}, {{"y", DType::s32, {2, 8}}}, four),
+            "ids s32[1,16] 64, seed s32[2] 8 -> y s32[1,16] 64");
+  for (const Shape& shape : {Shape{5, 2}, Shape{3}, Shape{}, Shape{8, 2}})
+    EXPECT_EQ(asked({three[0], {"seed", DType::s32, shape}}, {{"y", DType::s32, {2, 8}}}, four),
+              fmt::format("failed_precondition: input 'seed' {} cannot be packed: name it in "
+                          "dynamic_group, freeze it, or give it max_valid_num rows",
+                          shape_string(shape)));
+  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {4}}}, {{"y", DType::s32, {2, 8}}}).substr(0, 20),
+            "failed_precondition:");
+  const auto named = [](PackRunnerConfig& c) { c.dynamic_group = {"seed"}; };
+  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {32}}}, {{"y", DType::s32, {2, 8}}}, named),
+            "ids s32[1,16] 64, seed s32[16,2] 128 -> y s32[1,16] 64");
+  EXPECT_EQ(asked({three[0], {"seed", DType::s32, {15}}}, {{"y", DType::s32, {2, 8}}}, named),
+            "failed_precondition: input 'seed' [15] does not divide in 16 places");
+}
+
+TEST(PackRunner, OutputsAreOfPlacesOrOfItems) {
+  using Anchors = std::vector<program::Anchor>;
+  const Anchors ids = {{"ids", DType::s32, {2, 8}}};
+  for (const Shape& shape : {Shape{8, 2}, Shape{2, 7}, Shape{2}, Shape{}, Shape{4, 4}, Shape{0}})
+    EXPECT_EQ(
+        asked(ids, {{"y", DType::s32, shape}}),
+        fmt::format("failed_precondition: output 'y' {} does not divide in 16 places; compile "
+                    "the model without it (remove_outputs), or with pack_args",
+                    shape_string(shape)));
+  const auto unpacks = [](PackRunnerConfig& c) { c.unpack_info_input_name = "info"; };
+  const auto with = [&](DType type, Shape shape, Shape out, uint64_t most = 0) {
+    return asked({ids[0], {"info", type, std::move(shape)}}, {{"y", DType::s32, std::move(out)}},
+                 [&](PackRunnerConfig& c) { unpacks(c), c.max_valid_num = most; });
+  };
+  EXPECT_EQ(with(DType::s32, {4}, {4}), "ids s32[1,16] 64 -> y s32[1] 4");
+  EXPECT_EQ(with(DType::s32, {4, 1}, {5, 2}), "ids s32[1,16] 64 -> y s32[1,2] 8");
+  EXPECT_EQ(with(DType::s32, {4, 3}, {4}), "ids s32[1,16] 64, info s32[3] 12 -> y s32[1] 4");
+  EXPECT_EQ(with(DType::s32, {4}, {3}, 3), "ids s32[1,16] 64 -> y s32[1] 4");
+  EXPECT_EQ(with(DType::s32, {4}, {3}),
+            "failed_precondition: output 'y' [3] does not divide in 4 items; compile the model "
+            "without it (remove_outputs)");
+  EXPECT_EQ(with(DType::s32, {4}, {8}, 5),
+            "failed_precondition: unpack_info 'info' has room for 4 items, not 5");
+  for (const auto& [type, shape] :
+       {std::pair(DType::f32, Shape{4}), std::pair(DType::s32, Shape{}),
+        std::pair(DType::s32, Shape{4, 1, 1}), std::pair(DType::s32, Shape{0, 1}),
+        std::pair(DType::s32, Shape{4, 0})})
+    EXPECT_EQ(with(type, shape, {4}),
+              fmt::format("failed_precondition: unpack_info 'info' is {} {}, expected s32 "
+                          "[max_valid_num] or [max_valid_num, segments]",
+                          dtype_name(type), shape_string(shape)));
+  EXPECT_EQ(
+      asked(ids, {{"y", DType::s32, {2, 8}}}, [](auto& c) { c.unpack_info_input_name = "ids"; }),
+      "invalid_argument: input 'ids' cannot be packed and have the lengths");
+}
+
+TEST(PackRunner, ConfigurationsAreChecked) {
+  const auto with = [](const auto& change) {
+    return asked({{"ids", DType::s32, {2, 8}}}, {{"y", DType::s32, {2, 8}}}, change);
+  };
+  const std::string taken = "ids s32[1,16] 64 -> y s32[1,16] 64";
+  EXPECT_EQ(with([](auto& c) { c.timeout = 1us; }), taken);
+  EXPECT_EQ(with([](auto& c) { c.timeout = 0us; }),
+            "invalid_argument: the pack timeout must be more than 0 microseconds, given 0");
+  EXPECT_EQ(with([](auto& c) { c.max_valid_num = 1 << 20; }), taken);
+  EXPECT_EQ(with([](auto& c) { c.max_valid_num = (1 << 20) + 1; }),
+            "invalid_argument: max_valid_num must be 0 to 1048576, given 1048577");
+  EXPECT_EQ(with([](auto& c) { c.compile_batch_size = 2; }), taken);
+  for (const int64_t b : {0, -2})
+    EXPECT_EQ(
+        with([b](auto& c) { c.compile_batch_size = b; }),
+        fmt::format("invalid_argument: compile_batch_size must be positive or -1, given {}", b));
+  EXPECT_EQ(with([](auto& c) { c.runner.batching_dim = 0; }),
+            "invalid_argument: packs are whole batches: leave batching_dim unset");
+  EXPECT_EQ(with([](auto& c) { c.enable_padding_remove = true; }),
+            "invalid_argument: removing padding needs the name of a mask");
+}
+
+// Two items in the first row and one in the second, numbered in each row where their masks are not
+// zero, whatever the type of the mask.
+TEST(PackRunner, ItemNumbersAreOfTheMasksType) {
+  for (const DType type :
+       {DType::f32, DType::f16, DType::f64, DType::s32, DType::u32, DType::s64, DType::u64,
+        DType::s16, DType::u16, DType::s8, DType::u8, DType::boolean}) {
+    std::vector<double> mask;
+    std::mutex mutex;
+    PackRunnerConfig c;
+    c.timeout = 24h;
+    c.dynamic_input_name = "ids";
+    c.enable_single_row_mode("mask");
+    c.max_valid_num = 3;
+    c.runner.session.device =
+        std::make_shared<FunctionDevice>([&](const void* const* inputs, void* const*) {
+          const std::lock_guard lock(mutex);
+          mask = Tensor::view(type, {2, 8}, inputs[1], dtype_bytes(type, 16), nullptr).to_doubles();
+        });
+    PackRunner runner(testing::anchors_only({{"ids", DType::s32, {2, 8}}, {"mask", type, {2, 8}}},
+                                            {{"y", DType::s32, {2, 8}}}),
+                      c);
+    const std::vector<int32_t> ids(8, 5);
+    std::vector<int32_t> y(8);
+    std::vector<std::byte> zero_and_ones(64);
+    const uint64_t unit = dtype_bytes(type, 1);
+    for (size_t i = 0; i < 8; i++)
+      zero_and_ones[(i + 1) * unit - 1] = i == 1 ? std::byte{0} : std::byte{1};
+    std::vector<RequestPtr> requests;
+    for (const size_t n : {size_t{3}, size_t{2}, size_t{4}}) {
+      std::vector<InputBinding> in{{"ids", 0, ids.data(), n * 4}};
+      if (n == 3) in.push_back({"mask", 0, zero_and_ones.data(), n * unit});
+      requests.push_back(
+          runner.execute_async(in, std::vector<OutputBinding>{{"y", 0, y.data(), n * 4}}));
+    }
+    for (const auto& r : requests) ASSERT_TRUE(r->wait(60s));
+    const double two = type == DType::boolean ? 1 : 2;
+    EXPECT_EQ(mask, (std::vector<double>{1, 0, 1, two, two, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}))
+        << dtype_name(type);
+  }
+  const auto refused = [](DType type, Shape shape) {
+    return asked({{"ids", DType::s32, {2, 8}}, {"mask", type, shape}}, {{"y", DType::s32, {2, 8}}},
+                 [](auto& c) { c.enable_single_row_mode("mask"); });
+  };
+  for (const auto& [type, shape] :
+       {std::pair(DType::bf16, Shape{2, 8}), std::pair(DType::s32, Shape{2, 8, 2})})
+    EXPECT_EQ(refused(type, shape),
+              fmt::format("failed_precondition: mask 'mask' is {} {}: item numbers need one number "
+                          "of a plain type per place",
+                          dtype_name(type), shape_string(shape)));
+}
+
+// An output has as many places as the shortest of what a request gives of it.
+TEST(PackRunner, OutputShapesAreOfTheItem) {
+  for (const bool flat : {false, true}) {
+    const Shape in = flat ? Shape{16} : Shape{2, 8};
+    PackRunnerConfig c;
+    c.timeout = 24h;
+    c.dynamic_input_name = "ids";
+    c.runner.session.device =
+        std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
+    Shape out = in;
+    out.push_back(3);
+    const PackRunner runner(
+        testing::anchors_only({{"ids", DType::s32, in}, {"types", DType::u8, in}},
+                              {{"y", DType::s32, out}}),
+        c);
+    const std::vector<std::byte> data(64);
+    const auto shapes = [&](uint64_t ids, uint64_t types, bool by_index = false) {
+      std::vector<InputBinding> bindings{{"ids", 0, data.data(), ids * 4},
+                                         {"types", 0, data.data(), types}};
+      if (by_index)
+        bindings[0] = {{}, 0, data.data(), ids * 4}, bindings[1] = {{}, 1, data.data(), types};
+      return runner.output_shapes(bindings).at(0);
+    };
+    const auto wanted = [&](int64_t n) { return flat ? Shape{n, 3} : Shape{1, n, 3}; };
+    EXPECT_EQ(shapes(5, 5), wanted(5));
+    EXPECT_EQ(shapes(5, 7), wanted(5));
+    EXPECT_EQ(shapes(9, 4, true), wanted(4));
+    EXPECT_EQ(shapes(16, 40), wanted(16)) << "no more than there is room for";
+    EXPECT_EQ(runner.output_shapes({}).at(0), wanted(16));
+    const std::vector<InputBinding> third{{{}, 2, data.data(), 4}};
+    EXPECT_THROW(runner.output_shapes(third), Error);
   }
 }
 

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <functional>
 #include <sstream>
 
 #include "base/error.h"
@@ -195,6 +197,198 @@ TEST(Branches, ASessionRefusesAnIndexThatIsNoBranch) {
   session.run_main_programs(inputs, outputs);
   EXPECT_EQ(y[0][0], 0);
   EXPECT_EQ(y[1][0], 5);
+}
+
+// A model that copies nothing, whose anchors fit kShapes.
+std::shared_ptr<const Model> of_shapes(const std::string& blob, DType index = DType::u32,
+                                       Shape index_shape = {1},
+                                       std::string_view name = program::kBucketIndex) {
+  program::Builder b;
+  const auto consume = [&](std::string anchor, DType dtype, const Shape& shape) {
+    const uint64_t bytes = dtype_bytes(dtype, element_count(shape));
+    const auto in = b.add_input({anchor, dtype, shape});
+    const program::BufferId copy[] = {b.input(in, 0, bytes, dtype, shape),
+                                      b.arena(0, bytes, dtype, shape)};
+    b.emit("copy", copy, {}, {}, anchor);
+  };
+  consume("x", DType::f32, {2, 8});
+  consume("m", DType::f32, {2, 8});
+  consume(std::string(name), index, index_shape);
+  const std::vector<float> zeros(50);
+  const auto w = b.weights(200, DType::f32, {2, 5, 5},
+                           program::WeightForm::plain(Tensor::of<float>({2, 5, 5}, zeros)));
+  const program::BufferId out[] = {
+      w, b.output(b.add_output({"y", DType::f32, {2, 5, 5}}), 0, 200, DType::f32, {2, 5, 5})};
+  b.emit("copy", out, {}, {}, "y");
+  return saved(b.program(), b.weight_records(), {{kBranches, blob}});
+}
+
+const std::string kShapes = R"({"kind": "shapes", "dimensions": ["batch", "length"],
+  "inputs": {"x": {"shape": ["batch", "length"], "pad": -1.5},
+             "m": {"shape": ["batch", "length"], "pad": "mask"}},
+  "outputs": {"y": {"shape": ["batch", {"of": "length", "times": 1, "over": 2, "plus": 1}, null]}},
+  "buckets": [{"inputs": {"x": [1, 4], "m": [1, 4]}, "outputs": {"y": [1, 3, 5]}},
+              {"inputs": {"x": [2, 8], "m": [2, 8]}, "outputs": {"y": [2, 5, 5]}}]})";
+
+TEST(Branches, OfShapesAreReadAsWritten) {
+  const auto model = of_shapes(kShapes);
+  const Branches& b = *model->branches;
+  EXPECT_EQ(b.kind, Branches::Kind::shapes);
+  EXPECT_EQ(b.count, 2u);
+  EXPECT_EQ(b.index, 2u);
+  ASSERT_EQ(b.inputs.size(), 3u);
+  EXPECT_EQ(b.inputs[0].pad, -1.5);
+  EXPECT_FALSE(b.inputs[0].mask);
+  EXPECT_TRUE(b.inputs[1].mask);
+  EXPECT_TRUE(b.inputs[2].extents.empty()) << "the index";
+  EXPECT_EQ(b.inputs[0].extents[1].dimension, 1);
+  const Extent &scaled = b.outputs.at(0).extents.at(1), &fixed = b.outputs[0].extents.at(2);
+  EXPECT_EQ(scaled.dimension, 1);
+  EXPECT_EQ(std::tuple(scaled.times, scaled.over, scaled.plus), std::tuple(1, 2, 1));
+  EXPECT_EQ(fixed.dimension, -1);
+  EXPECT_EQ(b.buckets[1].sizes, (std::vector<int64_t>{2, 8}));
+  EXPECT_EQ(b.buckets[0].inputs, (std::vector<Shape>{{1, 4}, {1, 4}, {}}));
+  EXPECT_EQ(b.buckets[0].outputs, (std::vector<Shape>{{1, 3, 5}}));
+  EXPECT_EQ(branch_names(b), (std::vector<std::string>{"batch 1, length 4", "batch 2, length 8"}));
+  uint32_t index = 1;
+  EXPECT_NO_THROW(check_branch(b, &index));
+  EXPECT_NO_THROW(check_branch(b, nullptr));
+  EXPECT_EQ(branch_of(&index), 1u);
+  EXPECT_EQ(branch_of(nullptr), 0u);
+  index = 2;
+  try {
+    check_branch(b, &index);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(
+        std::string(e.what()),
+        fmt::format("input '{}' is 2: the executable has 2 shapes, 0 to 1", program::kBucketIndex));
+  }
+}
+
+std::string said_of(const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::data_loss) return e.what();
+    return fmt::format("code {}: {}", static_cast<int>(e.code()), e.what());
+  }
+  return "taken";
+}
+
+TEST(Branches, ShapesThatContradictTheProgramAreRefused) {
+  struct Bend {
+    const char *from, *to, *says;
+  };
+  const Bend bends[] = {
+      {"\"times\": 1", "\"times\": 0", "dimension 'length' is scaled out of range"},
+      {"\"times\": 1", "\"times\": 1048577", "dimension 'length' is scaled out of range"},
+      {"\"times\": 1", "\"times\": 1048576", "a bucket's shapes do not follow its dimensions"},
+      {"\"over\": 2", "\"over\": 0", "dimension 'length' is scaled out of range"},
+      {"\"over\": 2", "\"over\": 1048577", "dimension 'length' is scaled out of range"},
+      {"\"over\": 2", "\"over\": 1048576", "a bucket's shapes do not follow its dimensions"},
+      {"\"over\": 2", "\"over\": 3", "a bucket's shapes do not follow its dimensions"},
+      {"\"plus\": 1", "\"plus\": 1048577", "dimension 'length' is scaled out of range"},
+      {"\"plus\": 1", "\"plus\": -1048577", "dimension 'length' is scaled out of range"},
+      {"\"plus\": 1", "\"plus\": 1048576", "a bucket's shapes do not follow its dimensions"},
+      {"\"plus\": 1", "\"plus\": -1048576", "a bucket's shapes do not follow its dimensions"},
+      {"{\"of\": \"length\"", "{\"of\": \"width\"", "there is no dimension 'width'"},
+      {"[\"batch\", \"length\"], \"pad\": -1.5", "[\"batch\", \"width\"], \"pad\": -1.5",
+       "there is no dimension 'width'"},
+      {"[\"batch\", \"length\"], \"pad\": -1.5", "[\"batch\"], \"pad\": -1.5",
+       "'x' has 1 dimensions, the program says [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [1, 9]", "'x' is [1,9] in a bucket, the program says [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [3, 4]", "'x' is [3,4] in a bucket, the program says [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [-1, 4]", "'x' is [?,4] in a bucket, the program says [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [1, 4, 1]", "'x' is [1,4,1] in a bucket, the program says [2,8]"},
+      {"\"x\": [1, 4]", "\"x\": [1, 5]", "a bucket's shapes do not follow its dimensions"},
+      {"\"m\": [1, 4]", "\"m\": [2, 4]", "a bucket's shapes do not follow its dimensions"},
+      {"\"y\": [1, 3, 5]", "\"y\": [1, 4, 5]", "a bucket's shapes do not follow its dimensions"},
+      {"\"y\": [1, 3, 5]", "\"y\": [1, 3, 6]",
+       "'y' is [1,3,6] in a bucket, the program says [2,5,5]"},
+      {"\"y\": [1, 3, 5]", "\"y\": [1, 3, 2]", nullptr}};
+  for (const Bend& bend : bends) {
+    std::string blob = kShapes;
+    const size_t at = blob.find(bend.from);
+    ASSERT_NE(at, blob.npos) << bend.from;
+    blob.replace(at, std::strlen(bend.from), bend.to);
+    EXPECT_EQ(said_of([&] { of_shapes(blob); }),
+              bend.says ? fmt::format("opaque blob '{}': {}", kBranches, bend.says) : "taken")
+        << bend.to;
+  }
+  const std::string none = kShapes.substr(0, kShapes.find("\"buckets\"")) + "\"buckets\": []}";
+  EXPECT_EQ(said_of([&] { of_shapes(none); }),
+            fmt::format("opaque blob '{}': 0 branches, expected 1 to 1024", kBranches));
+}
+
+TEST(Branches, TheIndexIsOneNumberOfThatTypeAndName) {
+  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {}); }), "taken");
+  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {1, 1}); }), "taken");
+  const std::string missing =
+      fmt::format("opaque blob '{}': the program has no input '{}' of one u32", kBranches,
+                  program::kBucketIndex);
+  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::s32); }), missing);
+  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {2}); }), missing);
+  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {1}, program::kGraphIndex); }), missing);
+}
+
+TEST(Branches, ThereAreAtMostAsManyAsNumbers) {
+  const auto graphs = [](size_t count) {
+    std::string blob = R"({"kind": "graphs", "graphs": ["a")";
+    for (size_t i = 1; i < count; i++) blob += ", \"b\"";
+    return said_of([&] { of_shapes(blob + "]}", DType::u32, {1}, program::kGraphIndex); });
+  };
+  EXPECT_EQ(graphs(1024), "taken");
+  EXPECT_EQ(graphs(1025),
+            fmt::format("opaque blob '{}': 1025 branches, expected 1 to 1024", kBranches));
+  for (const size_t i : {size_t{0}, size_t{7}, size_t{1023}}) EXPECT_EQ(*branch_number(i), i);
+  EXPECT_THROW(branch_number(1024), std::out_of_range);
+  const auto one = constant_model(1, 2, "m");
+  EXPECT_NE(said_of([&] { fuse_models(std::vector(1025, one)); }).find("1025 models: at most 1024"),
+            std::string::npos);
+}
+
+TEST(Branches, WhatCannotBeFusedIsSaid) {
+  const auto with = [](const auto& change) {
+    const auto model = std::make_shared<Model>(*constant_model(2, 3, "a"));
+    change(*model);
+    return said_of([&] { fuse_models(std::vector<std::shared_ptr<const Model>>{model}); });
+  };
+  EXPECT_EQ(with([](Model&) {}), "taken");
+  EXPECT_NE(with([](Model& m) {
+              m.replication_factor = 2;
+            }).find("model 'a' has 2 replicas: only models with one can be fused"),
+            std::string::npos);
+  EXPECT_NE(with([](Model& m) {
+              m.branches = of_shapes(kShapes)->branches;
+            }).find("several branches already (it has several shapes)"),
+            std::string::npos);
+  static const std::array<std::byte, 24> data{};
+  EXPECT_NE(with([](Model& m) {
+              m.input_data[0] = data;
+            }).find("model 'a': input 'x' has a feed, which cannot be fused"),
+            std::string::npos);
+  EXPECT_EQ(with([](Model& m) { m.input_data[0] = std::span(data).first(12); }), "taken");
+}
+
+// What files say beside the program has the graph's name in front, but for what is the file's own.
+TEST(Branches, NotesAndOptionsAreNamedByTheirGraph) {
+  const auto named = [](const char* name) {
+    const auto model = std::make_shared<Model>(*constant_model(
+        2, 3, name,
+        {{kOnnxMetadata, fmt::format(R"({{"author": "{}"}})", name)}, {"notes", name}}));
+    set_engine_options(*model, {{"num_io_tiles", name}});
+    return std::shared_ptr<const Model>(model);
+  };
+  const auto fused = fuse_models(std::vector{named("a"), named("b")});
+  EXPECT_EQ(fused->opaque.at("graph0/notes"), "a");
+  EXPECT_EQ(fused->opaque.at("graph1/notes"), "b");
+  EXPECT_FALSE(fused->opaque.contains(std::string("graph0/") + kOnnxMetadata));
+  ASSERT_EQ(fused->onnx_metadata.size(), 2u);
+  EXPECT_EQ(fused->onnx_metadata[1], std::pair(std::string("graph1/author"), std::string("b")));
+  ASSERT_EQ(fused->metadata.engineOptions().size(), 2u);
+  EXPECT_EQ(fused->metadata.engineOptions()[1].name(), "graph1/num_io_tiles");
+  EXPECT_EQ(fused->metadata.engineOptions()[1].value(), "b");
 }
 
 TEST(Branches, ABlobThatContradictsTheProgramIsRefused) {

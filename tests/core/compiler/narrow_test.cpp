@@ -1,0 +1,94 @@
+#include "compiler/narrow.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/text.h"
+#include "program/builder.h"
+
+namespace poprt::compiler {
+namespace {
+
+TEST(Narrow, ConstantsOfFewBitsAreLookedFor) {
+  const auto has = [](const std::string& body) {
+    return has_narrow_constants(*ir::parse_text(
+        "graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\n  input %x : f32[2]\n" + body +
+        "  output %y\n}\n"));
+  };
+  const auto add = [&](const char* type) {
+    return has(std::string("  const %k : ") + type + "[2] = [1, 2]\n  %y : ? = Add(%x, %k)\n");
+  };
+  for (const char* type : {"s8", "u8", "s16", "s32", "s64"}) EXPECT_FALSE(add(type)) << type;
+  const auto floats = [&](const char* type) {
+    return has(std::string("  const %k : ") + type + "[2] = [1.0, 2.0]\n  %y : ? = Add(%x, %k)\n");
+  };
+  for (const char* type : {"f16", "bf16", "f8e4m3fn", "f8_143"}) EXPECT_TRUE(floats(type)) << type;
+  for (const char* type : {"f32", "f64"}) EXPECT_FALSE(floats(type)) << type;
+  EXPECT_FALSE(has("  %y : f16[2] = Neg(%x)\n")) << "no constant";
+  // Bytes that an operator of PopRT's reads are floats.
+  EXPECT_TRUE(has("  const %k : u8[2] = [1, 2]\n  %y : ? = ai.graphcore.Any(%x, %k)\n"));
+  EXPECT_FALSE(has("  const %k : s8[2] = [1, 2]\n  %y : ? = ai.graphcore.Any(%x, %k)\n"));
+  // In a branch of a branch.
+  const auto nested = [&](const char* type) {
+    return has(
+        std::string("  const %c : bool[] = true\n  %y : ? = If(%c) {then_branch = graph \"t\" "
+                    "{ %m : ? = Exp(%x) output %m }, else_branch = graph \"e\" { %n : ? = "
+                    "If(%c) {then_branch = graph \"a\" { const %k : ") +
+        type +
+        "[2] = [1.0, 2.0] %o : ? = Add(%x, %k) output %o }, else_branch = graph \"b\" { %p : "
+        "? = Neg(%x) output %p }} output %n }}\n");
+  };
+  EXPECT_TRUE(nested("f16"));
+  EXPECT_FALSE(nested("f32"));
+}
+
+// One weight of `count` floats, all of `value`, which instructions read as f32, and as `other`.
+std::vector<program::NarrowWeights> narrow_of(size_t count, float value,
+                                              DType other = DType::undefined,
+                                              bool of_an_input = false, float last = 0.5f) {
+  program::Builder b;
+  const auto n = static_cast<int64_t>(count);
+  const uint64_t bytes = count * 4;
+  const auto y = b.add_output({"y", DType::f32, {n}});
+  Tensor values = Tensor::zeros(DType::f32, {n});
+  for (float& v : values.mutable_values<float>()) v = value;
+  values.mutable_values<float>().back() = last;
+  const program::BufferId w = b.weights(bytes, DType::f32, {n}, program::WeightForm::plain(values));
+  const program::BufferId copy[] = {w, b.output(y, 0, bytes, DType::f32, {n})};
+  b.emit("copy", copy, {}, {}, "y");
+  if (other != DType::undefined) {
+    program::Buffer also = b.program().buffers[w];
+    also.dtype = other;
+    b.program().buffers.push_back(also);
+  }
+  if (of_an_input) {
+    b.add_input({"x", DType::f32, {n}});
+    b.program().inputs[0].data = b.program().buffers[w].offset;
+  }
+  return narrow_weights(b.program(), b.weight_records());
+}
+
+TEST(Narrow, FloatsThatFewerBitsHoldAreInTheTable) {
+  const auto table = narrow_of(2000, 1.5f);
+  ASSERT_EQ(table.size(), 1u);
+  EXPECT_EQ(table[0].offset, 0u);
+  EXPECT_EQ(table[0].bytes, 8000u);
+  EXPECT_EQ(table[0].count(), 2000u);
+  EXPECT_LE(dtype_bits(table[0].dtype), 8);
+  EXPECT_EQ(narrow_of(2000, 1 + 0x1p-10f).at(0).dtype, DType::f16);
+  EXPECT_TRUE(narrow_of(2000, 0.1f).empty()) << "a third of 24 bits";
+  // Also when it is the last of them alone, behind the first piece.
+  EXPECT_TRUE(narrow_of(5000, 1.5f, DType::undefined, false, 0.1f).empty());
+}
+
+TEST(Narrow, SmallOnesAndThoseThatAreReadOtherwiseStay) {
+  EXPECT_EQ(narrow_of(1024, 1.5f).size(), 1u);
+  EXPECT_TRUE(narrow_of(1023, 1.5f).empty());
+  EXPECT_EQ(narrow_of(2000, 1.5f, DType::f32).size(), 1u);
+  EXPECT_TRUE(narrow_of(2000, 1.5f, DType::s32).empty());
+  EXPECT_TRUE(narrow_of(2000, 1.5f, DType::undefined, true).empty()) << "an input's value";
+}
+
+}  // namespace
+}  // namespace poprt::compiler

@@ -1,0 +1,90 @@
+// Calls of kernels as tests make them: random operands, which are tensors (an undefined one is
+// omitted), and a run as threads might do it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "base/error.h"
+#include "base/tensor.h"
+#include "kernels/calls/call.h"
+
+namespace poprt::kernels::test {
+
+// One of `values`.
+inline int64_t one_of(std::mt19937& rng, std::initializer_list<int64_t> values) {
+  return values.begin()[rng() % values.size()];
+}
+
+// Numbers that every type holds and sums of which are exact: sixteenths from -2 to 2, whole
+// numbers from -3 to 3, or from 0 to 4 where there is no sign.
+inline Tensor random_numbers(DType dtype, Shape shape, std::mt19937& rng) {
+  Tensor t = Tensor::zeros(dtype, std::move(shape));
+  const auto real = [&] { return static_cast<float>(rng() % 65) / 16 - 2; };
+  const auto whole = [&] { return static_cast<int>(rng() % 7) - 3; };
+  const auto fill = [&]<class T>(T, auto&& next) {
+    for (T& v : t.mutable_values<T>()) v = static_cast<T>(next());
+  };
+  switch (dtype) {
+    case DType::f32: fill(float{}, real); break;
+    case DType::f64: fill(double{}, real); break;
+    case DType::f16: fill(f16_t{}, [&] { return to_f16(real()); }); break;
+    case DType::bf16: fill(bf16_t{}, [&] { return to_bf16(real()); }); break;
+    case DType::s8: fill(int8_t{}, whole); break;
+    case DType::s32: fill(int32_t{}, whole); break;
+    case DType::s64: fill(int64_t{}, whole); break;
+    case DType::u8: fill(uint8_t{}, [&] { return rng() % 5; }); break;
+    case DType::u32: fill(uint32_t{}, [&] { return rng() % 5; }); break;
+    case DType::u64: fill(uint64_t{}, [&] { return rng() % 5; }); break;
+    case DType::boolean: fill(bool{}, [&] { return rng() % 2 != 0; }); break;
+    default: ADD_FAILURE() << dtype_name(dtype);
+  }
+  return t;
+}
+
+// What a number becomes when it is stored as `dtype`.
+inline double stored(DType dtype, double v) {
+  if (dtype == DType::f16) return static_cast<double>(to_float(to_f16(static_cast<float>(v))));
+  if (dtype == DType::bf16) return static_cast<double>(to_float(to_bf16(static_cast<float>(v))));
+  return dtype == DType::f32 ? static_cast<double>(static_cast<float>(v)) : v;
+}
+
+// `shorter`: the operand that lacks its last element.
+template <calls::NamedCall C>
+Plan prepare_call(const C& call, std::span<const Tensor> operands, size_t shorter = SIZE_MAX) {
+  std::vector<Operand> given;
+  for (const Tensor& t : operands)
+    given.push_back(t.defined() ? Operand{true, t.dtype(), t.shape(), t.bytes()} : Operand{});
+  if (shorter < given.size()) given[shorter].bytes -= dtype_bytes(given[shorter].dtype, 1);
+  const calls::Encoded encoded = calls::encode(call);
+  return find_kernel(C::kKernel)->prepare({given, encoded.ints, encoded.floats});
+}
+
+// Each task by itself, the last first, with scratch memory in which no number is.
+template <calls::NamedCall C>
+void run_call(const C& call, std::vector<Tensor>& operands) {
+  const Plan plan = prepare_call(call, operands);
+  std::vector<void*> data;
+  for (Tensor& t : operands) data.push_back(t.defined() ? t.mutable_data() : nullptr);
+  Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
+  auto* room = static_cast<std::byte*>(scratch.mutable_data());
+  for (int64_t round = 0; round < plan.rounds; round++)
+    for (int64_t t = plan.tasks; t-- > 0;) {
+      std::fill_n(room, plan.scratch_bytes, std::byte{0xff});
+      const int64_t task = round * plan.tasks + t;
+      plan.run(plan.params.get(), data.data(), task, task + 1, room);
+    }
+}
+
+// Operands are exactly as long as they must be: none may lack an element.
+template <calls::NamedCall C>
+void expect_needs_every_element(const C& call, std::span<const Tensor> operands) {
+  for (size_t i = 0; i < operands.size(); i++)
+    if (operands[i].defined() && operands[i].bytes() > 0)
+      EXPECT_THROW(prepare_call(call, operands, i), Error) << "operand " << i;
+}
+
+}  // namespace poprt::kernels::test
