@@ -2,10 +2,12 @@
 
 import json
 import os
+import statistics
 import struct
 import unittest
 import zipfile
 
+import onnx_writer as onnx
 from support import BIN, DIGITS, CommandTest, model
 
 X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
@@ -249,6 +251,35 @@ class Run(CommandTest):
         self.succeeds(model("gather"), "--random")
         self.succeeds(self.relu(), "--random", "--input", "x=x.npy")
 
+    def test_made_up_inputs_by_type(self):
+        """Floats around zero, of halves both signs and less than 1; others are 0 and 1; inputs have their own."""
+        types = {"a": (1, "<f4"), "b": (1, "<f4"), "c": (11, "<f8"), "d": (10, "<f2"), "e": (16, "<u2"), "f": (7, "<i8"), "g": (6, "<i4"),
+                 "h": (3, "|i1"), "i": (9, "|b1")}
+        count = 2000
+        self.write("m.onnx", onnx.model([onnx.node("Identity", [n], [n + "y"]) for n in types],
+                                        [onnx.value(n, t, [count]) for n, (t, _) in types.items()],
+                                        [onnx.value(n + "y", t, [count]) for n, (t, _) in types.items()]))
+        self.succeeds("m.onnx", "--random", "--output", *[f"{n}y={n}.npy" for n in types])
+        found = {}
+        for name, (_, code) in types.items():
+            with open(self.path(name + ".npy"), "rb") as file:
+                data = file.read()
+            self.assertIn(f"'descr': '{code}'", data[:80].decode("latin1"))
+            letter = {"<f4": "f", "<f8": "d", "<f2": "e", "<u2": "H", "<i8": "q", "<i4": "i", "|i1": "b", "|b1": "?"}[code]
+            found[name] = struct.unpack(f"<{count}{letter}", data[128:])
+        for name in "abc":
+            self.assertAlmostEqual(statistics.fmean(found[name]), 0, delta=0.1)
+            self.assertAlmostEqual(statistics.pstdev(found[name]), 1, delta=0.1)
+        self.assertNotEqual(found["a"], found["b"])
+        found["e"] = struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *[v << 16 for v in found["e"]]))
+        for name, least in (("d", 0.125), ("e", 0.25)):
+            sizes = [abs(v) for v in found[name]]
+            self.assertTrue(least <= min(sizes) < 1.01 * least and 0.99 < max(sizes) < 1, (min(sizes), max(sizes)))
+            self.assertTrue(0.4 * count < sum(v < 0 for v in found[name]) < 0.6 * count)
+        for name in "fghi":
+            self.assertEqual(set(found[name]), {0, 1})
+            self.assertTrue(0.4 * count < sum(found[name]) < 0.6 * count)
+
     def test_compile_options_for_onnx(self):
         text = self.succeeds(model("dynamic"), "--random", "--input_shape", "x=4,3")
         self.assertIn("f32[4,3]", text)
@@ -271,6 +302,16 @@ class Run(CommandTest):
     def test_profile_lists_instructions(self):
         self.assertIn("kernel", self.succeeds(self.relu(), "--random", "--profile"))
         self.assertIn("instructions", json.loads(self.succeeds(self.relu(), "--random", "--profile", "--json"))["profile"])
+
+    def test_shares_of_a_profile(self):
+        """Of the time of all, the longest first."""
+        text = self.succeeds(DIGITS, "--input_shape", "image=2,1,8,8", "--random", "--profile", "--iterations", "3")
+        rows = [line.split() for line in text[text.index("        us"):].splitlines()[1:]]
+        times, shares = [float(r[0]) for r in rows], [float(r[1]) for r in rows]
+        self.assertGreater(len(rows), 2)
+        self.assertEqual(times, sorted(times, reverse=True))
+        for took, share in zip(times, shares):
+            self.assertAlmostEqual(share, 100 * took / sum(times), delta=0.02 + 100 * 0.005 * (len(rows) + 1) / sum(times))
 
     def test_wrong_usage(self):
         popef = self.relu()
