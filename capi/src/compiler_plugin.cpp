@@ -34,6 +34,7 @@
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "onnx/model_hash.h"
+#include "ops/facts.h"
 #include "ops/op.h"
 #include "opsets/convert.h"
 #include "option_lists.h"
@@ -709,11 +710,6 @@ void io_stat(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
   plugin_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
 }
 
-bool is_layer(const ir::Node& n) {
-  return n.is("Conv") || n.is("MatMul") || n.is("Gemm") || n.is("FP8Conv", "ai.graphcore") ||
-         n.is("FP8MatMul", "ai.graphcore");
-}
-
 // The type and name of each product's result that both models have, one line each.
 void layers(const poprt_compile_options* options, const poprt_plugin_source* original,
             const poprt_plugin_source* converted, const poprt_plugin_sink* sink,
@@ -726,7 +722,7 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
       return same && same->producer();
     };
     for (const ir::Node* n : after->nodes()) {
-      if (!is_layer(*n)) continue;
+      if (!ops::facts_of(*n).layer) continue;
       // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
       // factors and addend follow.
       const ir::Value* v = n->output();

@@ -8,8 +8,8 @@
 #include "common/json.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
-#include "exec/support/flops.h"
 #include "onnx/import.h"
+#include "ops/common/flops.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
@@ -38,9 +38,9 @@ Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
     if (std::pair(cost.flops, cost.bytes) > std::pair(most.flops, most.bytes)) most = cost;
   });
   int64_t times = 1;
-  if (node.op_type == "Loop" && node.input(0) && node.input(0)->is_constant())
+  if (ops::facts_of(node).flow == ops::Flow::loop && node.input(0) && node.input(0)->is_constant())
     times = node.input(0)->constant().to_int64s().at(0);
-  if (node.op_type == "Scan") {
+  if (ops::facts_of(node).flow == ops::Flow::scan) {
     const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
     const ir::Value* value = node.input(node.inputs().size() - scanned);
     const auto axes = node.ints_attr("scan_input_axes", {0});
@@ -68,7 +68,7 @@ Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipp
       }
     }
     if (!unknown)
-      cost.flops += flops_of(*node);
+      cost.flops += ops::flops_of(*node);
     else
       skipped.push_back(fmt::format("{}, where the shape of '{}' ({}) is not known",
                                     node->describe(), unknown->name(),

@@ -42,6 +42,28 @@ struct Sample {
   double ns = 0, runs = 0, busy_ns = 0, completed = 0;
 };
 
+// What ran since the sample before, a second, and the part of the time that it took.
+std::string rates(const Sample& now, const Sample& last) {
+  const double elapsed = std::max(now.ns - last.ns, 1.0);
+  return fmt::format("{:>12.1f} {:>5.1f}%", (now.runs - last.runs) / elapsed * 1e9,
+                     (now.busy_ns - last.busy_ns) / elapsed * 100);
+}
+
+// The models or shapes of an executable that has several.
+void print_branches(const nlohmann::json& segment, const Sample& of, const Sample& last_of,
+                    const std::string& key, const std::map<std::string, Sample>& before,
+                    std::map<std::string, Sample>& now) {
+  if (!segment.contains("branches")) return;
+  size_t index = 0;
+  for (const auto& b : segment["branches"]) {
+    const std::string own = fmt::format("{} branch {}", key, index++);
+    const auto last = before.find(own);
+    now[own] = {of.ns, b["runs"], b["busy_ns"]};
+    fmt::print("{:>8} branch {:<41.41} {}\n", "", b["name"].get<std::string>(),
+               rates(now[own], last == before.end() ? Sample{last_of.ns} : last->second));
+  }
+}
+
 // Rates are those since the sample before, or since the start of the segment.
 void print(const nlohmann::json& segments, std::map<std::string, Sample>& before) {
   fmt::print("{:>8} {:<24} {:>3} {:>6} {:>12} {:>12} {:>6} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
@@ -57,15 +79,13 @@ void print(const nlohmann::json& segments, std::map<std::string, Sample>& before
     Sample last = before.count(key) ? before[key] : Sample{s["started_ns"]};
     const double elapsed = std::max(sample.ns - last.ns, 1.0);
     now[key] = sample;
-    fmt::print(
-        "{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {:>12.1f} {:>5.1f}% {:>9} {:>9} {:>10} {:>10} "
-        "{:>10}\n",
-        s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
-        s["alive"].get<bool>() ? "alive" : "dead",
-        (sample.completed - last.completed) / elapsed * 1e9,
-        (sample.runs - last.runs) / elapsed * 1e9, (sample.busy_ns - last.busy_ns) / elapsed * 100,
-        requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
-        duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
+    fmt::print("{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+               s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
+               s["alive"].get<bool>() ? "alive" : "dead",
+               (sample.completed - last.completed) / elapsed * 1e9, rates(sample, last),
+               requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
+               duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
+    print_branches(s, sample, last, key, before, now);
     for (const auto& q : s["queues"])
       fmt::print("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n", "",
                  q["direction"].get<std::string>(), q["name"].get<std::string>(),

@@ -56,7 +56,7 @@ void forget_bounds(const ir::Node& n) {
     if (ir::ValueType& t = n.output(o)->type; !t.shape.empty()) t.shape[0] = kUnknownDim;
   };
   if (n.is("NonMaxSuppression")) forget_rows(0);
-  if (!n.is("Loop")) return;
+  if (ops::facts_of(n).flow != ops::Flow::loop) return;
   for (size_t o = n.inputs().size() < 2 ? 0 : n.inputs().size() - 2; o < n.outputs().size(); o++)
     forget_rows(o);
 }
@@ -165,7 +165,8 @@ void DeclaredTypes::infer_and_check(ir::Graph& graph) const {
     } catch (const Error&) {
       // Only what control flow says of its subgraphs is final here: another node may wait for a
       // value to be computed, or stand in a branch that is never taken.
-      if (n->is("If") || n->is("Loop") || n->is("Scan")) throw;
+      const ops::Flow flow = ops::facts_of(*n).flow;
+      if (flow == ops::Flow::branch || flow == ops::Flow::loop || flow == ops::Flow::scan) throw;
       for (ir::Value* v : n->outputs()) v->type = {};
       inferred = false;  // which says more when it comes up again
     }

@@ -51,12 +51,12 @@ int64_t end_of_use(const std::vector<Region>& loops, int64_t made, int64_t use) 
 }  // namespace
 
 bool is_contiguous_concat(const ir::Node& n) {
-  return (n.is("Concat") || n.is("Concat", "ai.onnx")) && n.output()->type.is_static() &&
+  return ops::op_of(n).sharing.joins && n.output()->type.is_static() &&
          dtype_bits(n.output()->dtype()) >= 8 && outermost_axis(n, n.output()->shape(), 1);
 }
 
 bool is_contiguous_split(const ir::Node& n) {
-  return (n.is("Split") || n.is("Split", "ai.onnx")) && n.input(0)->type.is_static() &&
+  return ops::op_of(n).sharing.parts && n.input(0)->type.is_static() &&
          dtype_bits(n.input(0)->dtype()) >= 8 && outermost_axis(n, n.input(0)->shape(), 0);
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/calls/attention_generic.h"
 #include "kernels/calls/cast.h"
 #include "ops/common/as_real.h"
+#include "ops/common/flops.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
@@ -177,10 +178,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef attention_op;
-const OpDef attention_op = {.name = "Attention",
-                            .since = 23,
-                            .infer = infer,
-                            .lower = lower,
-                            .facts = {.trial = {"T[1,4,4,4]; T[1,4,4,4]; T[1,4,4,4]"}}};
+const OpDef attention_op = {
+    .name = "Attention",
+    .since = 23,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.flops = flops::attention, .trial = {"T[1,4,4,4]; T[1,4,4,4]; T[1,4,4,4]"}}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
 namespace poprt::ops {
@@ -8,6 +9,8 @@ const OpDef average_pool_op = {
 
     .infer = infer_pool,
     .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); },
-    .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
+    .facts = {.per_sample = true,
+              .flops = flops::pool,
+              .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -7,6 +7,7 @@
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
+#include "ops/common/flops.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
@@ -108,6 +109,7 @@ const OpDef batch_normalization_op = {.name = "BatchNormalization",
                                       .sharing = {.in_place = 1},
                                       .facts = {.per_sample = true,
                                                 .weight_inputs = 0b11110,
+                                                .flops = flops::batch_normalization,
                                                 .trial = {"T[1,4,4,4]; T[4]; T[4]; T[4]; T[4]"}}};
 
 }  // namespace poprt::ops

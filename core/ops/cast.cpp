@@ -2,6 +2,7 @@
 
 #include "base/onnx_dtype.h"
 #include "ops/common/cast.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -37,6 +38,11 @@ void infer(InferContext& ctx) {
   ctx.out(0, t);
 }
 
+TextForm text_form(const ir::Node& node) {
+  const auto to = dtype_from_onnx(node.int_attr("to", 0));
+  return to == DType::string ? TextForm::to_text : TextForm::none;
+}
+
 }  // namespace
 
 extern const OpDef cast_op;
@@ -45,8 +51,11 @@ const OpDef cast_op = {.name = "Cast",
                        .lower = lower_cast,
                        .facts = {.per_element = true,
                                  .narrows = true,
+                                 .text_form_of = text_form,
+                                 .text_inputs = 0b1,
                                  .elementwise = {append_cast, 1, 1},
                                  .monotone = Monotone::first,
+                                 .flops = flops::none,
                                  .trial = {"T[4,4]", "to = 1"}}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 #include "ops/common/cast.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -16,12 +17,13 @@ void infer(InferContext& ctx) {
 }  // namespace
 
 extern const OpDef cast_like_op;
-const OpDef cast_like_op = {
-    .name = "CastLike",
-    .since = 15,
-    .infer = infer,
-    .lower = lower_cast,
-    .facts = {
-        .per_element = true, .elementwise = {append_cast, 1, 2}, .monotone = Monotone::first}};
+const OpDef cast_like_op = {.name = "CastLike",
+                            .since = 15,
+                            .infer = infer,
+                            .lower = lower_cast,
+                            .facts = {.per_element = true,
+                                      .elementwise = {append_cast, 1, 2},
+                                      .monotone = Monotone::first,
+                                      .flops = flops::none}};
 
 }  // namespace poprt::ops

@@ -67,8 +67,11 @@ extern const OpDef concat_op;
 const OpDef concat_op = {.name = "Concat",
                          .infer = infer,
                          .lower = lower,
+                         .sharing = {.joins = true},
                          .facts = {.moves = true,
                                    .narrows = true,
+                                   .text_form = TextForm::hands_on,
+                                   .text_inputs = kEveryInput,
                                    .monotone = Monotone::all,
                                    .size_rule = SizeRule::concat,
                                    .trial = {"T[4,4]; T[4,4]", "axis = 0"}}};

@@ -3,6 +3,7 @@
 #include "kernels/calls/conv_generic.h"
 #include "kernels/calls/conv_nd.h"
 #include "ops/common/as_real.h"
+#include "ops/common/flops.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -65,11 +66,14 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_op;
-const OpDef conv_op = {
-    .name = "Conv",
-    .infer = infer,
-    .lower = lower,
-    .packs = 0b110,
-    .facts = {.per_sample = true, .weight_inputs = 0b110, .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
+const OpDef conv_op = {.name = "Conv",
+                       .infer = infer,
+                       .lower = lower,
+                       .packs = 0b110,
+                       .facts = {.per_sample = true,
+                                 .layer = true,
+                                 .weight_inputs = 0b110,
+                                 .flops = flops::conv,
+                                 .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"
 
 namespace poprt::ops {
@@ -14,6 +15,6 @@ const OpDef conv_integer_op = {
         },
     .lower = [](LowerContext& c) { lower_integer_conv(c, 0, 1, 2, 3, SIZE_MAX); },
     .packs = 0b10,
-    .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
+    .facts = {.flops = flops::conv_no_bias, .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
 }  // namespace poprt::ops

@@ -1,5 +1,6 @@
 #include "ops/common/conv_transpose.h"
 #include "kernels/calls/conv_transpose_generic.h"
+#include "ops/common/flops.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -45,11 +46,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef conv_transpose_op;
-const OpDef conv_transpose_op = {
-    .name = "ConvTranspose",
-    .infer = infer,
-    .lower = lower,
-    .packs = 0b110,
-    .facts = {.per_sample = true, .weight_inputs = 0b110, .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
+const OpDef conv_transpose_op = {.name = "ConvTranspose",
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .packs = 0b110,
+                                 .facts = {.per_sample = true,
+                                           .weight_inputs = 0b110,
+                                           .flops = flops::conv_transpose,
+                                           .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
 }  // namespace poprt::ops

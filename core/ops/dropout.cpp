@@ -8,6 +8,7 @@
 #include "kernels/calls/random.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
+#include "ops/common/flops.h"
 #include "ops/common/random.h"
 
 namespace poprt::ops {
@@ -102,6 +103,7 @@ const OpDef dropout_op = {.name = "Dropout",
                           .pure = false,
                           .facts = {.per_element = true,
                                     .elementwise = {append_step<ElementwiseOp::copy>, 1, 3},
+                                    .flops = flops::none,
                                     .trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops

@@ -6,6 +6,7 @@
 
 #include "kernels/calls/einsum.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
 
@@ -178,10 +179,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef einsum_op;
-const OpDef einsum_op = {.name = "Einsum",
-                         .since = 12,
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.trial = {"T[4,4]; T[4,4]", R"(equation = "ij,jk->ik")"}}};
+const OpDef einsum_op = {
+    .name = "Einsum",
+    .since = 12,
+    .infer = infer,
+    .lower = lower,
+    .facts = {.flops = flops::einsum, .trial = {"T[4,4]; T[4,4]", R"(equation = "ij,jk->ik")"}}};
 
 }  // namespace poprt::ops

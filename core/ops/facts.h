@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "ir/graph.h"
 #include "kernels/common/activation.h"
@@ -57,6 +58,16 @@ enum class QdqForm : uint8_t {
   none,
   moves,   // it moves bytes as it moves numbers
   orders,  // it compares numbers, and their bytes compare alike
+};
+
+// What an operator does with text, in whose place the compiler may put numbers
+// (compiler/flow/class_labels.cpp). Operators whose QdqForm is `moves` hand input 0 on, too.
+enum class TextForm : uint8_t {
+  none,
+  hands_on,    // elements of text_inputs are those of output 0
+  to_text,     // the same of text; of anything else it makes text
+  compares,    // text_inputs with each other
+  translates,  // text_inputs by a table of keys and values (ops/common/label_table.h)
 };
 
 // What the compiler runs itself while it unrolls a graph (compiler/flow/specialize.cpp).
@@ -143,6 +154,8 @@ struct Facts {
   bool unpacks = false;
   // It takes or makes text, which only the compiler computes.
   bool text = false;
+  // It multiplies data by weights: what reports of precision have a line for.
+  bool layer = false;
   // Its u8 weights are quarter numbers (f8) under another name.
   bool byte_weights = false;
 
@@ -163,13 +176,24 @@ struct Facts {
   Flow flow = Flow::none;
   BlockedForm blocked = BlockedForm::none;
   QdqForm qdq = QdqForm::none;
+  TextForm text_form = TextForm::none;
+  // The same where it depends on the node.
+  TextForm (*text_form_of)(const ir::Node& node) = nullptr;
+  uint32_t text_inputs = 0;
+  // Of a classifier, whose classes may be text in attribute `classlabels_strings`: the attribute
+  // that holds them as numbers.
+  std::string_view class_numbers = {};
   ElementwiseForm elementwise = {};
+  // Output 0, which depends on the shapes of the inputs alone; these are static.
+  Tensor (*from_shapes)(const ir::Node& node) = nullptr;
   // What the node computes on input 0 as an activation; nothing when this node does not.
   std::optional<Epilogue> (*epilogue)(const ir::Node& node) = nullptr;
   Monotone monotone = Monotone::none;
   // ... as long as input 0 is not negative.
   bool monotone_from_zero = false;
   SizeRule size_rule = SizeRule::none;
+  // Floating-point operations of a node whose shapes are static (ops/common/flops.h).
+  int64_t (*flops)(const ir::Node& node) = nullptr;
   // Nodes that tell what it takes, where the common ones do not (ops/trial.h).
   Trial trial = {};
 };
@@ -180,6 +204,11 @@ const Facts& facts_of(const ir::Node& node);
 // Facts::constant_inputs of the node.
 uint32_t constant_inputs(const ir::Node& node);
 
-inline bool in_mask(uint32_t mask, size_t input) { return input < 32 && (mask >> input & 1) != 0; }
+// Of operators with any number of inputs.
+inline constexpr uint32_t kEveryInput = ~uint32_t{0};
+
+inline bool in_mask(uint32_t mask, size_t input) {
+  return mask == kEveryInput || (input < 32 && (mask >> input & 1) != 0);
+}
 
 }  // namespace poprt::ops

@@ -45,6 +45,8 @@ const OpDef gather_op = {.name = "Gather",
                          .facts = {.moves = true,
                                    .narrows = true,
                                    .weight_inputs = 0b1,
+                                   .text_form = TextForm::hands_on,
+                                   .text_inputs = 0b1,
                                    .monotone = Monotone::first,
                                    .size_rule = SizeRule::gather,
                                    .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};

@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
 
@@ -83,8 +84,10 @@ const OpDef gemm_op = {.name = "Gemm",
                        .infer = infer,
                        .lower = lower,
                        .packs = 0b110,
-                       .facts = {.weight_inputs = 0b111,
+                       .facts = {.layer = true,
+                                 .weight_inputs = 0b111,
                                  .size_rule = SizeRule::product,
+                                 .flops = flops::gemm,
                                  .trial = {"T[4,4]; T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops

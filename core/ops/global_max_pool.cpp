@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
 namespace poprt::ops {
@@ -8,6 +9,6 @@ const OpDef global_max_pool_op = {
 
     .infer = infer_global_pool,
     .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); },
-    .facts = {.per_sample = true}};
+    .facts = {.per_sample = true, .flops = flops::per_input}};
 
 }  // namespace poprt::ops

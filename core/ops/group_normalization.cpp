@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
 namespace poprt::ops {
@@ -20,6 +21,7 @@ const OpDef group_normalization_op = {
     .sharing = {.in_place = 1},
     .facts = {.per_sample = true,
               .weight_inputs = 0b110,
+              .flops = flops::normalization,
               .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"}}};
 
 }  // namespace poprt::ops

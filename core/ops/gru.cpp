@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/recurrent.h"
 
 namespace poprt::ops {
@@ -18,6 +19,7 @@ const OpDef gru_op = {.name = "GRU",
                       .lower = lower,
                       .packs = 0b1110,
                       .facts = {.weight_inputs = 0b1110,
+                                .flops = flops::recurrent,
                                 .trial = {"T[2,1,4]; T[1,6,4]; T[1,6,2]", "hidden_size = 2", 2}}};
 
 }  // namespace poprt::ops

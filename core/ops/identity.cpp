@@ -18,6 +18,8 @@ const OpDef identity_op = {.name = "Identity",
                            .facts = {.per_element = true,
                                      .moves = true,
                                      .narrows = true,
+                                     .text_form = TextForm::hands_on,
+                                     .text_inputs = 0b1,
                                      .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};
 
 }  // namespace poprt::ops

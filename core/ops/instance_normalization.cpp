@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
 namespace poprt::ops {
@@ -9,6 +10,6 @@ const OpDef instance_normalization_op = {
     .infer = [](InferContext& c) { c.out(0, c.in(0)); },
     .lower = [](LowerContext& c) { lower_channel_norm(c, c.in_shape(0).at(1), true); },
     .sharing = {.in_place = 1},
-    .facts = {.per_sample = true, .weight_inputs = 0b110}};
+    .facts = {.per_sample = true, .weight_inputs = 0b110, .flops = flops::normalization}};
 
 }  // namespace poprt::ops

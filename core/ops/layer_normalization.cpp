@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
 namespace poprt::ops {
@@ -10,6 +11,7 @@ const OpDef layer_normalization_op = {.name = "LayerNormalization",
                                       .sharing = {.in_place = 1},
                                       .facts = {.weight_inputs = 0b110,
                                                 .size_rule = SizeRule::normalization,
+                                                .flops = flops::normalization,
                                                 .trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/recurrent.h"
 
 namespace poprt::ops {
@@ -20,6 +21,7 @@ const OpDef lstm_op = {.name = "LSTM",
                        .lower = lower,
                        .packs = 0b1110,
                        .facts = {.weight_inputs = 0b1110,
+                                 .flops = flops::recurrent,
                                  .trial = {"T[2,1,4]; T[1,8,4]; T[1,8,2]", "hidden_size = 2", 2}}};
 
 }  // namespace poprt::ops

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
 
@@ -83,6 +84,9 @@ const OpDef matmul_op = {.name = "MatMul",
                          .infer = infer,
                          .lower = lower,
                          .packs = 0b10,
-                         .facts = {.weight_inputs = 0b11, .size_rule = SizeRule::product}};
+                         .facts = {.layer = true,
+                                   .weight_inputs = 0b11,
+                                   .size_rule = SizeRule::product,
+                                   .flops = flops::product}};
 
 }  // namespace poprt::ops

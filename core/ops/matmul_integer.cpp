@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
 
@@ -14,6 +15,7 @@ const OpDef matmul_integer_op = {
           infer_integer_matmul(c, 0, 1, DType::s32);
         },
     .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); },
-    .packs = 0b10};
+    .packs = 0b10,
+    .facts = {.flops = flops::product}};
 
 }  // namespace poprt::ops

@@ -4,6 +4,7 @@
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
+#include "ops/common/flops.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
@@ -60,6 +61,7 @@ void lower(LowerContext& ctx) {
 extern const OpDef mean_variance_normalization_op;
 const OpDef mean_variance_normalization_op = {.name = "MeanVarianceNormalization",
                                               .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                                              .lower = lower};
+                                              .lower = lower,
+                                              .facts = {.flops = flops::normalization}};
 
 }  // namespace poprt::ops

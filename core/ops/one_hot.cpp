@@ -1,4 +1,5 @@
 #include "kernels/calls/one_hot.h"
+#include "ops/common/flops.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -48,6 +49,7 @@ const OpDef one_hot_op = {.name = "OneHot",
                                     .shape_inputs = 0b10,
                                     .constant_inputs = 0b10,
                                     .size_rule = SizeRule::one_hot,
+                                    .flops = flops::none,
                                     .trial = {"s64[2]; s64[1] = [3]; T[2]"}}};
 
 }  // namespace poprt::ops

@@ -159,6 +159,10 @@ struct Sharing {
   // Output 0 may be written over input i when i dies here and has the same dtype and shape: bit i.
   // (Equal bytes are not enough: a broadcast input of a wider type would be read after it is gone.)
   uint32_t in_place = 0;
+  // Output 0 is the inputs one after another along an axis: they may be made in their places.
+  bool joins = false;
+  // The outputs are input 0 in parts along an axis: they may be read in their places.
+  bool parts = false;
 };
 
 struct OpDef {

@@ -1,4 +1,5 @@
 // x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (s32)?
+#include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"
 
 namespace poprt::ops {
@@ -38,6 +39,7 @@ const OpDef qlinear_conv_op = {
     .lower = lower,
     .packs = 0b1000,
     .facts = {.f32_inputs = ~0u,
+              .flops = flops::qlinear_conv,
               .trial = {"T[1,4,4,4]; f32[]; T[]; T[4,4,1,1]; f32[]; T[]; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

@@ -1,4 +1,5 @@
 // a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
+#include "ops/common/flops.h"
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
 
@@ -59,6 +60,8 @@ const OpDef qlinear_matmul_op = {
         },
     .lower = lower,
     .packs = 0b1000,
-    .facts = {.f32_inputs = ~0u, .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"}}};
+    .facts = {.f32_inputs = ~0u,
+              .flops = flops::product,
+              .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

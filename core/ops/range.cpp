@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/calls/copy.h"
+#include "ops/common/flops.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
@@ -72,6 +73,7 @@ const OpDef range_op = {.name = "Range",
                                   .shape_inputs = 0b111,
                                   .constant_inputs = 0b111,
                                   .size_rule = SizeRule::range,
+                                  .flops = flops::none,
                                   .trial = {"T[]; T[]; T[]"}}};
 
 }  // namespace poprt::ops

@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/recurrent.h"
 
 namespace poprt::ops {
@@ -18,6 +19,7 @@ const OpDef rnn_op = {.name = "RNN",
                       .lower = lower,
                       .packs = 0b1110,
                       .facts = {.weight_inputs = 0b1110,
+                                .flops = flops::recurrent,
                                 .trial = {"T[2,1,4]; T[1,2,4]; T[1,2,2]", "hidden_size = 2", 2}}};
 
 }  // namespace poprt::ops

@@ -23,17 +23,23 @@ void infer(InferContext& ctx) {
   ctx.out(0, DType::s64, {static_cast<int64_t>(last - first)});
 }
 
-void lower(LowerContext& ctx) {
-  const Shape& in = ctx.in_shape(0);
-  const auto [first, last] = part(ctx.node, in.size());
+Tensor from_shapes(const ir::Node& node) {
+  const Shape& in = node.input(0)->shape();
+  const auto [first, last] = part(node, in.size());
   const std::span<const int64_t> dims(in.data() + first, last - first);
-  ctx.emit(calls::Copy{},
-           {ctx.pack(Tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, dims)), ctx.out(0)});
+  return Tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, dims);
+}
+
+void lower(LowerContext& ctx) {
+  ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef shape_op;
-const OpDef shape_op = {.name = "Shape", .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef shape_op = {.name = "Shape",
+                        .infer = infer,
+                        .lower = lower,
+                        .facts = {.moves = true, .from_shapes = from_shapes}};
 
 }  // namespace poprt::ops

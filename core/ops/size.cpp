@@ -6,14 +6,20 @@ namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 
+Tensor from_shapes(const ir::Node& node) {
+  return Tensor::scalar<int64_t>(element_count(node.input(0)->shape()));
+}
+
 void lower(LowerContext& ctx) {
-  ctx.emit(calls::Copy{},
-           {ctx.pack(Tensor::scalar<int64_t>(element_count(ctx.in_shape(0)))), ctx.out(0)});
+  ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
 }  // namespace
 
 extern const OpDef size_op;
-const OpDef size_op = {.name = "Size", .infer = infer, .lower = lower, .facts = {.moves = true}};
+const OpDef size_op = {.name = "Size",
+                       .infer = infer,
+                       .lower = lower,
+                       .facts = {.moves = true, .from_shapes = from_shapes}};
 
 }  // namespace poprt::ops

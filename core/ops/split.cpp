@@ -77,6 +77,7 @@ extern const OpDef split_op;
 const OpDef split_op = {.name = "Split",
                         .infer = infer,
                         .lower = lower,
+                        .sharing = {.parts = true},
                         .facts = {.moves = true,
                                   .narrows = true,
                                   .shape_inputs = 0b10,

@@ -31,6 +31,8 @@ const OpDef where_op = {.name = "Where",
                         .sharing = {.in_place = 6},
                         .facts = {.per_element = true,
                                   .narrows = true,
+                                  .text_form = TextForm::hands_on,
+                                  .text_inputs = 0b110,
                                   .elementwise = step<ElementwiseOp::where>,
                                   .monotone = Monotone::all,
                                   .trial = {"bool[4,4]; T[4,4]; T[4,4]"}}};

@@ -6,16 +6,17 @@ import subprocess
 import time
 import unittest
 
-from support import DIGITS, CommandTest
+from support import DIGITS, CommandTest, model
 
 
 class Top(CommandTest):
     command = "poprt_exec top"
 
-    def publisher(self):
+    def publisher(self, *model):
         """A process that runs a model and publishes."""
         environment = {**os.environ, "POPRT_TELEMETRY": "1", "POPRT_TELEMETRY_DIR": self.folder}
-        words = self.arguments([DIGITS, "--input_shape", "image=1,1,8,8", "--seconds", "600"], "poprt_exec bench")
+        model = model or (DIGITS, "--input_shape", "image=1,1,8,8")
+        words = self.arguments([*model, "--seconds", "600"], "poprt_exec bench")
         process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
         def end():
@@ -46,6 +47,19 @@ class Top(CommandTest):
         left, = self.segments()
         self.assertFalse(left["alive"])
         self.assertIn("dead", self.succeeds("--folder", self.folder))
+
+    def test_shows_the_models_of_a_fused_one(self):
+        self.write("c.yaml", f"output_dir: .\nexport_popef: True\nmodel_fusion:\n- input_model: {model('relu')}\n"
+                   f"- input_model: {DIGITS}\n  input_shape: ['image=2,1,8,8']\n".encode())
+        self.succeeds("--config_yaml", "c.yaml", command="poprt")
+        self.publisher(self.path("executable.popef"))
+        segment, = self.segments()
+        names = [b["name"] for b in segment["branches"]]
+        lines = self.succeeds("--folder", self.folder).splitlines()
+        shown = [line.split() for line in lines if line.split()[0] == "branch"]
+        self.assertEqual([" ".join(words[1:-2]) for words in shown], names)
+        self.assertGreater(float(shown[0][-2]), 0)
+        self.assertEqual(float(shown[1][-2]), 0, "bench runs one after the other: the second one has not begun")
 
     def test_nobody_publishes(self):
         self.assertEqual(self.segments(), [])

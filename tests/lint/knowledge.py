@@ -1,13 +1,18 @@
 """What is known about an operator stands in its own file (core/ops/facts.h), not in lists of names elsewhere.
 
-Each domain of operators has a folder. Outside core/ops and core/onnx, no container and no chain of comparisons holds more than a few names of operators, except in
-passes that match a pattern: those name what they match (core/passes/{attention,fuse,fold,cleanup,shape,layout})."""
+Each domain of operators has a folder. Outside core/ops and core/onnx no list holds more than a few names of operators, and no
+file compares nodes with more than a few, except passes, which name what they match or make, and the files of NAMING."""
 
 import re
 
 import tree
 
 MOST = 3  # names in one braced list
+MOST_COMPARED = 3  # names that a file compares nodes with
+NAMING = {
+    "core/compiler/faithful.cpp": "computes each product as the chip's formula for it says",
+    "core/compiler/flow/size_ranges.cpp": "has a rule of its own for each of five operators",
+}
 PATTERNS = ("core/passes/attention/", "core/passes/fuse/")
 KNOWING = ("core/ops/", "core/onnx/", "core/ir/schemas.inc")
 
@@ -49,6 +54,12 @@ def lists(text):
         yield text.count("\n", 0, m.start()) + 1, re.findall(r'"([A-Z]\w*)"', m.group(0))
 
 
+def compared(text):
+    """Names that nodes are compared with."""
+    text = re.sub(r"//[^\n]*", "", text)
+    return set(re.findall(r'(?:\bis\(|\bop_type [!=]= )"([A-Z]\w*)"', text))
+
+
 def main():
     known = operators()
     problems, checked = list(misplaced()), 0
@@ -61,6 +72,12 @@ def main():
             if len(named) > MOST:
                 problems.append(f"{path}:{line}: a list of operators ({', '.join(named[:4])} ...): make it a fact of "
                                 "core/ops/facts.h")
+        named = sorted(compared(tree.read(path)) & known)
+        if len(named) > MOST_COMPARED and not path.startswith("core/passes/") and path not in NAMING:
+            problems.append(f"{path}: compares nodes with {', '.join(named)}: make it a fact of core/ops/facts.h")
+    for path in NAMING:
+        if len(compared(tree.read(path)) & known) <= MOST_COMPARED:
+            problems.append(f"tests/lint/knowledge.py: {path} need not be in NAMING")
     if len(known) < 150:
         problems.append(f"only {len(known)} operators were found in core/ops")
     tree.finish(problems, checked, "files")

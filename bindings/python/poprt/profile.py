@@ -108,8 +108,8 @@ def _einsum(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
 
 _COUNTS: dict[str, Count] = {
     "MatMul": _matmul, "MatMulInteger": _matmul, "QLinearMatMul": _matmul, "FP8MatMul": _matmul,
-    "FP8MatMulWithoutShapeInfer": _matmul, "Gemm": _gemm, "Conv": _conv(1), "ConvInteger": _conv(1), "QLinearConv": _conv(3),
-    "ConvTranspose": _conv_transpose, "MaxPool": _window, "AveragePool": _window, "LpPool": _window,
+    "FP8MatMulWithoutShapeInfer": _matmul, "Gemm": _gemm, "Conv": _conv(1), "ConvInteger": _conv(1), "FP8Conv": _conv(1),
+    "QLinearConv": _conv(3), "ConvTranspose": _conv_transpose, "MaxPool": _window, "AveragePool": _window, "LpPool": _window,
     "GlobalAveragePool": _each_input, "GlobalMaxPool": _each_input, "GlobalLpPool": _each_input, "ArgMax": _each_input,
     "ArgMin": _each_input, "Softmax": _times(5), "LogSoftmax": _times(5), "Hardmax": _times(5), "SoftmaxV2": _times(5),
     "LayerNormalization": _times(7), "GroupNormalization": _times(7), "InstanceNormalization": _times(7),

@@ -7,18 +7,14 @@
 #include <unordered_map>
 
 #include "common/arguments.h"
-#include "exec/support/flops.h"
+#include "ops/common/flops.h"
+#include "ops/facts.h"
 
 namespace poprt::cli {
 namespace {
 
 using ir::Node;
 using ir::Value;
-
-// Their constants are shapes and places, not data.
-bool computes(const Node& n) {
-  return !n.is("Reshape") && !n.is("Slice") && !n.is("Tile") && !n.is("Expand");
-}
 
 std::vector<std::vector<size_t>> producers_of(const std::vector<Node*>& nodes) {
   std::unordered_map<const Node*, size_t> position;
@@ -80,10 +76,13 @@ std::vector<SubGraph> sub_graphs(const ir::Graph& graph) {
   }
   for (SubGraph& part : parts)
     for (const size_t i : part.nodes) {
-      if (is_static(*nodes[i])) part.flops += static_cast<double>(flops_of(*nodes[i]));
-      if (!computes(*nodes[i])) continue;
-      for (const Value* v : nodes[i]->inputs())
-        if (v && v->is_constant()) part.bytes += v->constant().bytes();
+      if (is_static(*nodes[i])) part.flops += static_cast<double>(ops::flops_of(*nodes[i]));
+      // Shapes, axes and places are not data.
+      const uint32_t parameters = ops::constant_inputs(*nodes[i]);
+      for (size_t at = 0; at < nodes[i]->inputs().size(); at++)
+        if (const Value* v = nodes[i]->input(at);
+            v && v->is_constant() && !ops::in_mask(parameters, at))
+          part.bytes += v->constant().bytes();
     }
   return parts;
 }

@@ -15,7 +15,7 @@ struct SubGraph {
   std::string cut;            // name of the node
   std::vector<size_t> nodes;  // positions in the graph
   uint64_t bytes = 0;         // of constants that operators compute with
-  double flops = 0;           // of nodes whose shapes are known (exec/support/flops.h)
+  double flops = 0;           // of nodes whose shapes are known (ops/common/flops.h)
   double nanoseconds = 0;     // measured, when it was
 };
 

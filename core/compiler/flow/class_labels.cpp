@@ -1,10 +1,10 @@
 // Text that is chosen at run time, by numbers. A classifier's label, and what it goes through:
 //
-//   %i = ArgMax(%scores)                                         the same
-//   %l = ArrayFeatureExtractor(["cat", "dog"], %i)     becomes   %l = ArrayFeatureExtractor([0, 1],
-//   %i) %y = Reshape(%l, [-1])      an output                        %y = Reshape(%l, [-1]), and a
-//   note that 1 is "dog"
+//   %i = ArgMax(%scores)
+//   %l = ArrayFeatureExtractor(["cat", "dog"], %i)
+//   %y = Reshape(%l, [-1])                             an output of the model
 //
+// chooses from [0, 1] instead, and a note in the file says that 1 is "dog".
 // All text that meets (an operator hands it on, or compares it) is numbered by one list.
 #include "compiler/flow/class_labels.h"
 
@@ -25,25 +25,28 @@ namespace {
 
 using ir::Node;
 using ir::Value;
+using ops::TextForm;
 
-constexpr std::string_view kMl = "ai.onnx.ml";
+constexpr std::string_view kClasses = "classlabels_strings";
 
-const std::vector<std::string>* strings_attr(const Node& n, std::string_view key) {
-  const ir::Attribute* a = n.find_attr(key);
+// The texts that a classifier makes of numbers.
+const std::vector<std::string>* classes_of(const Node& n) {
+  if (ops::facts_of(n).class_numbers.empty()) return nullptr;
+  const ir::Attribute* a = n.find_attr(kClasses);
   const auto* list = a ? std::get_if<std::vector<std::string>>(a) : nullptr;
   return list && !list->empty() ? list : nullptr;
 }
 
-// Whether the node makes text of numbers: of classes, or of the keys of a table.
-const std::vector<std::string>* classes_of(const Node& n) {
-  const bool classifier = n.is("TreeEnsembleClassifier", kMl) || n.is("LinearClassifier", kMl) ||
-                          n.is("SVMClassifier", kMl);
-  return classifier ? strings_attr(n, "classlabels_strings") : nullptr;
+TextForm form_of(const Node& n) {
+  const ops::Facts& f = ops::facts_of(n);
+  if (f.text_form_of) return f.text_form_of(n);
+  if (f.text_form == TextForm::none && f.qdq == ops::QdqForm::moves) return TextForm::hands_on;
+  return f.text_form;
 }
 
 // The lists of opset 1 are names for numbers in either direction, and stay what they are.
 std::optional<ops::LabelTable> table_of(const Node& n) {
-  if (!n.is("LabelEncoder", kMl) || n.find_attr("classes_strings")) return std::nullopt;
+  if (form_of(n) != TextForm::translates || n.find_attr("classes_strings")) return std::nullopt;
   return ops::label_table(n);
 }
 
@@ -52,31 +55,25 @@ bool makes_text(const Node& n) {
   return classes_of(n) || (table && table->values.dtype() == DType::string);
 }
 
-// Chooses from its first input by its second.
-bool looks_up(const Node& n) { return n.is("Gather") || n.is("ArrayFeatureExtractor", kMl); }
-
-// Hands its first input on, whatever that holds, in another order or shape.
-bool carries(const Node& n) {
-  const bool as_it_is = n.is("Identity") || (n.is("Cast") && n.int_attr("to", 0) == 8);
-  return as_it_is || looks_up(n) || ops::facts_of(n).qdq == ops::QdqForm::moves;
+bool hands_on(const Node& n) {
+  return form_of(n) == TextForm::hands_on || form_of(n) == TextForm::to_text;
 }
 
-// The inputs that an operator hands on as they are, or compares, when they are text.
+// The inputs that an operator hands on as they are, compares or looks up, when they are text.
 std::vector<size_t> text_inputs(const Node& n) {
-  if (n.is("Where")) return {1, 2};
-  if (n.is("Equal")) return {0, 1};
-  if (n.is("Concat")) {
-    std::vector<size_t> all;
-    for (size_t i = 0; i < n.inputs().size(); i++) all.push_back(i);
-    return all;
+  const TextForm form = form_of(n);
+  if (form == TextForm::none) return {};
+  if (form == TextForm::translates) {
+    const auto table = table_of(n);
+    if (!table || table->keys.dtype() != DType::string) return {};
   }
-  if (carries(n)) return {0};
-  const auto table = table_of(n);
-  if (table && table->keys.dtype() == DType::string) return {0};
-  return {};
+  const uint32_t named = ops::facts_of(n).text_inputs;
+  const uint32_t mask = named ? named : 0b1;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < n.inputs().size(); i++)
+    if (ops::in_mask(mask, i)) places.push_back(i);
+  return places;
 }
-
-bool hands_on(const Node& n) { return !n.is("Equal") && !n.is("LabelEncoder", kMl); }
 
 bool is_text(const Value* v) { return v && v->is_constant() && v->dtype() == DType::string; }
 
@@ -134,7 +131,7 @@ class Numbering {
       if (!v->is_constant()) runs_.insert(v);
     for (const Node* n : graph_.nodes()) {
       const auto inputs = n->inputs();
-      if (n->is("Shape") || n->is("Size") ||
+      if (ops::facts_of(*n).from_shapes ||
           std::none_of(inputs.begin(), inputs.end(),
                        [&](const Value* v) { return runs_.contains(v); }))
         continue;
@@ -229,9 +226,8 @@ class Numbering {
     if (const auto* classes = classes_of(n)) {
       std::vector<int64_t> list;
       for (const std::string& name : *classes) list.push_back(numbers.of(name));
-      n.attributes.erase("classlabels_strings");
-      n.attributes[n.is("TreeEnsembleClassifier", kMl) ? "classlabels_int64s"
-                                                       : "classlabels_ints"] = list;
+      n.attributes.erase(n.attributes.find(kClasses));
+      n.attributes[std::string(ops::facts_of(n).class_numbers)] = list;
       return;
     }
     const ops::LabelTable table = *table_of(n);
@@ -250,7 +246,7 @@ class Numbering {
       if (Value* v = n.input(i); is_text(v))
         n.set_input(i,
                     graph_.add_constant(graph_.fresh_name(v->name()), numbers.of(v->constant())));
-    if (!n.is("Cast")) return;
+    if (form_of(n) != TextForm::to_text) return;
     n.op_type = "Identity";
     n.attributes.clear();
   }

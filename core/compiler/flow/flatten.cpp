@@ -244,10 +244,10 @@ class LoopFlattener {
 
 void flatten(Graph& graph) {
   for (Node* n : graph.nodes()) {
-    const bool branch = n->is("If");
-    if (!branch && !n->is("Loop")) continue;
+    const ops::Flow flow = ops::facts_of(*n).flow;
+    if (flow != ops::Flow::branch && flow != ops::Flow::loop) continue;
     ir::for_each_subgraph(*n, [](Graph& sub) { flatten(sub); });
-    branch ? flatten_if(*n) : LoopFlattener(*n).run();
+    flow == ops::Flow::branch ? flatten_if(*n) : LoopFlattener(*n).run();
   }
 }
 

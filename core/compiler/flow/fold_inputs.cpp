@@ -10,7 +10,7 @@ namespace {
 // Graph inputs that a value is computed from.
 void collect_sources(const ir::Value* v, std::unordered_set<const ir::Value*>& seen) {
   if (!v || !seen.insert(v).second || !v->producer()) return;
-  if (v->producer()->is("Shape") || v->producer()->is("Size")) return;
+  if (ops::facts_of(*v->producer()).from_shapes) return;
   for (const ir::Value* in : v->producer()->inputs()) collect_sources(in, seen);
 }
 

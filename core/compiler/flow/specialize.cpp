@@ -79,9 +79,8 @@ void Specializer::copy_with(const Node& n, Items in) {
   for (const Item& item : in)
     if (item.kind == Item::Kind::sequence)
       fail_at(n, ErrorCode::invalid_argument, "an input is a sequence, expected a tensor");
-  const bool asks = is_standard(n) && (n.op_type == "Shape" || n.op_type == "Size");
   SizedResult followed;
-  if (!asks && has_sizes(n, in)) followed = follow(n, in);
+  if (!ops::facts_of(n).from_shapes && has_sizes(n, in)) followed = follow(n, in);
   std::vector<Value*> results = {followed.whole};
   Node* made = nullptr;
   if (!followed.whole) {
@@ -112,7 +111,7 @@ void Specializer::copy_with(const Node& n, Items in) {
     if (scope_.empty()) names_.emplace_back(results[i], n.output(i)->name());
   }
   if (unknown && !options_.keep_onnx) return bound_sizes(n, made);
-  if (asks && !in.empty() && in[0].size) give_actual(n, in[0]);
+  if (ops::facts_of(n).from_shapes && !in.empty() && in[0].size) give_actual(n, in[0]);
 }
 
 Specializer::Items Specializer::run_body(const Graph& body, const Items& inputs,

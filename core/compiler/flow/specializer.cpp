@@ -138,22 +138,8 @@ std::vector<Value*> Specializer::finish(Node* n) {
         values = ops::evaluate(*n, inputs);
       }
     }
-    if (values.empty() && (n->is("Shape") || n->is("Size")) && n->input(0)->type.is_static()) {
-      // Asks for no value. Its attributes are handled by evaluating it on anything of the shape.
-      const Shape& shape = n->input(0)->shape();
-      if (n->is("Size")) {
-        values = {Tensor::scalar(element_count(shape))};
-      } else {
-        const auto rank = static_cast<int64_t>(shape.size());
-        const auto clamp = [&](int64_t i) {
-          return std::clamp<int64_t>(i < 0 ? checked_add(i, rank) : i, 0, rank);
-        };
-        const int64_t from = clamp(n->int_attr("start", 0)), to = clamp(n->int_attr("end", rank));
-        Shape part;
-        for (int64_t i = from; i < to; i++) part.push_back(shape[static_cast<size_t>(i)]);
-        values = {Tensor::of<int64_t>({static_cast<int64_t>(part.size())}, part)};
-      }
-    }
+    const auto from_shapes = op.facts.from_shapes;
+    if (values.empty() && from_shapes && n->input(0)->type.is_static()) values = {from_shapes(*n)};
   }
   if (values.empty()) return results;
   for (size_t i = 0; i < results.size(); i++)

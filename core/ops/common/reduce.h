@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/reduction.h"
+#include "ops/common/flops.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -16,14 +17,14 @@ struct AxisSplit {
 };
 AxisSplit split_at(const Shape& shape, int64_t axis);
 
-#define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                \
-  namespace poprt::ops {                                                           \
-  extern const OpDef symbol##_op;                                                  \
-  const OpDef symbol##_op = {                                                      \
-      .name = op_name,                                                             \
-      .infer = infer_reduce,                                                       \
-      .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); }, \
-      .facts = {__VA_ARGS__, .trial = {"T[4,4]; s64[1] = [1]"}}};                  \
+#define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                          \
+  namespace poprt::ops {                                                                     \
+  extern const OpDef symbol##_op;                                                            \
+  const OpDef symbol##_op = {                                                                \
+      .name = op_name,                                                                       \
+      .infer = infer_reduce,                                                                 \
+      .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },           \
+      .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}}}; \
   }
 
 }  // namespace poprt::ops

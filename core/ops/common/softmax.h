@@ -4,6 +4,7 @@
 
 #include "kernels/calls/softmax.h"
 #include "ops/common/as_real.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 
@@ -43,14 +44,14 @@ inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
   finish_as(ctx, 0, y, t);
 }
 
-#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                        \
-  namespace poprt::ops {                                                               \
-  extern const OpDef symbol##_op;                                                      \
-  const OpDef symbol##_op = {.name = op_name,                                          \
-                             .infer = infer_softmax,                                   \
-                             .lower = [](LowerContext& c) { lower_softmax(c, mode); }, \
-                             .sharing = {.in_place = 1},                               \
-                             .facts = {.size_rule = SizeRule::softmax}};               \
+#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                                   \
+  namespace poprt::ops {                                                                          \
+  extern const OpDef symbol##_op;                                                                 \
+  const OpDef symbol##_op = {.name = op_name,                                                     \
+                             .infer = infer_softmax,                                              \
+                             .lower = [](LowerContext& c) { lower_softmax(c, mode); },            \
+                             .sharing = {.in_place = 1},                                          \
+                             .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}}; \
   }
 
 }  // namespace poprt::ops

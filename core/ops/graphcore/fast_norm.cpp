@@ -1,5 +1,6 @@
 // x, gamma, beta: LayerNormalization over the last axis.
 #include "ops/common/expansion.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -12,4 +13,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_fast_norm_op, "ai.graphcore", "FastNorm", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_fast_norm_op, "ai.graphcore", "FastNorm", expand,
+                           .flops = flops::normalization)

@@ -1,7 +1,8 @@
 // X, W, scaleX, scaleW, B: what FP8MatMul is to MatMul. PopRT's documents name the operator without
 // its inputs; these are FP8MatMul's, and the bias behind them.
+#include "ops/common/flops.h"
 #include "ops/common/quarter_bytes.h"
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_fp8_conv_op, "ai.graphcore", "FP8Conv", expand_quarter_conv,
-                           .byte_weights = true, .weight_inputs = 0b10,
-                           .trial = {"T[1,4,4,4]; T[4,4,1,1]"})
+                           .layer = true, .byte_weights = true, .weight_inputs = 0b10,
+                           .flops = flops::conv_no_bias, .trial = {"T[1,4,4,4]; T[4,4,1,1]"})

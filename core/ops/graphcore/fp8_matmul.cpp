@@ -1,5 +1,7 @@
 // A, B, scaleA, scaleB: bytes are quarter numbers.
+#include "ops/common/flops.h"
 #include "ops/common/quarter_bytes.h"
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_fp8_matmul_op, "ai.graphcore", "FP8MatMul",
-                           expand_quarter_matmul, .byte_weights = true, .weight_inputs = 0b10)
+                           expand_quarter_matmul, .layer = true, .byte_weights = true,
+                           .weight_inputs = 0b10, .flops = flops::product)

@@ -1,5 +1,7 @@
 // A, B, scaleA, scaleB: bytes are quarter numbers.
+#include "ops/common/flops.h"
 #include "ops/common/quarter_bytes.h"
 
-POPRT_EXPANSION(graphcore_fp8_matmul_without_shape_infer_op, "ai.graphcore",
-                "FP8MatMulWithoutShapeInfer", expand_quarter_matmul)
+POPRT_EXPANSION_WITH_FACTS(graphcore_fp8_matmul_without_shape_infer_op, "ai.graphcore",
+                           "FP8MatMulWithoutShapeInfer", expand_quarter_matmul,
+                           .flops = flops::product)

@@ -1,5 +1,6 @@
 // x [N, C, ..], scale [C], bias [C] to y, and mean and 1 / standard deviation [N * groups].
 #include "ops/common/expansion.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -29,4 +30,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_group_normalization_op, "ai.graphcore", "GroupNormalization",
-                           expand, .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"})
+                           expand, .flops = flops::normalization,
+                           .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"})

@@ -1,5 +1,6 @@
 // Another implementation of Softmax.
 #include "ops/common/expansion.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -11,4 +12,5 @@ void expand(Expansion& e) {
 }  // namespace
 }  // namespace poprt::ops
 
-POPRT_EXPANSION(graphcore_softmax_v2_op, "ai.graphcore", "SoftmaxV2", expand)
+POPRT_EXPANSION_WITH_FACTS(graphcore_softmax_v2_op, "ai.graphcore", "SoftmaxV2", expand,
+                           .flops = flops::softmax)

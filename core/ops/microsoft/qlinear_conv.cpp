@@ -1,6 +1,7 @@
 // Inputs as those of ai.onnx's QLinearConv; with channels_last, x and y are [N,H,W,C] and w is as
 // it is there.
 #include "ops/common/contrib_quantized.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -19,5 +20,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_conv_op, "com.microsoft", "QLinearConv", expand,
-                           .f32_inputs = ~0u,
+                           .f32_inputs = ~0u, .flops = flops::qlinear_conv,
                            .trial = {"T[1,4,4,4]; f32[]; T[]; T[4,4,1,1]; f32[]; T[]; f32[]; T[]"})

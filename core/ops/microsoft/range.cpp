@@ -1,5 +1,6 @@
 // start, limit, delta? (1), each one number of rank 0 or 1.
 #include "ops/common/expansion.h"
+#include "ops/common/flops.h"
 
 namespace poprt::ops {
 namespace {
@@ -19,4 +20,4 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_range_op, "com.microsoft", "Range", expand,
-                           .trial = {"T[]; T[]; T[]"})
+                           .flops = flops::none, .trial = {"T[]; T[]; T[]"})

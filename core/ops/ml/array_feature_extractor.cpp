@@ -19,4 +19,5 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(ml_array_feature_extractor_op, "ai.onnx.ml", "ArrayFeatureExtractor",
-                           expand, .trial = {"T[4,4]; s64[1]"})
+                           expand, .text_form = TextForm::hands_on, .text_inputs = 0b1,
+                           .trial = {"T[4,4]; s64[1]"})

@@ -93,6 +93,8 @@ const OpDef ml_label_encoder_op = {
     .domain = "ai.onnx.ml",
     .infer = infer,
     .lower = lower,
-    .facts = {.trial = {"T[4,4]", "keys_tensor = T[1] fill @, values_tensor = T[1] fill @"}}};
+    .facts = {.text_form = TextForm::translates,
+              .text_inputs = 0b1,
+              .trial = {"T[4,4]", "keys_tensor = T[1] fill @, values_tensor = T[1] fill @"}}};
 
 }  // namespace poprt::ops

@@ -51,6 +51,7 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(ml_linear_classifier_op, "ai.onnx.ml", "LinearClassifier", expand,
+                           .class_numbers = "classlabels_ints",
                            .trial = {
                                "T[4,2]",
                                "classlabels_ints = [0, 1], coefficients = [1.0, 2.0, 3.0, 4.0]"})

@@ -70,6 +70,7 @@ void expand(Expansion& e) {
 }  // namespace poprt::ops
 
 POPRT_EXPANSION_WITH_FACTS(ml_svm_classifier_op, "ai.onnx.ml", "SVMClassifier", expand,
+                           .class_numbers = "classlabels_ints",
                            .trial = {"T[4,2]",
                                      "classlabels_ints = [0, 1], vectors_per_class = [1, 1], "
                                      "support_vectors = [1.0, 2.0, 3.0, 4.0], "

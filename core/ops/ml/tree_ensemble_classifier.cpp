@@ -38,6 +38,7 @@ const OpDef ml_tree_ensemble_classifier_op = {
     .infer = infer,
     .lower = lower,
     .facts = {
+        .class_numbers = "classlabels_int64s",
         .trial = {"T[4,4]",
                   R"(nodes_nodeids = [0], nodes_treeids = [0], nodes_featureids = [0], nodes_modes =
                ["LEAF"], nodes_values = [0.0], nodes_truenodeids = [0], nodes_falsenodeids = [0],

@@ -1,3 +1,4 @@
+#include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
 namespace poprt::ops {
@@ -8,6 +9,6 @@ const OpDef poprt_average_pool_op = {
     .domain = "poprt",
     .infer = infer_blocked_pool,
     .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::average); },
-    .facts = {.trial = {"T[1,1,4,4,16]", "kernel_shape = [2, 2]"}}};
+    .facts = {.flops = flops::pool, .trial = {"T[1,1,4,4,16]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -12,6 +12,7 @@
 #include "kernels/calls/pack_conv.h"
 #include "ops/common/conv.h"
 #include "ops/common/conv_kernel.h"
+#include "ops/common/flops.h"
 #include "ops/common/fused_activation.h"
 #include "ops/common/packed_bias.h"
 #include "ops/op.h"
@@ -126,10 +127,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_conv_op;
-const OpDef poprt_conv_op = {.name = "Conv",
-                             .domain = "poprt",
-                             .infer = infer,
-                             .lower = lower,
-                             .facts = {.trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
+const OpDef poprt_conv_op = {
+    .name = "Conv",
+    .domain = "poprt",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.flops = flops::conv, .trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
 
 }  // namespace poprt::ops

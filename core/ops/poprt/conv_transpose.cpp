@@ -2,6 +2,7 @@
 #include "kernels/calls/conv_transpose.h"
 #include "base/checked.h"
 #include "kernels/common/pack_conv.h"
+#include "ops/common/flops.h"
 #include "ops/common/fused_activation.h"
 #include "ops/common/packed_bias.h"
 #include "ops/op.h"
@@ -75,6 +76,7 @@ const OpDef poprt_conv_transpose_op = {
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
-    .facts = {.trial = {"T[1,1,4,4,16]; T[16,16,2,2]", "strides = [2, 2]"}}};
+    .facts = {.flops = flops::conv_transpose,
+              .trial = {"T[1,1,4,4,16]; T[16,16,2,2]", "strides = [2, 2]"}}};
 
 }  // namespace poprt::ops

@@ -1,6 +1,7 @@
 // poprt.GlobalAveragePool: blocked in, plain [N, channels, 1, 1] out.
 #include "base/checked.h"
 #include "kernels/calls/global_average_blocked.h"
+#include "ops/common/flops.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -27,10 +28,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_global_average_pool_op;
-const OpDef poprt_global_average_pool_op = {.name = "GlobalAveragePool",
-                                            .domain = "poprt",
-                                            .infer = infer,
-                                            .lower = lower,
-                                            .facts = {.trial = {"T[1,1,4,4,16]", "channels = 16"}}};
+const OpDef poprt_global_average_pool_op = {
+    .name = "GlobalAveragePool",
+    .domain = "poprt",
+    .infer = infer,
+    .lower = lower,
+    .facts = {.flops = flops::per_input, .trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,7 @@
 
 #include "kernels/calls/conv_bytes.h"
 #include "kernels/common/pack_vnni.h"
+#include "ops/common/flops.h"
 #include "ops/common/quantized_conv.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
@@ -213,6 +214,7 @@ const OpDef poprt_qlinear_conv_op = {
     .infer = infer,
     .lower = lower,
     .facts = {.f32_inputs = ~0u,
+              .flops = flops::qlinear_conv,
               .trial = {"T[1,4,4,4]; f32[]; T[]; s8[4,4,1,1]; f32[]; s8[] = 0; f32[]; T[]"}}};
 
 }  // namespace poprt::ops

@@ -61,6 +61,8 @@ TEST(OperatorFacts, HoldTogether) {
       EXPECT_EQ(op->domain, "") << "the compiler asks for it in ai.onnx only";
       EXPECT_FALSE(f.per_element) << "that is a rule of its own";
     }
+    EXPECT_EQ(f.text_inputs != 0, f.text_form != TextForm::none || f.text_form_of);
+    EXPECT_FALSE(f.from_shapes && f.per_element) << "elements are more than shapes";
     if (f.flow != Flow::none) {
       EXPECT_EQ(op->lower, lower_container) << "the compiler runs it, so nothing is left to lower";
     }
@@ -300,6 +302,62 @@ TEST(OperatorFacts, OfANodeDependOnItsOpset) {
   EXPECT_EQ(constant_inputs(*without), 0u);
 }
 
+// Names of the operators that something holds of, of ONNX's domains without theirs.
+std::set<std::string> ops_where(bool (*holds)(const Facts& facts)) {
+  std::set<std::string> names;
+  for (const OpDef* op : all_ops())
+    if (holds(op->facts)) names.emplace(op->name);
+  return names;
+}
+
+TEST(OperatorFacts, TextIsHandedOnComparedAndTranslated) {
+  using Names = std::set<std::string>;
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form == TextForm::hands_on; }),
+            (Names{"ArrayFeatureExtractor", "Concat", "Gather", "Identity", "Where"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form == TextForm::compares; }),
+            Names{"Equal"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form == TextForm::translates; }),
+            Names{"LabelEncoder"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return !f.class_numbers.empty(); }),
+            (Names{"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.text_form_of != nullptr; }), Names{"Cast"});
+
+  ir::Graph graph("g");
+  graph.opsets[""] = 21;
+  ir::Node* cast =
+      graph.add_node("Cast", "", {graph.add_input("x", ir::ValueType::of(DType::f32, {2}))}, 1);
+  cast->attributes["to"] = int64_t{8};
+  EXPECT_EQ(facts_of(*cast).text_form_of(*cast), TextForm::to_text);
+  cast->attributes["to"] = int64_t{7};
+  EXPECT_EQ(facts_of(*cast).text_form_of(*cast), TextForm::none) << "of text it would make numbers";
+}
+
+TEST(OperatorFacts, ShapesAloneMeansThatElementsDoNotCount) {
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.from_shapes != nullptr; }),
+            (std::set<std::string>{"Shape", "Size"}));
+  for (const Sample& s : samples_where([](const Facts& f) { return f.from_shapes != nullptr; })) {
+    SCOPED_TRACE(describe(s));
+    std::vector<Tensor> zeros;
+    for (const Tensor& t : s.inputs) zeros.push_back(Tensor::zeros(t.dtype(), t.shape()));
+    EXPECT_EQ(run(s, s.inputs), run(s, zeros));
+  }
+}
+
+TEST(OperatorFacts, LayersMultiplyByWeights) {
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.layer; }),
+            (std::set<std::string>{"Conv", "FP8Conv", "FP8MatMul", "Gemm", "MatMul"}));
+  for (const OpDef* op : all_ops())
+    if (op->facts.layer) EXPECT_TRUE(in_mask(op->facts.weight_inputs, 1)) << op->name;
+}
+
+// Types are inferred first.
+bool has_static_shapes(ir::Node& node) {
+  infer(node);
+  const auto is_static = [](const ir::Value* v) { return !v || v->type.is_static(); };
+  return std::ranges::all_of(node.inputs(), is_static) &&
+         std::ranges::all_of(node.outputs(), is_static);
+}
+
 // Every fact that is not "no", and what hooks say of the samples: one that is lost changes no
 // result, only what passes and the compiler make of the operator.
 TEST(Facts, AreThoseThatAreRecorded) {
@@ -319,6 +377,8 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("packs", op->packs);
     flag("view", op->sharing.view);
     flag("in_place", op->sharing.in_place);
+    flag("joins", op->sharing.joins);
+    flag("parts", op->sharing.parts);
     flag("per_element", f.per_element);
     flag("per_sample", f.per_sample);
     flag("moves", f.moves);
@@ -326,6 +386,9 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("data_sized", f.data_sized);
     flag("unpacks", f.unpacks);
     flag("text", f.text);
+    flag("from_shapes", f.from_shapes != nullptr);
+    flag("flops", f.flops != nullptr);
+    flag("layer", f.layer);
     flag("byte_weights", f.byte_weights);
     flag("shape_inputs", f.shape_inputs);
     flag("constant_inputs", f.constant_inputs);
@@ -335,6 +398,10 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("flow", f.flow);
     flag("blocked", f.blocked);
     flag("qdq", f.qdq);
+    flag("text_form", f.text_form);
+    flag("text_form_of", f.text_form_of != nullptr);
+    flag("text_inputs", f.text_inputs);
+    if (!f.class_numbers.empty()) line += fmt::format(" class_numbers={}", f.class_numbers);
     flag("elementwise", f.elementwise.append != nullptr);
     flag("least", f.elementwise.append ? f.elementwise.least : 0);
     flag("most", f.elementwise.append ? f.elementwise.most : 0);
@@ -352,6 +419,8 @@ TEST(Facts, AreThoseThatAreRecorded) {
     if (op->facts.constant_inputs_of)
       lines.insert(
           fmt::format("constant inputs of a sample: {}", op->facts.constant_inputs_of(*g.node)));
+    if (op->facts.flops && has_static_shapes(*g.node))
+      lines.insert(fmt::format("flops of a sample: {}", op->facts.flops(*g.node)));
     if (!op->facts.epilogue) continue;
     const auto epilogue = op->facts.epilogue(*g.node);
     lines.insert(epilogue ? fmt::format("epilogue {} {:.6g} {:.6g}",

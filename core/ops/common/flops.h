@@ -1,0 +1,36 @@
+// Floating-point operations of nodes: what poprt_exec flops prints and auto_shard balances. A
+// multiplication and an addition are two; graphs within a node are left out. Package poprt.profile
+// of Python says what is counted for each operator and counts the same, which a test holds.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/graph.h"
+
+namespace poprt::ops {
+
+// Of a node whose values have static shapes: what Facts::flops says; none where elements are only
+// moved, and one for each element of output 0 where nothing is said.
+int64_t flops_of(const ir::Node& node);
+
+// Rules for Facts::flops. Shapes are static.
+namespace flops {
+
+int64_t none(const ir::Node& node);
+int64_t product(const ir::Node& node);  // of matrices
+int64_t gemm(const ir::Node& node);
+int64_t conv(const ir::Node& node);          // weights are input 1, a bias is input 2
+int64_t conv_no_bias(const ir::Node& node);  // weights are input 1
+int64_t qlinear_conv(const ir::Node& node);  // weights are input 3
+int64_t conv_transpose(const ir::Node& node);
+int64_t recurrent(const ir::Node& node);
+int64_t attention(const ir::Node& node);
+int64_t einsum(const ir::Node& node);
+int64_t pool(const ir::Node& node);
+int64_t per_input(const ir::Node& node);            // 1 for each element of input 0
+int64_t softmax(const ir::Node& node);              // 5 for each element of output 0
+int64_t normalization(const ir::Node& node);        // 7
+int64_t batch_normalization(const ir::Node& node);  // 2
+
+}  // namespace flops
+}  // namespace poprt::ops
