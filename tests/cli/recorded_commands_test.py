@@ -17,7 +17,8 @@ from support import RecordedTest, model
 TIMES = [
     (r"after [\d.]+ ms", "after TIME ms"), (r"fastest [\d.]+ ms", "fastest TIME ms"), (r"Latency: [\d.]+ms", "Latency: TIME"),
     (r"latency ms: .*", "latency ms: TIMES"), (r"total: [\d.]+ ms, throughput: [\d.]+ ", "total: TIME ms, throughput: NUMBER "),
-    (r"Tput: \d+", "Tput: NUMBER"), (r'("(?:load_ms|\w*_ns|last_used)": )\d[\d.e+-]*', r"\1TIME"), (r'("latency_ms": )\[[^]]*\]', r"\1TIMES"),
+    (r"Tput: \d+", "Tput: NUMBER"), (r"load [\d.]+ ms", "load TIME ms"), (r"throughput: [\d.]+ requests", "throughput: NUMBER requests"),
+    (r'("(?:\w+_ms|requests_per_second)": )\d[\d.e+-]*', r"\1TIME"), (r'("(?:load_ms|\w*_ns|last_used)": )\d[\d.e+-]*', r"\1TIME"), (r'("latency_ms": )\[[^]]*\]', r"\1TIMES"),
     (r'((?:load|run)_ms(?:",\s*"value": "?|  +))\d[\d.e+-]*', r"\1TIME"),
     (r"(?m)^( *(?:model|convert|compile) +\S+ +\d+ +)[\d.e-]+", r"\1TIME"), (r"(?m)^ +\d+\.\d\d +\d+\.\d\d  (\w)", r"  TIME \1"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE"), (r"\[\d\d:\d\d:\d\d\.\d+\] ", ""), (r"\b[0-9a-f]{64}\b", "HASH"),
@@ -187,6 +188,28 @@ poprt_exec opt net.onnx --dump_each --stage convert --stop_after int64_to_int32
 poprt_exec opt net.onnx --rewrite_limit 1 --stage compile
 poprt_exec opt net.onnx --stage other
 poprt_exec opt net.onnx --passes eliminate_identity --elide
+poprt -i net.onnx --output_dir third_out --export_popef --input_shape x=2,3
+poprt -i third/net.onnx --output_dir third_out --export_popef
+poprt -i third/net.onnx --output_dir third_out --export_popef --overwrite
+poprt -i fixed/net.onnx --output_dir third_out --export_popef
+poprt -i third/net.onnx --output_dir third_out --export_popef
+poprt -i leading.onnx --run --disable_compilation_progress_bar
+poprt -i two.onnx --batches_per_step 2 --num_io_tiles 32 --embed_source
+poprt -i two.onnx --batches_per_step 2 --num_io_tiles 32 --available_memory_proportion 0.5
+poprt -i two.onnx --batches_per_step 2 --logging_level ERROR
+poprt -i two.onnx --batches_per_step 2 --logging_level CRITICAL
+poprt -i two.onnx --batches_per_step 2 --check
+poprt -i two.onnx --show_io_stat --export_popef --output_model x.onnx --check --precision_compare
+poprt_exec flops net.onnx --input_shape x=2,3 --verbose
+poprt_exec flops net.onnx --input_shape x=2,3 --json
+poprt_exec auto_shard -i two.onnx --num_ipus 2 --output_model two.onnx
+poprt_exec poprt_run_popef --popef out/two.popef --iteration 2 --numThreads 2
+poprt_exec poprt_run_popef --popef out/two.popef --iteration 2 --runner lightRunner
+poprt_exec bench out/two.popef --iterations 3
+poprt_exec bench out/two.popef --iterations 3 --input x=x.npy --through queues
+poprt --config_yaml fused.yaml
+poprt_exec bench fused/executable.popef --iterations 2
+poprt_exec bench out/two.popef --iterations 3 --clients 2 --async --json
 """
 
 INSPECT = """
@@ -397,6 +420,12 @@ class RecordedCommands(RecordedTest):
         self.write("other/net.onnx", onnx.model([onnx.node("Abs", ["a"], ["b"])], [onnx.value("a", onnx.F32, [4])], [onnx.value("b", onnx.F32, [4])]))
         os.makedirs(self.path("second"))
         self.write("second/net.onnx", onnx.model([onnx.node("Abs", ["x"], ["y"])], f32[:1], f32[1:2]))
+        os.makedirs(self.path("third"))
+        os.makedirs(self.path("fixed"))
+        self.write("third/net.onnx", onnx.model([onnx.node("Abs", ["x"], ["z"])], f32[:1], f32[2:]))
+        self.write("fixed/net.onnx", onnx.model([onnx.node("Abs", ["c"], ["q"])], [], [onnx.value("q", onnx.F32, [3])], [onnx.floats("c", [3], [1, -1, 2])]))
+        rows = [onnx.value("a", onnx.F32, [4, 2]), onnx.value("b", onnx.F32, [3, 2]), onnx.value("s", onnx.F32, []), onnx.value("d", onnx.F32, [6, 2])]
+        self.write("leading.onnx", onnx.model([onnx.node("Mul", [n, "s"], ["y" + n]) for n in "abd"], rows, [onnx.value("y" + n, onnx.F32, ["n", 2]) for n in "abd"]))
         self.write("stages.yaml", b"[{node: node_y, stage: 0}]")
         for name in ("several/a.onnx", "several/b.onnx", "broken.onnx"):
             self.write(name, b"no model")
