@@ -78,6 +78,39 @@ poprt_exec run text.onnx --json
 poprt_exec run text.onnx --random
 poprt_exec run optional.onnx --random
 poprt_exec run nothing.onnx
+poprt --config_yaml fused.yaml
+poprt_exec run fused/executable.popef --input graph1/x=x.npy --output graph1/y=g.npy
+poprt_exec run fused/executable.popef --input-pb graph0/x=x.pb --json
+poprt_exec run fused/executable.popef --input graph0/x=x.npy graph1/x=wide.npy
+poprt_exec run fused/executable.popef
+poprt_exec run fused/executable.popef --random
+poprt_exec run fused/executable.popef --random --input x=x.npy
+poprt_exec run fused/executable.popef --random --input graph7/x=x.npy
+poprt_exec run fused/executable.popef --input graph1/x=x.npy --output graph0/y=g.npy
+poprt_exec run nonzero.onnx --input x=x.npy --output at=at.npy
+poprt_exec run nonzero.onnx --input x=nan.npy --json
+poprt_exec run reshape_input.onnx --input x=x.npy
+poprt_exec run reshape_input.onnx --random
+poprt_exec run reshape_input.onnx --input x=x.npy shape=shape.npy --output y=reshaped.npy
+poprt_exec run reshape_input.onnx --input x=x.npy shape=x.npy
+poprt_exec run reshape_input.onnx --input x=x.npy shape=nothing.npy
+poprt_exec run reshape_input.onnx --input x=wide.npy shape=shape.npy
+poprt_exec run reshape_input.onnx --input z=x.npy shape=shape.npy
+poprt_exec run reshape_input.onnx --random --input shape=shape.npy --json
+poprt_exec run gather.onnx --random --input ids=far.npy
+poprt_exec run sequence.onnx --input s[0]=x.npy s[1]=y.npy --output y=q.npy
+poprt_exec run sequence.onnx --input s[0]=x.npy s[2]=y.npy
+poprt_exec run sequence.onnx --input s=x.npy
+poprt_exec run split.onnx --input x=x.npy --output s=s.npz
+poprt_exec run split.onnx --input x=x.npy --output s=s.npy
+poprt_exec run split.onnx --input x=x.npy --output s[1]=s1.npy
+poprt_exec run split.onnx --input x=x.npy --output s[2]=s2.npy
+poprt_exec run optional.onnx --input o=x.npy --output y=there.npy
+poprt_exec run optional.onnx --input o=absent.none
+poprt_exec run join.onnx --random --output t=t.npy
+poprt_exec run join.onnx --random --json
+poprt_exec run labels.onnx --random
+poprt_exec run bits.onnx --random --json
 """
 
 COMPARE = """
@@ -112,6 +145,17 @@ poprt -i net.onnx --output sizes.popef --input_shape x=1,3/4,3
 poprt_exec compare sizes.popef --input x=x.npy --reference y=y.npy
 poprt_exec compare sizes.popef --input x=x.npy --reference y=off.npy --json
 poprt_exec compare sizes.popef --input x=x.npy --reference z=off.npy
+poprt --config_yaml fused.yaml
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy --reference graph0/y=y.npy
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy graph1/x=x.npy --reference graph0/y=y.npy graph1/y=off.npy --json
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy --reference graph1/y=y.npy
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy --reference graph0/z=y.npy
+poprt_exec compare fused/executable.popef --input graph2/x=x.npy --reference graph0/y=y.npy
+poprt_exec compare nonzero.onnx --input x=x.npy --reference at=x.npy
+poprt_exec compare nonzero.onnx --input x=x.npy --reference at=at.npy
+poprt_exec compare net.onnx --input x=x.npy --reference y=y.npy --input_shape x=3,3
+poprt_exec compare net.onnx --input x=x.npy --reference y=y.npy --batch_size 2 --batch_axis 0
+poprt_exec compare net.onnx --input x=x.npy --reference y=y.npy --batch_size 3 --batch_axis 0
 """
 
 FILES = """
@@ -438,7 +482,7 @@ class RecordedCommands(RecordedTest):
         os.symlink("real.bin", self.path("link.bin"))
         self.write("linked.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], f32[:1], f32[1:2], [onnx.message(5, external)]))
         self.write("cuts.yaml", b"[{node: node_y, device: 0}]")
-        for name in ("sequence", "text", "optional"):
+        for name in ("sequence", "text", "optional", "nonzero", "reshape_input", "gather", "split", "join", "labels", "bits"):
             with open(model(name), "rb") as file:
                 self.write(name + ".onnx", file.read())
         y = [max(0, a + b) for a, b in zip(x, [1, -1, 0.5] * 2)]
@@ -453,6 +497,10 @@ class RecordedCommands(RecordedTest):
         self.npy("wide.npy", "f4", [2, 4], [0] * 8)
         self.npy("doubles.npy", "f8", [2, 3], x)
         self.npy("halves.npy", "f2", [2, 3], x)
+        self.npy("at.npy", "i8", [2, 6], [0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2])
+        self.npy("shape.npy", "i8", [2], [3, 2])
+        self.npy("far.npy", "i8", [2], [0, 99])
+        self.write("absent.none", b"")
         self.npy("ints.npy", "i4", [2, 3], [1] * 6)
         raw = onnx.floats("x", [2, 3], x)
         self.tensor_pb("x.pb", 1, [2, 3], raw[-24:])
