@@ -419,6 +419,94 @@ poprt_exec recompile l.popef --force
 poprt_exec recompile l.popef --force --allow_symlinks
 """
 
+# As people type them.
+WORDS = """
+poprt --input_modl two.onnx --show
+poprt --input_mod two.onnx --show
+poprt --inptu_model two.onnx --show
+poprt --inptu_modle two.onnx --show
+poprt --npt_model two.onnx --show
+poprt --npt_modl two.onnx --show
+poprt --modell two.onnx --show
+poprt --input two.onnx --show
+poprt --input_m=two.onnx --sho
+poprt --sh -i two.onnx
+poprt --show_io -i two.onnx
+poprt --show=true -i two.onnx
+poprt -i two.onnx --show --nothing
+poprt -i two.onnx --show -- --nothing
+poprt -i two.onnx --show -z
+poprt -i two.onnx stray --show
+poprt two.onnx
+poprt two.onnx net.onnx
+poprt two.onnx --show
+poprt -- two.onnx
+poprt -i ""
+poprt -i two.onnx -i net.onnx --show
+poprt -i two.onnx -i net.onnx --show --logging_level ERROR
+poprt -i two.onnx --output_model a.onnx --output_model b.onnx
+poprt -i two.onnx --batch_size 2
+poprt -i two.onnx --batch_axis 0
+poprt -i two.onnx --batch_size 0 --batch_axis 0
+poprt -i two.onnx --batch_size=2 --batch_axis=0 --show
+poprt -i two.onnx --batch_size 2.5 --batch_axis 0
+poprt -i two.onnx --batch_size 99999999999999999999 --batch_axis 0
+poprt -i two.onnx --max_padding 0.9 --show
+poprt -i two.onnx --max_padding 0.91 --show
+poprt -i two.onnx --max_padding -0 --show
+poprt -i two.onnx --max_padding 1e-1 --show
+poprt -i two.onnx --max_padding nan --show
+poprt -i two.onnx --precision FP16
+poprt -i two.onnx --passes eliminate_identity,, --show
+poprt -i two.onnx --passes eliminate_identity , eliminate_nop_cast --show
+poprt -i two.onnx --input_shape x=2,3 y=1 --show
+poprt -i two.onnx --input_shape --show
+poprt -i two.onnx --compiler_options a --show
+poprt -i two.onnx --compiler_options a= --show
+poprt -i two.onnx --compiler_options =a --show
+poprt -i two.onnx --compiler_options num_ipus=1 num_ipus=2 --show
+poprt -i two.onnx --compiler_options num_ipus=1 num_ipus=1 --show
+poprt -i two.onnx --compiler_options num_ipus=0 --show
+poprt -i two.onnx --compiler_options batches_per_step=2 --batches_per_step 3 --show
+poprt -i two.onnx --compiler_options batches_per_step=2 --batches_per_step 2 --show
+poprt -i two.onnx --compiler_options virtual_graph_mode=executionPhases --show
+poprt -i two.onnx --compiler_options enable_pipelining=True --show
+poprt -i two.onnx --compiler_options enable_pipelining=False --show
+poprt -i two.onnx --compiler_options enable_pipelining=maybe --show
+poprt -i two.onnx --compiler_options opaque_blobs={} --show
+poprt -i two.onnx --compiler_options opaque_blobs=[] --show
+poprt -i two.onnx --compiler_options 'opaque_blobs={"a":1}' --show
+poprt -i two.onnx --popart_options nobody=1 --show
+poprt -i two.onnx --popart_options numIOTiles.a=1 --show
+poprt -i two.onnx --popart_options numIOTiles=1 numIOTiles=2 --show
+poprt -i two.onnx --pad_values x=1 x=2 --show
+poprt -i two.onnx --pad_values x --show
+poprt -i two.onnx --eightbitsio --check
+poprt -i two.onnx --lowest_opset 10 --show
+poprt -i two.onnx --lowest_opset 11 --convert_version 12 --show
+poprt -i two.onnx --calibration_loss_type gptq --precision fp8 --show
+poprt -i two.onnx --precision fp8 --ipu_version ipu2 --show
+poprt -i two.onnx --precision fp8 --ipu_version ipu21 --fp8_params F143,F143,0 --show
+poprt -i two.onnx --precision fp16 --input_shape x=2,3/4,3 --check
+poprt tf2onnx
+poprt_exec
+poprt_exec rnu
+poprt_exec run
+poprt_exec run two.onnx --randm
+poprt_exec run two.onnx --rand
+poprt_exec run two.onnx --input x=x.npy --input
+poprt_exec run two.onnx --iterations=2 --rando --threads 1
+poprt_exec run two.onnx --numerics slow
+poprt_exec run two.onnx stray
+poprt_exec debug
+poprt_exec debug prnt
+poprt_exec debug print two.onnx
+poprt_exec debug print --src two.onnx --lev graph
+popef_dump
+popef_dump --al two.onnx
+popef_dump --nothing
+"""
+
 MODEL = "input_model: net.onnx\n"
 YAML = [
     "", "a", "- a", "{}", "a: b", MODEL, MODEL + "show: yes\n", MODEL + "show: True", MODEL + "show: no", MODEL + "show: 1", MODEL + "show: on",
@@ -596,6 +684,9 @@ class RecordedCommands(RecordedTest):
 
     def test_inspect(self):
         self.record_lines("inspect", INSPECT)
+
+    def test_words(self):
+        self.record_lines("words", WORDS)
 
     def test_files(self):
         self.record_lines("files", FILES)
