@@ -241,6 +241,71 @@ class Run(CommandTest):
         self.npy("i.npy", "i1", [5], [-8, 7, 8, 0, 3])
         self.fails([model("bits"), "--input", "b=b.npy", "i=i.npy"], "i.npy: element 2 is 8, s4 holds -8 to 7")
 
+    def test_numbers_of_four_bits_at_their_ends(self):
+        for dtype, name, code, low, high in ((21, "u4", "u1", 0, 15), (22, "s4", "i1", -8, 7)):
+            self.write("m.onnx", onnx.model([onnx.node("Cast", ["x"], ["real"], to=1), onnx.node("Identity", ["x"], ["same"])],
+                                            [onnx.value("x", dtype, [5])], [onnx.value("real", 1, [5]), onnx.value("same", dtype, [5])], opset=21))
+            values = [low, high, 1, low, 2]
+            self.npy("x.npy", code, [5], values)
+            self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "real=real.npy", "same=same.npy")
+            self.assertEqual(self.read_npy(self.path("real.npy"))[1], values)
+            self.assertEqual(self.read_npy(self.path("same.npy"))[1], values)
+            for wrong in ([high + 1] if low == 0 else [low - 1, high + 1]):
+                self.npy("x.npy", code, [5], [0, 1, 2, 3, wrong])
+                self.fails(["m.onnx", "--input", "x=x.npy"], f"x.npy: element 4 is {wrong}, {name} holds {low} to {high}")
+            self.npy("x.npy", "i4", [5], [0] * 5)
+            self.fails(["m.onnx", "--input", "x=x.npy"], "'x'", f"{name}[5]", "s32[5]")
+
+    def test_integers_are_given_in_either_width(self):
+        for dtype, code, other in ((6, "i4", "i8"), (7, "i8", "i4")):
+            self.write("m.onnx", onnx.model([onnx.node("Identity", ["x"], ["y"])], [onnx.value("x", dtype, [3])], [onnx.value("y", dtype, [3])]))
+            values = [2**31 - 1, -2**31, -1]
+            for given in (code, other):
+                self.npy("x.npy", given, [3], values)
+                self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "y=y.npy")
+                header, found = self.read_npy(self.path("y.npy"))
+                self.assertIn(code, header)
+                self.assertEqual(found, values)
+        self.write("m.onnx", onnx.model([onnx.node("Identity", ["x"], ["y"])], [onnx.value("x", 6, [3])], [onnx.value("y", 6, [3])]))
+        for beyond in (2**31, -2**31 - 1):
+            self.npy("x.npy", "i8", [3], [0, beyond, 0])
+            self.fails(["m.onnx", "--input", "x=x.npy"], f"input 'x' is s32, which does not hold {beyond}")
+
+    def test_halves_that_are_not_finite_stay_so(self):
+        self.write("m.onnx", onnx.model([onnx.node("Neg", ["x"], ["y"])], [onnx.value("x", 10, [4])], [onnx.value("y", 10, [4])]))
+        for code in ("f4", "f8"):
+            self.npy("x.npy", code, [4], [float("inf"), float("nan"), -65504.0, 65519.0])
+            self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "y=y.npy")
+            inf, nan, most, rounds = self.read_npy(self.path("y.npy"))[1]
+            self.assertEqual((inf, most, rounds), (-float("inf"), 65504.0, -65504.0))
+            self.assertNotEqual(nan, nan)
+            self.npy("x.npy", code, [4], [0, 0, 0, 65520.0])
+            self.fails(["m.onnx", "--input", "x=x.npy"], "input 'x' is f16, which does not hold 65520")
+
+    def test_text_that_is_no_utf8_in_files(self):
+        """A byte that begins or goes on with no character is U+FFFD, those around it stay."""
+        words = ["ascii", "\x7f", "\u0080", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff", ""]
+        words = [w.encode() for w in words] + [b"\x80", b"a\xbfb", b"\xc1\x80", b"\xc2", b"\xc2a", b"\xe2\x82", b"\xe2\x82a", b"\xf0\x9f\x98", b"\xf0\x9f\x98b",
+                                               b"\xf5\x80\x80\x80", b"\xff\xfe", b"\xe2\x28\xa1", b"\xc3\xa9\xc3"]
+
+        def decoded(data):
+            text, at = "", 0
+            while at < len(data):
+                for size in (1, 2, 3, 4):
+                    try:
+                        text, at = text + data[at:at + size].decode(), at + size
+                        break
+                    except UnicodeDecodeError:
+                        pass
+                else:
+                    text, at = text + "\ufffd", at + 1
+            return text
+        texts = onnx.message(5, onnx.number(1, len(words)), onnx.number(2, 8), *[onnx.message(6, w) for w in words], onnx.message(8, "c"))
+        self.write("m.onnx", onnx.model([onnx.node("Identity", ["c"], ["t"]), onnx.node("Neg", ["x"], ["y"])], [onnx.value("x", 1, [2, 3])],
+                                        [onnx.value("t", 8, [len(words)]), onnx.value("y", 1, [2, 3])], [texts]))
+        self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "t=t.npy")
+        self.assertEqual(self.read_text_npy("t.npy"), [decoded(w) for w in words])
+
     def test_several_inputs(self):
         self.npy("table.npy", "f4", [3, 2], X)
         self.npy("ids.npy", "i8", [2], [2, 0])
