@@ -229,6 +229,27 @@ class Run(CommandTest):
         self.fails([self.relu(), "--input", "x=head.npz"], "'head.npz'")
         self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
 
+    def test_archives_that_unpack_to_more_than_they_can(self):
+        """DEFLATE packs up to 1032 bytes into one: zeros come near to that, what a header claims may lie beyond."""
+        rows = 400_000
+        self.npy("zeros.npy", "f4", [rows, 3], [0.0] * (3 * rows))
+        self.npz("s.npz", ["zeros.npy"], zipfile.ZIP_DEFLATED)
+        ratio = os.path.getsize(self.path("zeros.npy")) / os.path.getsize(self.path("s.npz"))
+        self.assertTrue(900 < ratio < 1032, ratio)
+        self.assertIn(f"output y: f32[{rows},3]", self.succeeds(model("sequence"), "--input", "s=s.npz"))
+        self.npz("s.npz", ["x.npy"], zipfile.ZIP_DEFLATED)
+        with open(self.path("s.npz"), "rb") as file:
+            data = bytearray(file.read())
+        claimed = 1032 * (len(data) + 1)
+        for at in (22, data.index(b"PK\x01\x02") + 24):  # of the local header, and of the directory
+            data[at:at + 4] = struct.pack("<I", claimed)
+        self.write("s.npz", bytes(data))
+        self.fails([model("sequence"), "--input", "s=s.npz"], f"'s.npz' is no usable .npz file: member 'x.npy' cannot have {claimed} bytes")
+        for at in (22, data.index(b"PK\x01\x02") + 24):
+            data[at:at + 4] = struct.pack("<I", claimed - 1)
+        self.write("s.npz", bytes(data))
+        self.fails([model("sequence"), "--input", "s=s.npz"], "'s.npz' is no usable .npz file: member 'x.npy' is damaged")
+
     def test_types_that_numpy_lacks_are_given_and_written_as_their_bits(self):
         self.npy("b.npy", "u2", [3], [0x3F80, 0xC000, 0x3FC0])
         self.npy("i.npy", "i1", [5], [-8, 7, -1, 0, 3])
