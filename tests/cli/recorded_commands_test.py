@@ -419,6 +419,42 @@ poprt_exec recompile l.popef --force
 poprt_exec recompile l.popef --force --allow_symlinks
 """
 
+# Fused models in ONNX, compiled as one.
+FUSED = """
+poprt --config_yaml fused.yaml
+poprt -i fused/model_fusion.optimized.onnx --output f.popef
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3
+poprt_exec inspect f.popef --view program
+popef_dump -m f.popef
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph1/x=2,3 --precision fp16 --compiler_options enable_model_fusion=True
+poprt_exec inspect f.popef --view program
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph1/x=3,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 x=2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph1/y=2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph2/x=2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3/2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=1,3/2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --numerics faithful
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --num_io_tiles 64 --batches_per_step 3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --batch_size 2 --batch_axis 0
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --compiler_options constant_weights=False
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --compiler_options serialize_ir=True
+poprt_exec run f.popef --input graph1/x=x.npy --output graph1/y=g.npy
+poprt_exec run f.popef --input graph0/x=x.npy --output graph0/y=g.npy
+poprt --config_yaml cut.yaml
+poprt -i cut/model_fusion.optimized.onnx --output c.popef
+poprt_exec inspect c.popef --view parts
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --compiler_options num_ipus=2 virtual_graph_mode=manual
+poprt_exec inspect c.popef --view parts
+poprt_exec inspect c.popef --view program
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --batches_per_step 2 --compiler_options num_ipus=2 virtual_graph_mode=manual enable_pipelining=True
+poprt_exec inspect c.popef --view parts
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --compiler_options num_ipus=2 virtual_graph_mode=auto
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --compiler_options num_ipus=3 virtual_graph_mode=manual
+poprt -i net.onnx --output n.popef --compiler_options enable_model_fusion=True
+poprt -i net.onnx --output_model n.onnx --compiler_options enable_model_fusion=True
+"""
+
 # As people type them.
 WORDS = """
 poprt --input_modl two.onnx --show
@@ -692,6 +728,15 @@ class RecordedCommands(RecordedTest):
 
     def test_inspect(self):
         self.record_lines("inspect", INSPECT)
+
+    def test_fused(self):
+        self.prepare()
+        x, y = onnx.value("x", onnx.F32, [2, 3]), onnx.value("y", onnx.F32, [2, 3])
+        self.write("deep.onnx", onnx.model([onnx.node("MatMul", ["x", "w"], ["m"]), onnx.node("Relu", ["m"], ["r"]), onnx.node("MatMul", ["r", "w"], ["y"])],
+                                           [x], [y], [onnx.floats("w", [3, 3], [1, 2, 3, -1, 0, 1, 2, -2, 0.5])]))
+        self.write("cut.yaml", b"model_fusion:\n- input_model: deep.onnx\n  sharding_info: node_r=0\n  pipelining_info: node_r=0\n"
+                   b"- input_model: two.onnx\noutput_dir: cut\n")
+        self.record("fused", [(line, line) for line in FUSED.split("\n") if line])
 
     def test_words(self):
         self.record_lines("words", WORDS)
