@@ -524,6 +524,24 @@ poprt -i two.onnx --calibration_loss_type gptq --precision fp8 --show
 poprt -i two.onnx --precision fp8 --ipu_version ipu2 --show
 poprt -i two.onnx --precision fp8 --ipu_version ipu21 --fp8_params F143,F143,0 --show
 poprt -i two.onnx --precision fp16 --input_shape x=2,3/4,3 --check
+poprt -i two.onnx --input_shape x=1,3/2,3 y=1/2/3 --show
+poprt -i two.onnx --input_shape x=1,3/2,3 y=1 --show
+poprt -i two.onnx --input_shape x=1/2 y=1/1 --show
+poprt -i two.onnx --input_shape x=1/2/1 y=1/2/1 --show
+poprt -i two.onnx --input_shape x=1/2/1 y=1/2/3 --show
+poprt -i two.onnx --input_shape x=SIXTY-FOUR --show
+poprt -i two.onnx --input_shape x=SIXTY-FOUR/65 --show
+poprt -i two.onnx --input_shape x=2,3/4,3 --precision_compare --show
+poprt -i two.onnx --input_shape x=2,3 --precision_compare --show
+poprt -i two.onnx --input_shape x= --show
+poprt -i two.onnx --input_shape =2 --show
+poprt -i two.onnx --input_shape x=[] --show
+poprt -i two.onnx --input_shape x=[2] --show
+poprt -i two.onnx --input_shape 'x= 2, 3 / 4 ,3' --show
+poprt -i two.onnx --input_shape x=2,3/ --show
+poprt -i two.onnx --input_shape x=/2,3 --show
+poprt -i two.onnx --input_shape x=0,3 --show
+poprt -i two.onnx --input_shape x=-1,3 --show
 poprt tf2onnx
 poprt_exec
 poprt_exec rnu
@@ -739,7 +757,7 @@ class RecordedCommands(RecordedTest):
         self.record("fused", [(line, line) for line in FUSED.split("\n") if line])
 
     def test_words(self):
-        self.record_lines("words", WORDS)
+        self.record_lines("words", WORDS.replace("SIXTY-FOUR", "/".join(map(str, range(1, 65)))))
 
     def test_files(self):
         self.record_lines("files", FILES)

@@ -78,6 +78,10 @@ ROWS = {
                                                           "max_valid_num=2 segment_max_size=0", "max_valid_num=2 segment_max_size=1+", "max_valid_num=2", "segment_max_size=2",
                                                           "max_valid_num=2 segment_max_size=2 head_pattern=", "max_valid_num=2 max_valid_num=2 segment_max_size=2")],
         ("dense", "--pack_args max_valid_num=2 segment_max_size=2"), ("dense", "--disable_fast_norm"),
+        ("dense", "--check --compiler_options serialize_ir=True"), ("dense", "--check --convert_version 13"), ("dense", "--check --batches_per_step 2"),
+        ("dense", "--check --passes eliminate_identity --skip_passes constant_folding"), ("dense", "--check --precision fp8 --ipu_version ipu21"),
+        ("two", "--check --remove_outputs z"), ("two", "--check --checkpoints w"), ("dense", "--precision_compare --checkpoints h"),
+        ("dense", "--precision_compare --max_tensor_size 4"), ("dense", "--precision_compare --compiler_options constant_weights=False"),
     ],
     "compilation": [
         ("dense", "--ipu_version ipu2"), ("dense", "--ipu_version ipu21"), ("dense", "--batches_per_step 3"),
