@@ -127,6 +127,22 @@ class Compare(CommandTest):
             self.assertIn(f"agrees  y: {bad} of 60 outside", text)
             self.assertEqual(" norm " in text, norm > 0)
 
+    def test_files_of_a_data_set_are_counted_as_the_model_counts(self):
+        """The size of an output that depends on data has no file, an input with a value none either."""
+        self.write("net.onnx", onnx.model(
+            [onnx.node("NonZero", ["x"], ["at"]), onnx.node("Mul", ["v", "c"], ["y"])],
+            [onnx.value("x", onnx.F32, [2, 3]), onnx.value("c", onnx.F32, [1]), onnx.value("v", onnx.F32, ["N", 2])],
+            [onnx.value("at", onnx.S64, [2, "K"]), onnx.value("y", onnx.F32, ["N", 2])], [onnx.floats("c", [1], [2.0])]))
+        os.mkdir(self.path("set"))
+        self.tensor_pb("set/input_0.pb", 1, [2, 3], struct.pack("<6f", 1, 0, 0, 2, 3, 0))
+        self.tensor_pb("set/input_1.pb", 1, [3, 2], struct.pack("<6f", *range(6)))
+        self.tensor_pb("set/output_0.pb", 7, [2, 3], struct.pack("<6q", 0, 1, 1, 0, 0, 1))
+        self.tensor_pb("set/output_1.pb", 1, [3, 2], struct.pack("<6f", *range(0, 12, 2)))
+        text = self.succeeds("net.onnx", "--data_set", "set", "--atol", "0", "--rtol", "0")
+        self.assertRegex(text, r"agrees  at: 0 of 6 .*\nagrees  y: 0 of 6 ")
+        self.tensor_pb("set/output_1.pb", 1, [3, 2], struct.pack("<6f", *range(6)))
+        self.assertIn("DIFFERS y: 5 of 6", self.run_command("net.onnx", "--data_set", "set").out)
+
     def test_json(self):
         j = json.loads(self.compare("y.npy", "--json").out)
         self.assertTrue(j["agrees"])
