@@ -166,7 +166,7 @@ class Recompile(CommandTest):
         """Each with a value that makes another executable than none does, or is at least recorded."""
         halves = ("--precision", "fp16")
         plain = self.compile(DIGITS, *SHAPE, "--embed_source")
-        for words in (halves, (*halves, "--fp16_skip_op_types", "Gemm"),
+        for words in (halves, ("--precision", "fp8_weight"), ("--precision", "fp8", "--ipu_version", "ipu21"), (*halves, "--fp16_skip_op_types", "Gemm"),
                       ("--input_shape", "image=1,1,8,8/4,1,8,8", "--max_padding", "0.25"), ("--input_shape", "image=1,1,8,8/4,1,8,8", "--pad_values", "image=0.5"),
                       ("--winograd", "off"), ("--winograd", "fast"), ("--convert_version", "17"),
                       ("--compiler_options", "constant_weights=False"), ("--compiler_options", "num_ipus=2", "virtual_graph_mode=auto"),
