@@ -455,6 +455,15 @@ poprt -i net.onnx --output n.popef --compiler_options enable_model_fusion=True
 poprt -i net.onnx --output_model n.onnx --compiler_options enable_model_fusion=True
 """
 
+# What makes another executable in a cache is there a file of its own.
+CACHED = ["", "", "--precision fp32", "--precision fp16", "--precision fp8_weight", "--winograd off", "--winograd fast", "--convert_version 15", "--lowest_opset 15",
+          "--passes eliminate_identity", "--passes eliminate_identity,eliminate_nop_cast", "--skip_passes eliminate_identity", "--skip_passes eliminate_nop_cast",
+          "--max_tensor_size 64", "--strict", "--allow_symlinks", "--narrow_int64", "--num_io_tiles 64", "--batches_per_step 2", "--available_memory_proportion 0.5",
+          "--checkpoints h", "--checkpoints i", "--numerics faithful", "--numerics fast", "--embed_source", "--ipu_version ipu2", "--enable_erf_gelu",
+          "--popart_options numIOTiles=3", "--fold_periodic_initializer", "--pass_args eliminate_identity.x=1", "--max_padding 0.5", "--pad_values x=1", ""]
+SHAPED = ["--input_shape x=2,3", "--input_shape x=3,3", "--batch_size 2 --batch_axis 0", "--batch_size 3 --batch_axis 0", "--input_shape x=1,3/4,3",
+          "--input_shape x=1,3/4,3 --max_padding 0.25", "--input_shape x=1,3/4,3 --pad_values x=0", "--input_shape x=1,3/4,3 --pad_values x=1"]
+
 # As people type them.
 WORDS = """
 poprt --input_modl two.onnx --show
@@ -755,6 +764,18 @@ class RecordedCommands(RecordedTest):
         self.write("cut.yaml", b"model_fusion:\n- input_model: deep.onnx\n  sharding_info: node_r=0\n  pipelining_info: node_r=0\n"
                    b"- input_model: two.onnx\noutput_dir: cut\n")
         self.record("fused", [(line, line) for line in FUSED.split("\n") if line])
+
+    def test_cache(self):
+        self.prepare()
+        def call(options, *settings):
+            return " ".join(["poprt -i net.onnx --output c.popef --overwrite --logging_level ERROR", *options, "--compiler_options enable_engine_caching=True",
+                             "cache_path=cached", *settings])
+        words = [call(["--input_shape x=2,3", more]) for more in CACHED] + [call([more]) for more in SHAPED]
+        for more in (["constant_weights=False"], ["num_ipus=2", "virtual_graph_mode=auto"], ["num_ipus=2", "virtual_graph_mode=auto", "virtual_graph_split_ratios=[0.5,1]"],
+                     ["partials_type=half"], ["serialize_ir=True"], ["opaque_blobs={}"], ["custom_patterns=InPlace"]):
+            words.append(call(["--input_shape x=2,3"], *more))
+        lines = [" ".join(line.split()) for line in words] + ["poprt_exec cache --path cached --list"]
+        self.record("cache", [(line, line) for line in lines])
 
     def test_words(self):
         self.record_lines("words", WORDS.replace("SIXTY-FOUR", "/".join(map(str, range(1, 65)))))
