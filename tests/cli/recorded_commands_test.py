@@ -382,6 +382,58 @@ poprt_exec poprt_run_popef --popef nothing.popef
 poprt_exec bench two.popef --seconds 0
 poprt_exec bench nothing.popef
 poprt_exec top --folder nothing
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs 'h, i'
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs h,nobody
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs all --json
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping x=x y=y h=i
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping x=x
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping y=nobody
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping nobody=y
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping x=y
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping y
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data y=ones --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=c.npy --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=flat.npy --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=doubles.npy --batch_size 2 --batch_axis 0
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=ones --batch_size 2 --batch_axis 1
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=ones
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --compare_method mse,,mae
+poprt_exec debug compare --src_model net.onnx --dst_model net.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --compare_method mse,rmse,mae,mape,r2
+poprt_exec debug compare --src_model net.onnx --dst_model net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --dump_data --dump_dir dumped
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --mark_outputs all
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --mark_io_mapping y=b
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --mark_io_mapping x=a y=b
+poprt_exec debug modify --src_model net.onnx --update c=rand --output_model rand.onnx
+poprt_exec debug print --src_model rand.onnx --name c
+poprt_exec debug modify --src_model net.onnx --update c=flat.npy
+poprt_exec debug modify --src_model net.onnx --update x=rand
+poprt_exec debug modify --src_model two.onnx --update x=flat.npy --output_model flat.onnx
+poprt_exec debug print --src_model flat.onnx --name x
+poprt_exec debug modify --src_model net.onnx --update c=zeros c=ones --output_model twice.onnx
+poprt_exec debug print --src_model twice.onnx --name ^c$
+poprt_exec debug modify --src_model net.onnx --extract output_names=h --output_model h.onnx
+poprt_exec debug print --src_model h.onnx --level node
+poprt_exec debug modify --src_model net.onnx --extract input_names=x
+poprt_exec debug modify --src_model net.onnx --extract output_names=h more=1
+poprt_exec debug modify --src_model net.onnx --extract output_names=
+poprt_exec debug modify --src_model net.onnx --extract input_names=i output_names=i
+poprt_exec debug modify --src_model net.onnx --update c=zeros --extract output_names=i --sort --output_model all.onnx
+poprt_exec debug print --src_model all.onnx --level tensor
+poprt_exec debug print --src_model all.onnx --name c
+poprt_exec debug modify --src_model net.onnx --sort --output_model net.onnx
+poprt_exec debug extract --src_model net.onnx --input_names h,x --output_names y
+poprt_exec debug extract --src_model net.onnx --input_names h --output_names y,i --output_model tail.onnx
+poprt_exec debug print --src_model tail.onnx --level tensor
+poprt_exec debug extract --src_model net.onnx --input_names c --output_names y --output_model open.onnx
+poprt_exec debug print --src_model open.onnx
+poprt_exec debug print --src_model kinds.onnx --level tensor
+poprt_exec debug print --src_model kinds.onnx --level node
+poprt_exec debug print --src_model kinds.onnx --name many
+poprt_exec debug print --src_model kinds.onnx --name k
+poprt_exec debug print --src_model kinds.onnx
+poprt_exec debug print --src_model text.onnx --level tensor
+poprt_exec debug print --src_model text.onnx --name .
 """
 
 # Heads of .npy files that hold x or nothing that is one.
@@ -640,6 +692,12 @@ class RecordedCommands(RecordedTest):
         self.write("real.bin", bytes(4) + b"\0\0\x80\x3f" + bytes(4))
         os.symlink("real.bin", self.path("link.bin"))
         self.write("linked.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], f32[:1], f32[1:2], [onnx.message(5, external)]))
+        branch = onnx.graph([onnx.node("Neg", ["x"], ["n"])], [], [onnx.value("n", onnx.F32, [2, 3])])
+        self.write("kinds.onnx", onnx.model(
+            [onnx.node("Strange", ["x", ""], ["k"], "my.domain", i=3, f=0.25, s="text", many=[1, 2, 3], floats=[0.5, -1.5], g=branch),
+             onnx.node("If", ["on"], ["y"], then_branch=branch, else_branch=branch)],
+            [onnx.value("x", onnx.F32, [2, 3]), onnx.value("on", onnx.BOOL, [])], [onnx.value("y", onnx.F32, [2, 3]), onnx.value("k", onnx.F32, [1])],
+            [onnx.floats("many", [1001], [i % 7 / 2 for i in range(1001)])], domains=["my.domain"]))
         self.write("cuts.yaml", b"[{node: node_y, device: 0}]")
         for name in ("sequence", "text", "optional", "nonzero", "reshape_input", "gather", "split", "join", "labels", "bits"):
             with open(model(name), "rb") as file:
