@@ -112,13 +112,22 @@ struct Made {
   std::vector<int64_t> real = {};  // of one whose size depends on data: how much of it is real
 };
 
-// Output NAME:shape says how much of NAME is real.
-constexpr std::string_view kSize = ":shape";
+// The output that says how much of output `i` is real, NAME:shape, which may come anywhere; else
+// the number of all.
+size_t size_of(const std::vector<const poprt_anchor*>& outputs, size_t i) {
+  const std::string name = std::string(poprt_anchor_name(outputs[i])) + ":shape";
+  const std::vector<int64_t> rank = {static_cast<int64_t>(poprt_anchor_rank(outputs[i]))};
+  const auto found = std::ranges::find_if(outputs, [&](const poprt_anchor* a) {
+    return name == poprt_anchor_name(a) && poprt_anchor_dtype(a) == POPRT_DTYPE_S64 &&
+           shape_of(a) == rank;
+  });
+  return static_cast<size_t>(found - outputs.begin());
+}
 
 bool is_size(const std::vector<const poprt_anchor*>& outputs, size_t i) {
-  const std::string_view name = poprt_anchor_name(outputs[i]);
-  return i > 0 && name.ends_with(kSize) &&
-         name.substr(0, name.size() - kSize.size()) == poprt_anchor_name(outputs[i - 1]);
+  for (size_t of = 0; of < outputs.size(); of++)
+    if (size_of(outputs, of) == i) return true;
+  return false;
 }
 
 // The part of the output from its origin.
@@ -227,9 +236,9 @@ class Run {
   Made find(const std::string& name) const {
     const size_t i = find_anchor(outs_, name, "output");
     Made made = {poprt_anchor_dtype(outs_[i]), shape_of(outs_[i]), out_[i].data(), out_[i].bytes()};
-    if (i + 1 < outs_.size() && is_size(outs_, i + 1))
-      for (const double size : as_doubles(poprt_anchor_dtype(outs_[i + 1]), shape_of(outs_[i + 1]),
-                                          out_[i + 1].data(), out_[i + 1].bytes()))
+    if (const size_t at = size_of(outs_, i); at < outs_.size())
+      for (const double size : as_doubles(poprt_anchor_dtype(outs_[at]), shape_of(outs_[at]),
+                                          out_[at].data(), out_[at].bytes()))
         made.real.push_back(
             std::clamp(static_cast<int64_t>(size), int64_t{0}, made.shape[made.real.size()]));
     return made;

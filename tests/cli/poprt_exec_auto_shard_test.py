@@ -1,9 +1,11 @@
 """poprt_exec auto_shard: where a model is cut, and what the cut model gives."""
 
+import itertools
 import json
 import os
 import unittest
 
+import onnx_writer as onnx
 from support import DIGITS, CommandTest
 
 
@@ -23,6 +25,55 @@ class AutoShard(CommandTest):
         dumped = json.loads(self.succeeds("--json", "two.popef", command="popef_dump"))
         self.assertEqual(dumped["models"][0]["num_ipus"], 2)
         self.assertIn("poprt.shards", [blob["name"] for blob in dumped["opaque_blobs"]])
+
+    def sharded(self, nodes, weights, words, outputs="y"):
+        """The nodes at which a model of x[1,w] is cut, IPU by IPU."""
+        self.write("m.onnx", onnx.model(nodes, [onnx.value("x", onnx.F32, [1, 64])], [onnx.value(outputs, onnx.F32, [1, "n"])], weights))
+        ran = self.run_command("-i", "m.onnx", "--runs", "1", "--json", *words)
+        self.assertEqual(ran.code, 0, ran.err)
+        return json.loads(ran.out)
+
+    def chain(self, widths):
+        """Products, each with as many weights as two widths that follow each other give."""
+        nodes, weights = [], []
+        for i, (rows, columns) in enumerate(zip(widths, widths[1:])):
+            made = "y" if i + 2 == len(widths) else f"v{i}"
+            nodes.append(onnx.node("MatMul", ["x" if i == 0 else f"v{i - 1}", f"w{i}"], [made]))
+            weights.append(onnx.floats(f"w{i}", [rows, columns], [0.125] * (rows * columns)))
+        return nodes, weights
+
+    def test_a_chain_is_cut_where_the_fullest_ipu_has_least(self):
+        """Against all places at which it could be cut."""
+        for widths in ([64, 8, 40, 72, 24, 56, 16], [64, 16, 16, 16, 120, 8, 8, 8], [64, 120, 8, 16, 24, 32]):
+            nodes, weights = self.chain(widths)
+            amounts = [4 * a * b + 1 for a, b in zip(widths, widths[1:])]
+            for ipus in (2, 3):
+                with self.subTest(widths=widths, ipus=ipus):
+                    best = min(itertools.combinations(range(1, len(amounts)), ipus - 1), key=lambda cuts: max(
+                        sum(amounts[a:b]) for a, b in zip((0, *cuts), (*cuts, len(amounts)))))
+                    found = self.sharded(nodes, weights, ["--num_ipus", ipus])["ipus"]
+                    self.assertEqual([row["cut"] for row in found], [[f"node_v{cut - 1}"] for cut in best] + [[]])
+                    for row, begin, end in zip(found, (0, *best), (*best, len(amounts))):
+                        self.assertGreaterEqual(row["bytes"], sum(amounts[begin:end]) - (end - begin))
+
+    def test_branches_are_cut_where_they_meet(self):
+        """A node with one changing input is no place to cut as long as others have two."""
+        nodes = [onnx.node("MatMul", ["x", "a"], ["p"]), onnx.node("Relu", ["p"], ["q"]), onnx.node("Add", ["p", "q"], ["r"]),
+                 onnx.node("MatMul", ["r", "b"], ["s"]), onnx.node("Relu", ["s"], ["t"]), onnx.node("Mul", ["r", "t"], ["u"]),
+                 onnx.node("MatMul", ["u", "c"], ["v"]), onnx.node("Neg", ["v"], ["y"])]
+        weights = [onnx.floats(n, [64, 64], [0.125] * 4096) for n in "abc"]
+        cuts = {n: [row["cut"] for row in self.sharded(nodes, weights, ["--num_ipus", n])["ipus"]] for n in (2, 3)}
+        self.assertEqual(cuts, {2: [["node_r"], []], 3: [["node_r"], ["node_u"], []]})
+        self.misused(["-i", "m.onnx", "--num_ipus", "4"], "--num_ipus: the model has 3 places to share, found 4")
+
+    def test_an_ipu_that_is_fuller_than_allowed_is_said(self):
+        nodes, weights = self.chain([64, 2560, 2560, 8])
+        ran = self.run_command("-i", "m.onnx", "--num_ipus", "2")  # nothing is there yet
+        self.assertEqual(ran.code, 1)
+        self.sharded(nodes, weights, ["--num_ipus", "2", "--memory_proportion", "0.03"])
+        ran = self.run_command("-i", "m.onnx", "--num_ipus", "2", "--runs", "1", "--json", "--memory_proportion", "0.02")
+        most = max(row["bytes"] for row in json.loads(ran.out)["ipus"])
+        self.assertIn(f"an IPU is {100 * most / (1472 * 624 * 1024):.0f} % full, --memory_proportion allows 2 %", ran.err)
 
     def test_the_best_of_several_cuts(self):
         ran = self.run_command("-i", "d.onnx", "--num_ipus", "3", "--optimal_perf", "--num_processes", "3", "--runs", "20", "--json",

@@ -3,6 +3,7 @@
 import json
 import re
 import resource
+import time
 import unittest
 
 from support import DIGITS, CommandTest, model
@@ -33,6 +34,49 @@ class Bench(CommandTest):
         times = [r[k] for k in ("min_ms", "median_ms", "p90_ms", "p99_ms", "max_ms")]
         self.assertEqual(times, sorted(times))
         self.assertGreater(r["requests_per_second"], 0)
+
+    def test_numbers_belong_together(self):
+        """Whatever the times are: quantiles are among them, and so many requests took no longer than this process."""
+        for words, requests in ((["--iterations", "1"], 1), (["--iterations", "2"], 2), (["--iterations", "40", "--warmup", "0"], 40),
+                                (["--iterations", "20", "--clients", "2", "--threads", "1"], 40), (["--iterations", "40", "--async"], 40),
+                                (["--iterations", "40", "--through", "queues"], 40), (["--iterations", "40", "--through", "callbacks"], 40)):
+            with self.subTest(words):
+                begin = time.monotonic()
+                r = self.report(*words)
+                took = time.monotonic() - begin
+                self.assertEqual(r["requests"], requests)
+                if requests <= 2:  # the middle of two is the second
+                    self.assertEqual({r["median_ms"], r["p90_ms"], r["p99_ms"]}, {r["max_ms"]})
+                if requests <= 40:  # 99 % of them are all
+                    self.assertEqual(r["p99_ms"], r["max_ms"])
+                self.assertGreater(r["min_ms"], 0)
+                self.assertLess(r["max_ms"] + r["load_ms"], 1000 * took)
+                self.assertGreater(r["requests_per_second"], requests / took)
+                if "--async" not in words and "queues" not in words:
+                    clients = r["clients"]
+                    self.assertLessEqual(r["requests_per_second"], clients * 1000 / r["min_ms"])
+
+    def test_requests_in_flight_are_two_steps(self):
+        """At least 8 and at most 1024, which is said where it fills no two steps."""
+        for batches, flying in ((1, 8), (4, 8), (5, 10), (512, 1024), (513, 1024)):
+            popef = self.popef(model("relu"), "--batches_per_step", batches)
+            for words in (["--async"], ["--through", "callbacks"]):
+                with self.subTest(batches=batches, words=words):
+                    ran = self.run_command(popef, *words, "--iterations", batches)
+                    self.assertEqual(ran.code, 0, ran.err)
+                    if "--async" in words:
+                        self.assertRegex(ran.out, rf"load [\d.]+ ms, {batches} requests, 1 client, {flying} requests in flight each\n")
+                    self.assertEqual(ran.err, "" if batches < 513 else
+                                     "poprt_exec bench: warning: a step has 513 batches, which 1024 requests in flight do not fill: "
+                                     "steps wait for their timeout\n")
+
+    def test_a_step_of_a_session_is_as_many_requests_as_it_has_batches(self):
+        popef = self.popef(model("relu"), "--batches_per_step", "3")
+        for iterations, requests in ((1, 3), (3, 3), (4, 6), (7, 9)):
+            r = json.loads(self.succeeds(popef, "--through", "callbacks", "--iterations", iterations, "--json"))
+            self.assertEqual(r["requests"], requests)
+        r = json.loads(self.succeeds(popef, "--through", "queues", "--iterations", 6, "--warmup", 3, "--json"))
+        self.assertEqual(r["requests"], 6)
 
     def test_clients_and_async(self):
         for more in ([], ["--async"]):

@@ -1,14 +1,22 @@
 """poprt_exec compare: outputs against references."""
 
 import json
+import math
 import os
+import random
 import struct
 import unittest
 
+import onnx_writer as onnx
 from support import DIGITS, CommandTest, model
 
 X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
 Y = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0]
+
+
+def rounded(values):
+    """As float32 holds them."""
+    return list(struct.unpack(f"<{len(values)}f", struct.pack(f"<{len(values)}f", *values)))
 
 
 class Compare(CommandTest):
@@ -86,6 +94,54 @@ class Compare(CommandTest):
     def test_reference_of_another_float_type(self):
         self.npy("wide.npy", "f8", [2, 3], Y)
         self.assertEqual(self.compare("wide.npy").code, 0)
+
+    def test_numbers_of_random_data(self):
+        """Against the formulas of the help text, with references that are zero, not finite and much larger than others."""
+        generator = random.Random(3)
+        x = [generator.uniform(0, 4) for _ in range(60)]
+        y = rounded([v + generator.choice([0, 0, 1e-4, -0.01, 0.25]) * generator.random() for v in x])
+        for i, v in ((3, 0.0), (17, math.inf), (29, math.nan), (40, 90.0)):
+            y[i] = v
+        x[17], x[41] = math.inf, math.nan
+        x = rounded(x)
+        self.write("net.onnx", onnx.model([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", onnx.F32, [3, 20])],
+                                          [onnx.value("y", onnx.F32, [3, 20])]))
+        self.npy("x.npy", "f4", [3, 20], x)
+        self.npy("y.npy", "f4", [3, 20], y)
+        for rtol, atol, norm in ((0, 0, 0), (1e-3, 1e-4, 0), (0, 0.005, 0), (0.002, 0, 0), (0, 0, 1e-4), (1e-3, 1e-4, 0.5)):
+            pairs = [(a, b) for a, b in zip(x, y) if a != b and not (math.isnan(a) and math.isnan(b))]
+            largest = max(abs(b) for b in y if math.isfinite(b))
+            bad = sum(not abs(a - b) <= max(atol + rtol * abs(b), norm * largest) for a, b in pairs)
+            finite = [(abs(a - b), b) for a, b in pairs if not math.isnan(a - b)]
+            ran = self.run_command("net.onnx", "--input", "x=x.npy", "--reference", "y=y.npy", "--json",
+                                   "--rtol", rtol, "--atol", atol, "--norm", norm, "--bad_frac", (bad - 1) / 60)
+            self.assertEqual((ran.code, ran.err), (1, ""))
+            report = json.loads(ran.out)
+            out, = report["outputs"]
+            self.assertEqual((out["elements"], out["mismatches"], report["agrees"]), (60, bad, False))
+            self.assertAlmostEqual(out["max_abs"], max(d for d, _ in finite))
+            self.assertAlmostEqual(out["max_rel"], max(d / abs(b) for d, b in finite if b))
+            self.assertEqual([report[k] for k in ("rtol", "atol", "norm")], [rtol, atol, norm])
+            text = self.succeeds("net.onnx", "--input", "x=x.npy", "--reference", "y=y.npy", "--rtol", rtol, "--atol", atol,
+                                 "--norm", norm, "--bad_frac", bad / 60)
+            self.assertIn(f"agrees  y: {bad} of 60 outside", text)
+            self.assertEqual(" norm " in text, norm > 0)
+
+    def test_files_of_a_data_set_are_counted_as_the_model_counts(self):
+        """The size of an output that depends on data has no file, an input with a value none either."""
+        self.write("net.onnx", onnx.model(
+            [onnx.node("NonZero", ["x"], ["at"]), onnx.node("Mul", ["v", "c"], ["y"])],
+            [onnx.value("x", onnx.F32, [2, 3]), onnx.value("c", onnx.F32, [1]), onnx.value("v", onnx.F32, ["N", 2])],
+            [onnx.value("at", onnx.S64, [2, "K"]), onnx.value("y", onnx.F32, ["N", 2])], [onnx.floats("c", [1], [2.0])]))
+        os.mkdir(self.path("set"))
+        self.tensor_pb("set/input_0.pb", 1, [2, 3], struct.pack("<6f", 1, 0, 0, 2, 3, 0))
+        self.tensor_pb("set/input_1.pb", 1, [3, 2], struct.pack("<6f", *range(6)))
+        self.tensor_pb("set/output_0.pb", 7, [2, 3], struct.pack("<6q", 0, 1, 1, 0, 0, 1))
+        self.tensor_pb("set/output_1.pb", 1, [3, 2], struct.pack("<6f", *range(0, 12, 2)))
+        text = self.succeeds("net.onnx", "--data_set", "set", "--atol", "0", "--rtol", "0")
+        self.assertRegex(text, r"agrees  at: 0 of 6 .*\nagrees  y: 0 of 6 ")
+        self.tensor_pb("set/output_1.pb", 1, [3, 2], struct.pack("<6f", *range(6)))
+        self.assertIn("DIFFERS y: 5 of 6", self.run_command("net.onnx", "--data_set", "set").out)
 
     def test_json(self):
         j = json.loads(self.compare("y.npy", "--json").out)

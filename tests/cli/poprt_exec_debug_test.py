@@ -1,7 +1,10 @@
 """poprt_exec debug: compare, modify, extract and print."""
 
 import json
+import math
 import os
+import random
+import statistics
 import struct
 import subprocess
 import sys
@@ -77,6 +80,23 @@ class Compare(DebugTest):
         for method, value in expected.items():
             self.assertAlmostEqual(rows[0][method], value, 6)
 
+    def test_metrics_of_random_data(self):
+        generator = random.Random(9)
+        x = [generator.randrange(1, 400) / 16 for _ in range(4)]
+        self.write("x.npy", npy(x, [2, 2]))
+        a, b = [2 * v + 1 for v in x], [2.5 * v + 1 for v in x]
+        noise = [p - q for p, q in zip(a, b)]
+        mse = statistics.fmean(d * d for d in noise)
+        expected = {"mse": mse, "rmse": math.sqrt(mse), "mae": statistics.fmean(map(abs, noise)),
+                    "mape": 100 * statistics.fmean(abs(d) / p for d, p in zip(noise, a)), "r2": 1 - mse / statistics.pvariance(a)}
+        rows = json.loads(self.succeeds(*self.WORDS, "x=x.npy", "--compare_method", ",".join(expected), "--json"))
+        shown = self.succeeds(*self.WORDS, "x=x.npy", "--compare_method", ",".join(expected))
+        for method, value in expected.items():
+            self.assertAlmostEqual(rows[0][method], value, 4)
+            self.assertIn(f"    {method} - diff: {rows[0][method]:g}\n", shown)
+        same = json.loads(self.succeeds(*self.WORDS, "x=zeros", "--compare_method", ",".join(expected), "--json"))[0]
+        self.assertEqual([same[method] for method in expected], [0, 0, 0, 0, 1])
+
     def test_all_tensors_and_text(self):
         out = self.succeeds(*self.WORDS, "x=ones", "--mark_outputs", "all")
         self.assertEqual(out.splitlines(), ["m - shape: [2,2]", "    mse - diff: 0.25", "r/0 - shape: [2,2]", "    mse - diff: 0.25",
@@ -141,6 +161,29 @@ class Modify(DebugTest):
         self.assertIn("Value: [3]", self.succeeds("print", "--model", "one.onnx.updated.onnx", "--name", "^scale$"))
         self.assertIn("Value: [0, 0]", self.succeeds("print", "--model", "one.onnx.updated.onnx", "--name", "^b$"))
         self.assertEqual(self.ops("one.onnx.updated.onnx"), ["Mul", "Relu", "Add"])
+
+    def test_random_values(self):
+        """Floats are even from 0 to 1, others one or the other; a name has its own, every time the same."""
+        count = 1000
+        self.write("many.onnx", w.model(
+            [w.node("Identity", [n], [n + "y"]) for n in "abc"], [w.value("a", w.F32, [count]), w.value("b", w.F32, [count]), w.value("c", w.S32, [count])],
+            [w.value(n + "y", w.S32 if n == "c" else w.F32, [count]) for n in "abc"]))
+        words = ["modify", "--model", "many.onnx", "--update", "a=rand", "b=rand", "c=rand", "--output_model"]
+        self.succeeds(*words, "one_time.onnx")
+        self.succeeds(*words, "again.onnx")
+        self.assertEqual(self.tree()["one_time.onnx"], self.tree()["again.onnx"])
+        found = {}
+        for name in "abc":
+            text = self.succeeds("print", "--model", "again.onnx", "--name", f"^{name}$")
+            found[name] = [float(v) for v in text.split("Value: [")[1].split("]")[0].split(", ")]
+            self.assertEqual(len(found[name]), count)
+            self.assertAlmostEqual(statistics.fmean(found[name]), 0.5, delta=0.05)
+        for name in "ab":
+            self.assertGreaterEqual(min(found[name]), 0)
+            self.assertLessEqual(max(found[name]), 1)
+            self.assertAlmostEqual(statistics.pstdev(found[name]), 1 / math.sqrt(12), delta=0.02)
+        self.assertNotEqual(found["a"], found["b"])
+        self.assertEqual(set(found["c"]), {0, 1})
 
     def test_inputs_become_constants(self):
         self.succeeds("modify", "--model", "one.onnx", "--update", "x=x.npy", "--output_model", "fixed.onnx")

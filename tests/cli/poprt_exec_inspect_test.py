@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import unittest
 
@@ -169,7 +170,60 @@ class Inspect(CommandTest):
         self.fails([DIGITS, "--view", "run", "--branch", "x"], "--branch: expected", "found 'x'", code=2)
 
     def test_run_options_need_the_run_view(self):
-        self.fails(["g.ir", "--bench", "1"], "--view run", code=2)
+        for words in (["--bench", "1"], ["--input", "x=zeros"], ["--labels", "g.ir"], ["--output", "y=y.npy"], ["--reference", "y=y.npy"],
+                      ["--second", "g.ir"], ["--branch", "1"]):
+            self.fails(["g.ir", *words], "--view run", code=2)
+            self.fails(["g.ir", "--view", "graph", *words], "--view run", code=2)
+        self.fails(["g.ir", "--view", "run", "--input", "x=zeros", "x=zeros"], "input 'x' is given twice", code=2)
+
+    def test_shapes_are_for_what_is_compiled(self):
+        shape = ["--input_shape", "image=2,1,8,8"]
+        for words in (["--view", "summary"], ["--view", "weights"], ["--view", "all", "--svg"], ["--view", "all", "--compare", DIGITS]):
+            self.fails([DIGITS, *words, *shape], "--input_shape is for what is compiled", code=2)
+        for view in ("passes", "program", "memory", "parts", "all"):
+            text = self.succeeds(DIGITS, "--view", view, *shape)
+            self.assertNotIn("compiled for", text)
+        self.succeeds(DIGITS, "--view", "graph", "--profile", "0.01", *shape)
+        for view, said in (("program", True), ("memory", True), ("run", False), ("graph", False)):
+            self.assertEqual(self.succeeds(DIGITS, "--view", view).startswith("compiled for image=1"), said, view)
+        self.rows(DIGITS, "--view", "program")
+
+    def test_programs_are_compared_by_their_times_when_asked(self):
+        """Rows of programs are then those that were measured, beside all others."""
+        self.write("h.ir", TEXT.replace(b"Relu", b"Tanh").replace(b"4.0]", b"6.0]"))
+        plain = self.rows("g.ir", "--compare", "h.ir")["diff"]
+        timed = self.rows("g.ir", "--compare", "h.ir", "--profile", "0.02")["diff"]
+        self.assertLessEqual({(r["category"], r["name"]) for r in plain}, {(r["category"], r["name"]) for r in timed})
+        self.assertGreater(len(timed), len(plain))
+
+    def test_numbers_of_a_run_on_random_data(self):
+        """Of what is given and comes out, and how it differs from a reference, against sums over the same numbers."""
+        generator = random.Random(2)
+        x = [generator.randrange(-999, 999) / 64 for _ in range(2)]
+        y = [max(0.0, x[0] * 1 + x[1] * 3), max(0.0, x[0] * 2 + x[1] * 4)]
+        self.npy("x.npy", "f4", [1, 2], x)
+        wanted = [y[0] + 0.5, y[1]]
+        self.npy("y.npy", "f4", [1, 2], wanted)
+        words = ["g.ir", "--view", "run", "--input", "x=x.npy", "--reference", "y=y.npy", "--json"]
+        ran = self.run_command(*words)
+        self.assertEqual((ran.code, ran.err), (1, ""))
+        tables = json.loads(ran.out)
+        rows = {r["name"]: r for r in tables["values"]}
+        for name, values in (("x", x), ("y", y)):
+            self.assertEqual((rows[name]["least"], rows[name]["most"]), (min(values), max(values)))
+        self.assertEqual([r["value"] for r in tables["top of y"]], sorted(y, reverse=True))
+        self.assertEqual((tables["differences"][0]["elements"], tables["differences"][0]["agrees"]), (2, False))
+        self.assertEqual(len(json.loads(self.run_command(*words, "--top", "1").out)["top of y"]), 1)
+        self.succeeds(*words, "--atol", "0.5", "--rtol", "0")
+        self.assertEqual(self.run_command(*words, "--atol", "0.49", "--rtol", "0").code, 1)
+        self.succeeds(*words, "--rtol", str(0.51 / wanted[0]), "--atol", "0")
+        self.assertEqual(self.run_command(*words, "--rtol", str(0.49 / wanted[0]), "--atol", "0").code, 1)
+
+    def test_a_seed_names_the_random_inputs(self):
+        made = [self.rows("g.ir", "--view", "run", *words)["values"] for words in ([], ["--seed", "1"], ["--seed", "2"], ["--seed", "2"])]
+        self.assertEqual(made[0], made[1])
+        self.assertEqual(made[2], made[3])
+        self.assertNotEqual(made[1], made[2])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,20 @@ class PoprtRunPopef(CommandTest):
         popef = self.affine("--compiler_options", "opaque_blobs=" + blob)
         self.assertEqual(self.report(popef, "--runner", "hostConcatRunner", "--iteration", "3")[0], "hostConcatRunner")
 
+    def test_numbers_belong_together(self):
+        """What the report says of times follows from the number of rows, whatever the times are."""
+        popef = self.affine()
+        for threads, iterations in ((1, 1), (2, 30)):
+            text = self.succeeds("--popef", popef, "--iteration", iterations, "--numThreads", threads)
+            most, least, mean, p99, total, rate = map(float, re.search(
+                r"latency ms: max ([\d.]+) min ([\d.]+) average ([\d.]+) P99 ([\d.]+)\ntotal: ([\d.]+) ms, throughput: ([\d.]+) ", text).groups())
+            self.assertTrue(0 < least <= mean <= most and least <= p99 <= most, text)
+            if iterations == 1:
+                self.assertEqual((least, mean, p99), (most, most, most))
+            rows = 2 * threads * iterations
+            self.assertAlmostEqual(rate * total / 1000, rows, delta=rows * (0.001 / total + 0.1 / rate) + 0.02 * rows)
+            self.assertLessEqual(mean * iterations, total * 1.02 + 0.01)
+
     def test_index_chooses_the_graph_of_a_fused_model(self):
         popef = self.popef(os.path.join(MODELS, "fused.onnx"))
         for index in ("0", "1"):

@@ -162,6 +162,23 @@ class Recompile(CommandTest):
         self.assertEqual(self.metadata(), options)
         self.assertEqual(self.read("a.popef"), fresh)
 
+    def test_options_alone_are_used_again(self):
+        """Each with a value that makes another executable than none does, or is at least recorded."""
+        halves = ("--precision", "fp16")
+        plain = self.compile(DIGITS, *SHAPE, "--embed_source")
+        for words in (halves, ("--precision", "fp8_weight"), ("--precision", "fp8", "--ipu_version", "ipu21"), (*halves, "--fp16_skip_op_types", "Gemm"),
+                      ("--input_shape", "image=1,1,8,8/4,1,8,8", "--max_padding", "0.25"), ("--input_shape", "image=1,1,8,8/4,1,8,8", "--pad_values", "image=0.5"),
+                      ("--winograd", "off"), ("--winograd", "fast"), ("--convert_version", "17"),
+                      ("--compiler_options", "constant_weights=False"), ("--compiler_options", "num_ipus=2", "virtual_graph_mode=auto"),
+                      ("--batches_per_step", "3"), ("--num_io_tiles", "64"), ("--numerics", "faithful"), ("--ipu_version", "ipu21"),
+                      ("--popart_options", "dotChecks=final", "numIOTiles=3"), ("--passes", "eliminate_identity", "--skip_passes", "constant_folding")):
+            with self.subTest(words):
+                shape = () if "--input_shape" in words else SHAPE
+                fresh = self.compile(DIGITS, *shape, *words, "--embed_source")
+                self.assertTrue(fresh != plain)
+                self.succeeds("a.popef", "--force")
+                self.assertTrue(self.read("a.popef") == fresh)
+
     def test_external_data_is_embedded_and_found_again(self):
         os.mkdir(self.path("m"))
         os.mkdir(self.path("m/data"))

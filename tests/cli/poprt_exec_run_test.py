@@ -2,10 +2,12 @@
 
 import json
 import os
+import statistics
 import struct
 import unittest
 import zipfile
 
+import onnx_writer as onnx
 from support import BIN, DIGITS, CommandTest, model
 
 X = [-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]
@@ -227,6 +229,27 @@ class Run(CommandTest):
         self.fails([self.relu(), "--input", "x=head.npz"], "'head.npz'")
         self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
 
+    def test_archives_that_unpack_to_more_than_they_can(self):
+        """DEFLATE packs up to 1032 bytes into one: zeros come near to that, what a header claims may lie beyond."""
+        rows = 400_000
+        self.npy("zeros.npy", "f4", [rows, 3], [0.0] * (3 * rows))
+        self.npz("s.npz", ["zeros.npy"], zipfile.ZIP_DEFLATED)
+        ratio = os.path.getsize(self.path("zeros.npy")) / os.path.getsize(self.path("s.npz"))
+        self.assertTrue(900 < ratio < 1032, ratio)
+        self.assertIn(f"output y: f32[{rows},3]", self.succeeds(model("sequence"), "--input", "s=s.npz"))
+        self.npz("s.npz", ["x.npy"], zipfile.ZIP_DEFLATED)
+        with open(self.path("s.npz"), "rb") as file:
+            data = bytearray(file.read())
+        claimed = 1032 * (len(data) + 1)
+        for at in (22, data.index(b"PK\x01\x02") + 24):  # of the local header, and of the directory
+            data[at:at + 4] = struct.pack("<I", claimed)
+        self.write("s.npz", bytes(data))
+        self.fails([model("sequence"), "--input", "s=s.npz"], f"'s.npz' is no usable .npz file: member 'x.npy' cannot have {claimed} bytes")
+        for at in (22, data.index(b"PK\x01\x02") + 24):
+            data[at:at + 4] = struct.pack("<I", claimed - 1)
+        self.write("s.npz", bytes(data))
+        self.fails([model("sequence"), "--input", "s=s.npz"], "'s.npz' is no usable .npz file: member 'x.npy' is damaged")
+
     def test_types_that_numpy_lacks_are_given_and_written_as_their_bits(self):
         self.npy("b.npy", "u2", [3], [0x3F80, 0xC000, 0x3FC0])
         self.npy("i.npy", "i1", [5], [-8, 7, -1, 0, 3])
@@ -239,6 +262,71 @@ class Run(CommandTest):
         self.npy("i.npy", "i1", [5], [-8, 7, 8, 0, 3])
         self.fails([model("bits"), "--input", "b=b.npy", "i=i.npy"], "i.npy: element 2 is 8, s4 holds -8 to 7")
 
+    def test_numbers_of_four_bits_at_their_ends(self):
+        for dtype, name, code, low, high in ((21, "u4", "u1", 0, 15), (22, "s4", "i1", -8, 7)):
+            self.write("m.onnx", onnx.model([onnx.node("Cast", ["x"], ["real"], to=1), onnx.node("Identity", ["x"], ["same"])],
+                                            [onnx.value("x", dtype, [5])], [onnx.value("real", 1, [5]), onnx.value("same", dtype, [5])], opset=21))
+            values = [low, high, 1, low, 2]
+            self.npy("x.npy", code, [5], values)
+            self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "real=real.npy", "same=same.npy")
+            self.assertEqual(self.read_npy(self.path("real.npy"))[1], values)
+            self.assertEqual(self.read_npy(self.path("same.npy"))[1], values)
+            for wrong in ([high + 1] if low == 0 else [low - 1, high + 1]):
+                self.npy("x.npy", code, [5], [0, 1, 2, 3, wrong])
+                self.fails(["m.onnx", "--input", "x=x.npy"], f"x.npy: element 4 is {wrong}, {name} holds {low} to {high}")
+            self.npy("x.npy", "i4", [5], [0] * 5)
+            self.fails(["m.onnx", "--input", "x=x.npy"], "'x'", f"{name}[5]", "s32[5]")
+
+    def test_integers_are_given_in_either_width(self):
+        for dtype, code, other in ((6, "i4", "i8"), (7, "i8", "i4")):
+            self.write("m.onnx", onnx.model([onnx.node("Identity", ["x"], ["y"])], [onnx.value("x", dtype, [3])], [onnx.value("y", dtype, [3])]))
+            values = [2**31 - 1, -2**31, -1]
+            for given in (code, other):
+                self.npy("x.npy", given, [3], values)
+                self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "y=y.npy")
+                header, found = self.read_npy(self.path("y.npy"))
+                self.assertIn(code, header)
+                self.assertEqual(found, values)
+        self.write("m.onnx", onnx.model([onnx.node("Identity", ["x"], ["y"])], [onnx.value("x", 6, [3])], [onnx.value("y", 6, [3])]))
+        for beyond in (2**31, -2**31 - 1):
+            self.npy("x.npy", "i8", [3], [0, beyond, 0])
+            self.fails(["m.onnx", "--input", "x=x.npy"], f"input 'x' is s32, which does not hold {beyond}")
+
+    def test_halves_that_are_not_finite_stay_so(self):
+        self.write("m.onnx", onnx.model([onnx.node("Neg", ["x"], ["y"])], [onnx.value("x", 10, [4])], [onnx.value("y", 10, [4])]))
+        for code in ("f4", "f8"):
+            self.npy("x.npy", code, [4], [float("inf"), float("nan"), -65504.0, 65519.0])
+            self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "y=y.npy")
+            inf, nan, most, rounds = self.read_npy(self.path("y.npy"))[1]
+            self.assertEqual((inf, most, rounds), (-float("inf"), 65504.0, -65504.0))
+            self.assertNotEqual(nan, nan)
+            self.npy("x.npy", code, [4], [0, 0, 0, 65520.0])
+            self.fails(["m.onnx", "--input", "x=x.npy"], "input 'x' is f16, which does not hold 65520")
+
+    def test_text_that_is_no_utf8_in_files(self):
+        """A byte that begins or goes on with no character is U+FFFD, those around it stay."""
+        words = ["ascii", "\x7f", "\u0080", "\u07ff", "\u0800", "\uffff", "\U00010000", "\U0010ffff", ""]
+        words = [w.encode() for w in words] + [b"\x80", b"a\xbfb", b"\xc1\x80", b"\xc2", b"\xc2a", b"\xe2\x82", b"\xe2\x82a", b"\xf0\x9f\x98", b"\xf0\x9f\x98b",
+                                               b"\xf5\x80\x80\x80", b"\xff\xfe", b"\xe2\x28\xa1", b"\xc3\xa9\xc3"]
+
+        def decoded(data):
+            text, at = "", 0
+            while at < len(data):
+                for size in (1, 2, 3, 4):
+                    try:
+                        text, at = text + data[at:at + size].decode(), at + size
+                        break
+                    except UnicodeDecodeError:
+                        pass
+                else:
+                    text, at = text + "\ufffd", at + 1
+            return text
+        texts = onnx.message(5, onnx.number(1, len(words)), onnx.number(2, 8), *[onnx.message(6, w) for w in words], onnx.message(8, "c"))
+        self.write("m.onnx", onnx.model([onnx.node("Identity", ["c"], ["t"]), onnx.node("Neg", ["x"], ["y"])], [onnx.value("x", 1, [2, 3])],
+                                        [onnx.value("t", 8, [len(words)]), onnx.value("y", 1, [2, 3])], [texts]))
+        self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "t=t.npy")
+        self.assertEqual(self.read_text_npy("t.npy"), [decoded(w) for w in words])
+
     def test_several_inputs(self):
         self.npy("table.npy", "f4", [3, 2], X)
         self.npy("ids.npy", "i8", [2], [2, 0])
@@ -248,6 +336,35 @@ class Run(CommandTest):
     def test_random_fills_the_rest(self):
         self.succeeds(model("gather"), "--random")
         self.succeeds(self.relu(), "--random", "--input", "x=x.npy")
+
+    def test_made_up_inputs_by_type(self):
+        """Floats around zero, of halves both signs and less than 1; others are 0 and 1; inputs have their own."""
+        types = {"a": (1, "<f4"), "b": (1, "<f4"), "c": (11, "<f8"), "d": (10, "<f2"), "e": (16, "<u2"), "f": (7, "<i8"), "g": (6, "<i4"),
+                 "h": (3, "|i1"), "i": (9, "|b1")}
+        count = 2000
+        self.write("m.onnx", onnx.model([onnx.node("Identity", [n], [n + "y"]) for n in types],
+                                        [onnx.value(n, t, [count]) for n, (t, _) in types.items()],
+                                        [onnx.value(n + "y", t, [count]) for n, (t, _) in types.items()]))
+        self.succeeds("m.onnx", "--random", "--output", *[f"{n}y={n}.npy" for n in types])
+        found = {}
+        for name, (_, code) in types.items():
+            with open(self.path(name + ".npy"), "rb") as file:
+                data = file.read()
+            self.assertIn(f"'descr': '{code}'", data[:80].decode("latin1"))
+            letter = {"<f4": "f", "<f8": "d", "<f2": "e", "<u2": "H", "<i8": "q", "<i4": "i", "|i1": "b", "|b1": "?"}[code]
+            found[name] = struct.unpack(f"<{count}{letter}", data[128:])
+        for name in "abc":
+            self.assertAlmostEqual(statistics.fmean(found[name]), 0, delta=0.1)
+            self.assertAlmostEqual(statistics.pstdev(found[name]), 1, delta=0.1)
+        self.assertNotEqual(found["a"], found["b"])
+        found["e"] = struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *[v << 16 for v in found["e"]]))
+        for name, least in (("d", 0.125), ("e", 0.25)):
+            sizes = [abs(v) for v in found[name]]
+            self.assertTrue(least <= min(sizes) < 1.01 * least and 0.99 < max(sizes) < 1, (min(sizes), max(sizes)))
+            self.assertTrue(0.4 * count < sum(v < 0 for v in found[name]) < 0.6 * count)
+        for name in "fghi":
+            self.assertEqual(set(found[name]), {0, 1})
+            self.assertTrue(0.4 * count < sum(found[name]) < 0.6 * count)
 
     def test_compile_options_for_onnx(self):
         text = self.succeeds(model("dynamic"), "--random", "--input_shape", "x=4,3")
@@ -271,6 +388,16 @@ class Run(CommandTest):
     def test_profile_lists_instructions(self):
         self.assertIn("kernel", self.succeeds(self.relu(), "--random", "--profile"))
         self.assertIn("instructions", json.loads(self.succeeds(self.relu(), "--random", "--profile", "--json"))["profile"])
+
+    def test_shares_of_a_profile(self):
+        """Of the time of all, the longest first."""
+        text = self.succeeds(DIGITS, "--input_shape", "image=2,1,8,8", "--random", "--profile", "--iterations", "3")
+        rows = [line.split() for line in text[text.index("        us"):].splitlines()[1:]]
+        times, shares = [float(r[0]) for r in rows], [float(r[1]) for r in rows]
+        self.assertGreater(len(rows), 2)
+        self.assertEqual(times, sorted(times, reverse=True))
+        for took, share in zip(times, shares):
+            self.assertAlmostEqual(share, 100 * took / sum(times), delta=0.02 + 100 * 0.005 * (len(rows) + 1) / sum(times))
 
     def test_wrong_usage(self):
         popef = self.relu()

@@ -71,6 +71,34 @@ class Top(CommandTest):
         self.fails(["--count", "0"], "at least 1", code=2)
         self.fails(["--fast"], "--fast", code=2)
 
+    def test_numbers_of_a_process_that_nobody_changes_any_more(self):
+        """Rates are since its start, times have a unit of their own, and all is what --json says."""
+        process = self.publisher()
+        process.kill()
+        process.wait()
+        s, = self.segments()
+        text = self.succeeds("--folder", self.folder)
+        after, = self.segments()
+
+        def near(shown, value):
+            self.assertAlmostEqual(float(shown), value, delta=0.06 + 1e-3 * value)
+        row = text.splitlines()[1].split()
+        seconds = s["runs"] / float(row[5])  # until it was looked at
+        self.assertLessEqual(s["sampled_ns"] - s["started_ns"], seconds * 1.001e9)
+        self.assertGreaterEqual(after["sampled_ns"] - s["started_ns"], seconds * 0.999e9)
+        self.assertEqual(row[:4], [str(s["pid"]), s["name"], str(s["replica"]), "dead"])
+        near(row[4], s["requests"]["completed"] / seconds)
+        near(row[6].rstrip("%"), s["busy_ns"] / 1e7 / seconds)
+        self.assertEqual(row[7:9], [str(s["requests"]["in_flight"]), str(s["requests"]["failed"])])
+        units = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+        for at, quantile in ((9, "p50"), (11, "p99"), (13, "max")):
+            near(row[at], s["latency_ns"][quantile] / units[row[at + 1]])
+            self.assertTrue(1 <= float(row[at]) <= 1000, row)
+        for line, queue in zip(text.splitlines()[2:], s["queues"]):
+            self.assertEqual(line.split(), [queue["direction"], queue["name"], "fill", str(queue["fill"]), "of", str(queue["capacity"]), "high",
+                                            "water", str(queue["high_water"]), "stalls", str(queue["stalls"])])
+        self.assertEqual(text.count("\n"), 2 + len(s["queues"]))
+
 
 if __name__ == "__main__":
     unittest.main()

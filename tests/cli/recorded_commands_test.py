@@ -17,7 +17,8 @@ from support import RecordedTest, model
 TIMES = [
     (r"after [\d.]+ ms", "after TIME ms"), (r"fastest [\d.]+ ms", "fastest TIME ms"), (r"Latency: [\d.]+ms", "Latency: TIME"),
     (r"latency ms: .*", "latency ms: TIMES"), (r"total: [\d.]+ ms, throughput: [\d.]+ ", "total: TIME ms, throughput: NUMBER "),
-    (r"Tput: \d+", "Tput: NUMBER"), (r'("(?:load_ms|\w*_ns|last_used)": )\d[\d.e+-]*', r"\1TIME"), (r'("latency_ms": )\[[^]]*\]', r"\1TIMES"),
+    (r"Tput: \d+", "Tput: NUMBER"), (r"load [\d.]+ ms", "load TIME ms"), (r"throughput: [\d.]+ requests", "throughput: NUMBER requests"),
+    (r'("(?:\w+_ms|requests_per_second)": )\d[\d.e+-]*', r"\1TIME"), (r'("(?:load_ms|\w*_ns|last_used)": )\d[\d.e+-]*', r"\1TIME"), (r'("latency_ms": )\[[^]]*\]', r"\1TIMES"),
     (r'((?:load|run)_ms(?:",\s*"value": "?|  +))\d[\d.e+-]*', r"\1TIME"),
     (r"(?m)^( *(?:model|convert|compile) +\S+ +\d+ +)[\d.e-]+", r"\1TIME"), (r"(?m)^ +\d+\.\d\d +\d+\.\d\d  (\w)", r"  TIME \1"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE"), (r"\[\d\d:\d\d:\d\d\.\d+\] ", ""), (r"\b[0-9a-f]{64}\b", "HASH"),
@@ -77,6 +78,39 @@ poprt_exec run text.onnx --json
 poprt_exec run text.onnx --random
 poprt_exec run optional.onnx --random
 poprt_exec run nothing.onnx
+poprt --config_yaml fused.yaml
+poprt_exec run fused/executable.popef --input graph1/x=x.npy --output graph1/y=g.npy
+poprt_exec run fused/executable.popef --input-pb graph0/x=x.pb --json
+poprt_exec run fused/executable.popef --input graph0/x=x.npy graph1/x=wide.npy
+poprt_exec run fused/executable.popef
+poprt_exec run fused/executable.popef --random
+poprt_exec run fused/executable.popef --random --input x=x.npy
+poprt_exec run fused/executable.popef --random --input graph7/x=x.npy
+poprt_exec run fused/executable.popef --input graph1/x=x.npy --output graph0/y=g.npy
+poprt_exec run nonzero.onnx --input x=x.npy --output at=at.npy
+poprt_exec run nonzero.onnx --input x=nan.npy --json
+poprt_exec run reshape_input.onnx --input x=x.npy
+poprt_exec run reshape_input.onnx --random
+poprt_exec run reshape_input.onnx --input x=x.npy shape=shape.npy --output y=reshaped.npy
+poprt_exec run reshape_input.onnx --input x=x.npy shape=x.npy
+poprt_exec run reshape_input.onnx --input x=x.npy shape=nothing.npy
+poprt_exec run reshape_input.onnx --input x=wide.npy shape=shape.npy
+poprt_exec run reshape_input.onnx --input z=x.npy shape=shape.npy
+poprt_exec run reshape_input.onnx --random --input shape=shape.npy --json
+poprt_exec run gather.onnx --random --input ids=far.npy
+poprt_exec run sequence.onnx --input s[0]=x.npy s[1]=y.npy --output y=q.npy
+poprt_exec run sequence.onnx --input s[0]=x.npy s[2]=y.npy
+poprt_exec run sequence.onnx --input s=x.npy
+poprt_exec run split.onnx --input x=x.npy --output s=s.npz
+poprt_exec run split.onnx --input x=x.npy --output s=s.npy
+poprt_exec run split.onnx --input x=x.npy --output s[1]=s1.npy
+poprt_exec run split.onnx --input x=x.npy --output s[2]=s2.npy
+poprt_exec run optional.onnx --input o=x.npy --output y=there.npy
+poprt_exec run optional.onnx --input o=absent.none
+poprt_exec run join.onnx --random --output t=t.npy
+poprt_exec run join.onnx --random --json
+poprt_exec run labels.onnx --random
+poprt_exec run bits.onnx --random --json
 """
 
 COMPARE = """
@@ -111,6 +145,17 @@ poprt -i net.onnx --output sizes.popef --input_shape x=1,3/4,3
 poprt_exec compare sizes.popef --input x=x.npy --reference y=y.npy
 poprt_exec compare sizes.popef --input x=x.npy --reference y=off.npy --json
 poprt_exec compare sizes.popef --input x=x.npy --reference z=off.npy
+poprt --config_yaml fused.yaml
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy --reference graph0/y=y.npy
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy graph1/x=x.npy --reference graph0/y=y.npy graph1/y=off.npy --json
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy --reference graph1/y=y.npy
+poprt_exec compare fused/executable.popef --input graph0/x=x.npy --reference graph0/z=y.npy
+poprt_exec compare fused/executable.popef --input graph2/x=x.npy --reference graph0/y=y.npy
+poprt_exec compare nonzero.onnx --input x=x.npy --reference at=x.npy
+poprt_exec compare nonzero.onnx --input x=x.npy --reference at=at.npy
+poprt_exec compare net.onnx --input x=x.npy --reference y=y.npy --input_shape x=3,3
+poprt_exec compare net.onnx --input x=x.npy --reference y=y.npy --batch_size 2 --batch_axis 0
+poprt_exec compare net.onnx --input x=x.npy --reference y=y.npy --batch_size 3 --batch_axis 0
 """
 
 FILES = """
@@ -187,6 +232,28 @@ poprt_exec opt net.onnx --dump_each --stage convert --stop_after int64_to_int32
 poprt_exec opt net.onnx --rewrite_limit 1 --stage compile
 poprt_exec opt net.onnx --stage other
 poprt_exec opt net.onnx --passes eliminate_identity --elide
+poprt -i net.onnx --output_dir third_out --export_popef --input_shape x=2,3
+poprt -i third/net.onnx --output_dir third_out --export_popef
+poprt -i third/net.onnx --output_dir third_out --export_popef --overwrite
+poprt -i fixed/net.onnx --output_dir third_out --export_popef
+poprt -i third/net.onnx --output_dir third_out --export_popef
+poprt -i leading.onnx --run --disable_compilation_progress_bar
+poprt -i two.onnx --batches_per_step 2 --num_io_tiles 32 --embed_source
+poprt -i two.onnx --batches_per_step 2 --num_io_tiles 32 --available_memory_proportion 0.5
+poprt -i two.onnx --batches_per_step 2 --logging_level ERROR
+poprt -i two.onnx --batches_per_step 2 --logging_level CRITICAL
+poprt -i two.onnx --batches_per_step 2 --check
+poprt -i two.onnx --show_io_stat --export_popef --output_model x.onnx --check --precision_compare
+poprt_exec flops net.onnx --input_shape x=2,3 --verbose
+poprt_exec flops net.onnx --input_shape x=2,3 --json
+poprt_exec auto_shard -i two.onnx --num_ipus 2 --output_model two.onnx
+poprt_exec poprt_run_popef --popef out/two.popef --iteration 2 --numThreads 2
+poprt_exec poprt_run_popef --popef out/two.popef --iteration 2 --runner lightRunner
+poprt_exec bench out/two.popef --iterations 3
+poprt_exec bench out/two.popef --iterations 3 --input x=x.npy --through queues
+poprt --config_yaml fused.yaml
+poprt_exec bench fused/executable.popef --iterations 2
+poprt_exec bench out/two.popef --iterations 3 --clients 2 --async --json
 """
 
 INSPECT = """
@@ -315,6 +382,58 @@ poprt_exec poprt_run_popef --popef nothing.popef
 poprt_exec bench two.popef --seconds 0
 poprt_exec bench nothing.popef
 poprt_exec top --folder nothing
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs 'h, i'
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs h,nobody
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_outputs all --json
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping x=x y=y h=i
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping x=x
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping y=nobody
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping nobody=y
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping x=y
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=x.npy --input_shape x=2,3 --mark_io_mapping y
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data y=ones --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=c.npy --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=flat.npy --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=doubles.npy --batch_size 2 --batch_axis 0
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=ones --batch_size 2 --batch_axis 1
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=ones
+poprt_exec debug compare --src_model net.onnx --dst_model read.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --compare_method mse,,mae
+poprt_exec debug compare --src_model net.onnx --dst_model net.onnx --src_backend poprt --input_data x=ones --input_shape x=2,3 --compare_method mse,rmse,mae,mape,r2
+poprt_exec debug compare --src_model net.onnx --dst_model net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --dump_data --dump_dir dumped
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --mark_outputs all
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --mark_io_mapping y=b
+poprt_exec debug compare --src_model net.onnx --dst_model other/net.onnx --src_backend poprt --input_data x=zeros --input_shape x=2,3 --mark_io_mapping x=a y=b
+poprt_exec debug modify --src_model net.onnx --update c=rand --output_model rand.onnx
+poprt_exec debug print --src_model rand.onnx --name c
+poprt_exec debug modify --src_model net.onnx --update c=flat.npy
+poprt_exec debug modify --src_model net.onnx --update x=rand
+poprt_exec debug modify --src_model two.onnx --update x=flat.npy --output_model flat.onnx
+poprt_exec debug print --src_model flat.onnx --name x
+poprt_exec debug modify --src_model net.onnx --update c=zeros c=ones --output_model twice.onnx
+poprt_exec debug print --src_model twice.onnx --name ^c$
+poprt_exec debug modify --src_model net.onnx --extract output_names=h --output_model h.onnx
+poprt_exec debug print --src_model h.onnx --level node
+poprt_exec debug modify --src_model net.onnx --extract input_names=x
+poprt_exec debug modify --src_model net.onnx --extract output_names=h more=1
+poprt_exec debug modify --src_model net.onnx --extract output_names=
+poprt_exec debug modify --src_model net.onnx --extract input_names=i output_names=i
+poprt_exec debug modify --src_model net.onnx --update c=zeros --extract output_names=i --sort --output_model all.onnx
+poprt_exec debug print --src_model all.onnx --level tensor
+poprt_exec debug print --src_model all.onnx --name c
+poprt_exec debug modify --src_model net.onnx --sort --output_model net.onnx
+poprt_exec debug extract --src_model net.onnx --input_names h,x --output_names y
+poprt_exec debug extract --src_model net.onnx --input_names h --output_names y,i --output_model tail.onnx
+poprt_exec debug print --src_model tail.onnx --level tensor
+poprt_exec debug extract --src_model net.onnx --input_names c --output_names y --output_model open.onnx
+poprt_exec debug print --src_model open.onnx
+poprt_exec debug print --src_model kinds.onnx --level tensor
+poprt_exec debug print --src_model kinds.onnx --level node
+poprt_exec debug print --src_model kinds.onnx --name many
+poprt_exec debug print --src_model kinds.onnx --name k
+poprt_exec debug print --src_model kinds.onnx
+poprt_exec debug print --src_model text.onnx --level tensor
+poprt_exec debug print --src_model text.onnx --name .
 """
 
 # Heads of .npy files that hold x or nothing that is one.
@@ -352,6 +471,157 @@ poprt_exec recompile l.popef --force
 poprt_exec recompile l.popef --force --allow_symlinks
 """
 
+# Fused models in ONNX, compiled as one.
+FUSED = """
+poprt --config_yaml fused.yaml
+poprt -i fused/model_fusion.optimized.onnx --output f.popef
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3
+poprt_exec inspect f.popef --view program
+popef_dump -m f.popef
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph1/x=2,3 --precision fp16 --compiler_options enable_model_fusion=True
+poprt_exec inspect f.popef --view program
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph1/x=3,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 x=2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph1/y=2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 graph2/x=2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3/2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=1,3/2,3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --numerics faithful
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --num_io_tiles 64 --batches_per_step 3
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --batch_size 2 --batch_axis 0
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --compiler_options constant_weights=False
+poprt -i fused/model_fusion.optimized.onnx --output f.popef --input_shape graph0/x=2,3 --compiler_options serialize_ir=True
+poprt_exec run f.popef --input graph1/x=x.npy --output graph1/y=g.npy
+poprt_exec run f.popef --input graph0/x=x.npy --output graph0/y=g.npy
+poprt --config_yaml cut.yaml
+poprt -i cut/model_fusion.optimized.onnx --output c.popef
+poprt_exec inspect c.popef --view parts
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --compiler_options num_ipus=2 virtual_graph_mode=manual
+poprt_exec inspect c.popef --view parts
+poprt_exec inspect c.popef --view program
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --batches_per_step 2 --compiler_options num_ipus=2 virtual_graph_mode=manual enable_pipelining=True
+poprt_exec inspect c.popef --view parts
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --compiler_options num_ipus=2 virtual_graph_mode=auto
+poprt -i cut/model_fusion.optimized.onnx --output c.popef --compiler_options num_ipus=3 virtual_graph_mode=manual
+poprt -i net.onnx --output n.popef --compiler_options enable_model_fusion=True
+poprt -i net.onnx --output_model n.onnx --compiler_options enable_model_fusion=True
+"""
+
+# What makes another executable in a cache is there a file of its own.
+CACHED = ["", "", "--precision fp32", "--precision fp16", "--precision fp8_weight", "--winograd off", "--winograd fast", "--convert_version 15", "--lowest_opset 15",
+          "--passes eliminate_identity", "--passes eliminate_identity,eliminate_nop_cast", "--skip_passes eliminate_identity", "--skip_passes eliminate_nop_cast",
+          "--max_tensor_size 64", "--strict", "--allow_symlinks", "--narrow_int64", "--num_io_tiles 64", "--batches_per_step 2", "--available_memory_proportion 0.5",
+          "--checkpoints h", "--checkpoints i", "--numerics faithful", "--numerics fast", "--embed_source", "--ipu_version ipu2", "--enable_erf_gelu",
+          "--popart_options numIOTiles=3", "--fold_periodic_initializer", "--pass_args eliminate_identity.x=1", "--max_padding 0.5", "--pad_values x=1", ""]
+SHAPED = ["--input_shape x=2,3", "--input_shape x=3,3", "--batch_size 2 --batch_axis 0", "--batch_size 3 --batch_axis 0", "--input_shape x=1,3/4,3",
+          "--input_shape x=1,3/4,3 --max_padding 0.25", "--input_shape x=1,3/4,3 --pad_values x=0", "--input_shape x=1,3/4,3 --pad_values x=1"]
+
+# As people type them.
+WORDS = """
+poprt --input_modl two.onnx --show
+poprt --input_mod two.onnx --show
+poprt --inptu_model two.onnx --show
+poprt --inptu_modle two.onnx --show
+poprt --npt_model two.onnx --show
+poprt --npt_modl two.onnx --show
+poprt --modell two.onnx --show
+poprt --input two.onnx --show
+poprt --input_m=two.onnx --sho
+poprt --sh -i two.onnx
+poprt --show_io -i two.onnx
+poprt --show=true -i two.onnx
+poprt -i two.onnx --show --nothing
+poprt -i two.onnx --show -- --nothing
+poprt -i two.onnx --show -z
+poprt -i two.onnx stray --show
+poprt two.onnx
+poprt two.onnx net.onnx
+poprt two.onnx --show
+poprt -- two.onnx
+poprt -i ""
+poprt -i two.onnx -i net.onnx --show
+poprt -i two.onnx -i net.onnx --show --logging_level ERROR
+poprt -i two.onnx --output_model a.onnx --output_model b.onnx
+poprt -i two.onnx --batch_size 2
+poprt -i two.onnx --batch_axis 0
+poprt -i two.onnx --batch_size 0 --batch_axis 0
+poprt -i two.onnx --batch_size=2 --batch_axis=0 --show
+poprt -i two.onnx --batch_size 2.5 --batch_axis 0
+poprt -i two.onnx --batch_size 99999999999999999999 --batch_axis 0
+poprt -i two.onnx --max_padding 0.9 --show
+poprt -i two.onnx --max_padding 0.91 --show
+poprt -i two.onnx --max_padding -0 --show
+poprt -i two.onnx --max_padding 1e-1 --show
+poprt -i two.onnx --max_padding nan --show
+poprt -i two.onnx --precision FP16
+poprt -i two.onnx --passes eliminate_identity,, --show
+poprt -i two.onnx --passes eliminate_identity , eliminate_nop_cast --show
+poprt -i two.onnx --input_shape x=2,3 y=1 --show
+poprt -i two.onnx --input_shape --show
+poprt -i two.onnx --compiler_options a --show
+poprt -i two.onnx --compiler_options a= --show
+poprt -i two.onnx --compiler_options =a --show
+poprt -i two.onnx --compiler_options num_ipus=1 num_ipus=2 --show
+poprt -i two.onnx --compiler_options num_ipus=1 num_ipus=1 --show
+poprt -i two.onnx --compiler_options num_ipus=0 --show
+poprt -i two.onnx --compiler_options batches_per_step=2 --batches_per_step 3 --show
+poprt -i two.onnx --compiler_options batches_per_step=2 --batches_per_step 2 --show
+poprt -i two.onnx --compiler_options virtual_graph_mode=executionPhases --show
+poprt -i two.onnx --compiler_options enable_pipelining=True --show
+poprt -i two.onnx --compiler_options enable_pipelining=False --show
+poprt -i two.onnx --compiler_options enable_pipelining=maybe --show
+poprt -i two.onnx --compiler_options opaque_blobs={} --show
+poprt -i two.onnx --compiler_options opaque_blobs=[] --show
+poprt -i two.onnx --compiler_options 'opaque_blobs={"a":1}' --show
+poprt -i two.onnx --popart_options nobody=1 --show
+poprt -i two.onnx --popart_options numIOTiles.a=1 --show
+poprt -i two.onnx --popart_options numIOTiles=1 numIOTiles=2 --show
+poprt -i two.onnx --pad_values x=1 x=2 --show
+poprt -i two.onnx --pad_values x --show
+poprt -i two.onnx --eightbitsio --check
+poprt -i two.onnx --lowest_opset 10 --show
+poprt -i two.onnx --lowest_opset 11 --convert_version 12 --show
+poprt -i two.onnx --calibration_loss_type gptq --precision fp8 --show
+poprt -i two.onnx --precision fp8 --ipu_version ipu2 --show
+poprt -i two.onnx --precision fp8 --ipu_version ipu21 --fp8_params F143,F143,0 --show
+poprt -i two.onnx --precision fp16 --input_shape x=2,3/4,3 --check
+poprt -i two.onnx --input_shape x=1,3/2,3 y=1/2/3 --show
+poprt -i two.onnx --input_shape x=1,3/2,3 y=1 --show
+poprt -i two.onnx --input_shape x=1/2 y=1/1 --show
+poprt -i two.onnx --input_shape x=1/2/1 y=1/2/1 --show
+poprt -i two.onnx --input_shape x=1/2/1 y=1/2/3 --show
+poprt -i two.onnx --input_shape x=SIXTY-FOUR --show
+poprt -i two.onnx --input_shape x=SIXTY-FOUR/65 --show
+poprt -i two.onnx --input_shape x=2,3/4,3 --precision_compare --show
+poprt -i two.onnx --input_shape x=2,3 --precision_compare --show
+poprt -i two.onnx --input_shape x= --show
+poprt -i two.onnx --input_shape =2 --show
+poprt -i two.onnx --input_shape x=[] --show
+poprt -i two.onnx --input_shape x=[2] --show
+poprt -i two.onnx --input_shape 'x= 2, 3 / 4 ,3' --show
+poprt -i two.onnx --input_shape x=2,3/ --show
+poprt -i two.onnx --input_shape x=/2,3 --show
+poprt -i two.onnx --input_shape x=0,3 --show
+poprt -i two.onnx --input_shape x=-1,3 --show
+poprt tf2onnx
+poprt_exec
+poprt_exec rnu
+poprt_exec run
+poprt_exec run two.onnx --randm
+poprt_exec run two.onnx --rand
+poprt_exec run two.onnx --input x=x.npy --input
+poprt_exec run two.onnx --iterations=2 --rando --threads 1
+poprt_exec run two.onnx --numerics slow
+poprt_exec run two.onnx stray
+poprt_exec debug
+poprt_exec debug prnt
+poprt_exec debug print two.onnx
+poprt_exec debug print --src two.onnx --lev graph
+popef_dump
+popef_dump --al two.onnx
+popef_dump --nothing
+"""
+
 MODEL = "input_model: net.onnx\n"
 YAML = [
     "", "a", "- a", "{}", "a: b", MODEL, MODEL + "show: yes\n", MODEL + "show: True", MODEL + "show: no", MODEL + "show: 1", MODEL + "show: on",
@@ -375,6 +645,14 @@ YAML = [
     "model_fusion:\n- input_model: net.onnx\n  input_shape: x=2,3\n- input_model: two.onnx\noutput_dir: fused\nexport_popef: True\n",
     "model_fusion:\n- input_model: net.onnx\n- input_model: two.onnx\noutput_dir: fused\n",
     "model_fusion:\n- input_model: two.onnx\n  precision: fp16\n- input_model: two.onnx\n  precision_compare: True\noutput_dir: three\nrun: False\n",
+    MODEL + "max_padding: 0.9\nshow: True", MODEL + "max_padding: 0.91\nshow: True", MODEL + "max_padding: nan\nshow: True", MODEL + "max_padding: -0.1\nshow: True",
+    MODEL + "max_tensor_size: -1\nshow: True", MODEL + "max_tensor_size: -2\nshow: True", MODEL + "max_tensor_size: 1.5\nshow: True",
+    MODEL + "batch_sze: 1", MODEL + "batc_sze: 1", MODEL + "btc_sze: 1", MODEL + "show: 'True'\nrun: 'no'", MODEL + "show: [True]", MODEL + "show: {a: True}",
+    MODEL + "export_popef: False\nshow: True", MODEL + "input_shape: {x: [[1, 3], [4, 3]]}\nshow: True", MODEL + "input_shape: {x: [2, [3]]}\nshow: True",
+    MODEL + "input_shape: {x: [[]]}\nshow: True", MODEL + "input_shape: {x: {y: 1}}\nshow: True", MODEL + "passes: [a, [b]]", MODEL + "passes: ~", MODEL + "passes:\n",
+    MODEL + "checkpoints: [h, i]\nremove_outputs: y\nexport_popef: False", MODEL + "pack_args: {max_valid_num: 2, segment_max_size: [2, 3]}\nshow: True",
+    MODEL + "pack_args: {max_valid_num: 2, segment_max_size: [[2], 3]}\nshow: True", MODEL + "serialize_matmul: {a: 2/none}\nshow: True", MODEL + "compiler_options: {a: {b: c}}",
+    MODEL + "sharding_info: {node_y: 1}\nshow: True", MODEL + "pad_values: {x: 1}\nshow: True", MODEL + "popart_options: {numIOTiles: 3}\nshow: True",
 ]
 CUTS = ["", "a", "{}", "[]", "[a]", "[{}]", "[{node: y}]", "[{device: 0}]", "[{node: y, device: 0}]", "[{node: y, stage: 0}]",
         "[{node: y, device: 0, stage: 1}, {node: z, device: 1}]", "[{node: y, device: x}]", "[{node: y, device: -1}]", "[{node: '', device: 1}]",
@@ -397,6 +675,12 @@ class RecordedCommands(RecordedTest):
         self.write("other/net.onnx", onnx.model([onnx.node("Abs", ["a"], ["b"])], [onnx.value("a", onnx.F32, [4])], [onnx.value("b", onnx.F32, [4])]))
         os.makedirs(self.path("second"))
         self.write("second/net.onnx", onnx.model([onnx.node("Abs", ["x"], ["y"])], f32[:1], f32[1:2]))
+        os.makedirs(self.path("third"))
+        os.makedirs(self.path("fixed"))
+        self.write("third/net.onnx", onnx.model([onnx.node("Abs", ["x"], ["z"])], f32[:1], f32[2:]))
+        self.write("fixed/net.onnx", onnx.model([onnx.node("Abs", ["c"], ["q"])], [], [onnx.value("q", onnx.F32, [3])], [onnx.floats("c", [3], [1, -1, 2])]))
+        rows = [onnx.value("a", onnx.F32, [4, 2]), onnx.value("b", onnx.F32, [3, 2]), onnx.value("s", onnx.F32, []), onnx.value("d", onnx.F32, [6, 2])]
+        self.write("leading.onnx", onnx.model([onnx.node("Mul", [n, "s"], ["y" + n]) for n in "abd"], rows, [onnx.value("y" + n, onnx.F32, ["n", 2]) for n in "abd"]))
         self.write("stages.yaml", b"[{node: node_y, stage: 0}]")
         for name in ("several/a.onnx", "several/b.onnx", "broken.onnx"):
             self.write(name, b"no model")
@@ -408,8 +692,14 @@ class RecordedCommands(RecordedTest):
         self.write("real.bin", bytes(4) + b"\0\0\x80\x3f" + bytes(4))
         os.symlink("real.bin", self.path("link.bin"))
         self.write("linked.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], f32[:1], f32[1:2], [onnx.message(5, external)]))
+        branch = onnx.graph([onnx.node("Neg", ["x"], ["n"])], [], [onnx.value("n", onnx.F32, [2, 3])])
+        self.write("kinds.onnx", onnx.model(
+            [onnx.node("Strange", ["x", ""], ["k"], "my.domain", i=3, f=0.25, s="text", many=[1, 2, 3], floats=[0.5, -1.5], g=branch),
+             onnx.node("If", ["on"], ["y"], then_branch=branch, else_branch=branch)],
+            [onnx.value("x", onnx.F32, [2, 3]), onnx.value("on", onnx.BOOL, [])], [onnx.value("y", onnx.F32, [2, 3]), onnx.value("k", onnx.F32, [1])],
+            [onnx.floats("many", [1001], [i % 7 / 2 for i in range(1001)])], domains=["my.domain"]))
         self.write("cuts.yaml", b"[{node: node_y, device: 0}]")
-        for name in ("sequence", "text", "optional"):
+        for name in ("sequence", "text", "optional", "nonzero", "reshape_input", "gather", "split", "join", "labels", "bits"):
             with open(model(name), "rb") as file:
                 self.write(name + ".onnx", file.read())
         y = [max(0, a + b) for a, b in zip(x, [1, -1, 0.5] * 2)]
@@ -424,6 +714,10 @@ class RecordedCommands(RecordedTest):
         self.npy("wide.npy", "f4", [2, 4], [0] * 8)
         self.npy("doubles.npy", "f8", [2, 3], x)
         self.npy("halves.npy", "f2", [2, 3], x)
+        self.npy("at.npy", "i8", [2, 6], [0, 0, 0, 1, 1, 1, 0, 1, 2, 0, 1, 2])
+        self.npy("shape.npy", "i8", [2], [3, 2])
+        self.npy("far.npy", "i8", [2], [0, 99])
+        self.write("absent.none", b"")
         self.npy("ints.npy", "i4", [2, 3], [1] * 6)
         raw = onnx.floats("x", [2, 3], x)
         self.tensor_pb("x.pb", 1, [2, 3], raw[-24:])
@@ -519,6 +813,30 @@ class RecordedCommands(RecordedTest):
 
     def test_inspect(self):
         self.record_lines("inspect", INSPECT)
+
+    def test_fused(self):
+        self.prepare()
+        x, y = onnx.value("x", onnx.F32, [2, 3]), onnx.value("y", onnx.F32, [2, 3])
+        self.write("deep.onnx", onnx.model([onnx.node("MatMul", ["x", "w"], ["m"]), onnx.node("Relu", ["m"], ["r"]), onnx.node("MatMul", ["r", "w"], ["y"])],
+                                           [x], [y], [onnx.floats("w", [3, 3], [1, 2, 3, -1, 0, 1, 2, -2, 0.5])]))
+        self.write("cut.yaml", b"model_fusion:\n- input_model: deep.onnx\n  sharding_info: node_r=0\n  pipelining_info: node_r=0\n"
+                   b"- input_model: two.onnx\noutput_dir: cut\n")
+        self.record("fused", [(line, line) for line in FUSED.split("\n") if line])
+
+    def test_cache(self):
+        self.prepare()
+        def call(options, *settings):
+            return " ".join(["poprt -i net.onnx --output c.popef --overwrite --logging_level ERROR", *options, "--compiler_options enable_engine_caching=True",
+                             "cache_path=cached", *settings])
+        words = [call(["--input_shape x=2,3", more]) for more in CACHED] + [call([more]) for more in SHAPED]
+        for more in (["constant_weights=False"], ["num_ipus=2", "virtual_graph_mode=auto"], ["num_ipus=2", "virtual_graph_mode=auto", "virtual_graph_split_ratios=[0.5,1]"],
+                     ["partials_type=half"], ["serialize_ir=True"], ["opaque_blobs={}"], ["custom_patterns=InPlace"]):
+            words.append(call(["--input_shape x=2,3"], *more))
+        lines = [" ".join(line.split()) for line in words] + ["poprt_exec cache --path cached --list"]
+        self.record("cache", [(line, line) for line in lines])
+
+    def test_words(self):
+        self.record_lines("words", WORDS.replace("SIXTY-FOUR", "/".join(map(str, range(1, 65)))))
 
     def test_files(self):
         self.record_lines("files", FILES)

@@ -92,7 +92,7 @@ void RecordedOptions::add(const popef::Option& o) {
   if (name == "outputs") return outputs_.push_back(keep(value));
   if (name == "stop_after") {
     options.stop_after = keep(value);
-  } else if (name == "precision") {
+  } else if (name == "precision" && !value.starts_with("fp8")) {  // which is an option by name
     options.precision = choice(o, {"fp32", "fp16"});
   } else if (name == "winograd") {
     options.winograd = choice(o, {"off", "exact", "fast"});
