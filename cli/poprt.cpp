@@ -674,7 +674,8 @@ int main_checked(int argc, char** argv) {
     Fusion(given, models).run();
     return 0;
   }
-  if (!given.has("input_model")) throw Usage("--input_model is required");
+  if (!given.has("input_model"))
+    throw Usage("expected --input_model, found none: give --input_model PATH");
   const bool from_tensorflow = given.text("framework") == "tensorflow";
   if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");
   if (from_tensorflow && !given.has("saved_model"))

@@ -87,13 +87,80 @@ std::string unknown_option(const CLI::App& program, const std::vector<std::strin
   return {};
 }
 
+// The program, and the commands of it that the words name, each within the one before.
+std::vector<const CLI::App*> named_commands(const CLI::App& program) {
+  std::vector<const CLI::App*> commands{&program};
+  while (!commands.back()->get_subcommands().empty())
+    commands.push_back(commands.back()->get_subcommands().front());
+  return commands;
+}
+
+// --long, -s or the name of a positional argument, which CLI11 does not say of what help hides.
+std::string spelled(const CLI::Option& option) {
+  if (!option.get_lnames().empty()) return "--" + option.get_lnames().front();
+  if (!option.get_snames().empty()) return "-" + option.get_snames().front();
+  return option.get_name(true);
+}
+
+// What an option takes. Types that CLI11 knows have names in capitals: TEXT, INT, UINT, FLOAT.
+std::string value_of(const CLI::Option& option) {
+  if (option.get_items_expected_max() == 0) return "true or false";
+  const std::string type = option.get_type_name();
+  if (type == "INT" || type == "UINT") return "a whole number";
+  if (type == "FLOAT") return "a number";
+  return type == "TEXT" ? "a value" : type;
+}
+
+// An option that was not given, but is required.
+std::string missing_option(const CLI::Option& option, const std::string& path) {
+  const std::string name = spelled(option);
+  if (!name.starts_with("-"))
+    return fmt::format("expected {0}, found none: give {1} {0}", name, path);
+  return fmt::format("expected {0}, found none: give {0} {1}", name, option.get_type_name());
+}
+
+// CLI11 says in words of its own what is missing and what it cannot read.
+std::string reworded(const CLI::App& program, const std::vector<std::string>& words,
+                     const CLI::ParseError& error) {
+  const std::string said = error.what();
+  const auto commands = named_commands(program);
+  std::string path;
+  for (const CLI::App* command : commands) {
+    path += (path.empty() ? "" : " ") + command->get_name();
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string name = option->get_name();
+      const std::vector<std::string>& given = option->results();
+      if (option->get_required() && said == name + " is required")
+        return missing_option(*option, path);
+      if (said == fmt::format("Could not convert: {} = {}", name, fmt::join(given, ",")))
+        return fmt::format("{}: expected {}, found '{}'", spelled(*option), value_of(*option),
+                           fmt::join(given, ","));
+      if (said.starts_with(name + ": At Most "))
+        return fmt::format("{}: expected it once, found it {} times", spelled(*option),
+                           given.size());
+    }
+  }
+  const CLI::App& last = *commands.back();
+  if (said == "A subcommand is required") {
+    std::vector<std::string> names;
+    for (const CLI::App* command : last.get_subcommands({})) names.push_back(command->get_name());
+    return fmt::format("expected a command, found none: give one of {}", fmt::join(names, ", "));
+  }
+  // Values are missing at the end of a line only: every other word may be one.
+  const CLI::Option* option = last.get_option_no_throw(words.back());
+  if (option && said.ends_with(" missing"))
+    return fmt::format("{0}: expected {1}, found the end of the line: give {0} {2}",
+                       spelled(*option), value_of(*option), option->get_type_name());
+  return said;
+}
+
 // What is wrong with a command line that CLI11 refuses.
 std::string complaint(const CLI::App& program, const std::vector<std::string>& words,
                       const CLI::ParseError& error) {
   if (std::string text = unknown_option(program, words); !text.empty()) return text;
   const std::vector<std::string> extra = program.remaining(true);
   if (extra.empty() || error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
-    return error.what();
+    return reworded(program, words, error);
   const std::string found =
       fmt::format("expected options, found '{}'", fmt::join(extra, "' and '"));
   const CLI::Option* model = program.get_option_no_throw("--input_model");
@@ -246,7 +313,7 @@ std::optional<int> Command::parse(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
     for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-    say("{}: {}; see {} --help\n", command, complaint(app, words, e), command);
+    say("{}: {}; see {} --help\n", command, printable(complaint(app, words, e)), command);
     return 2;
   }
 }
@@ -300,11 +367,19 @@ Check one_of(std::vector<std::string> words) {
 }
 
 Check existing_file() {
-  return [](std::string word) { return CLI::ExistingFile(word); };
+  return [](std::string word) {
+    return CLI::ExistingFile(word).empty()
+               ? ""
+               : fmt::format("expected a file, found none at '{}'", word);
+  };
 }
 
 Check existing_folder() {
-  return [](std::string word) { return CLI::ExistingDirectory(word); };
+  return [](std::string word) {
+    return CLI::ExistingDirectory(word).empty()
+               ? ""
+               : fmt::format("expected a folder, found none at '{}'", word);
+  };
 }
 
 void add_winograd_option(Command& command, std::string& choice) {

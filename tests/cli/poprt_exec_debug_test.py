@@ -244,7 +244,7 @@ class Print(DebugTest):
         self.misused(["print", "--model", "one.onnx", "--name", "nothing"], "no node and no tensor")
         self.misused(["print", "--model", "one.onnx", "--name", "("], "no regular expression")
         self.misused(["print", "--model", "one.onnx", "--level", "all"], "model or graph or node or tensor")
-        self.misused([], "subcommand")
+        self.misused([], "expected a command, found none")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ SPELLED = {"cpp": "C++", "python": "Python", "java": "Java", "csharp": "C#", "go
 JAVA, CSHARP = "bindings/java/src/main/java/org/poprt/", "bindings/csharp/src/"
 # Where each struct lies, what it is called there, and whether the raw layer has its fields as attributes.
 PLACES = {
-    "runner": {"c": "runner.h", "cpp": "runner.hpp", "python": "poprt/runtime.py", "java": "RuntimeConfig", "csharp": "ModelRunner.cs",
+    "runner": {"c": "runner.h", "cpp": "runner.hpp", "python": "poprt/_runner_config.py", "java": "RuntimeConfig", "csharp": "ModelRunner.cs",
                "go": "runner.go", "type": "RunnerOptions", "attributes": True},
     "compile": {"c": "compiler.h", "cpp": "compiler.hpp", "python": "poprt/compiler.py", "java": "CompilerOptions",
                 "csharp": "Compiler.cs", "go": "compiler.go", "type": "CompileOptions", "attributes": False},

@@ -19,11 +19,28 @@ from .types import FeedDataInfo, Metadata, TensorDataInfo
 __all__ = ["BlobWriter", "FeedGroupWriter", "FileWriter", "Writer"]
 
 
-_AnyBlob = TypeVar("_AnyBlob", bound="BlobWriter")
-_AnyWriter = TypeVar("_AnyWriter", bound="Writer")
+_Self = TypeVar("_Self", bound="_Finished")
 
 
-class BlobWriter:
+class _Finished:
+    """A ``with`` block finishes it, or gives it up when it ends with an exception."""
+
+    _raw: Any
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._raw = None
+
+
+class BlobWriter(_Finished):
     """Takes the payload of one blob. Leaving it to the next one, to the writer's close or to the end of its scope
     finishes it; a ``with`` block that ends with an exception gives up the whole writer."""
 
@@ -58,15 +75,6 @@ class BlobWriter:
             with self._writer._stream_errors():
                 self._raw.close()
 
-    def __enter__(self: _AnyBlob) -> _AnyBlob:
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._raw = None
-
     def __del__(self) -> None:
         try:
             if getattr(self, "_raw", None) is not None:
@@ -100,7 +108,7 @@ class _StreamErrors:
             raise raised from None
 
 
-class Writer:
+class Writer(_Finished):
     """Writes to a path, or to anything with a ``write`` that takes bytes.
 
     Usable as a context manager: leaving it closes it; leaving it by an exception writes nothing."""
@@ -168,15 +176,6 @@ class Writer:
         """Finishes the active blob and the writer; a file is there from now on. Does nothing the second time."""
         with self._stream_errors():
             self._active().close()
-
-    def __enter__(self: _AnyWriter) -> _AnyWriter:
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._raw = None
 
 
 class FileWriter(Writer):

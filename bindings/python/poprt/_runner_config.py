@@ -1,0 +1,310 @@
+"""Configurations of all kinds of runners."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import operator
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
+
+from . import poprt_raw as _raw
+from ._config import Config
+from ._convert import whole
+from ._device import Device, DeviceWaitConfig, ReplicaIdToDevice
+from .compiler import Executable
+from .errors import InvalidArgumentError, NotFoundError
+
+UINT32_MAX = 2**32 - 1
+INT64_MAX = 2**63 - 1
+DO_NOT_WAIT = -(2**63)  # POPRT_DO_NOT_WAIT
+
+
+class RunnerType(enum.IntEnum):
+    ModelRunner = 0
+    PackRunner = 1
+    ModelFusionRunner = 2
+
+
+class PackAlgorithm(enum.IntEnum):
+    """How requests that do not cross rows are put into rows."""
+    next_fit = 0
+    first_fit = 1
+
+
+def _nanoseconds(value: Any) -> Any:
+    if isinstance(value, datetime.timedelta):
+        return value // datetime.timedelta(microseconds=1) * 1000
+    return value
+
+
+class RunnerConfig(Config):
+    """What the configurations of all runners have in common."""
+
+    _kind = "model"
+
+    if not TYPE_CHECKING:  # which then know what there is
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, _nanoseconds(value))
+
+    def _get(self, name: str, default: Any) -> Any:
+        return getattr(self, name) if name in self._defaults else default
+
+    def _count(self, name: str, default: int) -> int:
+        value = self._get(name, default)
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{type(self).__name__}.{name}: expected a whole number, found {value!r}") from None
+        if number < 0:
+            raise InvalidArgumentError(f"{type(self).__name__}.{name}: expected 0 or more, found {number}")
+        return number
+
+    def _memory(self, executable: Executable) -> dict[str, dict[str, Any]]:
+        """Arrays of the fields that have them, by name, each checked against the executable's anchor."""
+        pair: Any = self._get("flush_by_name", None) or ({}, {})
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"{type(self).__name__}.flush_by_name: expected a pair of dicts, inputs and outputs, found {pair!r}")
+        anchors = {"input": {d.name: d for d in executable.get_inputs()}, "output": {d.name: d for d in executable.get_outputs()}}
+        made: dict[str, dict[str, Any]] = {}
+        for field, option, direction, arrays in (("frozen_inputs", "frozen_inputs", "input", self._get("frozen_inputs", None) or {}),
+                                                 ("flush_inputs", "flush_by_name", "input", pair[0]),
+                                                 ("flush_outputs", "flush_by_name", "output", pair[1])):
+            if not isinstance(arrays, Mapping):
+                raise TypeError(f"{type(self).__name__}.{option}: expected a dict of name to array, found {arrays!r}")
+            label = {"frozen_inputs": "frozen input", "flush_inputs": "flush input", "flush_outputs": "flush output"}[field]
+            for name in arrays:
+                if name not in anchors[direction]:
+                    raise NotFoundError(f"there is no {direction} '{name}', which {option} has; {direction}s are: "
+                                        + ", ".join(f"'{n}'" for n in anchors[direction]))
+            made[field] = {n: whole(a, direction, anchors[direction][n], label) for n, a in arrays.items()}
+        return made
+
+    def _options(self, executable: Executable, keep: list[Any]) -> dict[str, Any]:
+        """Fields of poprt_runner_options. ``keep`` gets what they point to."""
+        wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
+        never: Callable[[int], int] = lambda ns: 0 if ns >= INT64_MAX else ns
+        options = {
+            "threads": self._get("threads", 0),
+            "profile": int(self._get("profile", False)),
+            "queue_depth": self._count("queue_depth", 0),
+            "telemetry": int(self._get("telemetry", False)),
+            "timeout_ns": self._count("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
+            "not_thread_safe": int(not self._get("thread_safe", True)),
+            "no_validate_io_params": int(not self._get("validate_io_params", True)),
+            "ring_buffer_size_multiplier": self._count("ring_buffer_size_multiplier", 0),
+            "auto_reset": int(self._get("auto_reset", False)),
+            "flush_on_waiting_outputs": int(self._get("flush_on_waiting_outputs", False)),
+            "is_batch_size_timeout_enabled": int(self._get("is_batch_size_timeout_enabled", False)),
+            "batch_size_timeout_ns": never(self._count("batch_size_timeout_ns", INT64_MAX)),
+            "data_parallel_timeout_ns": never(self._count("data_parallel_timeout_ns", INT64_MAX)),
+            "request_tracepoints_buffer_size": self._count("request_tracepoints_buffer_size", 1000) or -1,  # 0: all
+            "replication_factor": self._get("replication_factor", None) or 0,
+            "overlap_io": int(self._get("overlap_io", False)),
+            "batches_per_step": self._get("batches_per_step", 0),
+            "faults": self._get("faults", None),
+            "numerics": self._get("numerics", None),
+            "shared_devices": self._get("shared_devices", None),
+            "device_wait_timeout_ns": int(min(wait.timeout_sec * 1e9, INT64_MAX // 2)) or DO_NOT_WAIT,
+            "device_wait_sleep_ns": max(1, int(wait.sleep_time_sec * 1e9)),
+        }
+        if self._get("batching_dim", UINT32_MAX) != UINT32_MAX:
+            options.update({"use_batching_dim": 1, "batching_dim": self._get("batching_dim", 0)})
+        devices = dict(self._get("replica_id_to_device", {}))
+        if self._get("device", None) is not None:
+            devices[0] = self._get("device", None)
+        with self._naming("replica_id_to_device"):
+            raws = [(operator.index(replica), device._open()) for replica, device in devices.items()]
+        keep += raws
+        options["replica_devices"] = [(replica, int(raw.this)) for replica, raw in raws]
+        for field, arrays in self._memory(executable).items():
+            keep += arrays.values()
+            options[field] = [(name, *_raw.raw_address(array)) for name, array in arrays.items()]
+        return options
+
+    def _extra(self) -> dict[str, Any]:
+        return {}
+
+    def _make(self, executable: Executable, keep: list[Any]) -> Any:
+        """The raw runner. ``keep`` gets what has to live as long."""
+        return _raw.raw_make_runner(self._kind, executable._open(), self._options(executable, keep), self._extra())
+
+
+class RuntimeConfig(RunnerConfig):
+    """Options of a model runner, by PopRT's names and with its defaults, and poprt's own.
+
+    Times are in nanoseconds; a ``timedelta`` is taken as well.
+    """
+
+    # <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
+    #: Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
+    #: 0.1.
+    threads: int = 0
+    #: Whether to time every instruction, for ``profile()``; slower. Since 0.1.
+    profile: bool = False
+    #: The device to run on. None: any free one. Since 0.1.
+    device: Optional["Device"] = None
+    #: Requests in flight per replica that the queue has places for; see ``execute_async()``. 0: the size of the ring.
+    #: Since 0.1.
+    queue_depth: int = 0
+    #: Which runner: one of fused models finds the model by the names of a request. Since 0.1.
+    runner_type: RunnerType = RunnerType.ModelRunner
+    #: What to do while no device is free: how long to try, and how long to sleep between two attempts. Default: 1 and 6
+    #: seconds. Since 0.1.
+    device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    #: Whether several threads may use the runner at once; off saves a lock. Since 0.1.
+    thread_safe: bool = True
+    #: How long a started batch waits for its next rows before it is padded with zeros. 0: for ever. Nanoseconds, or a
+    #: ``timedelta``. Since 0.1.
+    timeout_ns: Union[int, datetime.timedelta] = 10_000_000
+    #: Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that are not given
+    #: are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused and conditional models
+    #: need that. Since 0.1.
+    validate_io_params: bool = True
+    #: The dimension along which requests may have any size. UINT32_MAX: none, requests are whole compiled batches.
+    #: Since 0.1.
+    batching_dim: int = UINT32_MAX
+    #: Whether files that another version has compiled are refused. Since 0.1.
+    check_package_hash: bool = True
+    #: Size of the ring in requests: it times the rows of a step, rows being batches without a batching dimension. With
+    #: 2 it is at least 64. Since 0.1.
+    ring_buffer_size_multiplier: int = 2
+    #: Whether the device is reset after errors that allow it. Since 0.1.
+    auto_reset: bool = False
+    #: Whether batches are padded only while somebody waits for one of their requests or has given a callback; turns
+    #: tracing on. Since 0.1.
+    flush_on_waiting_outputs: bool = False
+    #: How long batches are waited for: from a batch's first row until it is padded. Nanoseconds, or a ``timedelta``.
+    #: Since 0.1.
+    batch_size_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
+    #: How long steps are waited for: from the first complete batch of a step until the step goes without the others.
+    #: Nanoseconds, or a ``timedelta``. Since 0.1.
+    data_parallel_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
+    #: Whether the timeouts of batches and of steps hold. Since 0.1.
+    is_batch_size_timeout_enabled: bool = False
+    #: How many requests ``tracepoints()`` remembers. 0: all. Since 0.1.
+    request_tracepoints_buffer_size: int = 1000
+    #: Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
+    replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
+    #: By name: rows for padding, instead of zeros, and where their results go; all inputs that requests give, all
+    #: outputs. Must stay valid while the runner lives. Since 0.1.
+    flush_by_name: Optional[tuple[Mapping[str, Any], Mapping[str, Any]]] = None
+    #: Copies of the model, each on a device of its own. None: 1. Since 0.1.
+    replication_factor: Optional[int] = None
+    #: Constant values, copied, for inputs that requests then leave out. Since 0.1.
+    frozen_inputs: Optional[dict[str, Any]] = None
+    #: Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
+    #: their own; on also when the executable was compiled with num_io_tiles. Since 0.1.
+    overlap_io: bool = False
+    #: Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches of a call
+    #: that waits for its answer do not. 0: as the executable says. Since 0.1.
+    batches_per_step: int = 0
+    #: Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
+    #: POPRT_INJECT_FAULTS from the environment. Since 1.0.
+    faults: Optional[str] = None
+    #: Whether to publish what it does, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since 1.0.
+    telemetry: bool = False
+    #: What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves overflow, or
+    #: "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
+    #: with the option numerics=faithful. "": "fast". Since 1.0.
+    numerics: Optional[str] = None
+    #: Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path those that
+    #: name the same folder. Two replicas, of whatever process, never have the same device. "": POPRT_SHARED_DEVICES
+    #: from the environment, or none. Since 1.0.
+    shared_devices: Optional[str] = None
+    # </options:runner>
+    _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}
+
+    @property
+    def _kind(self) -> str:  # type: ignore[override]
+        return "fusion" if self.runner_type == RunnerType.ModelFusionRunner else "model"
+
+
+class PackRunnerConfig(RunnerConfig):
+    """Options of a runner that packs requests of variable length into the compiled batch."""
+
+    _kind = "pack"
+    timeout_microseconds: int = 0  # must be set: from a pack's first item until it goes
+    max_valid_num: int = 0  # items per pack; 0: as many as fit
+    dynamic_input_name: str = ""
+    unpack_info_input_name: str = ""
+    mask_name: str = ""
+    dynamic_group: list[str] = []
+    algorithm: PackAlgorithm = PackAlgorithm.next_fit
+    compile_batch_size: int = -1
+    disable_data_across_rows: bool = False
+    enable_padding_remove: bool = False
+    delimiter_num: int = 0
+    enable_prefetch_datastreams: bool = True
+    device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
+    check_package_hash: bool = True
+    threads: int = 0
+    replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
+    _aliases = {"algo": "algorithm", "algorithom": "algorithm", "timeout_in_micro_seconds": "timeout_microseconds"}
+
+    def __init__(self, timeout_microseconds: int = 0, max_valid_num: int = 0, dynamic_input_name: str = "",
+                 unpack_info_input_name: str = "", **options: Any):
+        super().__init__(timeout_microseconds=timeout_microseconds, max_valid_num=max_valid_num,
+                         dynamic_input_name=dynamic_input_name, unpack_info_input_name=unpack_info_input_name,
+                         **options)
+
+    def enable_input_single_row_mode(self, mask: str, unpack_info: str = "", delimiter: int = 0) -> None:
+        """No request crosses a row."""
+        self.disable_data_across_rows = True
+        self.mask_name, self.unpack_info_input_name, self.delimiter_num = mask, unpack_info, delimiter
+
+    def enable_padding_remove_mode(self, mask: str, group: Sequence[str] = ()) -> None:
+        """Strips the callers' padding, which the mask tells."""
+        self.enable_padding_remove = True
+        self.mask_name, self.dynamic_group = mask, list(group)
+
+    enable_single_row_mode = enable_input_single_row_mode
+    enable_padding_remove_pattern = enable_padding_remove_mode
+
+    def _extra(self) -> dict[str, Any]:
+        names = ("dynamic_input_name", "unpack_info_input_name", "mask_name")
+        return {**{n: getattr(self, n) or None for n in names},
+                "timeout_microseconds": self.timeout_microseconds, "max_valid_num": self.max_valid_num,
+                "dynamic_group": list(self.dynamic_group), "algorithm": int(self.algorithm),
+                "compile_batch_size": max(self.compile_batch_size, 0),
+                "disable_data_across_rows": int(self.disable_data_across_rows),
+                "enable_padding_remove": int(self.enable_padding_remove), "delimiter_num": self.delimiter_num,
+                "disable_prefetch_datastreams": int(not self.enable_prefetch_datastreams)}
+
+
+class LightRunnerConfig(RunnerConfig):
+    """Options of a runner with little overhead, whose weights can be replaced."""
+
+    _kind = "light"
+    check_package_hash: bool = True
+    replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
+    threads: int = 0
+    _aliases = RuntimeConfig._aliases
+
+
+class HostConcatConfig(Config):
+    """One input of the model, ``tensor_name``, is other inputs' bytes one after the other."""
+
+    tensor_name: str = ""
+    input_tensor_names: list[str] = []
+    shape: list[int] = []  # of the joined tensor; empty: not checked
+    data_size_bytes: int = 0  # of the joined tensor; 0: not checked
+    # poprt's own.
+    sizes: list[int] = []  # bytes of each input; empty: equal parts
+
+
+class HostConcatRunnerConfig(RunnerConfig):
+    """Options of a runner that joins inputs. Without ``host_concat_config`` the PopEF file says which."""
+
+    _kind = "host_concat"
+    check_package_hash: bool = True
+    ring_buffer_size_multiplier: int = 2
+    timeout_ns: Union[int, datetime.timedelta] = 10_000_000
+    host_concat_config: dict[str, HostConcatConfig] = {}
+    threads: int = 0
+
+    def _extra(self) -> dict[str, Any]:
+        fields = tuple(HostConcatConfig._defaults)
+        return {"host_concat": [{f: getattr(c, f) for f in fields} for c in self.host_concat_config.values()]}
+
+
+AnyConfig = Union[RuntimeConfig, PackRunnerConfig, LightRunnerConfig, HostConcatRunnerConfig]

@@ -1,0 +1,306 @@
+/* Scenarios about what is in files, options of compilers, and models on several IPUs or replicas.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <unistd.h>
+
+#include "bindings/c/scenario_support.h"
+
+/* The user anchor of a model that goes that way; there is one. */
+static void expect_user_anchor(const poprt_popef_model* model, poprt_popef_anchor_type type,
+                               const char* name) {
+  size_t count = 0;
+  const size_t* indices = poprt_popef_model_user_anchors(model, type, &count);
+  assert_int_equal(count, 1);
+  poprt_popef_anchor a = {0};
+  a.struct_size = sizeof a;
+  OK(poprt_popef_metadata_anchor(poprt_popef_model_metadata(model), indices[0], &a));
+  assert_string_equal(a.name, name);
+  assert_int_equal(a.type, type);
+  assert_int_equal(a.dtype, POPRT_DTYPE_F32);
+  assert_int_equal(a.rank, 2);
+  assert_memory_equal(a.shape, kShape, sizeof kShape);
+}
+
+void scenario_51_read_a_popef_file(void** state) {
+  (void)state;
+  const char* path = "c_read.popef";
+  poprt_executable* e = affine();
+  OK(poprt_executable_save(e, path));
+  poprt_popef_reader* reader = NULL;
+  poprt_popef_model* model = NULL;
+  poprt_popef_payload* payload = NULL;
+  OK(poprt_popef_reader_create(&reader));
+  OK(poprt_popef_reader_parse_file(reader, path));
+  assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_EXECUTABLE), 1);
+  const poprt_popef_blob* blob = poprt_popef_reader_blob(reader, POPRT_POPEF_EXECUTABLE, 0);
+  poprt_popef_blob_info info = {0};
+  info.struct_size = sizeof info;
+  OK(poprt_popef_blob_get_info(blob, &info));
+  assert_string_equal(info.name, poprt_executable_name(e));
+  FAILS(poprt_popef_model_create(reader, "nope", &model), POPRT_FAILED_PRECONDITION, "nope");
+  OK(poprt_popef_model_create(reader, NULL, &model));
+  expect_user_anchor(model, POPRT_POPEF_INPUT, "x");
+  expect_user_anchor(model, POPRT_POPEF_OUTPUT, "y");
+
+  char part[10];
+  const size_t size = info.bytes;
+  OK(poprt_popef_blob_map(blob, &payload));
+  OK(poprt_popef_blob_read(blob, 5, part, sizeof part));
+  FAILS(poprt_popef_blob_read(blob, size - 9, part, sizeof part), POPRT_OUT_OF_RANGE, "");
+  FAILS(poprt_popef_reader_parse_file(reader, "missing.popef"), POPRT_NOT_FOUND, "missing.popef");
+  FAILS(poprt_popef_reader_parse_file(reader, DATA "/affine.onnx"), POPRT_DATA_LOSS, "affine.onnx");
+  poprt_popef_reader_free(reader);
+  poprt_popef_model_free(model);
+  poprt_executable_free(e);
+
+  const unsigned char* code = poprt_popef_payload_data(payload);
+  assert_int_equal(poprt_popef_payload_size(payload), size);
+  assert_memory_equal(part, code + 5, sizeof part);
+  bytes file = read_file(path);
+  size_t at = 0;
+  while (at + size <= file.size && memcmp(file.data + at, code, size) != 0) at++;
+  assert_true(at + size <= file.size);
+  free(file.data);
+  poprt_popef_payload_free(payload);
+  remove(path);
+}
+
+void scenario_52_options_by_name(void** state) {
+  (void)state;
+  poprt_option list[] = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = list;
+  o.option_count = 2;
+  poprt_compiler* c = NULL;
+  poprt_executable* e = NULL;
+  poprt_popef_metadata* m = NULL;
+  poprt_string* text = NULL;
+  OK(poprt_compiler_create(&o, &c));
+  OK(poprt_compiler_compile_file(c, DATA "/affine.onnx", &e));
+  assert_memory_equal(poprt_anchor_shape(poprt_executable_input(e, 0)), kShape, sizeof kShape);
+  OK(poprt_executable_popef_metadata(e, &m));
+  const char* value = NULL;
+  assert_string_equal(poprt_popef_metadata_option(m, POPRT_POPEF_ENGINE_OPTIONS, 1, &value),
+                      "num_io_tiles");
+  assert_string_equal(value, "32");
+  poprt_popef_metadata_free(m);
+  poprt_executable_free(e);
+
+  OK(poprt_compiler_list_options(&text));
+  assert_non_null(strstr(poprt_string_data(text), "num_io_tiles"));
+  poprt_string_free(text);
+  OK(poprt_compiler_io_stat_file(c, DATA "/affine.onnx", &text));
+  assert_non_null(strstr(poprt_string_data(text), "inputs: 1"));
+  poprt_string_free(text);
+  poprt_compiler_free(c);
+  list[1].name = "nonsense";
+  FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "nonsense");
+  list[1] = (poprt_option){"compiler_options", "virtual_graph_mode=executionPhases"};
+  FAILS(poprt_compiler_create(&o, &c), POPRT_UNIMPLEMENTED, "virtual_graph_mode");
+}
+
+typedef struct log_lines {
+  int warnings, elsewhere;
+  pthread_t here;
+  const char* expected;
+} log_lines;
+
+static void take_line(poprt_log_level level, const char* message, void* user_data) {
+  log_lines* lines = user_data;
+  lines->warnings += level == POPRT_LOG_WARNING && strstr(message, lines->expected);
+  lines->elsewhere += !pthread_equal(pthread_self(), lines->here);
+}
+
+/* Warns: the cache is a file. */
+static void* warn(void* no_folder) {
+  const poprt_input_shape inputs[] = {{"x", kShape, 2}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.input_shapes = inputs;
+  o.input_shape_count = 1;
+  o.enable_engine_caching = 1;
+  o.cache_path = no_folder;
+  poprt_compiler* compiler = NULL;
+  poprt_executable* executable = NULL;
+  OK(poprt_compiler_create(&o, &compiler));
+  OK(poprt_compiler_compile_file(compiler, DATA "/affine.onnx", &executable));
+  poprt_executable_free(executable);
+  poprt_compiler_free(compiler);
+  return NULL;
+}
+
+void scenario_54_log_messages(void** state) {
+  (void)state;
+  char no_folder[] = "/tmp/poprt_scenario_XXXXXX";
+  close(mkstemp(no_folder));
+  log_lines lines = {0, 0, pthread_self(), no_folder};
+  poprt_log_set_callback(take_line, &lines);
+  warn(no_folder);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, warn, no_folder), 0);
+  pthread_join(thread, NULL);
+  poprt_log_set_callback(NULL, NULL);
+  assert_int_equal(lines.warnings, 2);
+  assert_int_equal(lines.elsewhere, 1); /* called on the thread that logs */
+  OK(poprt_log_set_level("OFF"));
+  poprt_log_set_callback(take_line, &lines);
+  warn(no_folder);
+  poprt_log_set_callback(NULL, NULL);
+  OK(poprt_log_set_level("WARNING"));
+  assert_int_equal(lines.warnings, 2);
+  remove(no_folder);
+}
+
+/* Compiles a model of data/ with an option by name; null: with none. */
+static poprt_error* compile_with(const char* file, const char* name, const char* value,
+                                 poprt_executable** out) {
+  const poprt_option option = {name, value};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.options = &option;
+  o.option_count = name ? 1 : 0;
+  char path[512];
+  snprintf(path, sizeof path, DATA "/%s", file);
+  poprt_compiler* compiler = NULL;
+  poprt_error* error = poprt_compiler_create(&o, &compiler);
+  if (!error) error = poprt_compiler_compile_file(compiler, path, out);
+  poprt_compiler_free(compiler);
+  return error;
+}
+
+void scenario_63_several_ipus(void** state) {
+  (void)state;
+  enum { REQUESTS = 6 };
+  static float x[SLOW], expected[SLOW], y[REQUESTS][SLOW];
+  for (int i = 0; i < SLOW; i++) x[i] = (float)(i % 7) / 7;
+  const poprt_input in = {"x", 0, x, sizeof x};
+  poprt_output out = {"y", 0, expected, sizeof expected};
+  poprt_executable* e = NULL;
+  OK(compile_with("slow.onnx", NULL, NULL, &e));
+  poprt_runner* r = runner_of(e, NULL);
+  poprt_executable_free(e);
+  OK(poprt_runner_execute(r, &in, 1, &out, 1));
+  poprt_runner_free(r);
+
+  OK(compile_with("slow.onnx", "compiler_options",
+                  "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\n"
+                  "batches_per_step=2",
+                  &e));
+  poprt_popef_metadata* m = NULL;
+  OK(poprt_executable_popef_metadata(e, &m));
+  assert_int_equal(poprt_popef_metadata_get(m, POPRT_POPEF_NUM_IPUS), 2);
+  poprt_popef_metadata_free(m);
+  r = runner_of(e, NULL);
+  poprt_executable_free(e);
+  out = (poprt_output){"y", 0, y[0], sizeof y[0]};
+  OK(poprt_runner_execute(r, &in, 1, &out, 1));
+  assert_memory_equal(y[0], expected, sizeof expected);
+  memset(y, 0, sizeof y);
+  poprt_request* requests[REQUESTS];
+  for (int i = 0; i < REQUESTS; i++) {
+    out.data = y[i];
+    OK(poprt_runner_execute_async(r, &in, 1, &out, 1, NULL, NULL, &requests[i]));
+  }
+  for (int i = 0; i < REQUESTS; i++) {
+    OK(poprt_request_wait(requests[i], -1));
+    poprt_request_free(requests[i]);
+    assert_memory_equal(y[i], expected, sizeof expected);
+  }
+  poprt_runner_free(r);
+  FAILS(compile_with("slow.onnx", "compiler_options", "num_ipus=2", &e), POPRT_INVALID_ARGUMENT,
+        "virtual_graph_mode");
+}
+
+void scenario_65_packed_sequences(void** state) {
+  (void)state;
+  enum { REQUESTS = 6, PLACES = 8 };
+  const size_t lengths[REQUESTS] = {1, 3, 5, 2, 8, 4};
+  poprt_executable* e = NULL;
+  OK(compile_with("sums.onnx", "pack_args", "max_valid_num=4\nsegment_max_size=8", &e));
+  assert_int_equal(poprt_executable_input_count(e), 2);
+  assert_string_equal(poprt_anchor_name(poprt_executable_input(e, 1)), "unpack_info");
+  assert_int_equal(poprt_anchor_shape(poprt_executable_input(e, 1))[0], 4);
+  assert_int_equal(poprt_anchor_shape(poprt_executable_output(e, 0))[0], 4);
+  assert_int_equal(poprt_anchor_shape(poprt_executable_output(e, 0))[1], PLACES);
+  poprt_pack_runner_options o = {0};
+  o.struct_size = sizeof o;
+  o.timeout_microseconds = 5000;
+  poprt_runner* r = NULL;
+  OK(poprt_pack_runner_create(e, &o, &r));
+  poprt_executable_free(e);
+  float x[REQUESTS][PLACES + 1], y[REQUESTS][PLACES];
+  poprt_request* requests[REQUESTS];
+  for (int k = 0; k < REQUESTS; k++) {
+    for (int i = 0; i <= PLACES; i++) x[k][i] = (float)(i + 1);
+    const poprt_input in = {"x", 0, x[k], lengths[k] * sizeof(float)};
+    const poprt_output out = {"y", 0, y[k], sizeof y[k]};
+    OK(poprt_runner_execute_async(r, &in, 1, &out, 1, NULL, NULL, &requests[k]));
+  }
+  for (int k = 0; k < REQUESTS; k++) {
+    OK(poprt_request_wait(requests[k], -1));
+    poprt_request_free(requests[k]);
+    for (size_t i = 0; i < lengths[k]; i++)
+      assert_true(y[k][i] == x[k][i] + (float)(lengths[k] * (lengths[k] + 1)) / 2);
+  }
+  const poprt_input longer = {"x", 0, x[0], sizeof x[0]};
+  const poprt_output out = {"y", 0, y[0], sizeof y[0]};
+  FAILS(poprt_runner_execute(r, &longer, 1, &out, 1), POPRT_INVALID_ARGUMENT, "longer than 8");
+  poprt_runner_free(r);
+  FAILS(compile_with("sums.onnx", "pack_args", "max_valid_num=4", &e), POPRT_INVALID_ARGUMENT,
+        "segment_max_size");
+}
+
+/* A step of cache.onnx on a replica. */
+static poprt_error* keep(poprt_runner* r, uint32_t replica, int32_t step, float x, float y[3]) {
+  const poprt_input in[] = {{"step", 0, &step, sizeof step}, {"x", 0, &x, sizeof x}};
+  const poprt_output out = {"y", 0, y, 3 * sizeof *y};
+  poprt_request_options o = {0};
+  o.struct_size = sizeof o;
+  o.use_replica = 1;
+  o.replica = replica;
+  poprt_request* request = NULL;
+  poprt_error* error = poprt_runner_submit(r, in, 2, &out, 1, &o, &request);
+  if (!error) error = poprt_request_wait(request, -1);
+  poprt_request_free(request);
+  return error;
+}
+
+void scenario_68_replicas_with_caches(void** state) {
+  (void)state;
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  poprt_executable* e = NULL;
+  OK(compile_with("cache.onnx", NULL, NULL, &e));
+  poprt_runner_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  o.replication_factor = 2;
+  o.shared_devices = folder;
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(e, &o, &r));
+  poprt_executable_free(e);
+  poprt_device_manager_options m = {0};
+  m.struct_size = sizeof m;
+  m.device_count = 2;
+  m.shared = folder;
+  poprt_device_manager* manager = NULL;
+  OK(poprt_device_manager_create(&m, &manager));
+  poprt_device* device = NULL;
+  FAILS(poprt_device_manager_get_device(manager, 1, &device), POPRT_UNAVAILABLE, "busy");
+  poprt_device_manager_free(manager);
+  float y[3];
+  for (int step = 0; step < 4; step++)
+    for (uint32_t replica = 0; replica < 2; replica++) {
+      OK(keep(r, replica, step, (float)(10 * replica + step + 1), y));
+      for (int i = 0; i < 3; i++)
+        assert_true(y[i] == (i > step ? 0.0f : (float)(10 * replica + step + 1 - i)));
+    }
+  FAILS(keep(r, 2, 0, 1, y), POPRT_NOT_FOUND, "no replica 2");
+  poprt_runner_free(r);
+  char lock[64];
+  snprintf(lock, sizeof lock, "%s/devices.lock", folder);
+  remove(lock);
+  remove(folder);
+}

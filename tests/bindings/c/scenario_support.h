@@ -1,0 +1,77 @@
+/* What the scenarios share. */
+#ifndef POPRT_TESTS_BINDINGS_C_SCENARIO_SUPPORT_H
+#define POPRT_TESTS_BINDINGS_C_SCENARIO_SUPPORT_H
+
+#include <stdlib.h>
+
+#include "capi/common.h"
+
+enum { SLOW = 512 * 512 };
+
+/* Compiles a model of data/; `rank` 0 leaves the shape of `name` alone. */
+static inline poprt_executable* compile(const char* file, const char* name, const int64_t* shape,
+                                        size_t rank) {
+  const poprt_input_shape inputs[] = {{name, shape, rank}};
+  poprt_compile_options o = {0};
+  o.struct_size = sizeof o;
+  o.input_shapes = inputs;
+  o.input_shape_count = rank ? 1 : 0;
+  char path[512];
+  snprintf(path, sizeof path, DATA "/%s", file);
+  poprt_compiler* compiler = NULL;
+  poprt_executable* executable = NULL;
+  OK(poprt_compiler_create(&o, &compiler));
+  OK(poprt_compiler_compile_file(compiler, path, &executable));
+  poprt_compiler_free(compiler);
+  return executable;
+}
+
+static const int64_t kShape[] = {2, 4};
+
+static inline poprt_executable* affine(void) { return compile("affine.onnx", "x", kShape, 2); }
+
+static inline poprt_runner* runner_of(poprt_executable* executable, poprt_device* device) {
+  poprt_runner_options o = {0};
+  o.struct_size = sizeof o;
+  o.threads = 1;
+  o.device = device;
+  poprt_runner* r = NULL;
+  OK(poprt_runner_create(executable, &o, &r));
+  return r;
+}
+
+typedef struct bytes {
+  char* data;
+  size_t size;
+} bytes;
+
+static inline int32_t append(const void* data, size_t size, void* user_data) {
+  bytes* b = user_data;
+  char* grown = realloc(b->data, b->size + size);
+  if (!grown) return 1;
+  memcpy(grown + b->size, data, size);
+  b->data = grown;
+  b->size += size;
+  return 0;
+}
+
+static inline bytes read_file(const char* path) {
+  bytes b = {0};
+  char block[4096];
+  FILE* file = fopen(path, "rb");
+  assert_non_null(file);
+  for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;)
+    assert_int_equal(append(block, n, &b), 0);
+  fclose(file);
+  return b;
+}
+
+/* Those of scenario_models_test.c. */
+void scenario_51_read_a_popef_file(void** state);
+void scenario_52_options_by_name(void** state);
+void scenario_54_log_messages(void** state);
+void scenario_63_several_ipus(void** state);
+void scenario_65_packed_sequences(void** state);
+void scenario_68_replicas_with_caches(void** state);
+
+#endif

@@ -1,0 +1,334 @@
+// Scenarios about what is in files, options of compilers, and models that are several.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+#include <thread>
+
+#include "scenario_support.h"
+
+namespace {
+
+using namespace scenario;
+
+TEST(scenario, s64_plugins) {
+  fails([&] { poprt::loadPlugin("missing.so"); }, ErrorCode::not_found, {"missing.so"});
+  fails([&] { poprt::loadPlugin(model("affine.onnx")); }, ErrorCode::failed_precondition,
+        {"no shared library"});
+  EXPECT_EQ(poprt::listPlugins().front(), '[');
+}
+
+TEST(scenario, s52_options_by_name) {
+  CompilerOptions options;
+  options.options = {{"input_shape", "x=2,4"}, {"num_io_tiles", "32"}};
+  const auto metadata = Compiler::compile(model("affine.onnx"), {}, options)->getMetadata();
+  EXPECT_EQ(metadata.anchors()[0].tensorInfo().shape(), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(metadata.engineOptions().at(1).name(), "num_io_tiles");
+  EXPECT_EQ(metadata.engineOptions().at(1).value(), "32");
+  EXPECT_NE(Compiler::listOptions().find("num_io_tiles"), std::string::npos);
+  for (const auto& [name, code] : {std::pair("nonsense", ErrorCode::invalid_argument),
+                                   std::pair("compiler_options", ErrorCode::unimplemented)}) {
+    options.options = {{name, "virtual_graph_mode=executionPhases"}};
+    fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, code, {name});
+  }
+}
+
+TEST(scenario, s51_read_a_popef_file) {
+  const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "_cpp_read.popef";
+  const auto executable = affine();
+  executable->save(path);
+  auto reader = std::make_shared<poprt::popef::Reader>();
+  reader->parseFile(path);
+  auto programs = reader->executables();
+  ASSERT_EQ(programs.size(), 1u);
+  const size_t size = programs[0].sizeInBytes();
+  const poprt::popef::ModelBuilder builder(reader);
+  const auto read = builder.createModel();
+  EXPECT_EQ(programs[0].name, executable->name());
+  EXPECT_EQ(read->executable.name, executable->name());
+  EXPECT_EQ(read->metadata.executable(), programs[0].name);
+  const poprt::popef::TensorInfo info(poprt::popef::DataType::F32, {2, 4});
+  const auto inputs = read->getUserInputAnchors(), outputs = read->getUserOutputAnchors();
+  ASSERT_EQ(inputs.size(), 1u);
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(inputs[0].name() + outputs[0].name(), "xy");
+  EXPECT_EQ(inputs[0].type(), poprt::popef::TensorType::INPUT);
+  EXPECT_EQ(outputs[0].type(), poprt::popef::TensorType::OUTPUT);
+  EXPECT_EQ(inputs[0].tensorInfo(), info);
+  EXPECT_EQ(outputs[0].tensorInfo(), info);
+
+  std::string part(10, 0);
+  programs[0].read(5, part.data(), part.size());
+  fails([&] { programs[0].read(size - 9, part.data(), part.size()); }, ErrorCode::out_of_range);
+  fails([&] { builder.createModel("nope"); }, ErrorCode::failed_precondition, {"nope"});
+  fails([&] { reader->parseFile("missing.popef"); }, ErrorCode::not_found, {"missing.popef"});
+  fails([&] { reader->parseFile(model("affine.onnx")); }, ErrorCode::data_loss, {"affine.onnx"});
+  const poprt::popef::Payload payload = programs[0].payload();
+  programs.clear();
+  reader.reset();
+  const std::string code(payload.data(), payload.size());
+  EXPECT_EQ(code.size(), size);
+  EXPECT_EQ(code.substr(5, 10), part);
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream all;
+  all << file.rdbuf();
+  EXPECT_NE(all.str().find(code), std::string::npos);
+  std::remove(path.c_str());
+}
+
+// Warns: the cache is a file.
+void warn(const std::string& noFolder) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  options.enableEngineCaching = true;
+  options.cachePath = noFolder;
+  Compiler::compile(model("affine.onnx"), {}, options);
+}
+
+TEST(scenario, s54_log_messages) {
+  const std::string noFolder = "scenario_54_cache";
+  std::ofstream(noFolder).close();
+  std::vector<std::thread::id> threads;
+  poprt::setLogCallback([&](poprt::LogLevel level, const std::string& message) {
+    EXPECT_EQ(level, poprt::LogLevel::warning);
+    EXPECT_NE(message.find(noFolder), std::string::npos) << message;
+    threads.push_back(std::this_thread::get_id());
+    throw std::runtime_error("lost");
+  });
+  warn(noFolder);
+  std::thread other(warn, noFolder);
+  const std::thread::id there = other.get_id();
+  other.join();
+  int count = 0;
+  const auto counting = [&](poprt::LogLevel, const std::string&) { count++; };
+  poprt::setLogCallback(counting);  // in place of the first
+  warn(noFolder);
+  EXPECT_EQ(threads, (std::vector<std::thread::id>{std::this_thread::get_id(), there}));
+  EXPECT_EQ(count, 1);
+  poprt::setLogCallback({});
+  poprt::setLogLevel("OFF");
+  warn(noFolder);
+  poprt::setLogLevel("WARNING");
+  EXPECT_EQ(count, 1);
+  std::remove(noFolder.c_str());
+  fails([] { poprt::setLogLevel("loud"); }, ErrorCode::invalid_argument, {"loud"});
+}
+
+TEST(scenario, s55_input_lengths) {
+  CompilerOptions options;
+  options.batchSize = 2;
+  const auto compiled = [&] { return Compiler::compile(model("sequence.onnx"), {}, options); };
+  fails(compiled, ErrorCode::invalid_argument, {"'s' is a sequence"});
+  options.inputLength = {{"s", 2}};
+  ModelRunner runner(*compiled(), config());
+  std::vector<float> first(6), second(6), y(12), expected(12);
+  std::iota(first.begin(), first.end(), 0.0f);
+  std::iota(second.begin(), second.end(), 6.0f);
+  std::iota(expected.begin(), expected.end(), 0.0f);
+  runner.execute({{"s[0]", view(std::as_const(first))}, {"s[1]", view(std::as_const(second))}},
+                 {{"y", view(y)}});
+  EXPECT_EQ(y, expected);
+  options.inputLength = {{"s", -1}};
+  fails(compiled, ErrorCode::invalid_argument, {"'s'", "-1"});
+}
+
+TEST(scenario, s61_fused_models) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  const auto affine = Compiler::compile(model("affine.onnx"), {}, options);
+  const auto weights = Compiler::compile(model("weights.onnx"), {}, {});
+  const auto fused = std::make_shared<Executable>(Executable::fuse({affine, weights}));
+  ModelRunner runner(fused, config());
+  std::vector<float> x(8), y(8);
+  std::iota(x.begin(), x.end(), 0.0f);
+  for (int round = 0; round < 3; round++) {
+    runner.execute({{"graph0/x", view(std::as_const(x))}}, {{"graph0/y", view(y)}});
+    EXPECT_EQ(y, (std::vector<float>{1, 3, 5, 7, 9, 11, 13, 15}));
+    runner.execute({{"graph1/x", view(std::as_const(x))}}, {{"graph1/y", view(y)}});
+    EXPECT_EQ(y, (std::vector<float>{1, 3, 7, 13, 5, 11, 19, 29}));
+  }
+  fails([&] { runner.execute({{"graph0/x", view(std::as_const(x))}}, {{"graph1/y", view(y)}}); },
+        ErrorCode::invalid_argument, {"different graphs"});
+  fails([&] { Executable::fuse({fused}); }, ErrorCode::invalid_argument, {"several branches"});
+  fails([] { Executable::fuse({}); }, ErrorCode::invalid_argument, {"no models"});
+  const std::string file = "scenario_61_fused.onnx";
+  Compiler::fuse({model("weights.onnx"), model("weights.onnx")}, file);
+  EXPECT_EQ(ModelRunner(*Compiler::compile(file, {}, {}), config()).getExecuteInputs().size(), 2u);
+  std::remove(file.c_str());
+}
+
+TEST(scenario, s62_shape_buckets) {
+  CompilerOptions options;
+  options.options = {{"input_shape", "x=1,4/4,4"}};
+  ModelRunner runner(*Compiler::compile(model("affine.onnx"), {}, options), config());
+  for (size_t rows = 1; rows <= 4; rows++) {
+    std::vector<float> x(4 * rows), y(4 * rows), expected;
+    std::iota(x.begin(), x.end(), 0.0f);
+    for (const float v : x) expected.push_back(2 * v + 1);
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    EXPECT_EQ(y, expected);
+  }
+  std::vector<float> x(20), y(20);
+  fails([&] { runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}}); },
+        ErrorCode::invalid_argument, {"is 5", "1 to 4"});
+  options.maxPadding = 0.4;
+  ModelRunner more(*Compiler::compile(model("affine.onnx"), {}, options), config());
+  x.assign(8, 1), y.resize(8);
+  more.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+  EXPECT_EQ(y, std::vector<float>(8, 3));
+  std::string statistics = more.statistics();
+  statistics.erase(std::remove_if(statistics.begin(), statistics.end(), ::isspace),
+                   statistics.end());
+  EXPECT_NE(statistics.find("\"requests\":1,\"padded\":0"), std::string::npos) << statistics;
+}
+
+TEST(scenario, s63_several_ipus) {
+  CompilerOptions options;
+  const auto alone = Compiler::compile(model("slow.onnx"), {}, options);
+  options.options = {
+      {"compiler_options",
+       "num_ipus=2\nvirtual_graph_mode=auto\nenable_pipelining=True\nbatches_per_step=2"}};
+  const auto several = Compiler::compile(model("slow.onnx"), {}, options);
+  EXPECT_EQ(several->getPopefModel()->metadata.numIpus(), 2);
+  std::vector<float> x(512 * 512), expected(x.size()), y(x.size());
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 7) / 7;
+  ModelRunner(*alone, config()).execute({{"x", view(std::as_const(x))}}, {{"y", view(expected)}});
+  ModelRunner runner(*several, config());
+  for (int round = 0; round < 3; round++) {
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    EXPECT_EQ(y, expected);
+  }
+  options.options = {{"compiler_options", "num_ipus=2"}};
+  fails([&] { Compiler::compile(model("slow.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"virtual_graph_mode"});
+}
+
+TEST(scenario, s68_replicas_with_caches) {
+  std::string folder = "/tmp/poprt_scenario_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  {
+    RuntimeConfig c = config();
+    c.replicationFactor = 2;
+    c.sharedDevices = folder;
+    ModelRunner runner(compile("cache.onnx"), c);
+    poprt::runtime::DeviceManagerConfig shared;
+    shared.deviceCount = 2;
+    shared.sharedDevices = folder;
+    try {
+      DeviceManager(shared).getDevice();
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unavailable);
+    }
+    const auto keep = [&](int64_t replica, int32_t at, float value) {
+      const std::vector<int32_t> step{at};
+      const std::vector<float> x{value};
+      std::vector<float> y(3, -1);
+      runner
+          .submit({{"step", view(step)}, {"x", view(x)}}, {{"y", view(y)}}, {},
+                  POPRT_WHEN_FULL_WAIT, replica)
+          .wait();
+      return y;
+    };
+    for (int32_t step = 0; step < 4; step++)
+      for (int64_t replica = 0; replica < 2; replica++) {
+        const auto last = static_cast<float>(10 * replica + step + 1);
+        const std::vector<float> expected{last, step > 0 ? last - 1 : 0, step > 1 ? last - 2 : 0};
+        EXPECT_EQ(keep(replica, step, last), expected);
+      }
+    try {
+      keep(2, 0, 1);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::not_found);
+    }
+  }
+  std::remove((folder + "/devices.lock").c_str());
+  std::remove(folder.c_str());
+}
+
+TEST(scenario, s65_packed_sequences) {
+  CompilerOptions options;
+  options.options = {{"pack_args", "max_valid_num=4\nsegment_max_size=8"}};
+  poprt::runtime::PackRunnerConfig pack(5000);
+  pack.runner = config();
+  poprt::runtime::PackRunner runner(*Compiler::compile(model("sums.onnx"), {}, options), pack);
+  EXPECT_EQ(runner.getExecuteOutputs().at(0).shape, (std::vector<int64_t>{1, 8}));
+  for (const size_t n : {1, 3, 5, 2, 8, 4}) {
+    std::vector<float> x(n), y(8);
+    std::iota(x.begin(), x.end(), 1.0f);
+    runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}});
+    for (size_t i = 0; i < n; i++) EXPECT_EQ(y[i], x[i] + static_cast<float>(n * (n + 1)) / 2);
+  }
+  std::vector<float> x(9), y(9);
+  fails([&] { runner.execute({{"x", view(std::as_const(x))}}, {{"y", view(y)}}); },
+        ErrorCode::invalid_argument, {"longer than 8"});
+  options.options = {{"pack_args", "max_valid_num=4"}};
+  fails([&] { Compiler::compile(model("sums.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"segment_max_size"});
+}
+
+TEST(scenario, s56_opaque_blobs) {
+  CompilerOptions options;
+  options.inputShape = {{"x", {2, 4}}};
+  options.opaqueBlobs = {{"notes", std::string("a\0b", 3)}};
+  const auto made = Compiler::compile(model("affine.onnx"), {}, options)->getPopefModel();
+  const Executable opened(made);
+  for (const auto& m : {made, opened.getPopefModel()}) {
+    ASSERT_EQ(m->opaqueBlobs.size(), 1u);
+    EXPECT_EQ(m->opaqueBlobs[0].name, "notes");
+    EXPECT_EQ(m->opaqueBlobs[0].executable, "affine");
+  }
+  options.opaqueBlobs = {{"", ""}};
+  fails([&] { Compiler::compile(model("affine.onnx"), {}, options); }, ErrorCode::invalid_argument,
+        {"name"});
+  options.opaqueBlobs.clear();
+  options.embedSource = true;
+  const auto embedded = Compiler::compile(model("affine.onnx"), {}, options)->getPopefModel();
+  ASSERT_EQ(embedded->opaqueBlobs.size(), 1u);
+  EXPECT_EQ(embedded->opaqueBlobs[0].name, "poprt.source");
+}
+
+TEST(scenario, s57_telemetry_of_a_runner) {
+  char folder[] = "/tmp/poprt_scenario_XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder));
+  setenv("POPRT_TELEMETRY_DIR", folder, 1);
+  for (const bool on : {false, true}) {
+    RuntimeConfig c = config();
+    c.telemetry = on;
+    ModelRunner runner(*affine(), c);
+    Client client;
+    runner.execute(client.in, client.out);
+    const std::string json = poprt::runtime::readTelemetry(folder);
+    EXPECT_EQ(json.find("\"completed\": 1") != std::string::npos, on) << json;
+  }
+  unsetenv("POPRT_TELEMETRY_DIR");
+  std::remove(folder);
+}
+
+TEST(scenario, s58_profile_of_a_session) {
+  struct Nothing : poprt::runtime::StreamCallback {
+    bool fetch(void*, size_t) noexcept override { return true; }
+  };
+  const auto run = [](bool profile) {
+    poprt::runtime::SessionConfig c;
+    c.profile = profile;
+    auto session = std::make_unique<poprt::runtime::Session>(*affine(), c);
+    session->setUserInputHandler("x", std::make_shared<Nothing>());
+    session->setUserOutputHandler("y", std::make_shared<Nothing>());
+    for (int i = 0; i < 3; i++) session->runMainPrograms();
+    return session;
+  };
+  const auto session = run(true);
+  const std::string json = session->profile();
+  EXPECT_NE(json.find("\"runs\": 3"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"kernel\""), std::string::npos) << json;
+  session->unloadFromDevice();
+  fails([&] { session->profile(); }, ErrorCode::failed_precondition, {"device"});
+  fails([&] { run(false)->profile(); }, ErrorCode::failed_precondition, {"profiling"});
+}
+
+}  // namespace
