@@ -170,7 +170,11 @@ void Numbered::follow_tokens() {
         v->shape()[0] == rows_ && v->shape()[1] == length_)
       tokens[v] = Tokens::matrix;
   for (Node* n : graph_.nodes()) {
-    if (std::ranges::count(own_, n)) continue;
+    if (std::ranges::count(own_, n)) {
+      // A mask of three dimensions has an element for each token, and is nothing that rows share.
+      for (const Value* v : n->outputs()) tokens[v] = Tokens::elsewhere;
+      continue;
+    }
     std::vector<Tokens> inputs;
     for (const Value* v : n->inputs()) {
       const auto found = tokens.find(v);

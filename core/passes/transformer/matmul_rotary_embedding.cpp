@@ -79,8 +79,9 @@ std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
     const auto source = static_cast<size_t>(number);
     if (number < 0 || source / d != i / d) return std::nullopt;
     double& cell = matrix[source % d * d + i % d];
-    if (i >= d && cell == 0) return std::nullopt;  // another row moves otherwise
-    cell = from[i] < 0 ? -1 : 1;
+    const double sign = from[i] < 0 ? -1 : 1;
+    if (i >= d && cell != sign) return std::nullopt;  // another row moves or negates otherwise
+    cell = sign;
   }
   double sum = 0;
   for (const double c : matrix) sum += std::abs(c);

@@ -45,5 +45,25 @@ TEST(InsertAttentionMask, DebertaSeesOnesWhereTokensAre) {
   expect_as_alone(transformer({masked_embedding(), outer_mask(), where()}));
 }
 
+// Without heads the mask is [rows, length, length] itself, which is nothing that rows share.
+TEST(InsertAttentionMask, ScoresOfThreeDimensions) {
+  expect_as_alone(R"(
+input %ids : s64[2,8]
+input %mask : s64[2,8]
+input %table : f32[50,12]
+const %axes : s64[1] = [1]
+const %low : f32[] = -10000.0
+%x = Gather(%table, %ids)
+%k = Transpose(%x) {perm = [0, 2, 1]}
+%s = MatMul(%x, %k)
+%u = Unsqueeze(%mask, %axes)
+%b = Cast(%u) {to = 9}
+%w = Where(%b, %s, %low)
+%p = Softmax(%w)
+%y = MatMul(%p, %x)
+output %y
+)");
+}
+
 }  // namespace
 }  // namespace poprt::test
