@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -71,11 +70,11 @@ TEST(TensorStatistics, EmptyTensors) {
 TEST(TensorStatistics, SamplesAreRunsAtEqualDistances) {
   constexpr int64_t kRun = 1 << 14;
   Tensor t = Tensor::zeros(DType::u8, {64 * kRun + 5});
-  for (int64_t run = 0; run < 65; run++)
-    std::memset(static_cast<uint8_t*>(t.mutable_data()) + run * kRun, static_cast<int>(run),
-                static_cast<size_t>(run < 64 ? kRun : 5));
+  for (int64_t i = 0; i < t.count(); i++)
+    t.mutable_values<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i / kRun);
   const auto examined = [&](uint64_t limit) { return tensor_statistics(t, limit).examined; };
   EXPECT_EQ(examined(64 * kRun), 33u * kRun - kRun + 5) << "65 runs are one too many: every second";
+  EXPECT_EQ(examined(65 * kRun), 64u * kRun + 5);
   EXPECT_EQ(examined(5 * kRun), 5u * kRun);
   EXPECT_EQ(examined(1), 1u * kRun);
   const TensorStatistics s = tensor_statistics(t, 4 * kRun);  // runs 0, 17, 34 and 51
