@@ -138,7 +138,8 @@ std::map<std::string, Values> run(const std::shared_ptr<const runtime::Model>& m
     results.emplace(runner.execute_outputs()[i].anchor.name, outputs[i].to_doubles());
   for (size_t i = 0; i < outputs.size(); i++) {
     const std::string& name = runner.execute_outputs()[i].anchor.name;
-    if (const auto real = results.find(name + ":shape"); real != results.end())
+    if (const auto real = results.find(name + ":shape");
+        real != results.end() && real->second.size() == outputs[i].shape().size())
       results.at(name) = cropped(results.at(name), outputs[i].shape(), real->second);
   }
   return results;

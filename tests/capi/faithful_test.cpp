@@ -8,65 +8,18 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "capi/onnx_bytes.h"
 
 namespace {
 
-std::string said(poprt_error* error) {
-  if (!error) return "ok";
-  std::string text = std::string(poprt_error_code_name(poprt_error_get_code(error))) + ": " +
-                     poprt_error_message(error);
-  poprt_error_free(error);
-  return text;
-}
-
-// ONNX in bytes: messages and numbers of fields, all shorter than 128.
-std::string number(int field, int value) {
-  return {static_cast<char>(field << 3), static_cast<char>(value)};
-}
-std::string field(int number, const std::string& content) {
-  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} +
-         content;
-}
-
-struct Tensor {
-  std::string name;
-  int type;  // ONNX's: 1 f32, 10 f16
-  std::vector<int> shape;
-};
-
-struct Node {
-  std::string op;
-  std::vector<std::string> inputs;
-  std::string output;
-};
-
-std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor>& inputs,
-                 const std::vector<Tensor>& outputs) {
-  const auto value = [](const Tensor& t) {
-    std::string dims;
-    for (const int d : t.shape) dims += field(1, number(1, d));
-    return field(1, t.name) + field(2, field(1, number(1, t.type) + field(2, dims)));
-  };
-  std::string graph;
-  for (const Node& n : nodes) {
-    std::string node;
-    for (const std::string& i : n.inputs) node += field(1, i);
-    graph += field(1, node + field(2, n.output) + field(4, n.op));
-  }
-  graph += field(2, "g");
-  for (const Tensor& t : inputs) graph += field(11, value(t));
-  for (const Tensor& t : outputs) graph += field(12, value(t));
-  // The graph may be longer than one byte says.
-  std::string model = number(1, 8) + "\x3a";
-  model += static_cast<char>(graph.size() % 128 | 128);
-  model += static_cast<char>(graph.size() / 128);
-  return model + graph + field(8, field(1, "") + number(2, 17));
-}
-
-std::string identity(const Tensor& x, const Tensor& y) {
-  return onnx({{"Identity", {x.name}, y.name}}, {x}, {y});
-}
+using poprt::test::identity;
+using poprt::test::Node;
+using poprt::test::onnx;
+using poprt::test::said;
+using poprt::test::Tensor;
 
 class FaithfulRunner : public testing::Test {
  protected:
@@ -175,6 +128,39 @@ TEST_F(FaithfulRunner, OverflowIsThatOfTheNumerics) {
     else
       EXPECT_GT(sums[0] & 0x7fff, 0x7c00);
   }
+}
+
+// The interpreter takes the place of devices, and nothing is timed there.
+TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
+  ASSERT_EQ(open(identity(kX, kY), nullptr, "faithful"), "ok");
+  poprt_device_manager* manager = nullptr;
+  poprt_device* device = nullptr;
+  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
+  ASSERT_EQ(said(poprt_device_manager_create_ipu_model_device(manager, 1, 0, 0, &device)), "ok");
+  poprt_device_manager_free(manager);
+  const poprt_replica_device pin = {0, device};
+  const auto with = [&](auto&& set) {
+    poprt_runner_options o = {};
+    o.struct_size = sizeof o;
+    o.numerics = "faithful";
+    set(o);
+    poprt_runner_free(std::exchange(runner, nullptr));
+    return said(poprt_runner_create(executable, &o, &runner));
+  };
+  const auto refused = [](const std::string& other) {
+    return "invalid_argument: numerics faithful and " + other +
+           ": the model is computed by an interpreter, one run after the other, on no device that "
+           "others have";
+  };
+  EXPECT_EQ(with([&](auto& o) { o.device = device; }), refused("device"));
+  EXPECT_EQ(with([&](auto& o) { o.replica_devices = &pin, o.replica_device_count = 1; }),
+            refused("replica_devices"));
+  EXPECT_EQ(with([](auto& o) { o.replication_factor = 2; }), refused("replication_factor"));
+  EXPECT_EQ(with([](auto& o) { o.profile = 1; }), refused("profile"));
+  EXPECT_EQ(with([](auto& o) { o.replication_factor = 1; }), "ok");
+  EXPECT_EQ(with([](auto& o) { o.profile = 1, o.numerics = "fast"; }), "ok");
+  EXPECT_EQ(with([](auto& o) { o.profile = 1, o.numerics = nullptr; }), "ok");
+  poprt_device_free(device);
 }
 
 // An operator that nobody computes in that way fails when it runs, and the next run fails too.

@@ -626,6 +626,192 @@ TEST_F(Recorded, FieldsOfPackAndCompileOptions) {
   expect("fields_compile");
 }
 
+// What options of runners do to five requests, one after the other: the answers, and what the
+// runner has counted.
+TEST_F(Recorded, RunsByOptions) {
+  poprt_executable* copies = executable();
+  using Runner = poprt_runner_options;
+  const auto runs = [&](const std::string& what, size_t rows, auto&& set) {
+    auto o = sized<Runner>();
+    set(o);
+    poprt_runner* r = nullptr;
+    line(what, "runner", said(poprt_runner_create(copies, &o, &r)));
+    if (!r) return;
+    std::string last;
+    for (int i = 0; i < 5; i++) {
+      std::vector<float> x(rows), y(rows), c(rows);
+      for (size_t k = 0; k < rows; k++) x[k] = static_cast<float>(100 * i) + static_cast<float>(k);
+      const poprt_input in = {"x", 0, x.data(), 4 * rows};
+      const poprt_output out[] = {{"y", 0, y.data(), 4 * rows}, {"c", 0, c.data(), 4 * rows}};
+      std::string answer = said(poprt_runner_execute(r, &in, 1, out, 2));
+      if (x == y) answer += ", copied";
+      if (answer != last) line(what, "from run " + std::to_string(i) + " on", answer);
+      last = answer;
+    }
+    auto n = sized<poprt_runner_counters>();
+    ASSERT_EQ(said(poprt_runner_get_counters(r, POPRT_ALL_REPLICAS, &n)), "ok");
+    std::string counts;
+    for (const auto& [name, count] :
+         {std::pair("submitted", n.submitted), std::pair("completed", n.completed),
+          std::pair("failed", n.failed), std::pair("cancelled", n.cancelled),
+          std::pair("timed out", n.timed_out), std::pair("rows", n.rows),
+          std::pair("padded rows", n.padded_rows), std::pair("batches", n.batches),
+          std::pair("steps", n.steps), std::pair("device errors", n.device_errors),
+          std::pair("resets", n.resets), std::pair("in flight", n.in_flight),
+          std::pair("queue capacity", n.queue_capacity), std::pair("replicas", n.replicas)})
+      if (count != 0) counts += (counts.empty() ? "" : ", ") + said(count) + " " + name;
+    poprt_string* text = nullptr;
+    ASSERT_EQ(said(poprt_runner_tracepoints(r, &text)), "ok");
+    size_t points = 0;
+    for (const char* at = poprt_string_data(text); (at = std::strstr(at, "\"submitted\"")); at++)
+      points++;
+    line(what, "counts", counts + (points ? ", " + said(points) + " tracepoints" : ""));
+    poprt_string_free(text);
+    poprt_runner_free(r);
+  };
+  const auto rows = [](auto&& set) {
+    return [set](Runner& o) {
+      o.use_batching_dim = 1;
+      o.timeout_ns = 1000;
+      set(o);
+    };
+  };
+  runs("none", 16, [](auto&) {});
+  runs("two batches a request", 32, [](auto&) {});
+  runs("half a batch a request", 8, [](auto&) {});
+  runs("queue_depth 5", 16, [](auto& o) { o.queue_depth = 5; });
+  runs("ring_buffer_size_multiplier 3", 16, [](auto& o) { o.ring_buffer_size_multiplier = 3; });
+  runs("not_thread_safe", 16, [](auto& o) { o.not_thread_safe = 1; });
+  runs("no_validate_io_params", 16, [](auto& o) { o.no_validate_io_params = 1; });
+  runs("overlap_io", 16, [](auto& o) { o.overlap_io = 1; });
+  runs("batches_per_step 3", 16, [](auto& o) { o.batches_per_step = 3; });
+  runs("batches_per_step 3, two batches", 32, [](auto& o) { o.batches_per_step = 3; });
+  runs("replication_factor 2", 16, [](auto& o) { o.replication_factor = 2; });
+  runs("flush_on_waiting_outputs", 16, [](auto& o) { o.flush_on_waiting_outputs = 1; });
+  runs("rows", 16, rows([](auto&) {}));
+  runs("rows of more than a batch", 20, rows([](auto&) {}));
+  runs("rows of less than a batch", 3, rows([](auto&) {}));
+  runs("rows, flushed", 3, rows([](auto& o) { o.flush_on_waiting_outputs = 1; }));
+  for (const char* faults :
+       {"recoverable_runtime_error:IPU_RESET@2", "unrecoverable_runtime_error@3",
+        "unknown_runtime_error@1", "application_runtime_error@4"})
+    for (const int32_t reset : {0, 1})
+      runs(std::string(faults) + (reset ? ", auto_reset" : ""), 16,
+           [&](auto& o) { o.faults = faults, o.auto_reset = reset; });
+  poprt_executable_free(copies);
+  expect("runs");
+}
+
+// What lists in options of runners must have.
+TEST_F(Recorded, ListsOfRunnerOptions) {
+  poprt_executable* copies = executable();
+  const auto answer = [&](const std::string& what, poprt_error* error, poprt_runner* r) {
+    line(what.substr(0, what.find(':')), what.substr(what.find(':') + 2), said(error));
+    poprt_runner_free(r);
+  };
+  const auto runner = [&](const std::string& what, auto&& set) {
+    auto o = sized<poprt_runner_options>();
+    set(o);
+    poprt_runner* r = nullptr;
+    poprt_error* error = poprt_runner_create(copies, &o, &r);
+    answer(what, error, r);
+  };
+  float data[16] = {};
+  const poprt_input good = {"x", 0, data, 64}, nameless = {nullptr, 0, data, 64},
+                    empty = {"x", 0, nullptr, 0}, other = {"z", 0, data, 64},
+                    twice[] = {good, good};
+  const auto inputs = [&](const char* list, const poprt_input* poprt_runner_options::* items,
+                          size_t poprt_runner_options::* count) {
+    const auto with = [&](const char* what, const poprt_input* given, size_t n) {
+      runner(std::string(list) + ": " + what, [&](auto& o) { o.*items = given, o.*count = n; });
+    };
+    with("one", &good, 1);
+    with("none", &good, 0);
+    with("null", nullptr, 1);
+    with("without a name", &nameless, 1);
+    with("without data", &empty, 1);
+    with("another", &other, 1);
+    with("twice", twice, 2);
+  };
+  inputs("frozen_inputs", &poprt_runner_options::frozen_inputs,
+         &poprt_runner_options::frozen_input_count);
+  inputs("flush_inputs", &poprt_runner_options::flush_inputs,
+         &poprt_runner_options::flush_input_count);
+  const poprt_output to = {"y", 0, data, 64}, unnamed = {nullptr, 0, data, 64}, both[] = {to, to};
+  const auto outputs = [&](const char* what, const poprt_output* given, size_t n) {
+    runner(std::string("flush_outputs: ") + what,
+           [&](auto& o) { o.flush_outputs = given, o.flush_output_count = n; });
+  };
+  outputs("one", &to, 1);
+  outputs("null", nullptr, 1);
+  outputs("without a name", &unnamed, 1);
+  outputs("twice", both, 2);
+  poprt_device_manager* manager = nullptr;
+  poprt_device* device = nullptr;
+  ASSERT_EQ(said(poprt_device_manager_create(nullptr, &manager)), "ok");
+  ASSERT_EQ(said(poprt_device_manager_create_ipu_model_device(manager, 1, 0, 0, &device)), "ok");
+  for (const int64_t id : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{1} << 31}) {
+    const poprt_replica_device pin = {id, device}, without = {id, nullptr};
+    for (const auto& [what, given] :
+         {std::pair("", &pin), std::pair(" without a device", &without)})
+      runner("replica_devices: replica " + std::to_string(id) + what, [&](auto& o) {
+        o.replication_factor = 2;
+        o.replica_devices = given;
+        o.replica_device_count = 1;
+      });
+  }
+  runner("batching_dim: the largest",
+         [](auto& o) { o.use_batching_dim = 1, o.batching_dim = UINT32_MAX; });
+  runner("batching_dim: the largest, unused", [](auto& o) { o.batching_dim = UINT32_MAX; });
+  poprt_device_free(device);
+  poprt_device_manager_free(manager);
+  const char *const names[] = {"x", "w"}, *const holes[] = {"x", nullptr};
+  const auto pack = [&](const std::string& what, auto&& set) {
+    auto o = sized<poprt_pack_runner_options>();
+    o.timeout_microseconds = 1000;
+    set(o);
+    poprt_runner* r = nullptr;
+    poprt_error* error = poprt_pack_runner_create(copies, &o, &r);
+    answer("pack runner: " + what, error, r);
+  };
+  pack("dynamic_group null", [](auto& o) { o.dynamic_group_count = 1; });
+  pack("dynamic_group with a hole",
+       [&](auto& o) { o.dynamic_group = holes, o.dynamic_group_count = 2; });
+  pack("dynamic_group", [&](auto& o) { o.dynamic_group = names, o.dynamic_group_count = 2; });
+  const auto concat = [&](const std::string& what, auto&& set) {
+    const int64_t shape[] = {16};
+    const uint64_t sizes[] = {24, 40};
+    poprt_host_concat c = {"x", names, 2, shape, 1, 64, sizes};
+    auto o = sized<poprt_host_concat_runner_options>();
+    o.host_concat = &c;
+    o.host_concat_count = 1;
+    set(o, c);
+    poprt_runner* r = nullptr;
+    poprt_error* error = poprt_host_concat_runner_create(copies, &o, &r);
+    std::string inputs;
+    for (size_t i = 0; r && i < poprt_runner_input_count(r); i++)
+      inputs += std::string(" ") + poprt_anchor_name(poprt_runner_input(r, i)) + " of " +
+                std::to_string(poprt_anchor_bytes(poprt_runner_input(r, i)));
+    if (r) line("host concat runner", what + ", its inputs", inputs);
+    answer("host concat runner: " + what, error, r);
+  };
+  concat("as it is", [](auto&, auto&) {});
+  concat("no list", [](auto& o, auto&) { o.host_concat = nullptr; });
+  concat("an empty list", [](auto& o, auto&) { o.host_concat_count = 0; });
+  concat("no name", [](auto&, auto& c) { c.tensor_name = nullptr; });
+  concat("another name", [](auto&, auto& c) { c.tensor_name = "z"; });
+  concat("no inputs", [](auto&, auto& c) { c.input_tensor_names = nullptr; });
+  concat("a hole in the inputs", [&](auto&, auto& c) { c.input_tensor_names = holes; });
+  concat("no shape", [](auto&, auto& c) { c.shape = nullptr; });
+  concat("a shape of no dimensions", [](auto&, auto& c) { c.rank = 0; });
+  concat("other bytes", [](auto&, auto& c) { c.data_size_bytes = 60; });
+  concat("no bytes", [](auto&, auto& c) { c.data_size_bytes = 0; });
+  concat("equal parts", [](auto&, auto& c) { c.sizes = nullptr; });
+  concat("one input", [](auto&, auto& c) { c.input_tensor_count = 1; });
+  poprt_executable_free(copies);
+  expect("lists");
+}
+
 // What runs say of buffers that do not fit.
 TEST_F(Recorded, BuffersOfRuns) {
   poprt_executable* copies = executable();

@@ -119,6 +119,14 @@ class Run(CommandTest):
         self.assertEqual(values, [0, 0, 1, 1, 1, 0, 1, 0, 1, 2])
         self.assertEqual(self.read_npy(self.path("n.npy"))[1], [2, 5])
 
+    def test_an_output_that_only_has_the_name_of_a_size_is_none(self):
+        self.write("m.onnx", onnx.model([onnx.node("Neg", ["x"], ["y"]), onnx.node("Identity", ["i"], ["y:shape"])],
+                                        [onnx.value("x", 1, [2, 3]), onnx.value("i", 6, [4])], [onnx.value("y", 1, [2, 3]), onnx.value("y:shape", 6, [4])]))
+        self.npy("i.npy", "i4", [4], [1, 0, 0, 0])  # as many bytes as two numbers of 64 bits, 1 and 0
+        text = self.succeeds("m.onnx", "--input", "x=x.npy", "i=i.npy", "--output", "y=y.npy")
+        self.assertIn("output y: f32[2,3]\n", text)
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], [-v for v in X])
+
     def test_text_is_printed(self):
         self.assertIn('"one!"', self.succeeds(model("text"), "--input", "x=x.npy"))
 

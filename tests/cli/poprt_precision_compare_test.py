@@ -306,6 +306,15 @@ class Check(CheckTest):
         self.assertAlmostEqual(float(mean), math.fsum(expected) / len(expected), 4)
         self.assertEqual(sum(map(int, histogram.split())), len(expected))
 
+    def test_an_output_that_only_has_the_name_of_a_size_is_none(self):
+        """What is not a number for each dimension takes nothing away: all of the result counts."""
+        self.write("m.onnx", onnx.model(
+            [onnx.node("MatMul", ["x", "w"], ["y"]), onnx.node("ReduceSum", ["y"], ["y:shape"], keepdims=0)], [onnx.value("x", onnx.F32, [6, 2])],
+            [onnx.value("y", onnx.F32, [6, 1]), onnx.value("y:shape", onnx.F32, [])], [onnx.floats("w", [2, 1], [1, 2])]))
+        self.expect("")
+        histogram = re.search(r"histogram \[([\d ]+)\]", self.log())[1]
+        self.assertEqual(sum(map(int, histogram.split())), 6)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -232,6 +232,7 @@ Array cropped(const std::vector<const poprt_anchor*>& anchors,
   const std::string companion = poprt_anchor_name(anchors[i]) + std::string(compiler::kShapeSuffix);
   for (size_t k = 0; k < anchors.size(); k++) {
     if (poprt_anchor_name(anchors[k]) != companion ||
+        poprt_anchor_dtype(anchors[k]) != POPRT_DTYPE_S64 ||
         memory[k].bytes() != bound.size() * sizeof(int64_t))
       continue;
     std::memcpy(out.shape.data(), memory[k].data(), memory[k].bytes());

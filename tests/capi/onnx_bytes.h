@@ -1,0 +1,67 @@
+// Small ONNX models in bytes, for tests that see the library as its users do; and what it answers.
+#pragma once
+
+#include <poprt/poprt.h>
+
+#include <string>
+#include <vector>
+
+namespace poprt::test {
+
+inline std::string said(poprt_error* error) {
+  if (!error) return "ok";
+  std::string text = std::string(poprt_error_code_name(poprt_error_get_code(error))) + ": " +
+                     poprt_error_message(error);
+  poprt_error_free(error);
+  return text;
+}
+
+// ONNX in bytes: messages and numbers of fields, all shorter than 128.
+inline std::string number(int field, int value) {
+  return {static_cast<char>(field << 3), static_cast<char>(value)};
+}
+inline std::string field(int number, const std::string& content) {
+  return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} +
+         content;
+}
+
+struct Tensor {
+  std::string name;
+  int type;  // ONNX's: 1 f32, 10 f16
+  std::vector<int> shape;
+};
+
+struct Node {
+  std::string op;
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+inline std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) {
+  const auto value = [](const Tensor& t) {
+    std::string dims;
+    for (const int d : t.shape) dims += field(1, number(1, d));
+    return field(1, t.name) + field(2, field(1, number(1, t.type) + field(2, dims)));
+  };
+  std::string graph;
+  for (const Node& n : nodes) {
+    std::string node;
+    for (const std::string& i : n.inputs) node += field(1, i);
+    graph += field(1, node + field(2, n.output) + field(4, n.op));
+  }
+  graph += field(2, "g");
+  for (const Tensor& t : inputs) graph += field(11, value(t));
+  for (const Tensor& t : outputs) graph += field(12, value(t));
+  // The graph may be longer than one byte says.
+  std::string model = number(1, 8) + "\x3a";
+  model += static_cast<char>(graph.size() % 128 | 128);
+  model += static_cast<char>(graph.size() / 128);
+  return model + graph + field(8, field(1, "") + number(2, 17));
+}
+
+inline std::string identity(const Tensor& x, const Tensor& y) {
+  return onnx({{"Identity", {x.name}, y.name}}, {x}, {y});
+}
+
+}  // namespace poprt::test
