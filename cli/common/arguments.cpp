@@ -235,7 +235,14 @@ Option* Option::type_name(const std::string& name) {
   return this;
 }
 size_t Option::count() const { return option_->count(); }
-bool Option::is_true() const { return option_->as<bool>(); }
+bool Option::is_true() const {
+  try {
+    return option_->as<bool>();
+  } catch (const CLI::ParseError&) {
+    throw Usage(fmt::format("--{}: expected true or false, found '{}'",
+                            option_->get_lnames().front(), fmt::join(option_->results(), ",")));
+  }
+}
 std::vector<std::string> Option::words() const { return option_->results(); }
 std::vector<std::string> Option::reduced() const { return option_->reduced_results(); }
 

@@ -267,6 +267,7 @@ class WrongUsage(CommandTest):
 
     def test_unknown_option_and_stray_word(self):
         self.misused(["--frobnicate"], "--frobnicate")
+        self.misused(["-i", DIGITS, "--show=maybe"], "--show: expected true or false, found 'maybe'")
         self.misused(["-i", DIGITS, "stray"], "stray")
 
     def test_bad_precision(self):
