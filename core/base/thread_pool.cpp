@@ -17,17 +17,10 @@
 
 #include "base/denormals.h"
 #include "base/error.h"
+#include "base/pause.h"
 
 namespace poprt {
 namespace {
-
-inline void pause() noexcept {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
@@ -48,7 +41,7 @@ class Spin {
       sched_yield();
       return;
     }
-    pause();
+    spin_pause();
     if (++polls_ % kPollsPerLook) return;
     const auto now = std::chrono::steady_clock::now();
     if (polls_ == kPollsPerLook) start_ = now;
@@ -159,7 +152,7 @@ struct ThreadPool::Impl {
     do {
       for (int polls = 0; polls < 64; polls++) {
         if (run.load(std::memory_order_relaxed) != seen) return true;
-        pause();
+        spin_pause();
       }
     } while (std::chrono::steady_clock::now() < end);
     return false;

@@ -16,15 +16,6 @@ struct Params {
   const isa::ConvGroupedTable* table;
 };
 
-void run(const void* params, void* const* data, int64_t begin, int64_t end,
-         std::byte* scratch) noexcept {
-  const auto& p = *static_cast<const Params*>(params);
-  p.table->run(p.shape, p.blocking, static_cast<const float*>(data[0]),
-               static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
-               static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
-               reinterpret_cast<float*>(scratch));
-}
-
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_grouped";
   const auto named = calls::decode<calls::ConvGrouped>(call);
@@ -47,7 +38,7 @@ Plan prepare(const Call& call) {
   b.rows = (s.oh + b.row_tasks - 1) / b.row_tasks;
 
   Plan plan;
-  plan.run = run;
+  plan.run = run_conv<Params>;
   plan.tasks = checked_mul(checked_mul(s.batch, s.groups), b.row_tasks);
   plan.work = conv_ns(c, c.flops * static_cast<double>(b.size) / 16 * 1.2);
   if (!b.in_place)

@@ -15,15 +15,6 @@ struct Params {
   const isa::WinogradTable* table;
 };
 
-void run(const void* params, void* const* data, int64_t begin, int64_t end,
-         std::byte* scratch) noexcept {
-  const auto& p = *static_cast<const Params*>(params);
-  p.table->run(p.shape, p.blocking, static_cast<const float*>(data[0]),
-               static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
-               static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
-               reinterpret_cast<float*>(scratch));
-}
-
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 Plan prepare(const Call& call) {
@@ -64,7 +55,7 @@ Plan prepare(const Call& call) {
   b.oc_tasks = ceil_div(s.oc_blocks, b.oc_blocks);
 
   Plan plan;
-  plan.run = run;
+  plan.run = run_conv<Params>;
   plan.tasks = checked_mul(others, b.oc_tasks);
   plan.work = work;
   plan.scratch_bytes = static_cast<size_t>(checked_mul(b.scratch_floats(s), int64_t{4}));

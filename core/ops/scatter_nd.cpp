@@ -8,10 +8,7 @@ namespace {
 
 void infer(InferContext& ctx) {
   const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1), &updates = ctx.in(2);
-  check_index_dtype(ctx, 1);
-  reduction_of(ctx.node);
-  if (updates.dtype != in.dtype)
-    ctx.fail_input("updates are {}, data is {}", dtype_name(updates.dtype), dtype_name(in.dtype));
+  check_scatter_types(ctx);
   if (in.has_shape && indices.has_shape) {
     if (indices.shape.empty()) ctx.fail_input("indices should have rank 1 or more");
     const int64_t depth = indices.shape.back();

@@ -30,6 +30,17 @@ void expect_f32(std::string_view kernel, std::span<const Operand> operands, size
 std::vector<int32_t> tap_offsets(const isa::ConvShape& s, int64_t channels,
                                  const isa::RowsLayout& layout, int64_t unit);
 
+// Runs a kernel whose parameters are a shape, its blocking and the functions of an instruction set.
+template <class Params>
+void run_conv(const void* params, void* const* data, int64_t begin, int64_t end,
+              std::byte* scratch) noexcept {
+  const auto& p = *static_cast<const Params*>(params);
+  p.table->run(p.shape, p.blocking, static_cast<const float*>(data[0]),
+               static_cast<const float*>(data[1]), static_cast<const float*>(data[2]),
+               static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end,
+               reinterpret_cast<float*>(scratch));
+}
+
 // Nanoseconds on one thread.
 double conv_ns(const ConvCall& call, double flops);
 

@@ -117,15 +117,11 @@ POPRT_INLINE f32x16 round_to_bf16(f32x16 x) {
   return load_bf16(t);
 }
 
-void step(int64_t code, float* o, const float* pa, const float* pb, const float* pc, int64_t n,
-          uint32_t flags) noexcept {
-  const From a{pa, flags & 1 ? 0 : -1}, b{pb, flags & 2 ? 0 : -1}, c{pc, flags & 4 ? 0 : -1};
-  if (flags & kElementwiseStream && reinterpret_cast<uintptr_t>(o) % 64 == 0 &&
-      stream_step(code, o, a, b, n))
-    return;
+// One row for each operation, by how many operands it has.
+void step1(ElementwiseOp op, float* o, From a, int64_t n) noexcept {
   using V = f32x16;
   using Op = ElementwiseOp;
-  switch (static_cast<Op>(code)) {
+  switch (op) {
     case Op::copy: return map1(o, a, n, [](V x) { return x; });
     case Op::neg: return map1(o, a, n, [](V x) { return -x; });
     case Op::abs: return map1(o, a, n, [](V x) { return vabs(x); });
@@ -174,7 +170,14 @@ void step(int64_t code, float* o, const float* pa, const float* pb, const float*
     case Op::to_bool: return map1(o, a, n, [](V x) { return truth(x != 0.0f); });
     case Op::round_f16: return map1(o, a, n, [](V x) { return round_to_f16(x); });
     case Op::round_bf16: return map1(o, a, n, [](V x) { return round_to_bf16(x); });
+    default: return;
+  }
+}
 
+void step2(ElementwiseOp op, float* o, From a, From b, int64_t n) noexcept {
+  using V = f32x16;
+  using Op = ElementwiseOp;
+  switch (op) {
     case Op::add: return map2(o, a, b, n, [](V x, V y) { return x + y; });
     case Op::sub: return map2(o, a, b, n, [](V x, V y) { return x - y; });
     case Op::mul: return map2(o, a, b, n, [](V x, V y) { return x * y; });
@@ -206,7 +209,14 @@ void step(int64_t code, float* o, const float* pa, const float* pb, const float*
     case Op::less: return map2(o, a, b, n, [](V x, V y) { return truth(x < y); });
     case Op::greater_equal: return map2(o, a, b, n, [](V x, V y) { return truth(x >= y); });
     case Op::less_equal: return map2(o, a, b, n, [](V x, V y) { return truth(x <= y); });
+    default: return;
+  }
+}
 
+void step3(ElementwiseOp op, float* o, From a, From b, From c, int64_t n) noexcept {
+  using V = f32x16;
+  using Op = ElementwiseOp;
+  switch (op) {
     case Op::clip:
       return map3(o, a, b, c, n, [](V x, V lo, V hi) {
         const V y = lo > x ? lo : x;
@@ -225,6 +235,18 @@ void step(int64_t code, float* o, const float* pa, const float* pb, const float*
     case Op::mul_add: return map3(o, a, b, c, n, [](V x, V y, V z) { return fma(x, y, z); });
     default: return;
   }
+}
+
+void step(int64_t code, float* o, const float* pa, const float* pb, const float* pc, int64_t n,
+          uint32_t flags) noexcept {
+  const From a{pa, flags & 1 ? 0 : -1}, b{pb, flags & 2 ? 0 : -1}, c{pc, flags & 4 ? 0 : -1};
+  if (flags & kElementwiseStream && reinterpret_cast<uintptr_t>(o) % 64 == 0 &&
+      stream_step(code, o, a, b, n))
+    return;
+  const auto op = static_cast<ElementwiseOp>(code);
+  if (op < ElementwiseOp::add) return step1(op, o, a, n);
+  if (op < ElementwiseOp::clip) return step2(op, o, a, b, n);
+  step3(op, o, a, b, c, n);
 }
 
 template <class T>

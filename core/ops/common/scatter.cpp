@@ -27,12 +27,17 @@ void check_reduction(const LowerContext& ctx) {
                          ctx.node.string_attr("reduction", "none"));
 }
 
-void infer_scatter_elements(InferContext& ctx) {
-  const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1), &updates = ctx.in(2);
+void check_scatter_types(const InferContext& ctx) {
+  const DType in = ctx.in(0).dtype, updates = ctx.in(2).dtype;
   check_index_dtype(ctx, 1);
   reduction_of(ctx.node);
-  if (updates.dtype != in.dtype)
-    ctx.fail_input("updates are {}, data is {}", dtype_name(updates.dtype), dtype_name(in.dtype));
+  if (updates != in)
+    ctx.fail_input("updates are {}, data is {}", dtype_name(updates), dtype_name(in));
+}
+
+void infer_scatter_elements(InferContext& ctx) {
+  const ir::ValueType &in = ctx.in(0), &indices = ctx.in(1), &updates = ctx.in(2);
+  check_scatter_types(ctx);
   if (in.has_shape && indices.has_shape) {
     const auto rank = static_cast<int64_t>(in.shape.size());
     const auto axis = static_cast<size_t>(axis_of(ctx, ctx.node.int_attr("axis", 0), rank));

@@ -12,6 +12,9 @@ kernels::ScatterReduction reduction_of(const ir::Node& node);
 // Throws unless the dtype has the reduction.
 void check_reduction(const LowerContext& ctx);
 
+// Throws for attributes and types of data, indices and updates that no scatter takes.
+void check_scatter_types(const InferContext& ctx);
+
 void infer_scatter_elements(InferContext& ctx);
 void lower_scatter_elements(LowerContext& ctx);
 

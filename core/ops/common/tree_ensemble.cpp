@@ -60,6 +60,13 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
   return labels;
 }
 
+int64_t targets_of(const ir::Node& node) {
+  const int64_t targets = node.int_attr("n_targets", 1);
+  if (targets < 1 || targets > (1 << 24))
+    fail(ErrorCode::invalid_argument, "{}: n_targets is {}", node.describe(), targets);
+  return targets;
+}
+
 std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node) {
   const Shape& x = node.input(0)->shape();
   if (x.size() == 1) return {1, x[0]};

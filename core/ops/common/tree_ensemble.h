@@ -74,6 +74,9 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
 // Rows and columns of X: a vector is one row. Throws invalid_argument.
 std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node);
 
+// How many numbers a row gets, of attribute n_targets. Throws invalid_argument naming the node.
+int64_t targets_of(const ir::Node& node);
+
 struct TreeCall {
   int64_t columns = 1;
   kernels::calls::TreeAggregate aggregate = kernels::calls::TreeAggregate::sum;

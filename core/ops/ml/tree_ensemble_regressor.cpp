@@ -7,13 +7,6 @@
 namespace poprt::ops {
 namespace {
 
-int64_t targets_of(const ir::Node& node) {
-  const int64_t targets = node.int_attr("n_targets", 1);
-  if (targets < 1 || targets > (1 << 24))
-    fail(ErrorCode::invalid_argument, "{}: n_targets is {}", node.describe(), targets);
-  return targets;
-}
-
 void infer(InferContext& ctx) {
   const int64_t targets = targets_of(ctx.node);
   if (!ctx.in(0).is_static()) return ctx.out_dtype(0, DType::f32);

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "passes/fuse/gelu_product.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes {
@@ -81,23 +82,7 @@ Value* argument(const Value* v, DType dtype) {
   return nullptr;
 }
 
-void run(Graph& graph, PassContext& context) {
-  for_each_node(graph, [&](Node& n) {
-    if (!n.is("Mul") && !n.is("Div")) return;
-    const DType dtype = n.output()->dtype();
-    if (!is_plain_float(dtype) || dtype == DType::f64) return;
-    // x * 1/2 * (1 + tanh(...)) in any order.
-    const Product p = factors_of(n);
-    if (p.factors.size() != 2 || !near(p.scale, 0.5, dtype)) return;
-    for (size_t side = 0; side < 2; side++) {
-      Value* x = argument(p.factors[side], dtype);
-      if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())
-        continue;
-      replace_node(n, insert_node(n, "Gelu", "poprt", {x}, {{"approximate", "tanh"}})->output());
-      return;
-    }
-  });
-}
+void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "tanh", argument); }
 
 }  // namespace
 

@@ -47,9 +47,7 @@
 #include <span>
 #include <type_traits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "base/pause.h"
 
 namespace poprt::runtime {
 
@@ -149,13 +147,6 @@ class RingBuffer {
   uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
   uint64_t waiting() const noexcept { return consumer_.other - consumer_.own; }
 
-  static void pause() noexcept {
-#if defined(__x86_64__)
-    _mm_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
   static void tell(Side& side, Index& index) noexcept {
     if (side.own - side.told < side.step) return;
     side.told = side.own & ~(side.step - 1);
@@ -165,7 +156,7 @@ class RingBuffer {
   static void look(Side& side, const Index& index) noexcept {
     const uint64_t known = side.other;
     if (side.news >= kMany) {
-      for (int i = 0; i < kPatience && side.other <= known; i++, pause())
+      for (int i = 0; i < kPatience && side.other <= known; i++, spin_pause())
         side.other = std::max(known, index.coarse.load(std::memory_order_acquire));
       if (side.other != known) return;
     }

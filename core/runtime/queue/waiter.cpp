@@ -7,19 +7,7 @@
 
 #include <climits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 namespace poprt::runtime {
-
-void Waiter::pause() noexcept {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 bool Waiter::sleep(uint32_t epoch, std::optional<Clock::time_point> deadline) noexcept {
   timespec limit{};

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/pause.h"
+
 namespace poprt::runtime {
 
 // Whoever changes the state that others wait for calls notify() afterwards; that costs a few
@@ -21,7 +23,7 @@ class Waiter {
   bool wait(Ready&& ready, std::optional<Clock::time_point> deadline = std::nullopt) noexcept {
     for (int i = 0; i < kSpins; i++) {
       if (ready()) return true;
-      pause();
+      spin_pause();
     }
     // Both this and notify() do a read-modify-write on sleepers_: whichever comes second sees what
     // the other did before, so either we see the new state or notify() sees us.
@@ -44,7 +46,6 @@ class Waiter {
  private:
   static constexpr int kSpins = 200;  // some 5 microseconds
 
-  static void pause() noexcept;
   // False when the deadline has passed.
   bool sleep(uint32_t epoch, std::optional<Clock::time_point> deadline) noexcept;
   void wake() noexcept;

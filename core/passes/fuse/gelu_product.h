@@ -1,0 +1,30 @@
+// GELU that is written with other operators: x * 1/2 * (1 + f(x)), its factors in any order.
+#pragma once
+
+#include "passes/pass.h"
+#include "passes/rewrite.h"
+
+namespace poprt::passes {
+
+// Puts operator Gelu of that approximation in the place of each. `argument` says what x is where a
+// value of the dtype is 1 + f(x), and null where it is not.
+inline void replace_gelus(ir::Graph& graph, PassContext& context, const char* approximate,
+                          ir::Value* argument(const ir::Value*, DType)) {
+  for_each_node(graph, [&](ir::Node& n) {
+    if (!n.is("Mul") && !n.is("Div")) return;
+    const DType dtype = n.output()->dtype();
+    if (!is_plain_float(dtype) || dtype == DType::f64) return;
+    const Product p = factors_of(n);
+    if (p.factors.size() != 2 || !near(p.scale, 0.5, dtype)) return;
+    for (size_t side = 0; side < 2; side++) {
+      ir::Value* x = argument(p.factors[side], dtype);
+      if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())
+        continue;
+      replace_node(n,
+                   insert_node(n, "Gelu", "poprt", {x}, {{"approximate", approximate}})->output());
+      return;
+    }
+  });
+}
+
+}  // namespace poprt::passes
