@@ -28,7 +28,8 @@ int main(int argc, char** argv) try {
     for (std::size_t i = 0; i < count; i++) {
       const std::vector<float> one = run(i, 1);
       for (std::size_t c = 0; c < 10; c++)
-        same = same && std::fabs(scores[i * 10 + c] - one[c]) <= 1e-5f * (1 + std::fabs(one[c]));
+        // Another batch is computed by another kernel, which may add in another order.
+        same = same && std::fabs(scores[i * 10 + c] - one[c]) <= 1e-4f * (1 + std::fabs(one[c]));
     }
   }
   std::cout << "1, 3, 7 and 20 scans: "
