@@ -263,6 +263,36 @@ TEST(Text, HostileSizesAreErrors) {
   expect_error("graph \"g\" { input %x : f32[99999999999999999999] }", "line 1", "integer");
 }
 
+TEST(Text, FillsOfOneTextShareTheirLimit) {
+  constexpr auto kMost = static_cast<int64_t>(kMaxFillBytes / 8);  // elements of f64
+  const auto two = [](int64_t second) {
+    return fmt::format(
+        "graph \"g\" {{ const %a : f64[{}] = fill 0.0 const %b : f64[{}] = fill 0.0 }}", kMost - 3,
+        second);
+  };
+  expect_error(two(4), "line 1", "fill makes");
+
+  // What is printed can be parsed again: what does not fit any more is no fill.
+  Graph graph("g");
+  graph.add_constant("a", Tensor::zeros(DType::f64, {kMost - 3}));
+  graph.add_constant("b", Tensor::zeros(DType::f64, {40}));
+  const std::string printed = to_text(graph);
+  EXPECT_NE(printed.find(fmt::format("%a : f64[{}] = fill 0.0", kMost - 3)), printed.npos);
+  EXPECT_EQ(printed.find("%b : f64[40] = fill"), printed.npos) << printed.substr(0, 300);
+}
+
+TEST(Text, OperatorsHaveNames) {
+  expect_error("graph \"g\" {\n  %y = \"\"()\n}", "line 2", "operator");
+  expect_error("graph \"g\" {\n  %y = a.\"\"()\n}", "line 2", "operator");
+}
+
+TEST(Text, AnEscapeNeedsBothItsDigits) {
+  expect_error("graph \"\\x4", "line 1", "");
+  expect_error("graph \"\\x4\"", "line 1", "");
+  expect_error("graph \"\\xg0\" {}", "line 1", "escape");
+  EXPECT_EQ(parse_text("graph \"\\x41\" {}")->name, "A");
+}
+
 TEST(Text, NestingIsLimited) {
   const auto nested = [](int depth) {
     std::string open, close;

@@ -163,6 +163,33 @@ TEST(Sequences, SplitIntoListedPartsInBothFormsOfSplit) {
   }
 }
 
+TEST(Sequences, OfNothingThereAreNoParts) {
+  EXPECT_EQ(shown(split({0, 2}, "", "")), Shown{});
+  EXPECT_EQ(shown(split({0, 2}, "", "keepdims = 0")), Shown{});
+  EXPECT_EQ(shown(split({0, 2}, "s64[] = 3", "")), Shown{});
+}
+
+TEST(Sequences, PartsAreLimited) {
+  const auto code = [](int64_t size, const std::string& more) {
+    return code_of(fmt::format("input %x : f32[{}]\n{}\noutput %n\n", size, more));
+  };
+  const std::string slices = "%s : ? = SplitToSequence(%x)\n%n : ? = SequenceLength(%s)";
+  EXPECT_EQ(code(65537, slices), ErrorCode::resource_exhausted);
+  const std::string pairs =
+      "const %two : s64[] = 2\n%s : ? = SplitToSequence(%x, %two)\n%n : ? = SequenceLength(%s)";
+  EXPECT_EQ(code(131074, pairs), ErrorCode::resource_exhausted);
+}
+
+TEST(Sequences, ATensorIsNoSequence) {
+  for (const char* node :
+       {"SequenceAt(%x, %zero)", "SequenceLength(%x)", "SequenceErase(%x, %zero)",
+        "SequenceInsert(%x, %x, %zero)", "ConcatFromSequence(%x) {axis = 0}"})
+    EXPECT_EQ(code_of("input %x : f32[3]\nconst %zero : s64[] = 0\n%y : ? = " + std::string(node) +
+                      "\noutput %y\n"),
+              ErrorCode::invalid_argument)
+        << node;
+}
+
 TEST(Sequences, PartsThatDoNotFillTheAxisAreRefused) {
   for (const char* sizes : {"s64[2] = [1, 1]", "s64[2] = [2, 2]", "s64[2] = [-1, 4]",
                             "s64[2] = [4, -1]", "s64[] = 0", "s64[] = -1"})

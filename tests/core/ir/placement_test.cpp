@@ -1,0 +1,150 @@
+#include "ir/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace poprt::ir {
+namespace {
+
+std::unique_ptr<Graph> graph_of(const std::string& body) {
+  return parse_text("graph \"g\" {\n" + body + "\n}");
+}
+
+// Where the nodes of `after` sit, "ipu stage" by their first result, when those of `before` say it.
+std::map<std::string, std::string> seats(const std::string& before, const std::string& after) {
+  const Placement placement(*graph_of(before));
+  const auto graph = graph_of(after);
+  placement.restore(*graph);
+  std::map<std::string, std::string> found;
+  for (const Node* n : graph->nodes()) {
+    const auto seat = seat_of(*n);
+    found[n->output()->name()] =
+        seat ? fmt::format("{} {}", seat->ipu, seat->stage) : std::string("none");
+  }
+  return found;
+}
+
+using Seats = std::map<std::string, std::string>;
+
+TEST(Placement, ValuesAndNodesOfTheSameNameSitWhereTheyDid) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 1} "first"
+%b = Neg(%a) {__ipu_number = 2} "second"
+output %b)",
+                  R"(input %x : f32[2]
+%a = Exp(%x) "other"
+%c = Abs(%x) "second"
+%b = Add(%a, %c)
+output %b)"),
+            (Seats{{"a", "1 -1"}, {"c", "2 -1"}, {"b", "2 -1"}}));
+}
+
+TEST(Placement, NodesWithoutANameAreNotOneNode) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 3}
+output %a)",
+                  R"(input %x : f32[2]
+%n = Neg(%x)
+output %n)"),
+            (Seats{{"n", "0 -1"}}))
+      << "nothing says where it was";
+}
+
+TEST(Placement, ANameThatIsTakenTwiceSaysNothing) {
+  const std::string before = R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 1} "same"
+%b = Neg(%x) {__ipu_number = 2} "same"
+output %a
+output %b)";
+  EXPECT_EQ(seats(before, "input %x : f32[2]\n%c = Exp(%x) \"same\"\noutput %c"),
+            (Seats{{"c", "0 -1"}}));
+  const std::string alike = R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 1} "same"
+%b = Neg(%x) {__ipu_number = 1} "same"
+output %a
+output %b)";
+  EXPECT_EQ(seats(alike, "input %x : f32[2]\n%c = Exp(%x) \"same\"\noutput %c"),
+            (Seats{{"c", "1 -1"}}));
+}
+
+TEST(Placement, OthersSitWithTheLatestThatTheyReadElseWithTheFirstReader) {
+  const std::string before = R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 1, __pipeline_stage = 0}
+%b = Neg(%a) {__ipu_number = 2, __pipeline_stage = 1}
+%c = Exp(%b) {__ipu_number = 1, __pipeline_stage = 2}
+output %c)";
+  EXPECT_EQ(seats(before, R"(input %x : f32[2]
+%i = Identity(%x)
+%a = Relu(%i)
+%b = Neg(%a)
+%n = Add(%b, %a)
+%c = Exp(%n)
+%m = Mul(%c, %b)
+%lone = Abs(%x)
+output %m
+output %lone)"),
+            (Seats{{"i", "1 0"},
+                   {"a", "1 0"},
+                   {"b", "2 1"},
+                   {"n", "2 1"},
+                   {"c", "1 2"},
+                   {"m", "1 2"},
+                   {"lone", "0 0"}}));
+}
+
+TEST(Placement, NoNodeSitsInAnEarlierStageThanWhatItReads) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 0, __pipeline_stage = 0}
+%b = Neg(%a) {__ipu_number = 1, __pipeline_stage = 1}
+output %b)",
+                  R"(input %x : f32[2]
+%b = Neg(%x)
+%a = Relu(%b)
+output %a)"),
+            (Seats{{"b", "1 1"}, {"a", "1 1"}}));
+}
+
+TEST(Placement, WhoReadsANodeReadsWhatItsBodiesRead) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+input %on : bool[]
+%a = Relu(%x) {__ipu_number = 2}
+output %a)",
+                  R"(input %x : f32[2]
+input %on : bool[]
+%a = Relu(%x)
+%y = If(%on) {else_branch = graph "e" { %n = Neg(%a) output %n }, then_branch = graph "t" { %e = Exp(%a) output %e }}
+output %y)"),
+            (Seats{{"a", "2 -1"}, {"y", "2 -1"}}));
+}
+
+TEST(Placement, NumbersOutsideOfTheirRangeAreRefused) {
+  for (const auto& [attribute, refused] : {std::pair{"__ipu_number = 1023", false},
+                                           {"__ipu_number = 1024", true},
+                                           {"__ipu_number = -1", true},
+                                           {"__ipu_number = 0, __pipeline_stage = 1023", false},
+                                           {"__ipu_number = 0, __pipeline_stage = 1024", true},
+                                           {"__ipu_number = 0, __pipeline_stage = -1", true}}) {
+    const auto graph =
+        graph_of(std::string("input %x : f32[2]\n%a = Relu(%x) {") + attribute + "}\noutput %a");
+    if (refused)
+      EXPECT_THROW(seat_of(*graph->nodes()[0]), Error) << attribute;
+    else
+      EXPECT_NO_THROW(seat_of(*graph->nodes()[0])) << attribute;
+  }
+}
+
+TEST(Placement, IsTakenAwayAndKeepsOtherAttributes) {
+  const auto graph = graph_of(R"(input %x : f32[2]
+%a = LeakyRelu(%x) {alpha = 0.5, __ipu_number = 1, __pipeline_stage = 0}
+output %a)");
+  EXPECT_TRUE(Placement(*graph).pipelined());
+  EXPECT_FALSE(Placement(*graph).empty());
+  remove_placement(*graph);
+  EXPECT_EQ(graph->nodes()[0]->attributes.size(), 1u);
+  EXPECT_TRUE(Placement(*graph).empty());
+  EXPECT_FALSE(Placement(*graph).pipelined());
+}
+
+}  // namespace
+}  // namespace poprt::ir
