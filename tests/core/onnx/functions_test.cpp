@@ -245,14 +245,26 @@ TEST(Functions, BoundExpansion) {
   auto& last = add_function(m.model, "F40", {"a"}, {"r"});
   add_node(last, "Relu", {"a"}, {"r"});
   expect_import_error(ErrorCode::resource_exhausted, {std::to_string(kMaxInlinedNodes)}, m.model);
+}
 
-  // A chain that is too deep.
+// A model whose functions call each other, the last one an operator.
+Model chain_of(int functions) {
   Model deep;
-  for (int level = 0; level < 500; level++) {
+  for (int level = 0; level < functions; level++) {
     auto& f = add_function(deep.model, level ? "F" + std::to_string(level) : "F", {"a"}, {"r"});
-    local(add_node(f, "F" + std::to_string(level + 1), {"a"}, {"r"}, std::string(1000, 'n')));
+    if (level + 1 < functions)
+      local(add_node(f, "F" + std::to_string(level + 1), {"a"}, {"r"}, std::string(1000, 'n')));
+    else
+      add_node(f, "Relu", {"a"}, {"r"});
   }
-  expect_import_error(ErrorCode::resource_exhausted, {"nested deeper"}, deep.model);
+  return deep;
+}
+
+TEST(Functions, BoundDepth) {
+  for (const int functions : {kMaxDepth + 1, 500})
+    expect_import_error(ErrorCode::resource_exhausted, {"nested deeper"},
+                        chain_of(functions).model);
+  EXPECT_EQ(text(*import_proto(chain_of(kMaxDepth).model)), "y = Relu x; ");
 }
 
 TEST(Functions, RefuseMalformed) {

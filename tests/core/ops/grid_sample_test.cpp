@@ -289,6 +289,22 @@ OPS_SAMPLE(MaxUnpool) {
         for (size_t i = 0; i < 4; i++) y[static_cast<size_t>(in[1][i])] = in[0][i];
         return SampleValues{y};
       });
+  // Places are those of the result without output_shape, which leaves room behind.
+  samples.add("MaxUnpool", 11)
+      .input(random_f32({1, 1, 2, 2}))
+      .input(Tensor::of<int64_t>({1, 1, 2, 2}, {5, 7, 13, 15}))
+      .constant_input(Tensor::of<int64_t>({4}, {1, 1, 5, 6}))
+      .attr("kernel_shape", std::vector<int64_t>{2, 2})
+      .attr("strides", std::vector<int64_t>{2, 2})
+      .shape({1, 1, 5, 6})
+      .reference([](const SampleValues& in) {
+        std::vector<double> y(30, 0);
+        for (size_t i = 0; i < 4; i++) {
+          const auto place = static_cast<size_t>(in[1][i]);
+          y[place / 4 * 6 + place % 4] = in[0][i];
+        }
+        return SampleValues{y};
+      });
 }
 
 }  // namespace
