@@ -248,6 +248,25 @@ TEST(NpzArrays, RecordedAnswersToEveryByteChanged) {
                         "What is read from damaged .npz files: arrays_file_test.cpp.");
 }
 
+// Where either number has no room in 32 bits, an archive has it elsewhere, which is not read.
+TEST(NpzArrays, LargerThanFourGiBAreRefused) {
+  const std::string good =
+      npz({{"x.npy", npy_bytes(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }",
+                               little(1.5f))}});
+  const size_t entry = good.find("PK\x01\x02");
+  ASSERT_NE(entry, good.npos);
+  for (const size_t field : {24, 42}) {  // the size, and where the member begins
+    std::string bytes = good;
+    bytes.replace(entry + field, 4, "\xff\xff\xff\xff");
+    try {
+      parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
+      ADD_FAILURE() << field;
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("larger than 4 GiB"), std::string::npos) << e.message();
+    }
+  }
+}
+
 TEST(PickledArrays, AreNotNestedWithoutEnd) {
   std::string deep = "\x80\x04)"s;
   for (int i = 0; i < 100000; i++) deep += '\x85';

@@ -149,6 +149,40 @@ TEST(Scan, OfOpset8ScansEachElementOfTheBatchForItsLength) {
   }
 }
 
+// A state and an input to scan, with what a node says of them and another body.
+std::string scan_of(const std::string& inputs, const std::string& outputs,
+                    const std::string& scanned, const std::string& body) {
+  return "input %s : f32[2]\ninput %r : f32[2]\ninput %x : f32[3,2]\n" + outputs + " = Scan(" +
+         inputs + ") {num_scan_inputs = " + scanned + ", body = graph \"body\" {\n" + body +
+         "\n}}\n" + "output %t\n";
+}
+
+TEST(Scan, NumbersOfInputsAndOutputsFitTheBody) {
+  const std::string sum = "input %a : ?\ninput %b : ?\n%c : ? = Add(%a, %b)\noutput %c",
+                    three =
+                        "input %a : ?\ninput %b : ?\ninput %d : ?\n%c : ? = Add(%a, %b)\noutput %c";
+  // Without an output that is scanned, too.
+  EXPECT_EQ(code_of(scan_of("%s, %x", "%t : ?", "1", sum)), ErrorCode::ok);
+  for (const std::string& wrong :
+       {scan_of("%s, %x", "%t : ?", "0", sum), scan_of("%s, %x", "%t : ?", "3", sum),
+        scan_of("%s, %x", "%t : ?", "1", three), scan_of("%s, %x", "%t : ?, %y : ?", "1", sum),
+        scan_of("%s, %r, %x", "%t : ?", "1", three)})
+    EXPECT_EQ(code_of(wrong), ErrorCode::invalid_argument) << wrong;
+}
+
+TEST(Scan, StatesKeepTheirType) {
+  const std::string body =
+      "input %a : f32[2]\ninput %b : ?\n%c : f64[2] = Cast(%a) {to = 11}\noutput %c";
+  try {
+    compile_body(scan_of("%s, %x", "%t : ?", "1", body));
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("state 0 is f32[2] before a step and f64[2] after it, as 'c'"),
+              std::string::npos)
+        << e.message();
+  }
+}
+
 TEST(Scan, InputsThatDoNotFitTogetherAreRefused) {
   const auto scan = [](const std::string& attributes, const std::string& x, const std::string& y) {
     return code_of("input %s : f32[2]\ninput %k : f32[2]\ninput %x : f32" + x + "\ninput %y : f32" +
