@@ -402,6 +402,21 @@ uint64_t digest_of(const std::string& text, uint64_t seed) {
   return seed;
 }
 
+// Runs the passes on the graph and adds what comes out, or what they say; whether they take it.
+bool is_taken(ir::Graph& graph, const std::vector<passes::PassCall>& calls,
+              test::SaidCounts& said) {
+  passes::PassManagerOptions options;
+  options.say = [](std::string_view) {};
+  try {
+    passes::run_passes(graph, calls, options);
+  } catch (const Error& e) {
+    said.add(e.message());
+    return false;
+  }
+  said.add("taken:" + shape_of(graph));
+  return true;
+}
+
 // Whether a pass fires on a bent graph is a line: one that fires less, or where it did not, is
 // noticed though all results stay the same. Of what the lines leave out (attributes, edges, shapes,
 // names) there is a digest for each case.
@@ -414,15 +429,8 @@ TEST(BentCases, RecordedGraphsThatComeOut) {
       const std::vector<passes::PassCall> calls{{&passes::pass_of(name), c.arguments}};
       uint64_t digest = 0xcbf29ce484222325U;
       for (const Bent& b : bends_of(*parsed(c.before, c.opset))) {
-        passes::PassManagerOptions options;
-        options.say = [](std::string_view) {};
-        try {
-          passes::run_passes(*b.graph, calls, options);
-          said.add("taken:" + shape_of(*b.graph));
+        if (is_taken(*b.graph, calls, said))
           digest = digest_of(text_without_floats(*b.graph), digest);
-        } catch (const Error& e) {
-          said.add(e.message());
-        }
       }
       found[name].insert(fmt::format("of line {}: {:016x}", c.line, digest));
     }
@@ -448,14 +456,7 @@ TEST(BentCases, RecordedGraphsOfBentTexts) {
         } catch (const Error&) {
           continue;
         }
-        passes::PassManagerOptions options;
-        options.say = [](std::string_view) {};
-        try {
-          passes::run_passes(*graph, calls, options);
-          said.add("taken:" + shape_of(*graph));
-        } catch (const Error& e) {
-          said.add(e.message());
-        }
+        is_taken(*graph, calls, said);
       }
     }
     said.write(found[name]);
