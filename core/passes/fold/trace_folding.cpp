@@ -135,8 +135,8 @@ void run(Graph& graph, PassContext& context) {
       std::vector<double> values;
       for (const auto& x : *known) values.push_back(static_cast<double>(*x));
       Value* c = g.add_constant(v->name() + "_traced", tensor_of(v->dtype(), v->shape(), values));
-      // The tracer knows values by their address, and a constant may get that of one that was erased
-      // before: what was known there would be taken for the constant's.
+      // The tracer knows values by their address, and a constant may get that of one that was
+      // erased before: what was known there would be taken for the constant's.
       tracer.set(c, *known);
       replace_outputs(*n, std::span(&c, 1));
       any = true;
