@@ -716,23 +716,7 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
             poprt_plugin_error* error) {
   plugin_guard(error, [&] {
     const auto before = import(*original, *options), after = import(*converted);
-    std::string text;
-    const auto computed = [&](const ir::Value* v) {
-      const ir::Value* same = before->find(v->name());
-      return same && same->producer();
-    };
-    for (const ir::Node* n : after->nodes()) {
-      if (!ops::facts_of(*n).layer) continue;
-      // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
-      // factors and addend follow.
-      const ir::Value* v = n->output();
-      for (int step = 0; step < 3 && !computed(v) && !v->uses().empty(); step++) {
-        const ir::Node& next = *v->uses()[0].node;
-        if (next.is("Cast") || next.is("Mul") || next.is("Add")) v = next.output();
-      }
-      if (computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
-    }
-    write(*sink, text);
+    write(*sink, passes::layer_results(*before, *after));
   });
 }
 

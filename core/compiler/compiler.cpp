@@ -138,7 +138,7 @@ void limit_winograd(ir::Graph& graph, Winograd choice) {
   if (choice == Winograd::automatic) return;
   const int64_t tile = choice == Winograd::off ? 0 : choice == Winograd::exact ? 2 : 4;
   passes::for_each_node(graph, [&](ir::Node& n) {
-    if (n.is("Conv", "poprt")) n.attributes[std::string(ops::kWinogradAttribute)] = tile;
+    if (ops::facts_of(n).winograd) n.attributes[std::string(ops::kWinogradAttribute)] = tile;
   });
 }
 

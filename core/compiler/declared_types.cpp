@@ -55,16 +55,15 @@ void forget_bounds(const ir::Node& n) {
   const auto forget_rows = [&](size_t o) {
     if (ir::ValueType& t = n.output(o)->type; !t.shape.empty()) t.shape[0] = kUnknownDim;
   };
-  if (n.is("NonMaxSuppression")) forget_rows(0);
+  if (ops::facts_of(n).size_rule == ops::SizeRule::non_max_suppression) forget_rows(0);
   if (ops::facts_of(n).flow != ops::Flow::loop) return;
   for (size_t o = n.inputs().size() < 2 ? 0 : n.inputs().size() - 2; o < n.outputs().size(); o++)
     forget_rows(o);
 }
 
-// ONNX's own shape inference takes `onesided` for 0 where it is absent, and 1 is its default:
-// models that went through it declare twice the frequencies, there and in all that is made of them.
 bool is_misjudged_by_onnx(const ir::Node& n) {
-  return n.is("STFT") && n.find_attr("onesided") == nullptr;
+  const auto misjudged = ops::facts_of(n).misjudged_by_onnx;
+  return misjudged && misjudged(n);
 }
 
 }  // namespace

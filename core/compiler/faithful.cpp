@@ -10,6 +10,7 @@
 #include "base/half.h"
 #include "base/quarter.h"
 #include "ops/common/evaluate.h"
+#include "ops/facts.h"
 #include "passes/rewrite.h"
 #include "passes/weighted_products.h"
 
@@ -83,7 +84,8 @@ const Tensor& Interpreter::value(const ir::Value* v) const {
 bool Interpreter::is_half(const ir::Value* v) const {
   if (v->dtype() == DType::f16) return true;
   const ir::Node* cast = v->producer();
-  return cast && cast->is("Cast") && cast->input(0)->dtype() == DType::f16;
+  return cast && ops::facts_of(*cast).cast == ops::CastForm::to_type &&
+         cast->input(0)->dtype() == DType::f16;
 }
 
 // Bytes are 8-bit floats, of the format that attribute `format` names, times 2^ input `scale`: the
@@ -113,7 +115,8 @@ float Interpreter::sum(int64_t count, int64_t group,
 }
 
 Tensor Interpreter::matmul(const ir::Node& n, const Operand& a, const Operand& b) const {
-  const bool gemm = n.is("Gemm"), turned = gemm && n.int_attr("transB", 0) != 0;
+  const bool gemm = ops::facts_of(n).layer == ops::LayerForm::gemm,
+             turned = gemm && n.int_attr("transB", 0) != 0;
   const Shape& as = a.values.shape();
   const Shape& bs = b.values.shape();
   const int64_t k = as.back(), columns = bs[bs.size() - (turned ? 2 : 1)];
@@ -197,23 +200,23 @@ Tensor Interpreter::convolution(const ir::Node& n, const Operand& x, const Opera
 
 // The result of a product of halves or 8-bit floats, as f32 that are halves; nothing for others.
 std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
-  const bool quarters = n.is("FP8MatMul", "ai.graphcore") || n.is("FP8Conv", "ai.graphcore");
-  const bool conv = n.is("Conv") || n.is("FP8Conv", "ai.graphcore");
-  if (!quarters && !conv && !n.is("MatMul") && !n.is("Gemm")) return std::nullopt;
+  const ops::Facts& facts = ops::facts_of(n);
+  if (facts.layer == ops::LayerForm::none) return std::nullopt;
+  const bool conv = facts.layer == ops::LayerForm::conv, gemm = facts.layer == ops::LayerForm::gemm;
   const auto a = operand(n, 0, "fp8FormatLHS", 2);
   auto b = operand(n, 1, "fp8FormatRHS", 3);
   if (!a || !b || a->values.shape().size() < 2 || b->values.shape().size() < 2) return std::nullopt;
-  if (n.is("Gemm") && n.int_attr("transA", 0) != 0) return std::nullopt;
+  if (gemm && n.int_attr("transA", 0) != 0) return std::nullopt;
   // Beside halves 8-bit weights are made halves first.
   if (b->quarter && !a->quarter)
     for (float& v : b->values.mutable_values<float>()) v = half(v);
   Tensor y = conv ? convolution(n, *a, *b) : matmul(n, *a, *b);
-  const size_t bias = n.is("Conv") || n.is("Gemm") ? 2 : 4;
-  const float alpha = n.is("Gemm") ? n.float_attr("alpha", 1) : 1;
-  const float beta = n.is("Gemm") ? n.float_attr("beta", 1) : 1;
+  const size_t bias = facts.byte_weights ? 4 : 2;
+  const float alpha = gemm ? n.float_attr("alpha", 1) : 1;
+  const float beta = gemm ? n.float_attr("beta", 1) : 1;
   const auto yv = y.mutable_values<float>();
   for (float& v : yv) v = half(half(v) * alpha);
-  if (!(conv || n.is("Gemm")) || !n.input(bias) || beta == 0) return y;
+  if (!(conv || gemm) || !n.input(bias) || beta == 0) return y;
   const Tensor addend = widened(value(n.input(bias)));
   const auto bv = addend.values<float>();
   const Shape& s = y.shape();
@@ -247,7 +250,8 @@ Tensor Interpreter::cast_to_quarter(const ir::Node& n) const {
 std::vector<Tensor> Interpreter::other(const ir::Node& n) const {
   std::vector<Tensor> inputs;
   for (const ir::Value* v : n.inputs()) inputs.push_back(v ? value(v) : Tensor());
-  if (n.is("Cast") && inputs[0].dtype() == DType::f32 && n.output()->dtype() == DType::f16) {
+  if (ops::facts_of(n).cast == ops::CastForm::to_type && inputs[0].dtype() == DType::f32 &&
+      n.output()->dtype() == DType::f16) {
     Tensor y = Tensor::zeros(DType::f16, inputs[0].shape());
     const auto from = inputs[0].values<float>();
     const auto to = y.mutable_values<f16_t>();
@@ -287,7 +291,7 @@ std::map<std::string, Tensor> Interpreter::run(const ir::Graph& graph,
     if (const auto y = product(*n)) {
       const DType dtype = n->output()->dtype();
       results = {dtype == DType::f32 ? *y : passes::tensor_of(dtype, y->shape(), y->to_doubles())};
-    } else if (n->is("CastToFP8", "ai.graphcore")) {
+    } else if (ops::facts_of(*n).cast == ops::CastForm::to_quarter) {
       results = {cast_to_quarter(*n)};
     } else {
       results = other(*n);

@@ -30,10 +30,11 @@ std::vector<Region> loop_regions(const std::vector<ir::Node*>& nodes) {
   std::vector<Region> loops;
   std::vector<size_t> open;
   for (size_t p = 0; p < nodes.size(); p++) {
-    if (nodes[p]->is("LoopBegin", "poprt")) {
+    const ops::Marker marker = ops::facts_of(*nodes[p]).marker;
+    if (marker == ops::Marker::loop_begin) {
       open.push_back(loops.size());
       loops.push_back({static_cast<int64_t>(p), 0});
-    } else if (nodes[p]->is("LoopEnd", "poprt")) {
+    } else if (marker == ops::Marker::loop_end) {
       loops[open.back()].end = static_cast<int64_t>(p);
       open.pop_back();
     }

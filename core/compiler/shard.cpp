@@ -96,7 +96,7 @@ double cost_of(const Node& n) {
     if (channels > 0 && elements > static_cast<double>(channels))
       cost += made * elements / static_cast<double>(channels);
   }
-  if (n.is("Attention", "poprt") && n.output()->shape().size() > 1)
+  if (facts.attends && n.output()->shape().size() > 1)
     cost += 2 * made * static_cast<double>(n.output()->shape()[1]);
   return cost;
 }

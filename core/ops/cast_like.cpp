@@ -22,6 +22,8 @@ const OpDef cast_like_op = {.name = "CastLike",
                             .infer = infer,
                             .lower = lower_cast,
                             .facts = {.per_element = true,
+                                      .type_inputs = 0b10,
+                                      .cast = CastForm::to_type,
                                       .elementwise = {append_cast, 1, 2},
                                       .monotone = Monotone::first,
                                       .flops = flops::none}};

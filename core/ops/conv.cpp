@@ -71,7 +71,7 @@ const OpDef conv_op = {.name = "Conv",
                        .lower = lower,
                        .packs = 0b110,
                        .facts = {.per_sample = true,
-                                 .layer = true,
+                                 .layer = LayerForm::conv,
                                  .weight_inputs = 0b110,
                                  .flops = flops::conv,
                                  .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};

@@ -77,20 +77,68 @@ enum class Flow : uint8_t {
   loop,
   scan,
   call,
-  search,
+  greedy_search,
+  beam_search,
+  sampling,
   flex_attention,
   sequence_map,
   split_to_sequence,
   concat_from_sequence,
-  container,  // makes, reads or changes a sequence or an optional
+  sequence_empty,
+  sequence_construct,
+  sequence_length,
+  sequence_at,
+  sequence_insert,
+  sequence_erase,
+  optional,
+  optional_has_element,
+  optional_get_element,
+};
+
+// What the compiler puts into a graph for itself.
+enum class Marker : uint8_t {
+  none,
+  unspecified,  // a value that nobody looks at
+  loop_begin,   // what stands between the two runs several times
+  loop_end,
+};
+
+// What is multiplied by weights: what reports of precision have a line for.
+enum class LayerForm : uint8_t {
+  none,
+  matmul,  // the last two axes of input 0 and input 1
+  gemm,    // two matrices, which transA and transB turn; alpha, beta and input 2
+  conv,
+};
+
+// Which elements of which inputs those of output 0 are. Numbers that decide shapes are looked for
+// through these (compiler/flow/size_ranges.cpp).
+enum class ElementSource : uint8_t {
+  none,
+  itself,    // input 0, whatever it is, be it a sequence
+  in_order,  // all elements of input 0 in their order
+  joined,    // all inputs along `axis`
+  picked,    // of input 0 at the places that input 1 names along `axis`
+  chosen,    // of input 1 where input 0 holds, of input 2 elsewhere
+};
+
+// What becomes of the numbers of input 0 that keep their places.
+enum class CastForm : uint8_t {
+  none,
+  to_type,     // that of attribute `to`, or of input 1
+  to_quarter,  // a byte for each, times 2^ input 1
 };
 
 // Whether a result can only rise, or only fall, while one input does: then bounds of it are
 // computed from bounds of the inputs (compiler/flow/size_ranges.cpp).
 enum class Monotone : uint8_t {
   none,
-  all,    // with each input alone, the others being any constants
-  first,  // with input 0
+  all,       // with each input alone, the others being any constants
+  first,     // with input 0
+  quotient,  // as `all`, as long as input 1 has one sign
+  // Not so, but bounds have a rule of their own:
+  remainder,
+  equality,
 };
 
 // How much of a result is real when of an input only the first places along one axis are: each
@@ -126,6 +174,7 @@ enum class SizeRule : uint8_t {
   reshape,
   roi_align,
   scatter,
+  scatter_nd,
   slice,
   softmax,
   split,
@@ -133,6 +182,7 @@ enum class SizeRule : uint8_t {
   tile,
   top_k,
   transpose,
+  unique,
   unsqueeze,
 };
 
@@ -154,8 +204,11 @@ struct Facts {
   bool unpacks = false;
   // It takes or makes text, which only the compiler computes.
   bool text = false;
-  // It multiplies data by weights: what reports of precision have a line for.
-  bool layer = false;
+  LayerForm layer = LayerForm::none;
+  // Each row of a sequence meets each other one: its cost rises with the square of their number.
+  bool attends = false;
+  // It can be computed by Winograd's products (attribute kWinogradAttribute).
+  bool winograd = false;
   // Its u8 weights are quarter numbers (f8) under another name.
   bool byte_weights = false;
 
@@ -170,10 +223,15 @@ struct Facts {
   uint32_t f32_inputs = 0;
   // Inputs at which models keep trained weights.
   uint32_t weight_inputs = 0;
+  // Inputs that only say what type the result has.
+  uint32_t type_inputs = 0;
 
   // The same where it depends on the node.
   uint32_t (*constant_inputs_of)(const ir::Node& node) = nullptr;
   Flow flow = Flow::none;
+  Marker marker = Marker::none;
+  ElementSource source = ElementSource::none;
+  CastForm cast = CastForm::none;
   BlockedForm blocked = BlockedForm::none;
   QdqForm qdq = QdqForm::none;
   TextForm text_form = TextForm::none;
@@ -186,6 +244,8 @@ struct Facts {
   ElementwiseForm elementwise = {};
   // Output 0, which depends on the shapes of the inputs alone; these are static.
   Tensor (*from_shapes)(const ir::Node& node) = nullptr;
+  // Whether ONNX's own shape inference gives the node another shape than its specification does.
+  bool (*misjudged_by_onnx)(const ir::Node& node) = nullptr;
   // What the node computes on input 0 as an activation; nothing when this node does not.
   std::optional<Epilogue> (*epilogue)(const ir::Node& node) = nullptr;
   Monotone monotone = Monotone::none;

@@ -27,6 +27,7 @@ const OpDef flatten_op = {.name = "Flatten",
                           .sharing = {.view = true},
                           .facts = {.moves = true,
                                     .narrows = true,
+                                    .source = ElementSource::in_order,
                                     .qdq = QdqForm::moves,
                                     .monotone = Monotone::first,
                                     .size_rule = SizeRule::flatten}};

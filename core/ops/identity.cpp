@@ -18,6 +18,7 @@ const OpDef identity_op = {.name = "Identity",
                            .facts = {.per_element = true,
                                      .moves = true,
                                      .narrows = true,
+                                     .source = ElementSource::itself,
                                      .text_form = TextForm::hands_on,
                                      .text_inputs = 0b1,
                                      .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};

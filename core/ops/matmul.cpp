@@ -84,7 +84,7 @@ const OpDef matmul_op = {.name = "MatMul",
                          .infer = infer,
                          .lower = lower,
                          .packs = 0b10,
-                         .facts = {.layer = true,
+                         .facts = {.layer = LayerForm::matmul,
                                    .weight_inputs = 0b11,
                                    .size_rule = SizeRule::product,
                                    .flops = flops::product}};

@@ -12,4 +12,4 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }  // namespace poprt::ops
 
 POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2},
-                     .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})
+                     .monotone = Monotone::remainder, .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})

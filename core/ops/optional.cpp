@@ -8,6 +8,6 @@ const OpDef optional_op = {.name = "Optional",
                            .since = 15,
                            .infer = infer_nothing,
                            .lower = lower_container,
-                           .facts = {.flow = Flow::container}};
+                           .facts = {.flow = Flow::optional}};
 
 }  // namespace poprt::ops

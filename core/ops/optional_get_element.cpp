@@ -8,6 +8,6 @@ const OpDef optional_get_element_op = {.name = "OptionalGetElement",
                                        .since = 15,
                                        .infer = infer_nothing,
                                        .lower = lower_container,
-                                       .facts = {.flow = Flow::container}};
+                                       .facts = {.flow = Flow::optional_get_element}};
 
 }  // namespace poprt::ops

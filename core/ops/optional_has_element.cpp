@@ -13,6 +13,6 @@ const OpDef optional_has_element_op = {.name = "OptionalHasElement",
                                        .since = 15,
                                        .infer = infer,
                                        .lower = lower_container,
-                                       .facts = {.flow = Flow::container}};
+                                       .facts = {.flow = Flow::optional_has_element}};
 
 }  // namespace poprt::ops

@@ -50,6 +50,6 @@ const OpDef scatter_nd_op = {
     .infer = infer,
     .lower = lower,
     .facts = {
-        .moves = true, .size_rule = SizeRule::scatter, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}}};
+        .moves = true, .size_rule = SizeRule::scatter_nd, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,6 @@ const OpDef sequence_at_op = {.name = "SequenceAt",
                               .since = 11,
                               .infer = infer_nothing,
                               .lower = lower_container,
-                              .facts = {.constant_inputs = 0b10, .flow = Flow::container}};
+                              .facts = {.constant_inputs = 0b10, .flow = Flow::sequence_at}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,6 @@ const OpDef sequence_construct_op = {.name = "SequenceConstruct",
                                      .since = 11,
                                      .infer = infer_nothing,
                                      .lower = lower_container,
-                                     .facts = {.flow = Flow::container}};
+                                     .facts = {.flow = Flow::sequence_construct}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,6 @@ const OpDef sequence_empty_op = {.name = "SequenceEmpty",
                                  .since = 11,
                                  .infer = infer_nothing,
                                  .lower = lower_container,
-                                 .facts = {.flow = Flow::container}};
+                                 .facts = {.flow = Flow::sequence_empty}};
 
 }  // namespace poprt::ops

@@ -8,6 +8,6 @@ const OpDef sequence_erase_op = {.name = "SequenceErase",
                                  .since = 11,
                                  .infer = infer_nothing,
                                  .lower = lower_container,
-                                 .facts = {.constant_inputs = 0b10, .flow = Flow::container}};
+                                 .facts = {.constant_inputs = 0b10, .flow = Flow::sequence_erase}};
 
 }  // namespace poprt::ops

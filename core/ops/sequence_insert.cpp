@@ -4,10 +4,11 @@
 namespace poprt::ops {
 
 extern const OpDef sequence_insert_op;
-const OpDef sequence_insert_op = {.name = "SequenceInsert",
-                                  .since = 11,
-                                  .infer = infer_nothing,
-                                  .lower = lower_container,
-                                  .facts = {.constant_inputs = 0b100, .flow = Flow::container}};
+const OpDef sequence_insert_op = {
+    .name = "SequenceInsert",
+    .since = 11,
+    .infer = infer_nothing,
+    .lower = lower_container,
+    .facts = {.constant_inputs = 0b100, .flow = Flow::sequence_insert}};
 
 }  // namespace poprt::ops

@@ -13,6 +13,6 @@ const OpDef sequence_length_op = {.name = "SequenceLength",
                                   .since = 11,
                                   .infer = infer,
                                   .lower = lower_container,
-                                  .facts = {.flow = Flow::container}};
+                                  .facts = {.flow = Flow::sequence_length}};
 
 }  // namespace poprt::ops

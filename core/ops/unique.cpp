@@ -89,10 +89,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef unique_op;
-const OpDef unique_op = {.name = "Unique",
-                         .since = 11,
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.data_sized = true, .trial = {"T[4]", "sorted = 1", 4}}};
+const OpDef unique_op = {
+    .name = "Unique",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .facts = {
+        .data_sized = true, .size_rule = SizeRule::unique, .trial = {"T[4]", "sorted = 1", 4}}};
 
 }  // namespace poprt::ops

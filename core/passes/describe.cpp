@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "ops/facts.h"
+
 namespace poprt::passes {
 
 std::string describe_type(const ir::Value& v) {
@@ -30,6 +32,26 @@ std::string io_statistics(const ir::Graph& graph) {
   };
   add("input", graph.inputs());
   add("output", graph.outputs());
+  return text;
+}
+
+std::string layer_results(const ir::Graph& before, const ir::Graph& after) {
+  const auto is_computed = [&](const ir::Value* v) {
+    const ir::Value* same = before.find(v->name());
+    return same && same->producer();
+  };
+  std::string text;
+  for (const ir::Node* n : after.nodes()) {
+    if (ops::facts_of(*n).layer == ops::LayerForm::none) continue;
+    // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
+    // factors and addend follow.
+    const ir::Value* v = n->output();
+    for (int step = 0; step < 3 && !is_computed(v) && !v->uses().empty(); step++) {
+      const ir::Node& next = *v->uses()[0].node;
+      if (next.is("Cast") || next.is("Mul") || next.is("Add")) v = next.output();
+    }
+    if (is_computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
+  }
   return text;
 }
 

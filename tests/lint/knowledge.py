@@ -1,20 +1,16 @@
 """What is known about an operator stands in its own file (core/ops/facts.h), not in lists of names elsewhere.
 
-Each domain of operators has a folder. Outside core/ops and core/onnx no list holds more than a few names of operators, and no
-file compares nodes with more than a few, except passes, which name what they match or make, and the files of NAMING."""
+Each domain of operators has a folder. Outside core/ops and core/onnx no list holds more than a few names of operators, and nothing
+is compared with one, except in passes, which name what they match, and in the tables of opsets."""
 
 import re
 
 import tree
 
 MOST = 3  # names in one braced list
-MOST_COMPARED = 3  # names that a file compares nodes with
-NAMING = {
-    "core/compiler/faithful.cpp": "computes each product as the chip's formula for it says",
-    "core/compiler/flow/size_ranges.cpp": "has a rule of its own for each of five operators",
-}
 PATTERNS = ("core/passes/attention/", "core/passes/fuse/")
 KNOWING = ("core/ops/", "core/onnx/", "core/ir/schemas.inc")
+MATCHING = ("core/passes/", "core/opsets/")
 
 
 # The folder says the domain.
@@ -55,9 +51,10 @@ def lists(text):
 
 
 def compared(text):
-    """Names that nodes are compared with."""
+    """Names that something is compared with: (line number, name)."""
     text = re.sub(r"//[^\n]*", "", text)
-    return set(re.findall(r'(?:\bis\(|\bop_type [!=]= )"([A-Z]\w*)"', text))
+    for m in re.finditer(r'(?:\bis\(|[!=]= )"([A-Z]\w*)"|"([A-Z]\w*)" [!=]=', text):
+        yield text.count("\n", 0, m.start()) + 1, m.group(1) or m.group(2)
 
 
 def main():
@@ -72,12 +69,11 @@ def main():
             if len(named) > MOST:
                 problems.append(f"{path}:{line}: a list of operators ({', '.join(named[:4])} ...): make it a fact of "
                                 "core/ops/facts.h")
-        named = sorted(compared(tree.read(path)) & known)
-        if len(named) > MOST_COMPARED and not path.startswith("core/passes/") and path not in NAMING:
-            problems.append(f"{path}: compares nodes with {', '.join(named)}: make it a fact of core/ops/facts.h")
-    for path in NAMING:
-        if len(compared(tree.read(path)) & known) <= MOST_COMPARED:
-            problems.append(f"tests/lint/knowledge.py: {path} need not be in NAMING")
+        if path.startswith(MATCHING):
+            continue
+        for line, name in compared(tree.read(path)):
+            if name in known:
+                problems.append(f"{path}:{line}: compares with {name}: make it a fact of core/ops/facts.h")
     if len(known) < 150:
         problems.append(f"only {len(known)} operators were found in core/ops")
     tree.finish(problems, checked, "files")

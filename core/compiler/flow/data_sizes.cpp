@@ -29,12 +29,13 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
     y = by[0];
     target_->erase_node(made);
   };
-  if (n.op_type == "NonZero") {
+  const ops::SizeRule rule = ops::facts_of(n).size_rule;
+  if (rule == ops::SizeRule::non_zero) {
     if (x->shape().empty()) return;
     size = once("Count", "poprt", {x});
     replace({once("NonZero", "poprt", {x})});
     axis = 1;
-  } else if (n.op_type == "Unique") {
+  } else if (rule == ops::SizeRule::unique) {
     Node* u = target_->add_node("Unique", "poprt", {x}, std::max<size_t>(4, n.outputs().size()));
     u->attributes = made->attributes;
     ops::infer(*u);
@@ -46,7 +47,7 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
     if (const ir::Attribute* a = n.find_attr("axis"))
       axis = static_cast<size_t>(
           normalize_axis(std::get<int64_t>(*a), static_cast<int64_t>(x->shape().size())));
-  } else if (n.op_type == "Compress") {
+  } else if (rule == ops::SizeRule::compress) {
     Value* condition = made->input(1);
     if (!condition || !condition->type.is_static() || condition->is_constant()) return;
     const bool flat = !n.find_attr("axis");

@@ -49,7 +49,7 @@ Node* mark(Node& at, std::string type, std::span<Value* const> inputs, size_t ou
 
 // When the condition holds, nobody looks at the other branch's result either.
 bool is_unspecified(const Value* v) {
-  return v->producer() && v->producer()->is("Unspecified", "poprt");
+  return v->producer() && ops::facts_of(*v->producer()).marker == ops::Marker::unspecified;
 }
 
 void flatten_if(Node& n) {
@@ -83,7 +83,7 @@ void flatten_if(Node& n) {
 // Values of the loop's own state that `v` may share its bytes with.
 void collect_roots(const Value* v, std::unordered_set<const Value*>& roots) {
   const Node* p = v->producer();
-  if (!p || p->is("LoopBegin", "poprt")) {
+  if (!p || ops::facts_of(*p).marker == ops::Marker::loop_begin) {
     roots.insert(v);
     return;
   }
@@ -131,7 +131,8 @@ class LoopFlattener {
   // The condition is tested when anything can make it false.
   void read_condition() {
     const Value* result = body_->outputs()[0];
-    while (result->producer() && result->producer()->is("Identity"))
+    while (result->producer() &&
+           ops::facts_of(*result->producer()).source == ops::ElementSource::itself)
       result = result->producer()->input(0);
     const auto is_true = [](const Value* v) {
       return !v || (v->is_constant() && v->constant().to_int64s() == std::vector<int64_t>{1});
@@ -259,9 +260,10 @@ void flatten_control_flow(Graph& graph) {
   const std::vector<Node*> nodes = graph.nodes();
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const auto out = (*it)->outputs();
-    if (!out.empty() && !(*it)->is("LoopBegin", "poprt") && !ops::is_stateful(**it) &&
-        std::all_of(out.begin(), out.end(),
-                    [&](const Value* v) { return v->uses().empty() && !graph.is_output(v); }))
+    if (!out.empty() && ops::facts_of(**it).marker != ops::Marker::loop_begin &&
+        !ops::is_stateful(**it) && std::all_of(out.begin(), out.end(), [&](const Value* v) {
+          return v->uses().empty() && !graph.is_output(v);
+        }))
       graph.erase_node(*it);
   }
 }

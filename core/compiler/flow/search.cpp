@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/onnx_dtype.h"
+#include "ops/common/reduce.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -125,7 +126,7 @@ void Search::start() {
   done_ = filled(DType::boolean, {batch_, 1}, 0);
   length_ = prompt_;
   if (is_beam()) return start_beams();
-  if (node_.op_type != "Sampling") return;
+  if (ops::facts_of(node_).flow != ops::Flow::sampling) return;
   Value* seed = scalar(places_.seed, "seed", DType::s64);
   generator_ = s_.reshape(seed ? seed : integer(0), {1, 1});
 }
@@ -281,9 +282,8 @@ Search::Value* Search::concat(std::initializer_list<Value*> parts, int64_t axis)
 }
 
 Search::Value* Search::reduce(const std::string& name, Value* v, int64_t axis, bool keep) {
-  // Axes are an attribute below 18 (ReduceSum: below 13) and an input from there on.
   const std::vector<int64_t> axes = {axis};
-  if (opset_ < (name == "ReduceSum" ? 13 : 18))
+  if (!ops::reduces_by_input(name, opset_))
     return op(name, {v}, {{"axes", axes}, {"keepdims", int64_t{keep}}});
   return op(name, {v, s_.integers(axes)}, {{"keepdims", int64_t{keep}}});
 }

@@ -133,7 +133,7 @@ class Search {
     return place && *place < inputs_.size() ? inputs_[*place].value : nullptr;
   }
   int64_t rows() const { return batch_ * beams_; }
-  bool is_beam() const { return node_.op_type == "BeamSearch"; }
+  bool is_beam() const { return ops::facts_of(node_).flow == ops::Flow::beam_search; }
   bool is_t5() const { return encoder_.graph != nullptr; }
   bool wants(size_t output) const;
   template <class... Args>

@@ -23,7 +23,7 @@ int64_t factor_of(int64_t steps) {
 
 void Search::choose_tokens(Value* scores) {
   Value* next = nullptr;
-  if (node_.op_type == "Sampling")
+  if (ops::facts_of(node_).flow == ops::Flow::sampling)
     next = sample(filter_top(scores));
   else
     next = op("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{1}}});

@@ -74,64 +74,67 @@ std::vector<Value*> Specializer::pick(const std::vector<Value*>& elements, Value
   return picked;
 }
 
+Specializer::Elements Specializer::sequence_of(const Node& n, const Items& in, size_t i) const {
+  if (i >= in.size() || in[i].kind != Item::Kind::sequence)
+    fail_at(n, ErrorCode::invalid_argument, "input {} should be a sequence", i);
+  return in[i].elements;
+}
+
+Item Specializer::at_of(const Node& n, const Elements& elements, const Item& at) {
+  if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
+      have_one_shape(elements))
+    return Item::of(slice_at(stack(elements, 0), reshape(at.value, {}), 0));
+  const int64_t place = position(n, at, std::ssize(elements), false);
+  return Item::of(elements[static_cast<size_t>(place)]);
+}
+
+Item Specializer::inserted(const Node& n, Elements elements, Value* element, const Item& at) {
+  const int64_t count = std::ssize(elements);
+  elements.push_back(element);
+  if (is_edited_at_run_time(at, elements))
+    return Item::sequence_of(pick(elements, at.value, rows_of_insert(count)));
+  const int64_t place = position(n, at, count, true);
+  if (count >= kMaxElements)
+    fail_at(n, ErrorCode::resource_exhausted, "a sequence of more than {} tensors", kMaxElements);
+  std::rotate(elements.begin() + place, elements.end() - 1, elements.end());
+  return Item::sequence_of(std::move(elements));
+}
+
+Item Specializer::erased(const Node& n, Elements elements, const Item& at) {
+  const int64_t count = std::ssize(elements);
+  if (count == 0) fail_at(n, ErrorCode::invalid_argument, "the sequence is empty");
+  if (is_edited_at_run_time(at, elements))
+    return Item::sequence_of(pick(elements, at.value, rows_of_erase(count)));
+  elements.erase(elements.begin() + position(n, at, count, false));
+  return Item::sequence_of(std::move(elements));
+}
+
 void Specializer::run_container(const Node& n) {
-  const std::string_view op = n.op_type;
-  if (op == "FlexAttention") return run_flex_attention(n);
   const Items in = actual_of(items_of(n.inputs()));
-  const auto sequence = [&](size_t i) -> const std::vector<Value*>& {
-    if (i >= in.size() || in[i].kind != Item::Kind::sequence)
-      fail_at(n, ErrorCode::invalid_argument, "input {} should be a sequence", i);
-    return in[i].elements;
-  };
+  const auto sequence = [&] { return sequence_of(n, in, 0); };
   const auto item = [&](size_t i) { return i < in.size() ? in[i] : Item{}; };
-  if (op == "SequenceEmpty") return give(n, 0, Item::sequence_of({}));
-  if (op == "SequenceConstruct") {
-    std::vector<Value*> elements;
-    for (const Item& i : in) elements.push_back(tensor(n, i, "an element"));
-    return give(n, 0, Item::sequence_of(std::move(elements)));
+  const bool present = item(0).kind != Item::Kind::none;
+  switch (ops::facts_of(n).flow) {
+    case ops::Flow::sequence_empty: return give(n, 0, Item::sequence_of({}));
+    case ops::Flow::sequence_construct: {
+      Elements elements;
+      for (const Item& i : in) elements.push_back(tensor(n, i, "an element"));
+      return give(n, 0, Item::sequence_of(std::move(elements)));
+    }
+    case ops::Flow::sequence_length: return give(n, 0, Item::of(integer(std::ssize(sequence()))));
+    case ops::Flow::sequence_at: return give(n, 0, at_of(n, sequence(), item(1)));
+    case ops::Flow::sequence_insert: {
+      const Elements elements = sequence();
+      return give(n, 0, inserted(n, elements, tensor(n, item(1), "the element"), item(2)));
+    }
+    case ops::Flow::sequence_erase: return give(n, 0, erased(n, sequence(), item(1)));
+    case ops::Flow::optional: return give(n, 0, item(0));
+    case ops::Flow::optional_has_element:
+      return give(n, 0, Item::of(constant(Tensor::scalar(present))));
+    default:  // optional_get_element
+      if (!present) fail_at(n, ErrorCode::invalid_argument, "the optional has no element");
+      return give(n, 0, item(0));
   }
-  if (op == "SequenceLength")
-    return give(n, 0, Item::of(integer(static_cast<int64_t>(sequence(0).size()))));
-  if (op == "SequenceAt") {
-    const auto& elements = sequence(0);
-    const Item at = item(1);
-    if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
-        have_one_shape(elements))
-      return give(n, 0, Item::of(slice_at(stack(elements, 0), reshape(at.value, {}), 0)));
-    return give(n, 0,
-                Item::of(elements[static_cast<size_t>(
-                    position(n, at, static_cast<int64_t>(elements.size()), false))]));
-  }
-  if (op == "SequenceInsert") {
-    std::vector<Value*> elements = sequence(0);
-    std::vector<Value*> all = elements;
-    all.push_back(tensor(n, item(1), "the element"));
-    if (is_edited_at_run_time(item(2), all))
-      return give(
-          n, 0, Item::sequence_of(pick(all, item(2).value, rows_of_insert(std::ssize(elements)))));
-    const int64_t at = position(n, item(2), static_cast<int64_t>(elements.size()), true);
-    if (static_cast<int64_t>(elements.size()) >= kMaxElements)
-      fail_at(n, ErrorCode::resource_exhausted, "a sequence of more than {} tensors", kMaxElements);
-    elements.insert(elements.begin() + at, all.back());
-    return give(n, 0, Item::sequence_of(std::move(elements)));
-  }
-  if (op == "SequenceErase") {
-    std::vector<Value*> elements = sequence(0);
-    if (elements.empty()) fail_at(n, ErrorCode::invalid_argument, "the sequence is empty");
-    if (is_edited_at_run_time(item(1), elements))
-      return give(
-          n, 0,
-          Item::sequence_of(pick(elements, item(1).value, rows_of_erase(std::ssize(elements)))));
-    elements.erase(elements.begin() +
-                   position(n, item(1), static_cast<int64_t>(elements.size()), false));
-    return give(n, 0, Item::sequence_of(std::move(elements)));
-  }
-  if (op == "Optional") return give(n, 0, item(0));
-  if (op == "OptionalHasElement")
-    return give(n, 0, Item::of(constant(Tensor::scalar(item(0).kind != Item::Kind::none))));
-  if (item(0).kind == Item::Kind::none)
-    fail_at(n, ErrorCode::invalid_argument, "the optional has no element");
-  give(n, 0, item(0));
 }
 
 void Specializer::run_sequence_map(const Node& n) {

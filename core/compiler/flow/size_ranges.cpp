@@ -34,6 +34,12 @@ bool cast_rises(DType to, const Value* least) {
   return to == DType::boolean && !any_below(least, 0);
 }
 
+// Of an operator with one result.
+template <class Range>
+std::optional<std::vector<Range>> one_range(const std::optional<Range>& range) {
+  return range ? std::optional(std::vector{*range}) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::vector<Value*>> Specializer::constant_results(const Node& n, const Items& in) {
@@ -82,25 +88,24 @@ std::optional<std::vector<Specializer::Range>> Specializer::ranges_of(const Node
       return std::nullopt;
     if (in[i].actual) vary.push_back(i);
   }
-  if (n.op_type == "Equal") {
-    const auto range = range_of_equal(n, in);
-    return range ? std::optional(std::vector{*range}) : std::nullopt;
-  }
-  if (n.op_type == "Mod") {
-    const auto range = range_of_mod(n, in);
-    return range ? std::optional(std::vector{*range}) : std::nullopt;
-  }
   const ops::Facts& facts = ops::facts_of(n);
-  const bool in_first = facts.monotone == ops::Monotone::first && vary == std::vector<size_t>{0};
-  if ((!in_first && facts.monotone != ops::Monotone::all) || vary.size() > kMaxCorners)
-    return std::nullopt;
+  const bool quotient = facts.monotone == ops::Monotone::quotient;
+  switch (facts.monotone) {
+    case ops::Monotone::none: return std::nullopt;
+    case ops::Monotone::equality: return one_range(range_of_equal(n, in));
+    case ops::Monotone::remainder: return one_range(range_of_mod(n, in));
+    case ops::Monotone::first:
+      if (vary != std::vector<size_t>{0}) return std::nullopt;
+      break;
+    case ops::Monotone::all:
+    case ops::Monotone::quotient: break;
+  }
+  if (vary.size() > kMaxCorners) return std::nullopt;
   if (facts.monotone_from_zero && any_below(in[0].least, 0)) return std::nullopt;
-  if (n.op_type == "Cast") {
-    const auto to = dtype_from_onnx(n.int_attr("to", 0));
+  if (facts.cast == ops::CastForm::to_type) {
+    const auto to = in.size() > 1 ? in[1].value->dtype() : dtype_from_onnx(n.int_attr("to", 0));
     if (!to || !cast_rises(*to, in[0].least)) return std::nullopt;
   }
-  if (n.op_type == "CastLike" && !cast_rises(in[1].value->dtype(), in[0].least))
-    return std::nullopt;
 
   std::optional<std::vector<Range>> out;
   for (size_t corner = 0; corner < size_t{1} << vary.size(); corner++) {
@@ -109,7 +114,7 @@ std::optional<std::vector<Specializer::Range>> Specializer::ranges_of(const Node
       Item& item = at[vary[k]];
       item = Item::of((corner >> k & 1) != 0 ? item.value : item.least);
     }
-    if (n.op_type == "Div" && in[1].actual) {
+    if (quotient && in[1].actual) {
       // Nothing is divided by 0; what has both signs has no bound.
       if (is_float(in[1].value->dtype()) || any_below(in[1].least, 0) || any_below(in[1].value, 1))
         return std::nullopt;
@@ -159,26 +164,29 @@ Value* Specializer::element_of(Value* v, int64_t k) {
   for (;;) {
     const Node* n = v->producer();
     if (!n || n->inputs().empty() || !ir::is_onnx_domain(n->domain)) break;
-    const std::string_view op = n->op_type;
+    const ops::Facts& facts = ops::facts_of(*n);
     Value* first = n->input(0);
     if (!first || !first->type.is_static()) break;
     const auto constant_input = [&](size_t i) {
       return i < n->inputs().size() && n->input(i) && n->input(i)->is_constant();
     };
-    if (op == "Concat" && v->shape().size() == 1) {
+    if (facts.source == ops::ElementSource::joined && v->shape().size() == 1) {
       for (Value* part : n->inputs()) {
         v = part;
         if (k < count(part)) break;
         k -= count(part);
       }
-    } else if (op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Identity" ||
-               op == "Flatten" || (op == "Cast" && first->dtype() == v->dtype())) {
+    } else if (facts.source == ops::ElementSource::itself ||
+               facts.source == ops::ElementSource::in_order ||
+               (facts.cast == ops::CastForm::to_type && first->dtype() == v->dtype())) {
       v = first;
-    } else if (op == "Gather" && first->shape().size() == 1 && constant_input(1)) {
+    } else if (facts.source == ops::ElementSource::picked && first->shape().size() == 1 &&
+               constant_input(1)) {
       k = constants(n->input(1))[static_cast<size_t>(k)];
       if (k < 0) k += count(first);
       v = first;
-    } else if (op == "Where" && constant_input(0) && v->shape().size() <= 1) {
+    } else if (facts.source == ops::ElementSource::chosen && constant_input(0) &&
+               v->shape().size() <= 1) {
       const std::vector<int64_t> condition = constants(n->input(0));
       const bool yes = condition[condition.size() == 1 ? 0 : static_cast<size_t>(k)] != 0;
       v = n->input(yes ? 1 : 2);

@@ -231,7 +231,7 @@ Value* Specializer::from_front(const Item& at, Value* size) {
 // Rows of indices that are not real do nothing: they name the first row's place with its value, or
 // have an update that changes nothing.
 Specializer::SizedResult Specializer::follow_scatter(const Node& n, Items& in) {
-  const bool elements = n.op_type != "ScatterND";
+  const bool elements = ops::facts_of(n).size_rule != ops::SizeRule::scatter_nd;
   const Item x = in[0];
   Item at = in[1], updates = in[2];
   const auto rank = static_cast<int64_t>(x.value->shape().size());
@@ -295,7 +295,7 @@ Specializer::SizedResult Specializer::follow_scatter(const Node& n, Items& in) {
 }
 
 Specializer::SizedResult Specializer::follow_matmul(const Node& n, Items& in) {
-  const bool gemm = n.op_type == "Gemm";
+  const bool gemm = ops::facts_of(n).layer == ops::LayerForm::gemm;
   const size_t ra = in[0].value->shape().size(), rb = in[1].value->shape().size();
   const bool flip_a = gemm && n.int_attr("transA", 0) != 0;
   const bool flip_b = gemm && n.int_attr("transB", 0) != 0;
@@ -367,7 +367,7 @@ Specializer::SizedResult Specializer::follow_matmul(const Node& n, Items& in) {
 void Specializer::give_actual(const Node& n, const Item& x) {
   const Shape& bound = x.value->shape();
   Item& out = items_[n.output()];
-  if (n.op_type == "Size") {
+  if (item_of(n.output()).value->shape().empty()) {  // one number: that of all elements
     out.actual = newest(
         "Mul", {x.size, integer(bound[x.axis] == 0 ? 0 : element_count(bound) / bound[x.axis])});
     out.least = integer(0);

@@ -48,7 +48,8 @@ bool reads_shape(SizeRule rule) {
 
 Specializer::Rule Specializer::rule_of(SizeRule rule) {
   switch (rule) {
-    case SizeRule::none: return &Specializer::follow_unruled;
+    case SizeRule::none:
+    case SizeRule::unique: return &Specializer::follow_unruled;
     case SizeRule::arg_max:
     case SizeRule::arg_min: return &Specializer::follow_arg;
     case SizeRule::compress: return &Specializer::follow_compress;
@@ -77,7 +78,8 @@ Specializer::Rule Specializer::rule_of(SizeRule rule) {
     case SizeRule::reduce_mean: return &Specializer::follow_reduce_mean;
     case SizeRule::reshape: return &Specializer::follow_reshape_node;
     case SizeRule::roi_align: return &Specializer::follow_roi_align;
-    case SizeRule::scatter: return &Specializer::follow_scatter;
+    case SizeRule::scatter:
+    case SizeRule::scatter_nd: return &Specializer::follow_scatter;
     case SizeRule::slice: return &Specializer::follow_slice;
     case SizeRule::softmax: return &Specializer::follow_softmax;
     case SizeRule::split: return &Specializer::follow_split;

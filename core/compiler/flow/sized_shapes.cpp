@@ -74,7 +74,7 @@ Value* Specializer::met(const Item& x, const Meeting& meeting) {
 Specializer::SizedResult Specializer::follow_elementwise(const Node& n, Items& in) {
   const auto takes_part = [&](size_t i) {
     return in[i].kind == Item::Kind::tensor && in[i].value->type.is_static() &&
-           !(n.op_type == "CastLike" && i == 1);
+           !ops::in_mask(ops::facts_of(n).type_inputs, i);
   };
   size_t rank = 0;
   for (size_t i = 0; i < in.size(); i++)

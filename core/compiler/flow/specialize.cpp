@@ -28,12 +28,22 @@ Specializer::Handler Specializer::handler_of(const Node& n) {
     case ops::Flow::loop: return &Specializer::run_loop;
     case ops::Flow::scan: return &Specializer::run_scan;
     case ops::Flow::call: return &Specializer::run_call;
-    case ops::Flow::search: return &Specializer::run_search;
+    case ops::Flow::greedy_search:
+    case ops::Flow::beam_search:
+    case ops::Flow::sampling: return &Specializer::run_search;
     case ops::Flow::flex_attention: return &Specializer::run_flex_attention;
     case ops::Flow::sequence_map: return &Specializer::run_sequence_map;
     case ops::Flow::split_to_sequence: return &Specializer::run_split;
     case ops::Flow::concat_from_sequence: return &Specializer::run_concat;
-    case ops::Flow::container: return &Specializer::run_container;
+    case ops::Flow::sequence_empty:
+    case ops::Flow::sequence_construct:
+    case ops::Flow::sequence_length:
+    case ops::Flow::sequence_at:
+    case ops::Flow::sequence_insert:
+    case ops::Flow::sequence_erase:
+    case ops::Flow::optional:
+    case ops::Flow::optional_has_element:
+    case ops::Flow::optional_get_element: return &Specializer::run_container;
   }
   return nullptr;
 }
@@ -51,7 +61,7 @@ bool Specializer::has_work(const Graph& graph) {
 void Specializer::run_node(const Node& n) {
   step();
   if (const Handler handler = handler_of(n)) return (this->*handler)(n);
-  if (is_standard(n) && n.op_type == "Identity") return give(n, 0, item_of(n.input(0)));
+  if (ops::facts_of(n).source == ops::ElementSource::itself) return give(n, 0, item_of(n.input(0)));
   copy_node(n);
 }
 

@@ -332,11 +332,16 @@ class Specializer {
               ir::type_string(v->type), dtype_name(dtype));
   }
   int64_t position(const ir::Node& n, const Item& item, int64_t size, bool insert) const;
+  using Elements = std::vector<ir::Value*>;
+  Elements sequence_of(const ir::Node& n, const Items& in, size_t i) const;
+  // What SequenceAt, SequenceInsert and SequenceErase give; a position that is left out is the end.
+  Item at_of(const ir::Node& n, const Elements& elements, const Item& at);
+  Item inserted(const ir::Node& n, Elements elements, ir::Value* element, const Item& at);
+  Item erased(const ir::Node& n, Elements elements, const Item& at);
   // Whether a sequence of these elements can be changed at a place that only a run knows.
-  bool is_edited_at_run_time(const Item& at, const std::vector<ir::Value*>& elements) const;
+  bool is_edited_at_run_time(const Item& at, const Elements& elements) const;
   // Elements of one shape in the order that row `position` of a table has.
-  std::vector<ir::Value*> pick(const std::vector<ir::Value*>& elements, ir::Value* position,
-                               const Tensor& rows);
+  Elements pick(const Elements& elements, ir::Value* position, const Tensor& rows);
 
   template <class... Args>
   [[noreturn]] void fail_at(const ir::Node& n, ErrorCode code, fmt::format_string<Args...> format,

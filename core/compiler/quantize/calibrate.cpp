@@ -123,10 +123,13 @@ void Calibrator::record() {
   if (!records() || layers_.empty()) return;
   gram_of_.resize(layers_.size());
   grams_.resize(layers_.size());
+  const auto is_conv = [&](size_t i) {
+    return ops::facts_of(*layers_[i].product.node).layer == ops::LayerForm::conv;
+  };
   for (size_t i = 0; i < layers_.size(); i++) {
     gram_of_[i] = i;  // MatMuls of one tensor see the same rows
-    for (size_t j = 0; j < i && !layers_[i].product.node->is("Conv"); j++)
-      if (layers_[j].data == layers_[i].data && !layers_[j].product.node->is("Conv")) {
+    for (size_t j = 0; j < i && !is_conv(i); j++)
+      if (layers_[j].data == layers_[i].data && !is_conv(j)) {
         gram_of_[i] = gram_of_[j];
         break;
       }
@@ -292,7 +295,7 @@ std::vector<float> rows_of(const ir::Node& node, const Tensor& data, int64_t mos
   const Shape& shape = data.shape();
   const Shape& weight = node.input(1)->shape();
   std::vector<float> rows;
-  if (!node.is("Conv")) {
+  if (ops::facts_of(node).layer != ops::LayerForm::conv) {
     if (weight.size() != 2 || x.empty()) return {};
     const int64_t size = shape.back(), count = static_cast<int64_t>(x.size()) / size;
     const int64_t step = std::max<int64_t>(1, count / most);

@@ -5,11 +5,14 @@
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops {
+
+bool reduces_by_input(std::string_view op_type, int64_t opset) {
+  return opset >= (op_type == "ReduceSum" ? 13 : 18);
+}
+
 namespace {
 
-bool axes_are_input(const ir::Node& node) {
-  return node.opset() >= (node.op_type == "ReduceSum" ? 13 : 18);
-}
+bool axes_are_input(const ir::Node& node) { return reduces_by_input(node.op_type, node.opset()); }
 
 // Sorted axes; nullopt when they are not known yet. `noop`: nothing is reduced.
 std::optional<std::vector<int64_t>> reduce_axes(const ir::Node& node, bool& noop) {

@@ -8,6 +8,9 @@
 
 namespace poprt::ops {
 
+// Whether the axes of a Reduce* operator are its input 1 in this opset.
+bool reduces_by_input(std::string_view op_type, int64_t opset);
+
 void infer_reduce(InferContext& ctx);
 void lower_reduce(LowerContext& ctx, kernels::Reduction kind);
 

@@ -1,4 +1,5 @@
 // data, scale: quarter numbers as bytes.
 #include "ops/common/quarter_bytes.h"
 
-POPRT_EXPANSION(graphcore_cast_to_fp8_op, "ai.graphcore", "CastToFP8", expand_cast_to_quarter)
+POPRT_EXPANSION_WITH_FACTS(graphcore_cast_to_fp8_op, "ai.graphcore", "CastToFP8",
+                           expand_cast_to_quarter, .cast = CastForm::to_quarter)

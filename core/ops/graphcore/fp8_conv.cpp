@@ -4,5 +4,5 @@
 #include "ops/common/quarter_bytes.h"
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_fp8_conv_op, "ai.graphcore", "FP8Conv", expand_quarter_conv,
-                           .layer = true, .byte_weights = true, .weight_inputs = 0b10,
+                           .layer = LayerForm::conv, .byte_weights = true, .weight_inputs = 0b10,
                            .flops = flops::conv_no_bias, .trial = {"T[1,4,4,4]; T[4,4,1,1]"})

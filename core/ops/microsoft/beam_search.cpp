@@ -12,7 +12,7 @@ const OpDef microsoft_beam_search_op = {
     .infer = infer_search,
     .lower = lower_container,
     .facts = {.constant_inputs_of = search_sizes,
-              .flow = Flow::search,
+              .flow = Flow::beam_search,
               .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}}};
 
 }  // namespace poprt::ops

@@ -10,6 +10,6 @@ const OpDef microsoft_greedy_search_op = {
     .domain = "com.microsoft",
     .infer = infer_search,
     .lower = lower_container,
-    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::search}};
+    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::greedy_search}};
 
 }  // namespace poprt::ops

@@ -11,6 +11,6 @@ const OpDef microsoft_sampling_op = {
     .domain = "com.microsoft",
     .infer = infer_search,
     .lower = lower_container,
-    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::search}};
+    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::sampling}};
 
 }  // namespace poprt::ops

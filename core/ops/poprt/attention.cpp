@@ -60,6 +60,7 @@ const OpDef poprt_attention_op = {
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
-    .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]", "heads = 2, head_size = 2"}}};
+    .facts = {.attends = true,
+              .trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]", "heads = 2, head_size = 2"}}};
 
 }  // namespace poprt::ops

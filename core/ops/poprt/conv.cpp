@@ -127,11 +127,12 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_conv_op;
-const OpDef poprt_conv_op = {
-    .name = "Conv",
-    .domain = "poprt",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.flops = flops::conv, .trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
+const OpDef poprt_conv_op = {.name = "Conv",
+                             .domain = "poprt",
+                             .infer = infer,
+                             .lower = lower,
+                             .facts = {.winograd = true,
+                                       .flops = flops::conv,
+                                       .trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
 
 }  // namespace poprt::ops

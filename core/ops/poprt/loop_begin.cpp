@@ -43,7 +43,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_loop_begin_op;
-const OpDef poprt_loop_begin_op = {
-    .name = "LoopBegin", .domain = "poprt", .infer = infer, .lower = lower, .pure = false};
+const OpDef poprt_loop_begin_op = {.name = "LoopBegin",
+                                   .domain = "poprt",
+                                   .infer = infer,
+                                   .lower = lower,
+                                   .pure = false,
+                                   .facts = {.marker = Marker::loop_begin}};
 
 }  // namespace poprt::ops

@@ -44,7 +44,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef poprt_loop_end_op;
-const OpDef poprt_loop_end_op = {
-    .name = "LoopEnd", .domain = "poprt", .infer = infer, .lower = lower, .pure = false};
+const OpDef poprt_loop_end_op = {.name = "LoopEnd",
+                                 .domain = "poprt",
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .pure = false,
+                                 .facts = {.marker = Marker::loop_end}};
 
 }  // namespace poprt::ops

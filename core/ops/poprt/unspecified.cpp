@@ -19,6 +19,7 @@ const OpDef poprt_unspecified_op = {.name = "Unspecified",
                                     .domain = "poprt",
                                     .infer = infer,
                                     .lower = lower_container,
-                                    .pure = false};
+                                    .pure = false,
+                                    .facts = {.marker = Marker::unspecified}};
 
 }  // namespace poprt::ops

@@ -252,11 +252,13 @@ TEST(OperatorFacts, MonotoneMeansThatResultsOnlyRiseOrOnlyFall) {
   const auto shape = Shape{static_cast<int64_t>(rising.size())};
   for (const OpDef* op : all_ops()) {
     const Facts& f = op->facts;
-    if (f.monotone != Monotone::all || !f.elementwise.append || op->name == "Where") continue;
+    const bool quotient = f.monotone == Monotone::quotient;
+    if ((f.monotone != Monotone::all && !quotient) || !f.elementwise.append || op->name == "Where")
+      continue;
     const size_t count = std::min<size_t>(f.elementwise.least, 2);
     for (size_t varied = 0; varied < count; varied++)
       for (const float other : {-1.5f, 2.0f}) {
-        if (op->name == "Div" && varied == 1) continue;  // the compiler leaves 0 out
+        if (quotient && varied == 1) continue;  // the compiler leaves 0 out
         Sample s;
         s.op = op->name;
         s.opset = std::min(op->until, std::max(op->since, 20));
@@ -344,10 +346,98 @@ TEST(OperatorFacts, ShapesAloneMeansThatElementsDoNotCount) {
 }
 
 TEST(OperatorFacts, LayersMultiplyByWeights) {
-  EXPECT_EQ(ops_where([](const Facts& f) { return f.layer; }),
-            (std::set<std::string>{"Conv", "FP8Conv", "FP8MatMul", "Gemm", "MatMul"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.layer == LayerForm::conv; }),
+            (std::set<std::string>{"Conv", "FP8Conv"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.layer == LayerForm::matmul; }),
+            (std::set<std::string>{"FP8MatMul", "MatMul"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.layer == LayerForm::gemm; }),
+            (std::set<std::string>{"Gemm"}));
   for (const OpDef* op : all_ops())
-    if (op->facts.layer) EXPECT_TRUE(in_mask(op->facts.weight_inputs, 1)) << op->name;
+    if (op->facts.layer != LayerForm::none)
+      EXPECT_TRUE(in_mask(op->facts.weight_inputs, 1)) << op->name;
+}
+
+TEST(OperatorFacts, WhatBelongsToFewOperatorsIsTheirs) {
+  using Names = std::set<std::string>;
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.attends; }), Names{"Attention"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.winograd; }), Names{"Conv"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.misjudged_by_onnx != nullptr; }),
+            Names{"STFT"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.cast == CastForm::to_quarter; }),
+            Names{"CastToFP8"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.cast == CastForm::to_type; }),
+            (Names{"Cast", "CastLike"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::equality; }),
+            Names{"Equal"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::remainder; }),
+            Names{"Mod"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::quotient; }),
+            Names{"Div"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.marker == Marker::unspecified; }),
+            Names{"Unspecified"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.marker == Marker::loop_begin; }),
+            Names{"LoopBegin"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.marker == Marker::loop_end; }),
+            Names{"LoopEnd"});
+}
+
+// An input that only says a type may hold anything of that type.
+TEST(OperatorFacts, TypeInputsAreNotLookedAt) {
+  size_t seen = 0;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.type_inputs != 0; })) {
+    SCOPED_TRACE(describe(s));
+    std::vector<Tensor> inputs = s.inputs;
+    const uint32_t mask = find_op(s.domain, s.op, s.opset)->facts.type_inputs;
+    for (size_t i = 0; i < inputs.size(); i++)
+      if (in_mask(mask, i)) inputs[i] = Tensor::zeros(inputs[i].dtype(), {});
+    EXPECT_EQ(run(s, inputs), run(s, s.inputs));
+    seen++;
+  }
+  EXPECT_GE(seen, 1u);
+}
+
+std::vector<double> run_picking(const std::string& op, const std::vector<Tensor>& inputs,
+                                std::map<std::string, ir::Attribute> attributes = {}) {
+  Sample s;
+  s.op = op;
+  s.opset = 21;
+  s.attributes.insert(attributes.begin(), attributes.end());
+  for (const Tensor& t : inputs) s.input(t);
+  return run(s, s.inputs);
+}
+
+TEST(OperatorFacts, SourceSaysWhichElementsThoseOfTheResultAre) {
+  using Names = std::set<std::string>;
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.source == ElementSource::itself; }),
+            Names{"Identity"});
+  std::set<std::string> in_order;
+  for (const Sample& s :
+       samples_where([](const Facts& f) { return f.source == ElementSource::in_order; })) {
+    if (s.inputs[0].dtype() == DType::string) continue;
+    SCOPED_TRACE(describe(s));
+    EXPECT_EQ(run(s, s.inputs), s.inputs[0].to_doubles());
+    in_order.insert(s.op);
+  }
+  EXPECT_EQ(in_order, (Names{"Flatten", "Reshape", "Squeeze", "Unsqueeze"}));
+
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.source == ElementSource::joined; }),
+            Names{"Concat"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.source == ElementSource::picked; }),
+            Names{"Gather"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.source == ElementSource::chosen; }),
+            Names{"Where"});
+  const auto numbers = [](std::vector<int64_t> v) {
+    return Tensor::of<int64_t>({std::ssize(v)}, v);
+  };
+  EXPECT_EQ(run_picking("Identity", {numbers({4, 3})}), (std::vector<double>{4, 3}));
+  EXPECT_EQ(run_picking("Concat", {numbers({1, 2}), numbers({3})}, {{"axis", int64_t{0}}}),
+            (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(run_picking("Gather", {numbers({5, 6, 7}), numbers({2, 0, -2})}),
+            (std::vector<double>{7, 5, 6}));
+  const bool condition[] = {true, false};
+  EXPECT_EQ(
+      run_picking("Where", {Tensor::of<bool>({2}, condition), numbers({1, 2}), numbers({8, 9})}),
+      (std::vector<double>{1, 9}));
 }
 
 // Types are inferred first.
@@ -388,13 +478,20 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("text", f.text);
     flag("from_shapes", f.from_shapes != nullptr);
     flag("flops", f.flops != nullptr);
+    flag("attends", f.attends);
+    flag("winograd", f.winograd);
     flag("layer", f.layer);
+    flag("source", f.source);
+    flag("cast", f.cast);
+    flag("marker", f.marker);
     flag("byte_weights", f.byte_weights);
     flag("shape_inputs", f.shape_inputs);
     flag("constant_inputs", f.constant_inputs);
     flag("s64_inputs", f.s64_inputs);
     flag("f32_inputs", f.f32_inputs);
     flag("weight_inputs", f.weight_inputs);
+    flag("type_inputs", f.type_inputs);
+    flag("misjudged_by_onnx", f.misjudged_by_onnx != nullptr);
     flag("flow", f.flow);
     flag("blocked", f.blocked);
     flag("qdq", f.qdq);
