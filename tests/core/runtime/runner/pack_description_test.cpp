@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <functional>
+#include <optional>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "support/function_device.h"
@@ -215,6 +220,121 @@ TEST(PackDescription, NumbersOfTheDescriptionAreInRange) {
     EXPECT_EQ(said, "data_loss: PackRunnerConfig of the model: a number is out of range");
   EXPECT_EQ(with("-1", "7", "1").find("data_loss: PackRunnerConfig of the model: "), 0u);
   EXPECT_EQ(made("{}").find("data_loss: PackRunnerConfig of the model: "), 0u);
+}
+
+std::string said_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "";
+}
+
+// Of an item of five places in two segments.
+std::string said_of_five(PackRunner& runner, const std::vector<int32_t>& lengths) {
+  const std::vector<int32_t> ids{1, 2, 3, 4, 5};
+  int32_t got[2] = {};
+  const InputBinding in[] = {{"ids", 0, ids.data(), 20},
+                             {"types", 1, ids.data(), 20},
+                             {"unpack_info", 2, lengths.data(), 8}};
+  const OutputBinding out[] = {{"sums", 0, got, 8}};
+  return said_of([&] { runner.execute(in, out); });
+}
+
+TEST(PackDescription, SaysWhichSegmentsAreWrong) {
+  PackRunnerConfig c;
+  c.timeout = 500us;
+  c.runner.session.device = summing_device(2);
+  PackRunner runner(described_model("3,4", 2), c);
+  const auto with = [&](std::vector<int32_t> lengths) { return said_of_five(runner, lengths); };
+  EXPECT_EQ(with({3, 2}), "");
+  EXPECT_EQ(with({1, 4}), "");
+  EXPECT_EQ(with({4, 1}), "unpack_info: segment 0 has 4 places, expected 0 to 3");
+  EXPECT_EQ(with({0, 5}), "unpack_info: segment 1 has 5 places, expected 0 to 4");
+  EXPECT_EQ(with({-1, 6}), "unpack_info: segment 0 has -1 places, expected 0 to 3");
+  EXPECT_EQ(with({2, 2}), "unpack_info: segments have 4 places together, inputs 5");
+  EXPECT_EQ(with({3, 3}), "unpack_info: segments have 6 places together, inputs 5");
+}
+
+// Without a description the places of the item are the most.
+TEST(PackDescription, SegmentsOfAModelThatSaysNothing) {
+  PackRunnerConfig c;
+  c.timeout = 500us;
+  c.dynamic_input_name = "ids";
+  c.unpack_info_input_name = "unpack_info";
+  c.runner.session.device = summing_device(2);
+  Model model(*described_model("3,4", 2));
+  model.onnx_metadata.clear();
+  PackRunner runner(std::make_shared<Model>(model), c);
+  const auto with = [&](std::vector<int32_t> lengths) { return said_of_five(runner, lengths); };
+  EXPECT_EQ(with({5, 0}), "");
+  EXPECT_EQ(with({-1, 6}), "unpack_info: segment 0 has -1 places, expected 0 to 5");
+  EXPECT_EQ(with({6, 0}), "unpack_info: segments have 6 places together, inputs 5");
+}
+
+// What complete() makes of a configuration: dynamic input, unpack info, group.
+std::string completed(const std::vector<program::Anchor>& inputs, PackRunnerConfig config,
+                      const std::optional<PackDescription>& description = std::nullopt,
+                      const std::function<void(Model&)>& change = {}) {
+  Model model(*testing::anchors_only(inputs, {{"y", DType::s32, {1}}}));
+  if (change) change(model);
+  const std::string said = said_of([&] { complete(config, model, description); });
+  if (!said.empty()) return said;
+  std::string text = config.dynamic_input_name + "|" + config.unpack_info_input_name + "|";
+  for (const std::string& name : config.dynamic_group) text += name + " ";
+  return text;
+}
+
+TEST(PackDescription, FillsInWhatTheConfigurationLeavesOpen) {
+  const std::vector<program::Anchor> inputs = {
+      {"ids", DType::s32, {2, 8}}, {"types", DType::s32, {2, 8}}, {"info", DType::s32, {4}}};
+  const PackDescription d{"info", 4, {8}, {"ids", "types", "more"}};
+  EXPECT_EQ(completed(inputs, {}, d), "ids|info|types more ");
+  PackRunnerConfig c;
+  c.dynamic_input_name = "types";
+  c.unpack_info_input_name = "other";
+  c.dynamic_group = {"mine"};
+  EXPECT_EQ(completed(inputs, c, d), "types|other|mine ids more ");
+  const std::string off =
+      "the model unpacks sequences that lie one behind the other: leave single row mode and "
+      "delimiters off, they are for models with an attention mask of item numbers";
+  c = {};
+  c.disable_data_across_rows = true;
+  EXPECT_EQ(completed(inputs, c, d), off);
+  c = {};
+  c.delimiter_num = 1;
+  EXPECT_EQ(completed(inputs, c, d), off);
+}
+
+TEST(PackDescription, WithoutOneTheFirstInputThatCallersGiveIsPacked) {
+  const std::vector<program::Anchor> inputs = {{"n", DType::s32, {}},
+                                               {"flat", DType::s32, {4}},
+                                               {"a", DType::s32, {2, 8}},
+                                               {"b", DType::s32, {2, 8}},
+                                               {"unpack_info", DType::s32, {4, 1}}};
+  EXPECT_EQ(completed(inputs, {}), "a|unpack_info|");
+  PackRunnerConfig c;
+  c.mask_name = "b";
+  EXPECT_EQ(completed(inputs, c), "b|unpack_info|");
+  c.dynamic_input_name = "flat";
+  EXPECT_EQ(completed(inputs, c), "flat||") << "who names the input names the lengths, too";
+  c = {};
+  c.disable_data_across_rows = true;
+  EXPECT_EQ(completed(inputs, c), "a||");
+  c = {};
+  c.unpack_info_input_name = "a";
+  EXPECT_EQ(completed(inputs, c), "b|a|");
+  static const std::array<std::byte, 64> data{};
+  EXPECT_EQ(completed(inputs, {}, {}, [](Model& m) { m.input_data[2] = data; }), "b|unpack_info|");
+  EXPECT_EQ(completed(inputs, {}, {}, [](Model& m) { m.metadata.setSeedHandle("h2d_a"); }),
+            "b|unpack_info|");
+  EXPECT_EQ(completed({inputs[0], inputs[1]}, {}), "flat||");
+  EXPECT_EQ(completed({inputs[1], inputs[4]}, {}), "flat|unpack_info|")
+      << "lengths are no sequence";
+  EXPECT_EQ(completed({inputs[2], {"unpack_info", DType::f32, {4}}}, {}), "a||");
+  EXPECT_EQ(completed({inputs[0]}, {}),
+            "the model has no input of variable length: give dynamic_input_name");
 }
 
 }  // namespace

@@ -279,6 +279,78 @@ TEST(PackRunner, PaddingThatWasRemovedIsRestored) {
   EXPECT_EQ(s.runner->statistics().rows, 3u);
 }
 
+// Zeros go as far as the padding did and the caller's memory does.
+TEST(PackRunner, RestoredPaddingEndsWithTheMemoryOrTheItem) {
+  PackSetup s(false, [](auto& c) {
+    c.enable_padding_remove_pattern("mask", {});
+    c.timeout = 300us;
+  });
+  for (const auto& [room, zeros] : {std::pair<size_t, size_t>{3, 0}, {5, 2}, {7, 4}, {9, 4}}) {
+    Item a(3, 10, 4);
+    std::vector<int32_t> y(12, -9), wanted(12, -9);
+    for (size_t i = 0; i < 3 + zeros; i++) wanted[i] = i < 3 ? 20 + 2 * static_cast<int32_t>(i) : 0;
+    const std::vector<OutputBinding> out{{"y", 0, y.data(), room * 4}};
+    s.runner->execute(a.in, out);
+    EXPECT_EQ(y, wanted) << room;
+  }
+}
+
+TEST(PackRunner, HoldsRequestsForFourPacks) {
+  const auto capacity = [](int64_t places, size_t depth) {
+    PackRunnerConfig c;
+    c.timeout = 24h;
+    c.runner.queue_depth = depth;
+    c.runner.session.device = std::make_shared<FunctionDevice>([](const auto*, auto*) {});
+    const PackRunner runner(
+        testing::anchors_only({{"ids", DType::u8, {1, places}}}, {{"y", DType::u8, {1, places}}}),
+        c);
+    return runner.statistics().queue_capacity;
+  };
+  EXPECT_EQ(capacity(8, 0), 64u);
+  EXPECT_EQ(capacity(100, 0), 400u);
+  EXPECT_EQ(capacity(100, 500), 500u);
+  EXPECT_EQ(capacity(20'000, 0), 65'536u);
+}
+
+TEST(PackRunner, TheNextPackIsMadeWhileOneComputesIfAsked) {
+  for (const bool prefetch : {true, false}) {
+    testing::Gate gate;
+    std::atomic<int> runs{0};
+    PackSetup s(false, [&](auto& c) {
+      c.max_valid_num = 1;
+      c.enable_prefetch_datastreams = prefetch;
+      c.runner.session.device = std::make_shared<FunctionDevice>([&](const auto*, auto*) {
+        runs++;
+        gate.wait();
+      });
+    });
+    Item a(3, 1), b(3, 5);
+    const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                     rb = s.runner->execute_async(b.in, b.out);
+    while (runs == 0) std::this_thread::yield();
+    if (prefetch)
+      while (s.runner->statistics().steps < 2) std::this_thread::yield();
+    EXPECT_FALSE(rb->wait(20ms));
+    EXPECT_EQ(s.runner->statistics().steps, prefetch ? 2u : 1u);
+    gate.open();
+    EXPECT_TRUE(ra->wait(60s) && rb->wait(60s));
+    EXPECT_EQ(s.runner->statistics().steps, 2u);
+  }
+}
+
+TEST(PackRunner, RequestsNameNoReplica) {
+  PackSetup s;
+  Item a(3, 1);
+  RequestOptions options;
+  options.replica = 0;
+  try {
+    s.runner->execute_async(a.in, a.out, {}, options);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "a pack runner puts requests of all together: leave the replica out");
+  }
+}
+
 TEST(PackRunner, AnOutputOfRowsIsRefused) {
   PackRunnerConfig c;
   c.timeout = 1ms;
