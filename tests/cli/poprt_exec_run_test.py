@@ -119,6 +119,19 @@ class Run(CommandTest):
         self.assertEqual(values, [0, 0, 1, 1, 1, 0, 1, 0, 1, 2])
         self.assertEqual(self.read_npy(self.path("n.npy"))[1], [2, 5])
 
+    def test_an_output_is_cropped_in_the_middle(self):
+        """Of three dimensions the second is as long as the data says."""
+        self.write("m.onnx", onnx.model(
+            [onnx.node("NonZero", ["x"], ["n"]), onnx.node("Unsqueeze", ["n"], ["u"], axes=[2]), onnx.node("Concat", ["u", "u"], ["c"], axis=2)],
+            [onnx.value("x", 1, [2, 3])], [onnx.value("c", 7, [2, "N", 2])], opset=11))
+        for given in (X, [0.0] * 5 + [1.0], [0.0] * 6, [1.0] * 6):
+            self.npy("x.npy", "f4", [2, 3], given)
+            places = [divmod(i, 3) for i, v in enumerate(given) if v]
+            self.succeeds("m.onnx", "--input", "x=x.npy", "--output", "c=c.npy")
+            header, values = self.read_npy(self.path("c.npy"))
+            self.assertIn(f"'shape': (2,{len(places)},2)", header.replace(", ", ","))
+            self.assertEqual(values, [p[row] for row in (0, 1) for p in places for _ in range(2)])
+
     def test_an_output_that_only_has_the_name_of_a_size_is_none(self):
         self.write("m.onnx", onnx.model([onnx.node("Neg", ["x"], ["y"]), onnx.node("Identity", ["i"], ["y:shape"])],
                                         [onnx.value("x", 1, [2, 3]), onnx.value("i", 6, [4])], [onnx.value("y", 1, [2, 3]), onnx.value("y:shape", 6, [4])]))

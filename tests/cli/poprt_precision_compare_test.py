@@ -215,6 +215,16 @@ class PrecisionCompare(CheckTest):
             self.assertEqual(list(sets[title][0].values()), [0] * 7)
             self.assertEqual(sets[title][1], [24] + [0] * 31)
 
+    def test_layers_of_which_nothing_is_finite(self):
+        """No moments of a set without numbers, and the distance of what has nothing in common."""
+        self.model(("x", onnx.F32, [3, 4]))
+        found, ranks = self.layers(self.log("--precision", "fp16", *self.archive(x=("f4", [3, 4], [math.inf] * 12))))
+        for title, (numbers, histogram) in found["xy"][1].items():
+            with self.subTest(title=title):
+                self.assertEqual(numbers, dict.fromkeys(FIELDS, 0) | {"infinite": 24})
+                self.assertEqual(histogram, [0] * 32)
+        self.assertEqual(ranks, [["1", "MatMul", "xy"]])
+
     def test_numbers_that_are_not_finite_are_counted(self):
         """They are left out of the moments of a set, and such a layer is the worst."""
         self.model(("a", onnx.F32, [3, 4]), ("b", onnx.F32, [3, 4]))

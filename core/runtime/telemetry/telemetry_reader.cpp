@@ -114,8 +114,8 @@ uint64_t TelemetrySnapshot::quantile_ns(double q) const {
   for (size_t i = 0; i < histogram.size(); i++) {
     seen += histogram[i];
     if (static_cast<double>(seen) >= wanted && histogram[i] != 0)
-      return i + 1 < bucket_of(UINT64_MAX) ? std::min(bucket_begin(i + 1) - 1, latency_max_ns)
-                                           : latency_max_ns;
+      return i < bucket_of(UINT64_MAX) ? std::min(bucket_begin(i + 1) - 1, latency_max_ns)
+                                       : latency_max_ns;
   }
   return latency_max_ns;
 }

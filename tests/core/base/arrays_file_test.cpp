@@ -1,8 +1,11 @@
 #include "base/arrays_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "base/error.h"
@@ -271,6 +274,99 @@ TEST(PickledArrays, AreNotNestedWithoutEnd) {
   std::string deep = "\x80\x04)"s;
   for (int i = 0; i < 100000; i++) deep += '\x85';
   expect_refused(deep + ".", "nested");
+}
+
+const std::string kFloats = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }";
+
+std::string npz_refusal(const std::string& bytes) {
+  try {
+    parse_npz(std::as_bytes(std::span(bytes)), "d.npz");
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "taken";
+}
+
+// Other writers put fields of their own behind names, and comments behind entries.
+TEST(NpzArrays, WhatStandsBehindNamesIsPassedOver) {
+  std::string file, directory;
+  for (const float v : {1.5f, 2.5f}) {
+    const std::string name = v < 2 ? "x.npy" : "y", bytes = npy_bytes(1, kFloats, little(v));
+    const auto size = static_cast<uint32_t>(bytes.size());
+    const std::string sizes = little(uint32_t{0}) + little(size) + little(size) +
+                              little(static_cast<uint16_t>(name.size()));
+    const std::string head = little(uint16_t{20}) + std::string(8, '\0');
+    directory += "PK\x01\x02"s + little(uint16_t{20}) + head + sizes + little(uint16_t{3}) +
+                 little(uint16_t{5}) + std::string(8, '\0') +
+                 little(static_cast<uint32_t>(file.size())) + name + "abc" + "words";
+    file += "PK\x03\x04"s + head + sizes + little(uint16_t{7}) + name + "sevenby" + bytes;
+  }
+  file += directory + "PK\x05\x06\0\0\0\0"s + little(uint16_t{2}) + little(uint16_t{2}) +
+          little(static_cast<uint32_t>(directory.size())) +
+          little(static_cast<uint32_t>(file.size())) + little(uint16_t{0});
+  const auto arrays = parse_npz(std::as_bytes(std::span(file)), "d.npz");
+  ASSERT_EQ(arrays.size(), 2u);
+  EXPECT_EQ(arrays.at("x").to_doubles(), std::vector<double>{1.5});
+  EXPECT_EQ(arrays.at("y").to_doubles(), std::vector<double>{2.5});
+}
+
+TEST(NpzArrays, TheDirectoryIsFoundBeforeAnyComment) {
+  const std::vector<std::pair<std::string, std::string>> members = {
+      {"x.npy", npy_bytes(1, kFloats, little(1.5f))}};
+  EXPECT_EQ(npz_refusal(npz(members, std::string(65535, 'c'))), "taken");
+  EXPECT_EQ(npz_refusal(npz(members, std::string(65536, 'c'))),
+            "'d.npz' is no usable .npz file: it has no directory");
+  EXPECT_EQ(npz_refusal(npz({})), "taken") << "of 22 bytes";
+  EXPECT_EQ(npz_refusal(npz({}).substr(0, 21)),
+            "'d.npz' is no usable .npz file: it has no directory");
+  EXPECT_EQ(npz_refusal(""), "'d.npz' is no usable .npz file: it has no directory");
+}
+
+TEST(NpzArrays, SayWhatIsWrong) {
+  const std::string good = npz({{"x.npy", npy_bytes(1, kFloats, little(1.5f))}});
+  const size_t entry = good.find("PK\x01\x02"), end = good.find("PK\x05\x06");
+  const auto with = [&](size_t at, const std::string& bytes) {
+    std::string file = good;
+    file.replace(at, bytes.size(), bytes);
+    return npz_refusal(file);
+  };
+  const std::string damaged = "'d.npz' is no usable .npz file: its directory is damaged";
+  const std::string cut = "'d.npz' is no usable .npz file: it is cut off";
+  EXPECT_EQ(with(entry, "PK\x01\x03"), damaged);
+  EXPECT_EQ(with(0, "PK\x03\x05"), damaged);
+  EXPECT_EQ(with(entry + 10, "\x08"), "'d.npz/x.npy' is compressed; save it with numpy.savez");
+  EXPECT_EQ(with(entry + 24, "\xff\xff"), cut) << "a member longer than the file";
+  EXPECT_EQ(with(end + 16, "\xff\xff"), cut);
+  EXPECT_EQ(with(entry + 42, "\xff\xff"), cut);
+  EXPECT_NE(with(entry + 24, "\x20").find("'d.npz/x.npy'"), std::string::npos);
+  std::string none = good;
+  none.replace(end + 10, 2, std::string(2, '\0'));
+  EXPECT_EQ(npz_refusal(none), "taken") << "no member is counted";
+}
+
+TEST(ArraysFile, IsOneOrTheOtherByItsFirstBytes) {
+  const std::string path = testing::TempDir() + "arrays_file_" + std::to_string(::getpid());
+  const auto said = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    try {
+      return fmt::format("{} arrays", read_arrays(path).size());
+    } catch (const Error& e) {
+      return e.message();
+    }
+  };
+  const std::string one = "'" + path +
+                          "' is one array without a name; expected a pickle of {'input': array} "
+                          "or an .npz file";
+  EXPECT_EQ(said(npz({{"x.npy", npy_bytes(1, kFloats, little(1.5f))}})), "1 arrays");
+  EXPECT_EQ(said(npz({})), "0 arrays");
+  EXPECT_EQ(said(dict("x", array(kTwoByThree, type("i1"), "\x01\x02\x03\x04\x05\x06"))),
+            "1 arrays");
+  EXPECT_EQ(said(npy_bytes(1, kFloats, little(1.5f))), one);
+  EXPECT_EQ(said("\x93NUMPY"), one);
+  EXPECT_NE(said("\x93NUMP").find("pickle"), std::string::npos);
+  EXPECT_EQ(said("PK\x05\x06").find("pickle"), std::string::npos);
+  EXPECT_NE(said("PK\x05").find("pickle"), std::string::npos);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

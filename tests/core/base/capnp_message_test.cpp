@@ -207,5 +207,164 @@ TEST(CapnpMessage, MutationsNeverReadOutside) {
   EXPECT_LT(accepted, 20000);
 }
 
+TEST(CapnpMessage, SaysWhatIsWrongAndWhere) {
+  const uint64_t root = struct_pointer(0, 0, 1);
+  const auto nothing = [](const Struct&) {};
+  const auto text = [](const Struct& s) { (void)s.text(0); };
+  const auto numbers = [](const Struct& s) { (void)s.numbers<float>(0); };
+  const auto longs = [](const Struct& s) { (void)s.numbers<int64_t>(0); };
+  const auto structs = [](const Struct& s) { (void)s.structs(0); };
+  const auto structure = [](const Struct& s) { (void)s.structure(0); };
+  const auto texts = [](const Struct& s) { (void)s.texts(0); };
+  EXPECT_EQ(error({1}, nothing), "test: expected a struct at word 0, found pointer 0x1");
+  EXPECT_EQ(error({struct_pointer(0, 1, 0)}, nothing), "test: the struct of word 0 lies outside");
+  EXPECT_EQ(error({root, list_pointer(0, 2, 9), 0}, text), "test: the list of word 1 lies outside");
+  EXPECT_EQ(error({root, struct_pointer(0, 1, 0), 0}, text),
+            "test: expected a list at word 1, found pointer 0x100000000");
+  EXPECT_EQ(error({root, list_pointer(0, 2, 1), 'x'}, text),
+            "test: the list of word 1 is not a text");
+  EXPECT_EQ(error({root, list_pointer(0, 4, 1), 0}, texts),
+            "test: the list of word 1 is not one of texts");
+  EXPECT_EQ(error({root, list_pointer(0, 5, 1), 0}, numbers),
+            "test: the list of word 1 has elements of 64 bits, expected 32");
+  EXPECT_EQ(error({root, list_pointer(0, 4, 1), 0}, longs),
+            "test: the list of word 1 has elements of 32 bits, expected 64");
+  EXPECT_EQ(error({root, list_pointer(0, 4, 1), 0}, structs),
+            "test: the list of word 1 is not one of structs");
+  EXPECT_EQ(error({root, list_pointer(0, 7, 1), struct_pointer(2, 1, 0), 0}, structs),
+            "test: the list of word 1 is longer than its bytes");
+  EXPECT_EQ(error({root, list_pointer(0, 4, 1), 0}, structure),
+            "test: expected a struct at word 1, found pointer 0xc00000001");
+  try {
+    const std::vector<std::byte> bytes(17);
+    Message(bytes, "test");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "test: 17 bytes is not a whole number of 8-byte words");
+  }
+}
+
+TEST(CapnpMessage, WhatEndsWithTheMessageIsInside) {
+  const uint64_t root = struct_pointer(0, 0, 1);
+  const auto nothing = [](const Struct&) {};
+  const auto text = [](const Struct& s) { (void)s.text(0); };
+  const auto structs = [](const Struct& s) { (void)s.structs(0); };
+  EXPECT_EQ(error({struct_pointer(0, 0, 0)}, nothing), "") << "no words, behind the last one";
+  EXPECT_NE(error({struct_pointer(1, 0, 0)}, nothing), "");
+  EXPECT_EQ(error({struct_pointer(-1, 0, 1)}, nothing), "") << "at word 0";
+  EXPECT_NE(error({struct_pointer(-2, 0, 0)}, nothing), "");
+  EXPECT_EQ(error({struct_pointer(0, 1, 1), 0, 0}, nothing), "");
+  EXPECT_NE(error({struct_pointer(0, 1, 2), 0, 0}, nothing), "");
+  // Eight bytes are a word, nine are two.
+  EXPECT_EQ(error({root, list_pointer(0, 2, 8), 0}, text), "");
+  EXPECT_NE(error({root, list_pointer(0, 2, 9), 0}, text), "");
+  EXPECT_EQ(error({root, list_pointer(0, 2, 9), 0, 0}, text), "");
+  // A list of no bytes may lie behind the last word.
+  EXPECT_EQ(error({root, list_pointer(0, 4, 0)},
+                  [](const Struct& s) {
+                    EXPECT_TRUE(s.numbers<float>(0).empty());
+                    EXPECT_TRUE(s.texts(0).empty());
+                    EXPECT_EQ(s.structs(0).size(), 0u);
+                  }),
+            "");
+  EXPECT_NE(error({root, list_pointer(1, 4, 0)}, structs), "");
+  // One of structs has a word in front, which its count does not count.
+  EXPECT_EQ(error({root, list_pointer(0, 7, 0), 0}, structs), "");
+  EXPECT_NE(error({root, list_pointer(0, 7, 0)}, structs), "");
+  EXPECT_NE(error({root, list_pointer(0, 7, 1), struct_pointer(1, 1, 0)}, structs), "");
+  EXPECT_EQ(error({root, list_pointer(0, 7, 2), struct_pointer(1, 1, 0), 0, 0},
+                  [](const Struct& s) { EXPECT_EQ(s.structs(0).size(), 1u); }),
+            "")
+      << "fewer than there is room for";
+}
+
+// Twice the words of the message and 1024 may be traversed.
+TEST(CapnpMessage, TheBudgetMayBeSpentToTheLast) {
+  const auto structs = [](const Struct& s) { (void)s.structs(0); };
+  // Three words; the root's one and the list's one are spent.
+  const auto empty = [&](int32_t count) {
+    return error({struct_pointer(0, 0, 1), list_pointer(0, 7, 0), struct_pointer(count, 0, 0)},
+                 structs);
+  };
+  EXPECT_EQ(empty(3 * 2 + 1024 - 2), "");
+  EXPECT_EQ(empty(3 * 2 + 1024 - 1), "test: too much of the message is there more than once");
+}
+
+TEST(CapnpMessage, SixteenLevelsAreTaken) {
+  // A struct that is its own child, and a list of such.
+  int depth = 1;
+  EXPECT_EQ(error({struct_pointer(-1, 0, 1)},
+                  [&](Struct s) {
+                    for (; depth < 100; depth++) s = s.structure(0);
+                  }),
+            "test: nested more than 16 deep");
+  EXPECT_EQ(depth, 16);
+  depth = 1;
+  const std::vector<uint64_t> lists = {struct_pointer(0, 0, 1), list_pointer(0, 7, 1),
+                                       struct_pointer(1, 0, 1), list_pointer(-2, 7, 1)};
+  EXPECT_EQ(error(lists,
+                  [&](Struct s) {
+                    for (; depth < 100; depth++) s = s.structs(0)[0];
+                  }),
+            "test: the list of word 3 is nested too deep");
+  EXPECT_EQ(depth, 16);
+}
+
+// What is equal has equal bytes: no zeros at the end of data or pointers.
+TEST(CapnpMessage, CanonicalFormOmitsWhatIsZero) {
+  StructBuilder zeros;
+  zeros.set<uint32_t>(12, 0);
+  zeros.set_bit(200, false);
+  EXPECT_EQ(zeros.canonical_bytes(), StructBuilder().canonical_bytes());
+  StructBuilder later;
+  later.set<uint64_t>(8, 5);
+  later.set<uint64_t>(24, 0);
+  EXPECT_EQ(later.canonical_bytes(), bytes_of({struct_pointer(0, 2, 0), 0, 5}));
+  StructBuilder pointers;
+  pointers.set_text(2, "");
+  EXPECT_EQ(pointers.canonical_bytes(),
+            bytes_of({struct_pointer(0, 0, 3), 0, 0, list_pointer(0, 2, 1), 0}));
+}
+
+TEST(CapnpMessage, CanonicalBytesOfLists) {
+  StructBuilder out;
+  auto& list = out.init_structs(0, 3);
+  list[0].set<uint64_t>(0, 7);
+  list[1].set_text(0, "a");
+  list[1].set<uint64_t>(8, 0);  // no second word: it is zero in all of them
+  const std::string texts[] = {"b", "12345678"};
+  out.set_texts(1, texts);
+  out.init_struct(2);
+  // Three pointers; a tag and three structs of two words; "a"; two texts; a struct without words.
+  EXPECT_EQ(out.canonical_bytes(),
+            bytes_of({struct_pointer(0, 0, 3), list_pointer(2, 7, 6), list_pointer(9, 6, 2),
+                      struct_pointer(-1, 0, 0), struct_pointer(3, 1, 1), 7, 0, 0,
+                      list_pointer(2, 2, 2), 0, 0, 'a', list_pointer(1, 2, 2),
+                      list_pointer(1, 2, 9), 'b', 0x3837363534333231, 0}));
+  out.init_structs(0, 0);
+  out.set_numbers(1, std::vector<int32_t>{});
+  EXPECT_EQ(out.canonical_bytes(),
+            bytes_of({struct_pointer(0, 0, 3), list_pointer(2, 7, 0), list_pointer(2, 4, 0),
+                      struct_pointer(-1, 0, 0), struct_pointer(0, 0, 0)}));
+}
+
+TEST(CapnpMessage, FieldsAreOfTheirBytesAlone) {
+  StructBuilder out;
+  out.set<uint8_t>(7, 1);
+  out.set<uint16_t>(8, 0xffff);
+  out.set_bit(127, true);
+  const auto bytes = out.canonical_bytes();
+  Message message(bytes, "test");
+  const Struct in(message);
+  EXPECT_EQ(in.get<uint64_t>(0), uint64_t{1} << 56);
+  EXPECT_EQ(in.get<uint64_t>(8), 0x800000000000ffffu);
+  EXPECT_EQ(in.get<uint32_t>(12), 0x80000000u) << "the last that is inside";
+  EXPECT_EQ(in.get<uint32_t>(16), 0u);
+  EXPECT_EQ(in.get<uint64_t>(12), 0u) << "half outside";
+  EXPECT_FALSE(in.get_bit(126));
+  EXPECT_TRUE(in.get_bit(127));
+  EXPECT_FALSE(in.get_bit(128));
+}
+
 }  // namespace
 }  // namespace poprt::capnp_message

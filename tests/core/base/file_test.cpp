@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -194,6 +195,71 @@ TEST_F(File, OpenErrorsNameThePath) {
   const Error directory = error_of([&] { MappedFile::open(dir); });
   EXPECT_EQ(directory.code(), ErrorCode::invalid_argument);
   EXPECT_NE(directory.message().find("directory"), std::string::npos);
+}
+
+// The system's errors have a kind each, and say what could not be done with which path.
+TEST_F(File, ErrorsHaveTheirKinds) {
+  const auto said = [](const fs::path& path, bool write = false) {
+    const Error e = error_of([&] {
+      if (write)
+        AtomicFile file(path);
+      else
+        (void)MappedFile::open(path);
+    });
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  };
+  std::ofstream(dir / "file") << "x";
+  fs::create_symlink("loop", dir / "loop");
+  ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
+  const std::string in = (dir / "").string(), name(300, 'n');
+  EXPECT_EQ(said(dir / "none"),
+            "not_found: cannot open '" + in + "none': No such file or directory");
+  EXPECT_EQ(said(dir / "file/x"), "not_found: cannot open '" + in + "file/x': Not a directory");
+  EXPECT_EQ(said(dir / name),
+            "invalid_argument: cannot open '" + in + name + "': File name too long");
+  EXPECT_EQ(said(dir / "loop"),
+            "invalid_argument: cannot open '" + in + "loop': Too many levels of symbolic links");
+  EXPECT_EQ(said(dir), "invalid_argument: cannot read '" + dir.string() +
+                           "': expected a regular file, found a directory");
+  EXPECT_EQ(said(dir / "fifo"), "invalid_argument: cannot read '" + in +
+                                    "fifo': expected a regular file, found a device, pipe or "
+                                    "socket");
+  EXPECT_EQ(said(dir / "none/x", true),
+            "not_found: cannot create '" + in + "none/x': No such file or directory");
+  EXPECT_EQ(said(dir / "loop", true),
+            "invalid_argument: cannot write '" + in + "loop': Too many levels of symbolic links");
+  EXPECT_EQ(said(dir, true), "invalid_argument: cannot write '" + dir.string() +
+                                 "': expected a file name, found a directory");
+  EXPECT_EQ(said(in, true),
+            "invalid_argument: cannot write '" + in + "': expected a file name, found a directory");
+  EXPECT_EQ(said(dir / "fifo", true), "invalid_argument: cannot write '" + in +
+                                          "fifo': expected a regular file, found a device, pipe "
+                                          "or socket");
+}
+
+TEST_F(File, LinksAreFollowedAsFarAsTheSystemDoes) {
+  for (int i = 0; i < 41; i++)
+    fs::create_symlink(i == 0 ? std::string("end") : std::to_string(i - 1),
+                       dir / std::to_string(i));
+  fs::create_directory(dir / "sub");
+  fs::create_symlink(dir / "absolute", dir / "sub/away");
+  EXPECT_EQ(behind_links(dir / "0"), dir / "end");
+  EXPECT_EQ(behind_links(dir / "39"), dir / "end") << "forty links";
+  EXPECT_EQ(behind_links(dir / "40"), dir / "0") << "one more is left";
+  EXPECT_EQ(behind_links(dir / "sub/away"), dir / "absolute");
+  EXPECT_EQ(behind_links(dir / "none"), dir / "none");
+}
+
+TEST_F(File, ExtendMakesRoomOfZeros) {
+  AtomicFile file(dir / "a");
+  file.write(bytes_of("ab"));
+  file.extend(3);
+  EXPECT_EQ(file.size(), 5u);
+  file.write_at(4, bytes_of("z"));
+  file.write(bytes_of("c"));
+  EXPECT_EQ(error_of([&] { file.extend(UINT64_MAX); }).code(), ErrorCode::resource_exhausted);
+  file.commit();
+  EXPECT_EQ(text_of(dir / "a"), std::string("ab\0\0zc", 6));
 }
 
 TEST_F(File, OpeningAPipeDoesNotWait) {

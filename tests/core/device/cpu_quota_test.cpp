@@ -97,6 +97,32 @@ TEST(CpuQuota, IsAtLeastOneAndAtMostAMillion) {
   EXPECT_EQ(of("1e300 1"), 1000000);
 }
 
+TEST(CpuQuota, Version1NeedsBothNumbers) {
+  const auto of = [](const char* quota, const char* period) {
+    std::map<std::string, std::string> files = {{"proc/self/cgroup", "3:cpu:/a\n"}};
+    if (quota) files["sys/fs/cgroup/cpu/a/cpu.cfs_quota_us"] = quota;
+    if (period) files["sys/fs/cgroup/cpu/a/cpu.cfs_period_us"] = period;
+    return quota_of(files);
+  };
+  EXPECT_EQ(of("400000", "100000"), 4);
+  EXPECT_EQ(of("400000", nullptr), std::nullopt);
+  EXPECT_EQ(of(nullptr, "100000"), std::nullopt);
+  EXPECT_EQ(of("0", "100000"), std::nullopt);
+  EXPECT_EQ(of("400000", "0"), std::nullopt);
+  EXPECT_EQ(of("400000", "-1"), std::nullopt);
+  EXPECT_EQ(of("x", "100000"), std::nullopt);
+}
+
+TEST(CpuQuota, TheLeastOfAllGroupsCounts) {
+  for (const char* here : {"200000 100000", "700000 100000"})
+    EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/a/b\n3:cpu:/c\n"},
+                        {"sys/fs/cgroup/cpu.max", "500000 100000"},
+                        {"sys/fs/cgroup/a/b/cpu.max", here},
+                        {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "400000"},
+                        {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000"}}),
+              here[0] == '2' ? 2 : 4);
+}
+
 TEST(CpuQuota, ANameThatOnlyLooksAboveTheMountIsIgnoredToo) {
   EXPECT_EQ(quota_of({{"proc/self/cgroup", "0::/a/../b\n"},
                       {"sys/fs/cgroup/cpu.max", "100000 100000"},

@@ -6,12 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 
@@ -39,6 +43,85 @@ TEST(DeviceManager, CountComesFromArgumentThenEnvironment) {
   unsetenv("POPRT_DEVICES");
   EXPECT_EQ(code_of([] { DeviceManager(-1); }), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([] { DeviceManager((1 << 20) + 1); }), ErrorCode::invalid_argument);
+}
+
+template <class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(DeviceManager, NumbersUpToTheirLimitsAreTaken) {
+  EXPECT_EQ(DeviceManager(1 << 20).device_count(), 1 << 20);
+  EXPECT_EQ(message_of([] { DeviceManager((1 << 20) + 1); }),
+            "device count must be 1 to 1048576, given 1048577");
+  EXPECT_EQ(DeviceManager(1).device_ids(), std::vector<int64_t>{0});
+  const DeviceManager manager(1025);
+  EXPECT_EQ(manager.get_device(1024)->num_ipus(), 1024);
+  EXPECT_EQ(message_of([&] { manager.get_device(1025); }),
+            "a device has 1 to 1024 IPUs, asked for 1025");
+  EXPECT_EQ(manager.create_ipu_model_device(1024)->num_ipus(), 1024);
+  EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1025); }),
+            "a device has 1 to 1024 IPUs, asked for 1025");
+  EXPECT_EQ(manager.create_ipu_model_device(1, 2, 1 << 20)->properties().tiles_per_ipu, 1 << 20);
+  EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1, 2, (1 << 20) + 1); }),
+            "an IPU has 1 to 1048576 tiles, asked for 1048577");
+  EXPECT_EQ(message_of([&] { manager.create_ipu_model_device(1, 2, -1); }),
+            "an IPU has 1 to 1048576 tiles, asked for -1");
+  EXPECT_EQ(manager.create_ipu_model_device(1, 2, 0)->properties().tiles_per_ipu, 1472);
+  EXPECT_EQ(manager.create_ipu_model_device(1, 21, 1)->properties().tiles_per_ipu, 1);
+  EXPECT_FALSE(DeviceManager(1).get_device()->properties().ipu_model);
+}
+
+TEST(DeviceManager, AWaitTakesNoTimeOrMore) {
+  const DeviceManager manager(1);
+  const std::chrono::nanoseconds zero(0), less(-1);
+  const auto with = [&](std::chrono::nanoseconds timeout, std::chrono::nanoseconds sleep) {
+    return message_of([&] { manager.get_device(1, WaitConfig(timeout, sleep)); });
+  };
+  EXPECT_EQ(with(zero, zero), "");
+  EXPECT_EQ(with(less, zero), "the timeout and sleep time of a wait are not negative");
+  EXPECT_EQ(with(zero, less), "the timeout and sleep time of a wait are not negative");
+}
+
+TEST(DeviceManager, SaysWhatIsBusyAndWhatThereIs) {
+  const DeviceManager two(2);
+  const auto all = two.get_device(2);
+  EXPECT_EQ(message_of([&] { two.get_device(); }),
+            "all 2 devices are busy: free a runner or device, or set POPRT_DEVICES higher");
+  EXPECT_EQ(message_of([&] { two.get_device(1, WaitConfig(std::chrono::nanoseconds(0))); }),
+            "all 2 devices are busy: free a runner or device, or set POPRT_DEVICES higher (after "
+            "0.000 s)");
+  EXPECT_EQ(message_of([&] { two.get_specific_device(1); }),
+            "device 1 is busy: free its runner or handle first, or take another (POPRT_DEVICES "
+            "says how many there are)");
+  EXPECT_EQ(message_of([&] { two.get_device(3); }),
+            "a device of 3 IPUs was asked for, 2 IPUs are visible");
+  EXPECT_EQ(message_of([&] { two.get_device(Constraints{1, 2, 0, false}); }),
+            "ipu2 was asked for, devices are ipu21");
+  EXPECT_EQ(message_of([&] { two.get_device(Constraints{1, 0, 1473, false}); }),
+            "1473 tiles were asked for, devices have 1472 per IPU");
+  EXPECT_EQ(message_of([&] { two.get_specific_device(2); }),
+            "there is no visible device 2: ids are 0 to 1");
+  const DeviceManager some(ManagerConfig{9, {}, "3,5-6"});
+  EXPECT_EQ(message_of([&] { some.get_specific_device(4); }),
+            "there is no visible device 4: ids are 3, 5, 6");
+  const DeviceManager row(ManagerConfig{9, {}, "3-6"});
+  EXPECT_EQ(message_of([&] { row.get_specific_device(7); }),
+            "there is no visible device 7: ids are 3 to 6");
+  Constraints pair;
+  pair.num_ipus = 2;
+  EXPECT_EQ(message_of([&] { some.get_specific_device(6, {}, pair); }),
+            "2 IPUs from device 6 on were asked for, 1 are visible");
+  EXPECT_EQ(some.get_specific_device(3, {}, pair)->ids(), (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(message_of([] { DeviceManager(ManagerConfig{6, {}, "6"}); }),
+            "visible devices '6': expected ids from 0 to 5 as in '0,2-3'");
+  EXPECT_EQ(DeviceManager(ManagerConfig{6, {}, "5,1-1"}).device_ids(),
+            (std::vector<int64_t>{1, 5}));
 }
 
 TEST(DeviceManager, HandsOutEachDeviceOnce) {
@@ -269,6 +352,46 @@ bool sleeps(pid_t thread) {
   return name != std::string::npos && line.compare(name, 3, ") S") == 0;
 }
 
+// Who waits in this process is told, however long it would sleep.
+TEST(DeviceManager, WhoWaitsIsToldWhenADeviceIsFree) {
+  struct State {
+    std::atomic<pid_t> thread{0};
+    std::promise<int64_t> found;
+  };
+  auto device = DeviceManager(1).get_device();
+  const auto state = std::make_shared<State>();
+  std::future<int64_t> id = state->found.get_future();
+  std::thread([state] {
+    state->thread = gettid();
+    const WaitConfig wait(WaitStrategy::wait_forever, {}, std::chrono::hours(1));
+    state->found.set_value(DeviceManager(1).get_device(1, wait)->id());
+  }).detach();  // else a test that fails would not end
+  for (int in_a_row = 0; in_a_row < 3;
+       in_a_row = state->thread && sleeps(state->thread) ? in_a_row + 1 : 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  device.reset();
+  ASSERT_EQ(id.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(id.get(), 0);
+}
+
+TEST_F(SharedDevices, TheEnvironmentNamesTheFolder) {
+  const auto shared = [&](const char* value) {
+    setenv("POPRT_SHARED_DEVICES", value, 1);
+    const DeviceManager manager(1);
+    unsetenv("POPRT_SHARED_DEVICES");
+    const auto device = manager.get_device();
+    return std::filesystem::exists(folder_ + "/devices.lock");
+  };
+  EXPECT_FALSE(shared("0"));
+  EXPECT_FALSE(shared(""));
+  EXPECT_TRUE(shared(folder_.c_str()));
+  std::filesystem::remove(folder_ + "/devices.lock");
+  setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+  EXPECT_FALSE(shared("1"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/poprt/devices.lock"));
+  unsetenv("XDG_RUNTIME_DIR");
+}
+
 TEST_F(SharedDevices, AreLookedAtAgainAfterTheSleepTime) {
   const pid_t child = start_holder();
   const pid_t waiter = gettid();
@@ -330,6 +453,26 @@ TEST(Device, BindingASessionEvictsTheOneBefore) {
   device->unbind(b);
   device->bind(a, false);
   EXPECT_TRUE(device->is_bound(a));
+}
+
+TEST(Device, ASessionMayBecomeExclusiveAndStopBeingSo) {
+  int first = 0, second = 0;
+  FakeSession a(first), b(second);
+  const auto device = DeviceManager(1).get_device();
+  device->bind(a, false);
+  device->bind(a, true);
+  EXPECT_EQ(message_of([&] { device->bind(b, false); }), "device 0 is in use by another session");
+  EXPECT_FALSE(device->acquire());
+  device->release();  // not of a session
+  EXPECT_TRUE(device->is_bound(a));
+  device->bind(a, false);
+  device->bind(b, false);
+  EXPECT_EQ(first, 1);
+  EXPECT_TRUE(device->is_bound(b));
+  device->unbind(b);
+  EXPECT_TRUE(device->acquire());
+  EXPECT_EQ(code_of([&] { device->bind(a, false); }), ErrorCode::failed_precondition)
+      << "who acquires it is exclusive";
 }
 
 TEST(Device, ServesOneSessionAtATime) {

@@ -20,6 +20,17 @@ TEST(EnvironmentInt, ReadsNumbersInRange) {
     setenv("POPRT_TEST_NUMBER", bad, 1);
     EXPECT_THROW(environment_int("POPRT_TEST_NUMBER", 1, 9), Error) << bad;
   }
+  setenv("POPRT_TEST_NUMBER", "1", 1);
+  EXPECT_EQ(environment_int("POPRT_TEST_NUMBER", 1, 9), 1);
+  setenv("POPRT_TEST_NUMBER", "10", 1);
+  try {
+    environment_int("POPRT_TEST_NUMBER", 1, 9);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_STREQ(e.what(),
+                 "environment variable POPRT_TEST_NUMBER='10' must be a number from 1 to 9");
+  }
   unsetenv("POPRT_TEST_NUMBER");
 }
 

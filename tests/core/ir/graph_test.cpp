@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/newest.h"
 #include "ir/verifier.h"
 
 namespace poprt::ir {
@@ -307,6 +308,200 @@ TEST(Node, DescribesItself) {
   EXPECT_EQ(n->describe(), "my.Op node that makes 'y'");
   n->name = "called";
   EXPECT_EQ(n->describe(), "my.Op node 'called'");
+}
+
+std::vector<Value*> inputs_of(const Node& n) { return {n.inputs().begin(), n.inputs().end()}; }
+
+TEST(Graph, InputsAreSetOneByOneAndAllAtOnce) {
+  Graph g;
+  Value *x = g.add_input("x", kVector), *y = g.add_input("y", kVector);
+  Node* n = g.add_node("A", "", {x, y});
+  n->set_input(2, x);
+  EXPECT_EQ(inputs_of(*n), (std::vector<Value*>{x, y, x}));
+  // What is given may be what there is.
+  n->set_inputs(n->inputs());
+  EXPECT_EQ(inputs_of(*n), (std::vector<Value*>{x, y, x}));
+  EXPECT_EQ(x->uses().size(), 2u);
+  n->set_inputs(std::vector<Value*>{nullptr, y});
+  EXPECT_EQ(inputs_of(*n), (std::vector<Value*>{nullptr, y}));
+  EXPECT_TRUE(x->uses().empty());
+  ASSERT_EQ(y->uses().size(), 1u);
+  EXPECT_EQ(y->uses()[0].input, 1u);
+  EXPECT_EQ(y->uses()[0].node, n);
+}
+
+TEST(Graph, OutputsHaveTheNamesThatAreGivenAndFreshOnesBehind) {
+  Graph g;
+  const std::string names[] = {"a", "b"};
+  Node* n = g.add_node("A", "", std::span<Value* const>(), 3, nullptr, names);
+  EXPECT_EQ(n->output(0)->name(), "a");
+  EXPECT_EQ(n->output(1)->name(), "b");
+  EXPECT_EQ(n->output(2)->name(), "v_0");
+  EXPECT_EQ(g.fresh_name(""), "v_1");
+  EXPECT_EQ(g.fresh_name("a"), "a_0");
+  EXPECT_EQ(g.fresh_name("c"), "c");
+}
+
+TEST(Graph, ReplaceAllUsesByItselfChangesNothing) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Node* a = g.add_node("A", "", {x, x});
+  g.add_output(a->output());
+  const std::string name = a->output()->name();
+  g.replace_all_uses(x, x);
+  g.replace_all_uses(a->output(), a->output());
+  EXPECT_EQ(x->uses().size(), 2u);
+  EXPECT_EQ(a->output()->name(), name);
+}
+
+TEST(Graph, ReplaceAllUsesNamesOnlyWhatANodeOfTheGraphMakes) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Value* c = g.add_constant("c", Tensor::of<float>({4}, {1, 2, 3, 4}));
+  Node* a = g.add_node("A", "", {x});
+  g.rename(a->output(), "result");
+  g.add_output(a->output());
+  g.add_output(a->output());
+  g.replace_all_uses(a->output(), c);
+  EXPECT_EQ(c->name(), "c");
+  EXPECT_EQ(g.outputs(), (std::vector<Value*>{c, c}));
+  EXPECT_EQ(a->output()->name(), "result");
+  // A value that no graph output reads gives its name to nobody.
+  Node* b = g.add_node("B", "", {x});
+  g.rename(b->output(), "other");
+  Node* r = g.add_node("C", "", {a->output()});
+  g.replace_all_uses(a->output(), b->output());
+  EXPECT_EQ(b->output()->name(), "other");
+  EXPECT_EQ(r->input(0), b->output());
+}
+
+TEST(Graph, ReplaceAllUsesInABodyLeavesNamesOfTheOuterGraph) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Node* a = g.add_node("A", "", {x});
+  g.rename(a->output(), "outer");
+  auto body = std::make_shared<Graph>("body");
+  body->parent = &g;
+  Node* b = body->add_node("B", "", {x});
+  body->rename(b->output(), "inner");
+  body->add_output(b->output());
+  body->replace_all_uses(b->output(), a->output());
+  EXPECT_EQ(a->output()->name(), "outer");
+  EXPECT_EQ(g.find("outer"), a->output());
+  EXPECT_EQ(b->output()->name(), "inner");
+}
+
+TEST(Graph, RefusesToEraseOutputsAndWhatIsMade) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Node* a = g.add_node("A", "", {x});
+  g.add_output(a->output());
+  EXPECT_EQ(error_of([&] { g.erase_node(a); }).code(), ErrorCode::internal);
+  EXPECT_EQ(error_of([&] { g.erase_value(a->output()); }).code(), ErrorCode::internal);
+  Value* y = g.add_input("y", kVector);
+  g.remove_input(y);
+  EXPECT_EQ(error_of([&] { g.remove_input(y); }).code(), ErrorCode::internal);
+  EXPECT_EQ(g.inputs(), std::vector<Value*>{x});
+  EXPECT_FALSE(g.is_input(y));
+  EXPECT_TRUE(g.is_input(x));
+  EXPECT_TRUE(g.is_output(a->output()));
+  EXPECT_FALSE(g.is_output(x));
+  g.erase_value(y);
+  EXPECT_EQ(g.find("y"), nullptr);
+  EXPECT_EQ(g.values().size(), 2u);
+}
+
+TEST(Graph, AClonedBodyStillReadsTheOuterGraph) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  auto body = std::make_shared<Graph>("body");
+  body->parent = &g;
+  Value* own = body->add_input("own", ValueType{DType::f32, true, {kUnknownDim}, {"N"}});
+  own->set_constant(Tensor::of<float>({2}, {1, 2}));
+  Value* c = body->add_constant("c", Tensor::of<float>({1}, {5}));
+  Node* n = body->add_node("A", "", {own, x, c, nullptr}, 2);
+  body->add_output(n->output(1));
+  body->add_output(x);
+  {
+    const std::shared_ptr<Graph> copy = body->clone();
+    EXPECT_EQ(copy->parent, &g);
+    ASSERT_EQ(copy->inputs().size(), 1u);
+    EXPECT_TRUE(copy->inputs()[0]->is_constant());
+    EXPECT_EQ(copy->inputs()[0]->constant().to_doubles(), (std::vector<double>{1, 2}));
+    EXPECT_EQ(copy->values().size(), 4u) << "no constant twice";
+    const Node* m = copy->nodes().at(0);
+    EXPECT_EQ(inputs_of(*m), (std::vector<Value*>{copy->inputs()[0], x, copy->find("c"), nullptr}));
+    EXPECT_EQ(copy->outputs(), (std::vector<Value*>{m->output(1), x}));
+    EXPECT_EQ(m->output(1)->name(), n->output(1)->name());
+    EXPECT_EQ(x->uses().size(), 2u);
+  }
+  EXPECT_EQ(x->uses().size(), 1u) << "the copy is gone";
+}
+
+TEST(Graph, SortIsStableAmongMany) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  std::vector<Node*> nodes;
+  for (int i = 0; i < 6; i++)
+    nodes.push_back(g.add_node("N" + std::to_string(i), "",
+                               {i == 3 ? nodes[1]->output() : x, i == 3 ? nodes[1]->output() : x}));
+  nodes[0]->set_input(0, nodes[4]->output());
+  g.sort();
+  EXPECT_EQ(g.nodes(),
+            (std::vector<Node*>{nodes[1], nodes[2], nodes[3], nodes[4], nodes[0], nodes[5]}))
+      << "one that waits comes as soon as it may";
+}
+
+TEST(Graph, SortSeesWhatBodiesHandOut) {
+  Graph g;
+  Value* x = g.add_input("x", kVector);
+  Node* holder = g.add_node("If", "", {x});
+  Node* a = g.add_node("A", "", {x});
+  auto body = std::make_shared<Graph>("body");
+  body->parent = &g;
+  body->add_output(a->output());
+  holder->attributes["bodies"] = std::vector<std::shared_ptr<Graph>>{body};
+  g.sort();
+  EXPECT_EQ(g.nodes(), (std::vector<Node*>{a, holder}));
+}
+
+TEST(Node, WrongAttributesAreNamedWithWhatTheyShouldBe) {
+  Graph g;
+  Node* n = g.add_node("Op", "", {});
+  n->name = "n";
+  n->attributes["a"] = std::vector<Tensor>{};
+  const auto said = [&](auto&& get) { return error_of([&] { get(); }).message(); };
+  const std::string what = "Op node 'n': attribute 'a' should be ";
+  EXPECT_EQ(said([&] { n->int_attr("a", 0); }), what + "an integer");
+  EXPECT_EQ(said([&] { n->float_attr("a", 0); }), what + "a float");
+  EXPECT_EQ(said([&] { n->string_attr("a", ""); }), what + "a string");
+  EXPECT_EQ(said([&] { n->ints_attr("a"); }), what + "a list of integers");
+  EXPECT_EQ(said([&] { n->floats_attr("a"); }), what + "a list of floats");
+  EXPECT_EQ(n->floats_attr("none", {9.F}), std::vector<float>{9.F});
+  EXPECT_EQ(n->float_attr("none", 2.5F), 2.5F);
+}
+
+TEST(Node, OpsetOfOurDomainsIsFixed) {
+  Graph g;
+  g.opsets = {{"poprt", 5}, {std::string(kNewestDomain), 3}, {"", 11}, {"ai.onnx", 12}};
+  EXPECT_EQ(g.add_node("A", "poprt", {})->opset(), 1);
+  EXPECT_EQ(g.add_node("A", kNewestDomain.data(), {})->opset(), kNewestOpset);
+  EXPECT_EQ(g.add_node("A", "", {})->opset(), 11);
+  EXPECT_EQ(g.add_node("A", "ai.onnx", {})->opset(), 12);
+  g.opsets = {{"ai.onnx", 12}};
+  EXPECT_EQ(g.add_node("A", "custom", {})->opset(), 0);
+}
+
+TEST(Node, DescribesItselfWithoutOutputs) {
+  Graph g;
+  EXPECT_EQ(g.add_node("Op", "", std::span<Value* const>(), 0)->describe(), "Op node");
+  EXPECT_EQ(g.add_node("Op", "d", std::span<Value* const>(), 0)->describe(), "d.Op node");
+}
+
+TEST(ValueType, PrintsSymbolsWhereTheDimensionIsUnknown) {
+  EXPECT_EQ(type_string({DType::f32, true, {0, kUnknownDim, 2}, {"A", "B", "C"}}), "f32[0,B,2]");
+  EXPECT_EQ(type_string({DType::f32, true, {kUnknownDim, kUnknownDim}, {"A"}}), "f32[A,?]");
+  EXPECT_EQ(type_string({DType::undefined, true, {1}, {}}), "undefined[1]");
 }
 
 }  // namespace

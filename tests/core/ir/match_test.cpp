@@ -84,5 +84,33 @@ TEST(Match, CanReplaceKeepsOutputNames) {
   EXPECT_FALSE(can_replace(g->find("z"), g->find("y"))) << "another output";
 }
 
+TEST(Match, CanReplaceKnowsGraphs) {
+  const auto g = parse_text(R"(graph "g" {
+    input %c : bool[]
+    input %x : f32[4]
+    %a = Relu(%x)
+    %y = If(%c) {branch = graph "b" { %n = Neg(%a) output %n }}
+    output %y
+  })");
+  const Graph& body =
+      **std::get_if<std::shared_ptr<Graph>>(g->find("y")->producer()->find_attr("branch"));
+  EXPECT_FALSE(can_replace(body.find("n"), g->find("a"))) << "of another graph";
+  EXPECT_TRUE(single_use(g->find("a"))) << "by a node of the body";
+}
+
+TEST(Match, BooleansAndWholeNumbersCount) {
+  const auto g = parse_text(R"(graph "g" {
+    const %b : bool[] = true
+    const %l : bool[2] = [true, false]
+    const %e : f32[0] = []
+    const %i : u8[1] = [7]
+  })");
+  EXPECT_EQ(const_scalar(g->find("b")), 1.0);
+  EXPECT_EQ(const_scalar(g->find("e")), std::nullopt);
+  EXPECT_EQ(const_scalar(g->find("i")), 7.0);
+  EXPECT_EQ(const_ints(g->find("l")), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(const_ints(g->find("i")), std::vector<int64_t>{7});
+}
+
 }  // namespace
 }  // namespace poprt::ir

@@ -146,5 +146,101 @@ output %a)");
   EXPECT_FALSE(Placement(*graph).pipelined());
 }
 
+// Without stages the order of the nodes says what is later.
+TEST(Placement, TheLatestOfOneStageAndTheFirstReaderOfSeveral) {
+  const std::string before = R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 1}
+%b = Neg(%a) {__ipu_number = 2}
+%c = Exp(%b) {__ipu_number = 3}
+output %c)";
+  EXPECT_EQ(seats(before, R"(input %x : f32[2]
+%i = Identity(%x)
+%a = Relu(%i)
+%b = Neg(%a)
+%j = Abs(%x)
+%n = Add(%a, %b)
+%m = Add(%b, %a)
+%c = Exp(%j)
+%d = Mul(%j, %i)
+output %c
+output %d
+output %n
+output %m)"),
+            (Seats{{"i", "1 -1"},
+                   {"a", "1 -1"},
+                   {"b", "2 -1"},
+                   {"j", "3 -1"},
+                   {"n", "2 -1"},
+                   {"m", "2 -1"},
+                   {"c", "3 -1"},
+                   {"d", "0 -1"}}));
+}
+
+TEST(Placement, TheReaderOfTheFirstStageCounts) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+%a = Relu(%x) {__ipu_number = 5, __pipeline_stage = 1}
+%b = Neg(%x) {__ipu_number = 4, __pipeline_stage = 0}
+%c = Exp(%x) {__ipu_number = 3, __pipeline_stage = 0}
+output %a
+output %b
+output %c)",
+                  R"(input %x : f32[2]
+%i = Identity(%x)
+%a = Relu(%i)
+%b = Neg(%i)
+%c = Exp(%i)
+output %a
+output %b
+output %c)"),
+            (Seats{{"i", "4 0"}, {"a", "5 1"}, {"b", "4 0"}, {"c", "3 0"}}));
+}
+
+TEST(Placement, ResultsOfOneNodeAreOneSeat) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+%a, %b = Split(%x) {__ipu_number = 2}
+output %a)",
+                  R"(input %x : f32[2]
+%n, %b = Split(%x)
+output %n)"),
+            (Seats{{"n", "2 -1"}}));
+}
+
+TEST(Placement, BodiesInBodiesReadForTheOutermostNode) {
+  EXPECT_EQ(seats(R"(input %x : f32[2]
+input %on : bool[]
+%a = Relu(%x) {__ipu_number = 2}
+output %a)",
+                  R"(input %x : f32[2]
+input %on : bool[]
+%a = Relu(%x)
+%y = If(%on) {branch = graph "t" {
+  %z = If(%on) {branch = graph "u" { %e = Exp(%a) output %e }}
+  output %z
+}}
+output %y)"),
+            (Seats{{"a", "2 -1"}, {"y", "2 -1"}}));
+}
+
+TEST(Placement, WhatHasASeatKeepsItAndNothingIsGivenWhereNothingWasSaid) {
+  EXPECT_EQ(seats("input %x : f32[2]\n%a = Relu(%x) {__ipu_number = 1}\noutput %a",
+                  "input %x : f32[2]\n%a = Relu(%x) {__ipu_number = 7}\n%b = Neg(%a)\noutput %b"),
+            (Seats{{"a", "7 -1"}, {"b", "7 -1"}}));
+  EXPECT_EQ(seats("input %x : f32[2]\n%a = Relu(%x)\noutput %a",
+                  "input %x : f32[2]\n%a = Relu(%x)\noutput %a"),
+            (Seats{{"a", "none"}}));
+}
+
+TEST(Placement, ARefusalSaysWhichNumberOfWhichNode) {
+  const auto graph = graph_of(
+      "input %x : f32[2]\n%a = Relu(%x) {__ipu_number = 0, __pipeline_stage = 1024} \"n\"\noutput "
+      "%a");
+  try {
+    seat_of(*graph->nodes()[0]);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "Relu node 'n': __pipeline_stage is 1024, expected 0 to 1023");
+  }
+}
+
 }  // namespace
 }  // namespace poprt::ir

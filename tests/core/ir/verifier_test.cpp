@@ -96,6 +96,58 @@ TEST(Verifier, RefusesValuesOfASiblingSubgraph) {
   second->nodes()[0]->set_inputs({});
 }
 
+TEST(Verifier, RefusesValuesOfASiblingThatCameBefore) {
+  Chain c;
+  auto first = body_reading(c.g, c.x);
+  auto second = body_reading(c.g, first->outputs()[0]);
+  c.a->attributes["a"] = first;
+  c.a->attributes["b"] = second;
+  expect_refused(c.g, "value 'v_0' lists 1 uses, 0 inputs read it");
+  second->nodes()[0]->set_inputs({});
+}
+
+TEST(Verifier, SaysWhichGraphAndNode) {
+  const auto said = [](const Graph& g) {
+    try {
+      verify(g);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string("accepted");
+  };
+  Chain order;
+  order.g.move_before(order.b, order.a);
+  EXPECT_EQ(said(order.g),
+            "graph 'chain': B node 'second': input 'v_0' is read before it is "
+            "computed");
+  Chain typed;
+  typed.x->type = {DType::f32, true, {1, 2}, {"N"}};
+  EXPECT_EQ(said(typed.g), "graph 'chain': value 'x' has 1 symbols for 2 dimensions");
+  typed.x->type = ValueType::of(DType::f32, {-1});
+  EXPECT_EQ(said(typed.g), "accepted") << "unknown";
+  Chain constant;
+  Value* w = constant.g.add_constant("w", Tensor::of<float>({2}, {1, 2}));
+  w->type.shape = {3};
+  EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' is typed f32[3], its tensor is f32[2]");
+  w->type = {DType::f32, false, {}, {}};
+  EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' is typed f32[*], its tensor is f32[2]");
+  w->set_constant(Tensor());
+  EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' has no tensor");
+  Chain nobody;
+  nobody.g.remove_input(nobody.g.add_input("y", kVector));
+  EXPECT_EQ(said(nobody.g),
+            "graph 'chain': value 'y' is no input, no constant and no output of a "
+            "node of the graph");
+  Chain outer;
+  auto sub = std::make_shared<Graph>("body");
+  sub->parent = &outer.g;
+  sub->add_output(outer.x);
+  outer.a->attributes["body"] = sub;
+  EXPECT_EQ(said(outer.g), "graph 'body': output 'x' belongs to an outer graph");
+  sub->set_output(0, outer.a->output());
+  EXPECT_EQ(said(outer.g), "graph 'body': output 'v_0' is read before it is computed");
+}
+
 TEST(Verifier, RefusesAWrongParent) {
   Chain c;
   auto sub = body_reading(c.g, c.x);

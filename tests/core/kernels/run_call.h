@@ -3,11 +3,17 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <random>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/tensor.h"
 #include "kernels/calls/call.h"
@@ -63,12 +69,44 @@ Plan prepare_call(const C& call, std::span<const Tensor> operands, size_t shorte
   return find_kernel(C::kKernel)->prepare({given, encoded.ints, encoded.floats});
 }
 
+// A copy of a tensor's bytes that ends at a page which nobody may touch.
+class Fenced {
+ public:
+  explicit Fenced(Tensor& of) : of_(of) {
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const uint64_t bytes = of.defined() ? of.bytes() : 0;
+    size_ = align_up(bytes, page) + page;
+    map_ = static_cast<std::byte*>(
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (map_ == MAP_FAILED) throw std::bad_alloc();
+    mprotect(map_ + size_ - page, page, PROT_NONE);
+    data_ = map_ + size_ - page - bytes;
+    if (bytes) std::memcpy(data_, of.data(), bytes);
+  }
+  ~Fenced() { munmap(map_, size_); }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
+  void* data() const { return of_.defined() ? data_ : nullptr; }
+  void give_back() const {
+    if (of_.defined() && of_.bytes()) std::memcpy(of_.mutable_data(), data_, of_.bytes());
+  }
+
+ private:
+  Tensor& of_;
+  uint64_t size_;
+  std::byte *map_, *data_;
+};
+
 // Each task by itself, the last first, with scratch memory in which no number is.
 template <calls::NamedCall C>
 void run_call(const C& call, std::vector<Tensor>& operands) {
   const Plan plan = prepare_call(call, operands);
+  std::vector<std::unique_ptr<Fenced>> fenced;
   std::vector<void*> data;
-  for (Tensor& t : operands) data.push_back(t.defined() ? t.mutable_data() : nullptr);
+  for (Tensor& t : operands) {
+    fenced.push_back(std::make_unique<Fenced>(t));
+    data.push_back(fenced.back()->data());
+  }
   Tensor scratch = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
   auto* room = static_cast<std::byte*>(scratch.mutable_data());
   for (int64_t round = 0; round < plan.rounds; round++)
@@ -77,6 +115,7 @@ void run_call(const C& call, std::vector<Tensor>& operands) {
       const int64_t task = round * plan.tasks + t;
       plan.run(plan.params.get(), data.data(), task, task + 1, room);
     }
+  for (size_t i = fenced.size() - plan.outputs; i < fenced.size(); i++) fenced[i]->give_back();
 }
 
 // Operands are exactly as long as they must be: none may lack an element.

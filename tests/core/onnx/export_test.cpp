@@ -256,5 +256,160 @@ TEST(Export, WritesFilesThatReadBack) {
                [&] { export_file(*g, dir / "missing" / "m.onnx"); });
 }
 
+TEST(Export, WritesEachFieldOfTheHead) {
+  ir::Graph g("name");
+  g.opsets = {{"", 17}, {"custom", 3}};
+  g.metadata = {{"producer_name", "p"}, {"producer_version", "1.2"}, {"domain", "org.x"},
+                {"model_version", "7"}, {"doc_string", "d"},         {"graph.doc_string", "gd"},
+                {"prop.k", "v"},        {"prop.", "nameless"},       {"other", "o"}};
+  g.add_output(g.add_node("Relu", "", {g.add_input("x", {})})->output());
+  const pb::ModelProto m = exported(g);
+  EXPECT_EQ(m.ir_version(), 8);
+  EXPECT_EQ(m.producer_name(), "p");
+  EXPECT_EQ(m.producer_version(), "1.2");
+  EXPECT_EQ(m.domain(), "org.x");
+  EXPECT_EQ(m.model_version(), 7);
+  EXPECT_EQ(m.doc_string(), "d");
+  EXPECT_EQ(m.graph().doc_string(), "gd");
+  EXPECT_EQ(m.graph().name(), "name");
+  ASSERT_EQ(m.metadata_props_size(), 2);
+  EXPECT_EQ(m.metadata_props(0).key(), "");
+  EXPECT_EQ(m.metadata_props(0).value(), "nameless");
+  EXPECT_EQ(m.metadata_props(1).key(), "k");
+  EXPECT_EQ(m.metadata_props(1).value(), "v");
+  ASSERT_EQ(m.opset_import_size(), 2) << "our domain is not in use";
+  EXPECT_EQ(m.opset_import(1).domain(), "custom");
+  EXPECT_EQ(m.opset_import(1).version(), 3);
+  EXPECT_FALSE(m.graph().input(0).has_type()) << "nothing is known of it";
+  EXPECT_FALSE(m.graph().node(0).has_name());
+  EXPECT_FALSE(m.graph().node(0).has_domain());
+  g.name.clear();
+  EXPECT_EQ(exported(g).graph().name(), "graph");
+}
+
+TEST(Export, IrVersionsAreOfThoseThatAreKnown) {
+  ir::Graph g;
+  g.add_output(g.add_node("Op", "custom", {g.add_input("x", {})})->output());
+  const auto version = [&](const std::map<std::string, int64_t>& opsets, const char* wanted) {
+    g.opsets = opsets;
+    g.metadata["ir_version"] = wanted;
+    return exported(g).ir_version();
+  };
+  EXPECT_EQ(version({{"custom", 1}}, ""), 4) << "without the standard domain";
+  EXPECT_EQ(version({{"", 17}}, "14"), 14);
+  EXPECT_EQ(version({{"", 17}}, "15"), 14);
+  EXPECT_EQ(version({{"", 17}}, "9"), 9);
+  EXPECT_EQ(version({{"", 17}}, "7"), 8);
+  EXPECT_EQ(version({{"", 27}}, "1"), 13);
+  EXPECT_EQ(version({{"", 22}}, "1"), 10);
+  EXPECT_EQ(version({{"", 16}}, "1"), 8);
+}
+
+TEST(Export, TypesAreWrittenAsFarAsTheyAreKnown) {
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  const auto add = [&](const char* name, ir::ValueType type) {
+    g.add_output(g.add_node("Relu", "", {g.add_input(name, std::move(type))})->output());
+  };
+  add("dims", {DType::f16, true, {2, kUnknownDim, kUnknownDim, 0}, {"A", "N", "", ""}});
+  add("plain", {DType::f32, true, {kUnknownDim, 4}, {}});
+  add("scalar", {DType::f32, true, {}, {}});
+  add("rankless", {DType::s64, false, {}, {}});
+  add("shape", {DType::undefined, true, {3}, {}});
+  const pb::ModelProto m = exported(g);
+  const auto& dims = m.graph().input(0).type().tensor_type();
+  EXPECT_EQ(dims.elem_type(), pb::TensorProto::FLOAT16);
+  ASSERT_EQ(dims.shape().dim_size(), 4);
+  EXPECT_EQ(dims.shape().dim(0).dim_value(), 2);
+  EXPECT_FALSE(dims.shape().dim(0).has_dim_param());
+  EXPECT_EQ(dims.shape().dim(1).dim_param(), "N");
+  EXPECT_FALSE(dims.shape().dim(2).has_dim_param());
+  EXPECT_FALSE(dims.shape().dim(2).has_dim_value());
+  EXPECT_TRUE(dims.shape().dim(3).has_dim_value());
+  EXPECT_EQ(dims.shape().dim(3).dim_value(), 0);
+  const auto& plain = m.graph().input(1).type().tensor_type().shape();
+  EXPECT_FALSE(plain.dim(0).has_dim_param());
+  EXPECT_FALSE(plain.dim(0).has_dim_value());
+  EXPECT_EQ(plain.dim(1).dim_value(), 4);
+  EXPECT_TRUE(m.graph().input(2).type().tensor_type().has_shape());
+  EXPECT_FALSE(m.graph().input(3).type().tensor_type().has_shape());
+  EXPECT_EQ(m.graph().input(3).type().tensor_type().elem_type(), pb::TensorProto::INT64);
+  EXPECT_FALSE(m.graph().input(4).type().tensor_type().has_elem_type());
+  EXPECT_EQ(m.graph().input(4).type().tensor_type().shape().dim(0).dim_value(), 3);
+}
+
+TEST(Export, WhatABodyHandsOutOfTheOuterGraphGoesThroughIdentity) {
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  ir::Value* x = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
+  ir::Node* n = g.add_node("If", "", {x});
+  auto sub = std::make_shared<ir::Graph>("sub");
+  sub->parent = &g;
+  sub->add_output(x);
+  n->attributes["g"] = sub;
+  g.add_output(n->output());
+  const pb::GraphProto body = exported(g).graph().node(0).attribute(0).g();
+  ASSERT_EQ(body.node_size(), 1);
+  EXPECT_EQ(body.node(0).op_type(), "Identity");
+  EXPECT_EQ(body.node(0).input(0), "x");
+  EXPECT_EQ(body.node(0).output(0), "x_0");
+  ASSERT_EQ(body.output_size(), 1);
+  EXPECT_EQ(body.output(0).name(), "x_0");
+  EXPECT_TRUE(body.output(0).has_type());
+}
+
+// An output that was left out stays so as long as nobody asks for it.
+TEST(Export, OmittedOutputsAreThoseThatNobodyReads) {
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  const std::string x_name = std::string(kOmittedName) + "_input";
+  ir::Value* x = g.add_input(x_name, ir::ValueType::of(DType::f32, {1}));
+  ir::Node* n = g.add_node("Split", "", {x}, 4);
+  for (size_t i = 0; i < 4; i++) {
+    g.rename(n->output(i), i == 3 ? "named" : fmt::format("{}_{}", kOmittedName, i));
+    n->output(i)->type = ir::ValueType::of(DType::f32, {1});
+  }
+  g.add_output(n->output(1));
+  g.add_output(g.add_node("Relu", "", {n->output(2)})->output());
+  const pb::GraphProto out = exported(g).graph();
+  EXPECT_EQ(out.input(0).name(), x_name);
+  EXPECT_EQ(out.node(0).input(0), x_name);
+  EXPECT_EQ(out.node(0).output(0), "");
+  EXPECT_EQ(out.node(0).output(1), "_omitted_1");
+  EXPECT_EQ(out.node(0).output(2), "_omitted_2");
+  EXPECT_EQ(out.node(0).output(3), "named");
+  std::vector<std::string> infos;
+  for (const auto& info : out.value_info()) infos.push_back(info.name());
+  EXPECT_EQ(infos, (std::vector<std::string>{"_omitted_2", "named"}));
+}
+
+TEST(Export, NothingAndStringsStayInsideWhateverTheThreshold) {
+  const TemporaryDirectory dir;
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  g.add_output(g.add_constant("none", Tensor::zeros(DType::f32, {0})));
+  g.add_output(g.add_constant("words", Tensor::strings({1}, {std::string(100, 'w')})));
+  export_file(g, dir / "inside.onnx", {.external_data = true, .external_threshold = 0});
+  EXPECT_FALSE(std::filesystem::exists(dir / "inside.onnx.data"));
+  g.add_output(g.add_constant("one", Tensor::of<uint8_t>({1}, {7})));
+  export_file(g, dir / "m.onnx", {.external_data = true, .external_threshold = 0});
+  EXPECT_EQ(std::filesystem::file_size(dir / "m.onnx.data"), 1u);
+  EXPECT_EQ(difference(g, *import_file(dir / "m.onnx")), "");
+}
+
+TEST(Export, TheDataLiesBesideTheFileThatALinkNames) {
+  const TemporaryDirectory dir;
+  std::filesystem::create_directory(dir / "real");
+  write_file(dir / "real/m.onnx", "old");
+  std::filesystem::create_symlink("real/m.onnx", dir / "link.onnx");
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  g.add_output(g.add_constant("w", Tensor::zeros(DType::f32, {16})));
+  export_file(g, dir / "link.onnx", {.external_data = true, .external_threshold = 1});
+  EXPECT_TRUE(std::filesystem::exists(dir / "real/m.onnx.data"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link.onnx"));
+  EXPECT_EQ(difference(g, *import_file(dir / "real/m.onnx")), "");
+}
+
 }  // namespace
 }  // namespace poprt::onnx

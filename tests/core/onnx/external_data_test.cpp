@@ -192,5 +192,49 @@ TEST_F(External, ExportsAndReadsBack) {
   EXPECT_EQ(difference(*g, *import_file(dir_ / "small.onnx")), "");
 }
 
+TEST_F(External, SaysWhatIsWrongWithAPathOrAPart) {
+  fs::create_symlink("w.bin", dir_ / "model/link.bin");
+  fs::create_hard_link(dir_ / "secret.bin", dir_ / "model/hard.bin");
+  const auto said = [&](const Entries& entries) {
+    try {
+      load(entries);
+    } catch (const Error& e) {
+      const std::string start = (dir_ / "model/m.onnx").string() + ": initializer 'w': ";
+      EXPECT_TRUE(e.message().starts_with(start)) << e.message();
+      return e.message().substr(start.size());
+    }
+    return std::string("taken");
+  };
+  const std::string inside = "; it must be a path inside the model's directory";
+  const auto location = [&](const std::string& path) { return said({{"location", path}}); };
+  EXPECT_EQ(location(""), "external data location '' is empty" + inside);
+  EXPECT_EQ(location("/w.bin"), "external data location '/w.bin' is absolute" + inside);
+  EXPECT_EQ(location("a/../w.bin"),
+            "external data location 'a/../w.bin' goes up with '..'" + inside);
+  EXPECT_EQ(location("a//b"), "external data location 'a//b' has an empty component" + inside);
+  EXPECT_EQ(location("w.bin/"), "external data location 'w.bin/' has an empty component" + inside);
+  EXPECT_EQ(location("./."), "external data location './.' names no file" + inside);
+  const std::string link =
+      " is reached through a symbolic link or through something that is no directory; links are "
+      "refused without `allow_links`";
+  EXPECT_EQ(location("link.bin"), "external data file 'link.bin'" + link);
+  EXPECT_EQ(location("w.bin/x"), "external data file 'w.bin/x'" + link);
+  EXPECT_EQ(location("none/x"), "external data file 'none/x' is missing");
+  EXPECT_EQ(location("none"), "external data file 'none' is missing");
+  EXPECT_EQ(location("sub"), "external data file 'sub' is not a regular file");
+  EXPECT_EQ(location("hard.bin"),
+            "external data file 'hard.bin' has 2 hard links; links are refused without "
+            "`allow_links`");
+  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "73"}}),
+            "external data file 'w.bin' has 72 bytes; offset 73, length to the end lies outside");
+  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "64"}, {"length", "9"}}),
+            "external data file 'w.bin' has 72 bytes; offset 64, length 9 lies outside");
+  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "72"}}),
+            "a f32 tensor [2] needs 8 bytes, found 0")
+      << "the end is inside";
+  EXPECT_EQ(said({{"location", "w.bin"}, {"offset", "64"}, {"length", "4"}}),
+            "a f32 tensor [2] needs 8 bytes, found 4");
+}
+
 }  // namespace
 }  // namespace poprt::onnx

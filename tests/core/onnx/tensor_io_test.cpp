@@ -66,5 +66,73 @@ TEST(TensorFile, SurvivesMutations) {
     }
 }
 
+// A message of a field: its number, then the bytes.
+std::string field(int number, const std::string& bytes) {
+  return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) +
+         bytes;
+}
+
+pb::TensorProto of_number(float v) {
+  pb::TensorProto t;
+  t.set_data_type(pb::TensorProto::FLOAT);
+  t.add_dims(1);
+  t.add_float_data(v);
+  return t;
+}
+
+// onnx-data.proto: elem_type is field 2, a tensor field 3, a sequence field 5.
+TEST(TensorFile, ListsComeFromSequencesAndOptionals) {
+  const TemporaryDirectory dir;
+  const auto read = [&](const std::string& bytes) {
+    write_file(dir / "t.pb", bytes);
+    std::vector<double> numbers;
+    for (const Tensor& t : read_tensors_pb(dir / "t.pb")) numbers.push_back(t.to_doubles().at(0));
+    return numbers;
+  };
+  const std::string one = of_number(1).SerializeAsString(), two = of_number(2).SerializeAsString();
+  const std::string tensors("\x10\x01", 2), sequences("\x10\x03", 2);
+  const std::string list = tensors + field(3, one) + field(3, two);
+  EXPECT_EQ(read(one), std::vector<double>{1}) << "a tensor";
+  EXPECT_EQ(read(tensors), std::vector<double>{}) << "an empty sequence";
+  EXPECT_EQ(read(""), std::vector<double>{}) << "an optional without a value";
+  EXPECT_EQ(read(tensors + field(3, two)), std::vector<double>{2});
+  EXPECT_EQ(read(list), (std::vector<double>{1, 2}));
+  EXPECT_EQ(read(sequences + field(5, list)), (std::vector<double>{1, 2}));
+  const auto said = [&](const std::string& bytes) {
+    try {
+      read(bytes);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string("taken");
+  };
+  pb::TensorProto bad = of_number(1);
+  bad.add_float_data(3);
+  EXPECT_EQ(said(tensors + field(3, bad.SerializeAsString())),
+            (dir / "t.pb").string() + ": a f32 tensor [1] needs 1 values in float_data, found 2");
+  EXPECT_EQ(said("words"),
+            (dir / "t.pb").string() + ": not an ONNX tensor: it starts with protobuf field 14");
+}
+
+TEST(TensorFile, KeepsNamesAndReadsExternalDataBesideIt) {
+  const TemporaryDirectory dir;
+  write_tensor_pb(dir / "t.pb", "", Tensor::scalar(1.F));
+  std::string name = "old";
+  read_tensor_pb(dir / "t.pb", &name);
+  EXPECT_EQ(name, "");
+  pb::TensorProto t = of_number(1);
+  t.clear_float_data();
+  t.set_data_location(pb::TensorProto::EXTERNAL);
+  auto* e = t.add_external_data();
+  e->set_key("location");
+  e->set_value("part");
+  write_file(dir / "t.pb", t.SerializeAsString());
+  write_file(dir / "part", std::string("\0\0\x80\x3f", 4));
+  EXPECT_EQ(read_tensor_pb(dir / "t.pb").to_doubles(), std::vector<double>{1});
+  std::filesystem::rename(dir / "part", dir / "other");
+  std::filesystem::create_symlink("other", dir / "part");
+  EXPECT_THROW(read_tensor_pb(dir / "t.pb"), Error) << "links are refused";
+}
+
 }  // namespace
 }  // namespace poprt::onnx

@@ -1,5 +1,7 @@
 #include "onnx/tensor_proto.h"
 
+#include <set>
+
 #include "support.h"
 
 namespace poprt::onnx {
@@ -215,6 +217,203 @@ TEST(SparseTensor, RefusesBadIndicesAndBombs) {
                [] { dense(sparse({3}, {1, 2}, {1}, {1})); });
   expect_error(ErrorCode::resource_exhausted, {"dense"},
                [] { dense(sparse({1 << 20, 1 << 20}, {1}, {1}, {0})); });
+}
+
+std::string refusal(const pb::TensorProto& proto) {
+  try {
+    take(proto);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "taken";
+}
+
+// Adds `count` ones to the field of that name.
+void fill_field(pb::TensorProto& t, const std::string& field, int count) {
+  for (int i = 0; i < count; i++) {
+    if (field == "float_data") t.add_float_data(1);
+    if (field == "int32_data") t.add_int32_data(1);
+    if (field == "int64_data") t.add_int64_data(1);
+    if (field == "double_data") t.add_double_data(1);
+    if (field == "uint64_data") t.add_uint64_data(1);
+    if (field == "string_data") t.add_string_data("1");
+  }
+}
+
+const char* const kFields[] = {"float_data",  "int32_data",  "int64_data",
+                               "double_data", "uint64_data", "string_data"};
+
+// onnx.proto says of each field which types it holds.
+TEST(TensorProto, EveryTypeKeepsItsValuesInOneField) {
+  const std::map<std::string, std::set<int32_t>> types = {
+      {"float_data", {1, 14}},
+      {"double_data", {11, 15}},
+      {"int64_data", {7}},
+      {"uint64_data", {12, 13}},
+      {"string_data", {8}},
+      {"int32_data", {2, 3, 4, 5, 6, 9, 10, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26}}};
+  for (const auto& [own, list] : types)
+    for (const int32_t type : list)
+      for (const std::string field : kFields) {
+        pb::TensorProto t = tensor(type, {1});
+        fill_field(t, field, type == 14 || type == 15 ? 2 : 1);
+        if (field == own) {
+          EXPECT_EQ(take(t).count(), 1) << type;
+          fill_field(t, field, 1);
+          EXPECT_NE(refusal(t).find(" values in " + own + ", found "), std::string::npos) << type;
+        } else {
+          EXPECT_NE(refusal(t).find(" tensor keeps its values in " + own + ", found " + field),
+                    std::string::npos)
+              << type << ": " << refusal(t);
+        }
+      }
+}
+
+TEST(TensorProto, TwoFieldsAreOneTooMany) {
+  for (const std::string one : kFields)
+    for (const std::string other : kFields) {
+      if (one == other) continue;
+      pb::TensorProto t = tensor(1, {1});
+      fill_field(t, one, 1);
+      fill_field(t, other, 1);
+      const std::string said = refusal(t);
+      EXPECT_TRUE(said == "it has both " + one + " and " + other ||
+                  said == "it has both " + other + " and " + one)
+          << said;
+    }
+}
+
+TEST(TensorProto, NarrowNumbersMayBeSignedOrNot) {
+  struct Limits {
+    int32_t elem_type;
+    const char* name;
+    int64_t low, high;
+  };
+  for (const Limits& l :
+       {Limits{2, "u8", -128, 255}, Limits{3, "s8", -128, 255}, Limits{4, "u16", -32768, 65535},
+        Limits{5, "s16", -32768, 65535}, Limits{9, "bool", -128, 255},
+        Limits{10, "f16", -32768, 65535}, Limits{17, "f8e4m3fn", -128, 255}})
+    for (const int64_t v : {l.low - 1, l.low, int64_t{0}, l.high, l.high + 1}) {
+      pb::TensorProto t = tensor(l.elem_type, {1});
+      t.add_int32_data(static_cast<int32_t>(v));
+      EXPECT_EQ(refusal(t),
+                v >= l.low && v <= l.high
+                    ? "taken"
+                    : fmt::format("value {} in int32_data does not fit into {}", v, l.name));
+    }
+  pb::TensorProto u32 = tensor(12, {1});
+  u32.add_uint64_data(uint64_t{1} << 32);
+  EXPECT_EQ(refusal(u32), "value 4294967296 in uint64_data does not fit into u32");
+  pb::TensorProto boolean = tensor(9, {3});
+  for (const int v : {2, 0, -1}) boolean.add_int32_data(v);
+  EXPECT_EQ(doubles(boolean), (std::vector<double>{1, 0, 1}));
+}
+
+TEST(TensorProto, SaysWhatItNeeds) {
+  EXPECT_EQ(refusal(raw(1, {2, 3}, std::string(20, 'x'))),
+            "a f32 tensor [2,3] needs 24 bytes in raw_data, found 20");
+  EXPECT_EQ(refusal(tensor(1, {2, 3})), "a f32 tensor [2,3] needs 6 elements, it has no data");
+  pb::TensorProto c = tensor(14, {3});
+  fill_field(c, "float_data", 5);
+  EXPECT_EQ(refusal(c), "a c64 tensor [3] needs 6 values in float_data, found 5");
+  pb::TensorProto packed = tensor(21, {3});
+  fill_field(packed, "int32_data", 3);
+  EXPECT_EQ(refusal(packed), "a u4 tensor [3] needs 2 values in int32_data, found 3");
+  EXPECT_EQ(refusal(tensor(1, {2, -1})), "dims [2,?] has a negative dimension -1");
+  EXPECT_EQ(refusal(tensor(1, std::vector<int64_t>(65, 1))),
+            "it has 65 dimensions, at most 64 are supported");
+  std::vector<int64_t> most(64, 1);
+  EXPECT_EQ(refusal(raw(2, most, "x")), "taken");
+  EXPECT_NE(refusal(tensor(1, {0, INT64_MAX, 2})).find("overflow"), std::string::npos);
+  EXPECT_NE(refusal(tensor(1, {INT64_MAX, 0, 2})).find("overflow"), std::string::npos);
+}
+
+TEST(TensorProto, EntriesOfExternalDataStandOnce) {
+  for (const std::string key : {"location", "offset", "length"}) {
+    pb::TensorProto t = tensor(1, {1});
+    t.set_data_location(pb::TensorProto::EXTERNAL);
+    for (int i = 0; i < 2; i++) {
+      auto* e = t.add_external_data();
+      e->set_key(key);
+      e->set_value("4");
+    }
+    EXPECT_EQ(refusal(t), "external_data has '" + key + "' twice");
+  }
+  pb::TensorProto strings = tensor(8, {1});
+  strings.set_data_location(pb::TensorProto::EXTERNAL);
+  EXPECT_EQ(refusal(strings), "a string tensor cannot have external data");
+  pb::TensorProto number = tensor(1, {1});
+  number.set_data_location(pb::TensorProto::EXTERNAL);
+  number.add_external_data()->set_key("length");
+  number.mutable_external_data(0)->set_value("8x");
+  EXPECT_EQ(refusal(number), "external_data length '8x' is not a non-negative integer");
+  number.mutable_external_data(0)->set_key("checksum");
+  EXPECT_EQ(refusal(number), "external_data has no location");
+}
+
+std::string refusal(const pb::SparseTensorProto& s) {
+  try {
+    dense(s);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "taken";
+}
+
+TEST(SparseTensor, SaysWhatIsWrong) {
+  const std::string ascend = "sparse indices should ascend within 6 elements, found ";
+  EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1}, {6})), ascend + "6 after -1");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1}, {-1})), ascend + "-1 after -1");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1, 2}, {2}, {4, 4})), ascend + "4 after 4");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1, 2}, {2, 2}, {1, 0, 0, 2})), ascend + "2 after 3");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1, 2}, {2, 0})),
+            "sparse index 2 is outside of dimension 0 of [2,3]");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1, 2}, {1, 3})),
+            "sparse index 3 is outside of dimension 1 of [2,3]");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1, 2}, {1, -1})),
+            "sparse index -1 is outside of dimension 1 of [2,3]");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1, 2}, {1}, {1})),
+            "sparse indices should be s64[2] or s64[2,2], found s64[1]");
+  EXPECT_EQ(refusal(sparse({2, 3}, {1}, {1, 3}, {0, 0, 0})),
+            "sparse indices should be s64[1] or s64[1,2], found s64[1,3]");
+  pb::SparseTensorProto wide = sparse({2, 3}, {1}, {1}, {0});
+  *wide.mutable_indices() = tensor(6, {1});
+  wide.mutable_indices()->add_int32_data(0);
+  EXPECT_EQ(refusal(wide), "sparse indices should be s64[1] or s64[1,2], found s32[1]");
+  pb::SparseTensorProto flat = sparse({2, 3}, {1}, {1}, {0});
+  flat.mutable_values()->add_dims(1);
+  EXPECT_EQ(refusal(flat), "sparse values should have one dimension, found [1,1]");
+  flat = sparse({2, 3}, {1}, {1}, {0});
+  *flat.mutable_values() = tensor(8, {1});
+  flat.mutable_values()->add_string_data("a");
+  EXPECT_EQ(refusal(flat), "sparse tensors of string are not supported");
+  *flat.mutable_values() = raw(21, {1}, "\x01");
+  EXPECT_EQ(refusal(flat), "sparse tensors of u4 are not supported");
+  EXPECT_EQ(refusal(sparse({(16 << 20) + 1}, {1}, {1}, {0})),
+            "a sparse tensor [16777217] needs 67108868 bytes when dense, more than 67108864");
+  EXPECT_EQ(refusal(sparse({2, -1}, {1}, {1}, {0})), "dims [2,?] has a negative dimension -1");
+}
+
+TEST(SparseTensor, WithoutValuesNeedsNoIndices) {
+  pb::SparseTensorProto s = sparse({2}, {}, {0}, {});
+  s.clear_indices();
+  EXPECT_EQ(dense(s), (std::vector<double>{0, 0}));
+  s = sparse({2}, {1}, {1}, {1});
+  s.clear_indices();
+  EXPECT_NE(refusal(s), "taken");
+  EXPECT_EQ(dense(sparse({}, {5}, {1}, {0})), std::vector<double>{5});
+  EXPECT_EQ(dense(sparse({16 << 20}, {5}, {1}, {(16 << 20) - 1})).back(), 5) << "the most";
+}
+
+TEST(SparseTensor, ElementsOfAnySizeAreMoved) {
+  for (const auto& [type, bytes] : std::vector<std::pair<int32_t, std::string>>{
+           {2, "\x01\x02"},
+           {5, std::string("\x01\x00\x02\x00", 4)},
+           {7, std::string("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0", 16)}}) {
+    pb::SparseTensorProto s = sparse({2, 2}, {}, {2}, {1, 3});
+    *s.mutable_values() = raw(type, {2}, bytes);
+    EXPECT_EQ(dense(s), (std::vector<double>{0, 1, 0, 2})) << type;
+  }
 }
 
 }  // namespace

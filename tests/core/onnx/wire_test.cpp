@@ -156,5 +156,76 @@ TEST(Hostile, EndlessNumbersAndGroups) {
   survives(std::string("\x08\x08\x3a\x90\x4e", 5) + std::string(10000, '\x0b'));
 }
 
+std::string said_of(const std::string& bytes) {
+  pb::ModelProto model;
+  try {
+    parse_message(bytes_of(bytes), kModelTags, "ONNX model", model);
+  } catch (const Error& e) {
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+  return "taken";
+}
+
+// Byte and reason, counted by hand: 08 08 is ir_version, 12 a string, 3a a message.
+TEST(Wire, SaysWhereTheBytesStopMakingSense) {
+  const std::string head("\x08\x08", 2);
+  const std::string at2 = "data_loss: the ONNX model is truncated or damaged at byte 2: ";
+  const std::string no = "invalid_argument: not an ONNX model: ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", no + "it is empty"},
+      {head, "taken"},
+      {head + "\x12\x02"
+              "ab",
+       "taken"},
+      {head + "\x12\x03"
+              "ab",
+       at2 + "field 2 needs 3 bytes, 2 are left"},
+      {head + "\x12", at2 + "a length does not end"},
+      {head + "\x12\x80", at2 + "a length does not end"},
+      {head + "\x08", at2 + "a number does not end"},
+      {head + "\x08" + std::string(9, '\x80') + "\x01", "taken"},
+      {head + "\x08" + std::string(10, '\x80') + "\x01", at2 + "a number does not end"},
+      {head + "\x09"
+              "1234567",
+       at2 + "field 1 needs 8 bytes, 7 are left"},
+      {head + "\x0d"
+              "123",
+       at2 + "field 1 needs 4 bytes, 3 are left"},
+      {head + "\x0b", at2 + "a protobuf group, which ONNX does not use"},
+      {head + "\x0c", at2 + "a protobuf group, which ONNX does not use"},
+      {head + "\x0f", at2 + "a protobuf group, which ONNX does not use"},
+      {head + std::string(1, '\0'), at2 + "no protobuf field starts here"},
+      {head + "\x07", at2 + "no protobuf field starts here"},
+      {head + "\xff", at2 + "no protobuf field starts here"},
+      {head + std::string("\x80\x80\x80\x80\x10", 5), at2 + "no protobuf field starts here"},
+      {head + head + std::string(1, '\0'),
+       "data_loss: the ONNX model is truncated or damaged at byte 4: no protobuf field starts "
+       "here"},
+      {head + "\x3a\x01\xff",
+       "data_loss: the ONNX model is truncated or damaged: a nested message does not parse (or is "
+       "nested deeper than 200)"},
+      {std::string(1, '\0'), no + "no protobuf field starts here"},
+      {"\x0b", no + "it starts with protobuf field 1"},
+      {"Hello", no + "it starts with protobuf field 9"},
+      {std::string("\x7a\x01", 2) + "a" + head, no + "it starts with protobuf field 15"},
+      {"\x08",
+       "data_loss: the ONNX model is truncated or damaged at byte 0: a number does not end"},
+  };
+  for (const auto& [bytes, said] : cases)
+    EXPECT_EQ(said_of(bytes), said) << testing::PrintToString(bytes);
+  // A field that nobody knows may follow one that is known.
+  EXPECT_EQ(said_of(head + "\x7a\x01"
+                           "a"),
+            "taken");
+  EXPECT_EQ(said_of(head + "\xf9\x07"
+                           "12345678"),
+            "taken")
+      << "eight bytes";
+  EXPECT_EQ(said_of(head + "\xfd\x07"
+                           "1234"),
+            "taken")
+      << "four bytes";
+}
+
 }  // namespace
 }  // namespace poprt::onnx

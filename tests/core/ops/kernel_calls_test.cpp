@@ -116,8 +116,8 @@ const std::vector<OneCall>& all_calls() {
   return calls;
 }
 
-// Memory in front of a page that cannot be touched. Operands are aligned as an arena does, so up to
-// 63 bytes lie between their end and the page; those hold a pattern that must not change.
+// Memory in front of a page that cannot be touched. Operands that are aligned as an arena does have
+// up to 63 bytes between their end and the page; those hold a pattern that must not change.
 class Fence {
  public:
   static constexpr size_t kRoom = size_t{4} << 20, kPage = 4096;
@@ -130,8 +130,9 @@ class Fence {
   Fence(const Fence&) = delete;
   Fence& operator=(const Fence&) = delete;
 
-  void* place(uint64_t bytes) {
+  void* place(uint64_t bytes, uint64_t alignment = 64) {
     bytes_ = bytes;
+    alignment_ = alignment;
     std::memset(end() - padded(), 0, padded());
     std::memset(end() - padded() + bytes, 0x5a, padded() - bytes);
     std::memset(end() - padded() - 64, 0x5a, 64);
@@ -148,22 +149,25 @@ class Fence {
 
  private:
   std::byte* end() const { return base_ + kPage + kRoom; }
-  size_t padded() const { return (bytes_ + 63) / 64 * 64; }
+  size_t padded() const { return align_up(bytes_, alignment_); }
   std::byte* base_ = nullptr;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0, alignment_ = 64;
 };
 
 sigjmp_buf caught;
 void on_fault(int signal) { siglongjmp(caught, signal); }
 
-// Runs and says what went wrong, or nothing.
-std::string run_fenced(const kernels::Plan& plan, const OneCall& c) {
+// Runs and says what went wrong, or nothing. `tight`: operands end at the page, as those of callers
+// may, who align them as their elements want.
+std::string run_fenced(const kernels::Plan& plan, const OneCall& c, bool tight = false) {
   static Fence fences[24], scratch;
   if (c.operands.size() > 24 || plan.scratch_bytes > Fence::kRoom - 64) return {};
   std::vector<void*> data;
   for (size_t i = 0; i < c.operands.size(); i++) {
     if (c.operands[i].bytes > Fence::kRoom - 64) return {};
-    data.push_back(c.operands[i].present ? fences[i].place(c.operands[i].bytes) : nullptr);
+    const uint64_t own = std::max<uint64_t>(dtype_bytes(c.operands[i].dtype, 1), 1);
+    data.push_back(c.operands[i].present ? fences[i].place(c.operands[i].bytes, tight ? own : 64)
+                                         : nullptr);
   }
   auto* room = static_cast<std::byte*>(scratch.place(plan.scratch_bytes));
   struct sigaction act = {}, old_segv, old_fpe, old_bus;
@@ -237,6 +241,13 @@ class KernelCall : public ::testing::TestWithParam<size_t> {
 
 TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
   EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original());
+}
+
+TEST_P(KernelCall, TouchesNothingBehindItsOperands) {
+  OneCall c = original();
+  const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+  if (plan.tasks == 0 || plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
+  EXPECT_EQ(run_fenced(plan, c, true), "") << described(c);
 }
 
 // Memory of every operand, with the same numbers each time: small ones, which are valid places.

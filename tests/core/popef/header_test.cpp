@@ -1,8 +1,12 @@
 #include "popef/header.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "popef/error.h"
 
@@ -98,6 +102,91 @@ TEST(Header, ContradictionsAreFormatErrors) {
   });
 }
 
+// What is said of a header, behind its offset; nothing of one that is taken.
+std::string said(const std::function<void(BlobHeader&)>& change, uint64_t available = 192) {
+  BlobHeader h = valid();
+  change(h);
+  try {
+    decode(h, available);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Header, SaysWhatDoesNotFit) {
+  const std::string blob = "OPAQUE blob at offset 4096";
+  EXPECT_EQ(said([](BlobHeader&) {}), "");
+  EXPECT_EQ(said([](BlobHeader&) {}, 63),
+            "truncated at offset 4096: a blob header needs 64 bytes, 63 are left");
+  EXPECT_EQ(said([](BlobHeader&) {}, 191),
+            "truncated: blob at offset 4096 has 192 bytes, 191 are left");
+  EXPECT_EQ(said([](BlobHeader& h) { h.size = 130; }),
+            "blob at offset 4096: size 130 is not a multiple of 64");
+  EXPECT_EQ(said([](BlobHeader& h) { h.size = 0; }),
+            "blob at offset 4096: size 0 is not a multiple of 64");
+  EXPECT_EQ(said([](BlobHeader& h) { h.major = 2, h.minor = 7; }),
+            "blob at offset 4096 has PopEF version 2.7, this library reads version 1; update the "
+            "library");
+  EXPECT_EQ(said([](BlobHeader& h) { h.major = 0, h.minor = 9; }),
+            "blob at offset 4096 has PopEF version 0.9, this library reads version 1; write the "
+            "file again");
+  EXPECT_EQ(said([](BlobHeader& h) { h.flags = 0x18; }),
+            blob + " needs features 0x18 of a newer library");
+  EXPECT_EQ(said([](BlobHeader& h) { h.descriptor_bytes = 65; }),
+            blob + ": header 64, descriptor 65, payload 128 + 9 do not fit in its 192 bytes");
+  EXPECT_EQ(said([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 65; }),
+            blob + ": header 64, descriptor 16, payload 128 + 65 do not fit in its 192 bytes");
+  EXPECT_EQ(said([](BlobHeader& h) { h.descriptor_bytes = (1 << 20) + 1; }),
+            blob + ": descriptor of 1048577 bytes, at most 1048576");
+  EXPECT_EQ(said([](BlobHeader& h) { h.raw_bytes = 10; }),
+            blob + ": 10 bytes stored as 9 without compression");
+  EXPECT_EQ(said([](BlobHeader& h) { h.flags = kFlagCompressed; }),
+            blob + ": only executables may be compressed");
+}
+
+TEST(Header, PartsMayFillTheBlob) {
+  EXPECT_EQ(said([](BlobHeader& h) { h.payload_bytes = h.raw_bytes = 64; }), "");
+  EXPECT_EQ(said([](BlobHeader& h) { h.descriptor_bytes = 64; }), "");
+  EXPECT_EQ(said([](BlobHeader& h) { h.header_bytes = 112; }), "");
+  EXPECT_NE(said([](BlobHeader& h) { h.header_bytes = 113; }), "");
+  EXPECT_EQ(said([](BlobHeader& h) { h.payload_offset = 192, h.payload_bytes = h.raw_bytes = 0; }),
+            "");
+  const auto large = [](uint32_t descriptor) {
+    return said(
+        [&](BlobHeader& h) {
+          h.descriptor_bytes = descriptor;
+          h.payload_offset = (1 << 20) + 128;
+          h.size = (1 << 20) + 192;
+        },
+        (1 << 20) + 192);
+  };
+  EXPECT_EQ(large(1 << 20), "");
+  EXPECT_NE(large((1 << 20) + 1), "");
+  EXPECT_EQ(said([](BlobHeader& h) {
+              h.size = 64, h.descriptor_bytes = 0, h.payload_offset = 64;
+              h.payload_bytes = h.raw_bytes = 0;
+            }),
+            "");
+}
+
+TEST(Header, CompressionHasALimit) {
+  const auto with = [](uint64_t raw) {
+    return said([raw](BlobHeader& h) {
+      h.type = static_cast<uint32_t>(BlobType::POPLAR_EXECUTABLE);
+      h.flags = kFlagCompressed;
+      h.payload_bytes = 9;
+      h.raw_bytes = raw;
+    });
+  };
+  EXPECT_EQ(with(0), "");
+  EXPECT_EQ(with(9 * kMaxCompressionRatio + kMaxCompressionRatio - 1), "");
+  EXPECT_EQ(with(10 * kMaxCompressionRatio),
+            fmt::format("POPLAR_EXECUTABLE blob at offset 4096: {} bytes compressed to 9, more "
+                        "than {} to 1",
+                        10 * kMaxCompressionRatio, kMaxCompressionRatio));
+}
+
 TEST(Header, UnknownFlagsThatMatterNeedANewerLibrary) {
   BlobHeader h = valid();
   h.flags = 1u << 20;
@@ -147,6 +236,64 @@ TEST(Descriptor, BrokenRecordsAreFormatErrors) {
   auto twice = good;
   twice.insert(twice.end(), good.begin(), good.end());
   EXPECT_THROW(decode_descriptor(twice, valid(), 0), FormatError);
+}
+
+// What is said of records whose values have other sizes or are not there.
+TEST(Descriptor, SaysWhichRecordIsWrong) {
+  const auto record = [](uint16_t tag, std::vector<uint8_t> value) {
+    std::vector<std::byte> bytes(8 + (value.size() + 7) / 8 * 8);
+    const auto length = static_cast<uint32_t>(value.size());
+    std::memcpy(bytes.data(), &tag, 2);
+    std::memcpy(bytes.data() + 4, &length, 4);
+    if (!value.empty()) std::memcpy(bytes.data() + 8, value.data(), value.size());
+    return bytes;
+  };
+  using Records = std::vector<std::vector<std::byte>>;
+  const auto of = [](BlobType type, const Records& records, uint32_t flags = 0) -> std::string {
+    std::vector<std::byte> bytes;
+    for (const auto& r : records) bytes.insert(bytes.end(), r.begin(), r.end());
+    BlobHeader h = valid();
+    h.type = static_cast<uint32_t>(type);
+    h.flags = flags;
+    try {
+      decode_descriptor(bytes, h, 5);
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const auto name = record(1, {'n'}), type = record(3, {6, 0, 0, 0}),
+             shape = record(4, {9, 0, 0, 0, 0, 0, 0, 0});
+  const std::string tensor = "DATA_TENSOR blob at offset 5: descriptor: ";
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, type, shape}), "");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {type, shape}), tensor + "record 1 is missing");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, shape}), tensor + "record 3 is missing");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, type}), tensor + "record 4 is missing");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, type, shape, shape}),
+            tensor + "record 4 is there twice");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, record(3, {6, 0}), shape}),
+            tensor + "record 3 has 2 bytes instead of 4");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, record(3, {14, 0, 0, 0}), shape}), "");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, record(3, {15, 0, 0, 0}), shape}),
+            tensor + "unknown data type 15");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, type, record(4, {9, 0, 0, 0})}),
+            tensor + "shape of 4 bytes");
+  EXPECT_EQ(of(BlobType::DATA_TENSOR, {name, type, record(4, {8, 0, 0, 0, 0, 0, 0, 0})}),
+            tensor + "'n' needs 8 bytes of data, the blob has 9");
+  EXPECT_EQ(of(BlobType::DATA_FEED, {name, type, shape}),
+            "DATA_FEED blob at offset 5: descriptor: record 5 is missing");
+  EXPECT_EQ(of(BlobType::DATA_FEED, {name, type, record(4, {3, 0, 0, 0, 0, 0, 0, 0}),
+                                     record(5, {3, 0, 0, 0, 0, 0, 0, 0})}),
+            "");
+  EXPECT_EQ(of(BlobType::POPLAR_EXECUTABLE, {record(1, {})}),
+            "POPLAR_EXECUTABLE blob at offset 5: descriptor: an executable needs a name");
+  EXPECT_EQ(of(BlobType::POPLAR_EXECUTABLE, {name, record(6, {2, 0, 0, 0})}), "")
+      << "not compressed";
+  EXPECT_EQ(of(BlobType::POPLAR_EXECUTABLE, {name, record(6, {1, 0, 0, 0})}, kFlagCompressed), "");
+  EXPECT_EQ(of(BlobType::POPLAR_EXECUTABLE, {name, record(6, {2, 0, 0, 0})}, kFlagCompressed),
+            "executable 'n' at offset 5: compression codec 2 needs a newer library");
+  EXPECT_EQ(of(BlobType::OPAQUE, {record(1, {})}), "");
+  EXPECT_EQ(of(BlobType::OPAQUE, {name, record(7, {1}), record(7, {1})}), "") << "unknown ones";
 }
 
 // A record has 8 bytes in front of its value, which is filled up to 8.

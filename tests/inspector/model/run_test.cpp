@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -92,6 +94,50 @@ TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
   };
   EXPECT_EQ(lengths({}), (std::vector<int64_t>{5, 5, 5}));
   EXPECT_EQ(lengths({{"lengths", input_choice("zeros")}}), (std::vector<int64_t>{0, 0, 0}));
+}
+
+// Of an output whose size depends on data what is real is left, along each dimension.
+TEST_F(RunTest, OnlyWhatIsRealOfAnOutputIsShown) {
+  const Document d = load("places.ir", R"(graph "places" opset {"": 17} {
+  input %x : f32[3,4]
+  const %last : s64[1] = [2]
+  %n : s64[2,?] = NonZero(%x)
+  %u : s64[2,?,1] = Unsqueeze(%n, %last)
+  %c : s64[2,?,2] = Concat(%u, %u) {axis = 2}
+  output %n
+  output %c
+}
+)");
+  const auto model = model_to_run(d, nullptr, progress);
+  for (const std::set<std::pair<int64_t, int64_t>>& places :
+       {std::set<std::pair<int64_t, int64_t>>{{0, 1}, {1, 3}, {2, 0}, {2, 2}}, {{1, 1}}, {}}) {
+    Tensor x = Tensor::zeros(DType::f32, {3, 4});
+    std::vector<int64_t> rows, columns, doubled;
+    for (const auto& [r, c] : places) {
+      x.mutable_values<float>()[static_cast<size_t>(r * 4 + c)] = 1;
+      rows.push_back(r);
+      columns.push_back(c);
+    }
+    rows.insert(rows.end(), columns.begin(), columns.end());
+    for (const int64_t v : rows) doubled.insert(doubled.end(), {v, v});
+    const auto count = static_cast<int64_t>(places.size());
+    const RunResult r = run_model(model, {{"x", input_choice(npy("x.npy", x))}}, 1, progress);
+    std::map<std::string, Tensor> found;
+    for (const NamedTensor& t : r.outputs) found[t.name] = t.tensor;
+    EXPECT_EQ(found.at("n").shape(), (Shape{2, count}));
+    EXPECT_EQ(found.at("n").to_int64s(), rows);
+    EXPECT_EQ(found.at("c").shape(), (Shape{2, count, 2}));
+    EXPECT_EQ(found.at("c").to_int64s(), doubled);
+  }
+}
+
+TEST(Bench, LatenciesAreOfTheirPlaceInTheOrder) {
+  BenchResult r;
+  EXPECT_EQ(r.latency(0.5), 0);
+  r.latency_ms = {1, 2, 3, 4};
+  for (const auto& [q, ms] :
+       {std::pair{0.0, 1.0}, {0.24, 1.0}, {0.25, 2.0}, {0.5, 3.0}, {0.99, 4.0}, {1.0, 4.0}})
+    EXPECT_EQ(r.latency(q), ms) << q;
 }
 
 TEST_F(RunTest, SeedsDecideRandomInputs) {

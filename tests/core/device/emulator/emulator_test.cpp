@@ -109,6 +109,125 @@ TEST(Emulator, LittleWorkMakesNoThreads) {
   EXPECT_EQ(EmulatedDevice().load(model.image(), threads(4))->threads(), 1);
 }
 
+// A copy of so many bytes; outside of all cases, or in the case of that number. A case may lie in
+// the one before.
+struct CopyStep {
+  int64_t bytes;
+  int64_t number = -1;
+  bool inside = false;
+};
+
+// How many threads a program of such copies has, and which of the copies are theirs, as digits.
+std::string threads_of(const std::vector<CopyStep>& steps, int count = 4) {
+  Builder b;
+  const BufferId index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});
+  b.add_output({"y", DType::u8, {1}});
+  const auto begin = [&](int64_t number) {
+    const int64_t ints[] = {number};
+    b.emit("control.case", std::span(&index, 1), ints, {}, "case");
+  };
+  const auto end = [&] { b.emit("control.end", {}, {}, {}, "end"); };
+  uint64_t at = 0;
+  int open = 0;
+  for (const CopyStep& s : steps) {
+    while (open > 0 && !s.inside) end(), open--;
+    if (s.number >= 0) begin(s.number), open++;
+    const auto bytes = static_cast<uint64_t>(s.bytes);
+    const BufferId operands[] = {b.arena(at, bytes, DType::u8, {s.bytes}),
+                                 b.arena(at + (1 << 20), bytes, DType::u8, {s.bytes})};
+    b.emit("copy", operands, {}, {}, "copy");
+    at += 2 << 20;
+  }
+  while (open-- > 0) end();
+  const auto engine = EmulatedDevice().load(
+      {std::make_shared<program::Program>(b.program()), {}, {}}, {count, true});
+  std::string text = fmt::format("{}:", engine->threads());
+  for (const auto& row : engine->profile())
+    if (row.kernel == "copy") text += row.parallel ? " 1" : " 0";
+  for (const uint32_t i : {0u, 1u, 9u}) {
+    const void* inputs[] = {&i};
+    uint8_t y = 0;
+    void* outputs[] = {&y};
+    engine->run(Flow::main, inputs, outputs);
+  }
+  return text;
+}
+
+// A byte takes 0.1 ns. Instructions of more than 20 us and several tasks (of 256 KiB) are divided
+// where a run has more than 50 us of them.
+TEST(Emulator, OtherThreadsComputeWhereThereIsEnoughForThem) {
+  EXPECT_EQ(threads_of({{300'000}}), "1: 0");
+  EXPECT_EQ(threads_of({{300'000}, {300'000}}), "4: 1 1");
+  EXPECT_EQ(threads_of({{300'000}, {300'000}}, 1), "1: 0 0");
+  EXPECT_EQ(threads_of({{500'000}}), "1: 0");
+  EXPECT_EQ(threads_of({{500'010}}), "4: 1");
+  EXPECT_EQ(threads_of({{262'144}, {262'144}, {262'144}}), "1: 0 0 0") << "one task each";
+  EXPECT_EQ(threads_of({{600'000}, {16}}), "4: 1 0");
+}
+
+TEST(Emulator, EachCaseHasItsThreads) {
+  EXPECT_EQ(threads_of({{600'000, 0}, {300'000, 1}}), "4: 1 0");
+  EXPECT_EQ(threads_of({{300'000, 0}, {600'000, 1}}), "4: 0 1");
+  EXPECT_EQ(threads_of({{300'000, 0}, {300'000, 1}}), "1: 0 0");
+  EXPECT_EQ(threads_of({{300'000, 0}, {300'000, -1, true}, {300'000, 1}}), "4: 1 1 0");
+  EXPECT_EQ(threads_of({{600'000}, {300'000, 0}}), "4: 1 0");
+  EXPECT_EQ(threads_of({{300'000, 0}, {600'000}}), "4: 0 1");
+  EXPECT_EQ(threads_of({{300'000}, {600'000, 0}}), "4: 1 1");
+  EXPECT_EQ(threads_of({{300'000, 0}, {300'000, 1, true}}), "4: 1 1") << "a case of the first";
+  EXPECT_EQ(threads_of({{500'000, 0}}), "1: 0");
+  EXPECT_EQ(threads_of({{500'010, 0}}), "4: 1");
+}
+
+TEST(Emulator, WhatIsInterruptedComputesNothingUntilItIsResumed) {
+  const CopyModel model(16);
+  const auto engine = EmulatedDevice().load(model.image(), threads(1));
+  const std::vector<float> x = random_floats(16), zeros(16);
+  std::vector<float> y(16), c(16);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data(), c.data()};
+  engine->interrupt();
+  engine->run(Flow::main, inputs, outputs);
+  EXPECT_EQ(y, zeros);
+  EXPECT_EQ(c, zeros);
+  engine->resume();
+  engine->run(Flow::main, inputs, outputs);
+  EXPECT_EQ(y, x);
+  EXPECT_EQ(c, model.constants);
+}
+
+// Buffers at several places of inputs and outputs, some of which nobody uses.
+TEST(Emulator, PartsOfAnchorsLieWhereTheCallersMemoryIs) {
+  Builder b;
+  std::vector<uint32_t> in, out;
+  for (int i = 0; i < 3; i++) in.push_back(b.add_input({fmt::format("x{}", i), DType::f32, {8}}));
+  for (int i = 0; i < 3; i++) out.push_back(b.add_output({fmt::format("y{}", i), DType::f32, {8}}));
+  const auto copy = [&](uint32_t from, uint64_t from_at, uint32_t to, uint64_t to_at) {
+    const BufferId operands[] = {b.input(in[from], from_at * 4, 8, DType::f32, {2}),
+                                 b.output(out[to], to_at * 4, 8, DType::f32, {2})};
+    b.emit("copy", operands, {}, {}, "copy");
+  };
+  copy(2, 6, 0, 2);
+  copy(0, 0, 2, 6);
+  copy(2, 2, 2, 0);
+  copy(0, 4, 0, 0);
+  const auto engine =
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), {}, {}}, threads(1));
+  for (const float base : {0.f, 100.f}) {
+    std::vector<std::vector<float>> x, y;
+    for (int i = 0; i < 3; i++) {
+      x.emplace_back(8);
+      std::iota(x.back().begin(), x.back().end(), base + 10.f * static_cast<float>(i));
+      y.emplace_back(8, -1.f);
+    }
+    const void* inputs[] = {x[0].data(), x[1].data(), x[2].data()};
+    void* outputs[] = {y[0].data(), y[1].data(), y[2].data()};
+    engine->run(Flow::main, inputs, outputs);
+    EXPECT_EQ(y[0], (std::vector<float>{base + 4, base + 5, base + 26, base + 27, -1, -1, -1, -1}));
+    EXPECT_EQ(y[1], std::vector<float>(8, -1.f));
+    EXPECT_EQ(y[2], (std::vector<float>{base + 22, base + 23, -1, -1, -1, -1, base, base + 1}));
+  }
+}
+
 TEST(Emulator, RunAllocatesNothing) {
   for (const int64_t n : {16, 3 << 20}) {
     const CopyModel model(n);

@@ -1,10 +1,13 @@
 // Every struct of core/kernels/calls/: what encode() writes decode() reads, hostile integers are
 // refused, and the order of the fields is that of the files written before.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -12,13 +15,14 @@
 
 #include <kernel_calls.h>  // generated: AllCalls, a testing::Types of all
 #include "kernels/kernel.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::kernels::calls {
 namespace {
 
 // Gives every field a value that its own range allows and remembers the ranges in the order of the
 // file. What several fields must fulfil is up to luck: see `holds`.
-class Sampler final : public Fields {
+class Sampler : public Fields {
  public:
   struct Range {
     std::string name;
@@ -36,7 +40,7 @@ class Sampler final : public Fields {
   bool holds = true;
   bool open_ints = false, open_floats = false;  // the number of them is not fixed by the others
 
- private:
+ protected:
   bool one_in(uint64_t n) { return random_() % n == 0; }
   int64_t between(int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random_);
@@ -73,6 +77,25 @@ class Sampler final : public Fields {
   static constexpr size_t kMostItems = 64;
   std::mt19937_64& random_;
   const int64_t spread_;
+};
+
+// Keeps what was required, too, and takes the largest values now and then.
+class Noter final : public Sampler {
+ public:
+  using Sampler::Sampler;
+  void require(bool fulfilled, std::string_view what) override {
+    Sampler::require(fulfilled, what);
+    required.emplace_back(what, fulfilled);
+  }
+
+  std::vector<std::pair<std::string, bool>> required;
+
+ private:
+  using Sampler::visit;
+  void visit(std::string_view name, int64_t& value, int64_t least, int64_t most) override {
+    Sampler::visit(name, value, least, most);
+    if (least <= most && one_in(16)) value = most;
+  }
 };
 
 // The names in the order of the file; floats are marked, of a list one item is shown.
@@ -181,6 +204,59 @@ TYPED_TEST(Calls, RefusesIntegersOutsideTheirRange) {
   }
 }
 
+// A kernel whose call has one of each kind of field.
+struct Several {
+  static constexpr std::string_view kKernel = "several";
+  int64_t n = 0;
+  std::vector<int64_t> list;
+  std::vector<std::array<int64_t, 2>> pairs;
+  float scale = 0;
+  std::vector<float> weights;
+  void fields(Fields& f) {
+    f.integer("n", n, -2, 5);
+    f.length("list", list, 1, 3);
+    f.sizes("item", list);
+    f.rest("pairs", pairs, 2, 2);
+    for (auto& pair : pairs)
+      for (int64_t& v : pair) f.integer("pair", v);
+    f.real("scale", scale);
+    f.rest("weights", weights, 2);
+  }
+};
+
+std::string said_of_several(std::vector<int64_t> ints, std::vector<float> floats) {
+  try {
+    decode<Several>(ints, floats);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "";
+}
+
+TEST(KernelCalls, SayWhatIsWrong) {
+  const auto said = said_of_several;
+  EXPECT_EQ(said({5, 1, 7}, {1}), "");
+  EXPECT_EQ(said({-2, 3, 7, 8, 9}, {1, 2, 3}), "");
+  EXPECT_EQ(said({0, 1, 7, 1, 2, 3, 4}, {1}), "");
+  EXPECT_EQ(said({}, {1}), "kernel several: n is missing, there are only 0 integers");
+  EXPECT_EQ(said({0}, {1}), "kernel several: list is missing, there are only 1 integers");
+  EXPECT_EQ(said({6, 1, 7}, {1}), "kernel several: n is 6, expected -2 to 5");
+  EXPECT_EQ(said({-3, 1, 7}, {1}), "kernel several: n is -3, expected -2 to 5");
+  EXPECT_EQ(said({0, 2, 7}, {1}), "kernel several: list is 2, but only 1 integers follow");
+  EXPECT_EQ(said({0, 1, 7, 1}, {1}),
+            "kernel several: 1 integers of pairs follow, expected a multiple of 2 up to 4");
+  EXPECT_EQ(said({0, 1, 7, 1, 2, 3, 4, 5, 6}, {1}),
+            "kernel several: 6 integers of pairs follow, expected a multiple of 2 up to 4");
+  EXPECT_EQ(said({0, 1, 7}, {}), "kernel several: scale is missing, there are only 0 floats");
+  EXPECT_EQ(said({0, 1, 7}, {1, 2, 3, 4}),
+            "kernel several: 3 floats of weights, expected 2 at most");
+  const auto c = decode<Several>(std::vector<int64_t>{3, 2, 7, 8, 1, 2}, std::vector<float>{4, 5});
+  EXPECT_EQ(c.list, (std::vector<int64_t>{7, 8}));
+  EXPECT_EQ(c.pairs, (std::vector<std::array<int64_t, 2>>{{1, 2}}));
+  EXPECT_EQ(c.scale, 4);
+  EXPECT_EQ(c.weights, std::vector<float>{5});
+}
+
 // A list without a length, or optional fields, may take other numbers; then they are kept.
 TYPED_TEST(Calls, RefusesAnotherNumberOfIntegersOrFloats) {
   for (int round = 0; round < 10; round++) {
@@ -235,6 +311,61 @@ TEST(KernelCalls, KeepTheOrderOfTheirFields) {
         << "tests/data/kernel_calls.txt has another line than\n"
         << line;
   EXPECT_EQ(recorded.size(), found.size());
+}
+
+// The range of a field in many samples, or how often a condition was fulfilled in them. What
+// changes from one to the next is in the sum.
+struct Rule {
+  void add(int64_t a, int64_t b) {
+    varies |= times > 0 && (a != least || b != most);
+    least = a, most = b, held += b != 0, times++;
+    for (const int64_t v : {a, b})
+      for (int i = 0; i < 64; i += 8)
+        sum = (sum ^ (static_cast<uint64_t>(v) >> i & 0xff)) * 0x100000001b3u;
+  }
+  int64_t least = 0, most = 0;
+  int times = 0, held = 0;
+  bool varies = false;
+  uint64_t sum = 0xcbf29ce484222325u;
+};
+
+template <class C>
+void add_rules(test::RecordedLines& to) {
+  std::mt19937_64 random(7);
+  std::map<std::string, Rule> fields, conditions;
+  for (int i = 0; i < 1000; i++) {
+    C call;
+    Noter noter(random);
+    call.fields(noter);
+    for (const auto& [name, least, most] : noter.ranges) fields[name].add(least, most);
+    for (const auto& [what, fulfilled] : noter.required) conditions[what].add(i, fulfilled);
+  }
+  std::set<std::string>& lines = to[std::string(C::kKernel)];
+  for (const auto& [name, r] : fields)
+    lines.insert(r.varies ? fmt::format("{}: {:08x} of {}", name, r.sum >> 32, r.times)
+                          : fmt::format("{}: {} to {}", name, r.least, r.most));
+  for (const auto& [what, r] : conditions)
+    lines.insert(
+        fmt::format("unless \"{}\": {} of {}, {:08x}", what, r.held, r.times, r.sum >> 32));
+  const Encoded made = encode(C{});
+  lines.insert(
+      fmt::format("as made: [{}] [{}]", fmt::join(made.ints, " "), fmt::join(made.floats, " ")));
+}
+
+template <class... C>
+test::RecordedLines rules_of(testing::Types<C...>) {
+  test::RecordedLines lines;
+  (add_rules<C>(lines), ...);
+  return lines;
+}
+
+// Which integers each field takes, what several of them must fulfil (how many of 1000 samples do,
+// and which), and what a call is that nobody has filled in.
+//
+//   POPRT_WRITE_RECORDS=1 test_kernels --gtest_filter='KernelCalls.*'   # then read the diff
+TEST(KernelCalls, TakeWhatIsRecorded) {
+  test::expect_recorded(rules_of(AllCalls{}), POPRT_TEST_DATA "/kernel_call_rules.txt",
+                        "Ranges of the fields of kernels' calls: call_test.cpp.");
 }
 
 template <class... C>

@@ -2,9 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -202,6 +209,197 @@ TEST(QueueManager, StopEndsABlockedEnqueue) {
   s.c.enqueue(c.data(), 16);
   s.session.run_main_programs();
   EXPECT_EQ(answers.ok, 1);
+}
+
+// One queue beside a list of what waits in it. Its bytes are numbers that count up.
+class Driven {
+ public:
+  Driven(bool is_input, uint64_t bytes, unsigned seed)
+      : random_(seed), bytes_(bytes), anchor_{"q", DType::u8, {static_cast<int64_t>(bytes)}} {
+    if (is_input)
+      input_ = std::make_unique<InputStreamQueue>(anchor_, kCapacity, nullptr,
+                                                  std::chrono::nanoseconds(0));
+    else
+      output_ = std::make_unique<OutputStreamQueue>(anchor_, kCapacity);
+  }
+  StreamQueue& queue() {
+    return input_ ? static_cast<StreamQueue&>(*input_) : static_cast<StreamQueue&>(*output_);
+  }
+
+  void step() {
+    switch (random_() % 8) {
+      case 0: flush(false); break;
+      case 1: interrupted(); break;
+      case 2: given_up(); break;
+      case 3:
+      case 4: transfer(random_() % 8 == 0); break;
+      default: enqueue(1 + random_() % (2 * bytes_ + 2));
+    }
+    const QueueCounts c = queue().counts();
+    ASSERT_EQ(said_, wanted_);
+    ASSERT_EQ(c.enqueued, elements_.size());
+    ASSERT_EQ(c.finished, wanted_.size());
+    ASSERT_EQ(c.high_water, high_water_);
+    ASSERT_EQ(c.stalls, 0u);
+    ASSERT_EQ(queue().read_available(), ring());
+  }
+  size_t transfers() const { return transfers_; }
+
+ private:
+  static constexpr size_t kCapacity = 4;
+  struct Element {
+    std::vector<uint8_t> memory;
+    size_t at = 0;
+    Driven* owner = nullptr;
+    size_t number = 0;
+  };
+  using Answers = std::vector<std::pair<size_t, ErrorCode>>;
+
+  // Without the one that the device has begun with.
+  size_t ring() const { return waiting_.size() - (begun_ ? 1 : 0); }
+  size_t left(const Element& e) const { return e.memory.size() - e.at; }
+
+  void enqueue(size_t size) {
+    if (ring() == kCapacity) return;
+    auto e = std::make_unique<Element>();
+    e->memory.resize(size);
+    if (input_)
+      for (uint8_t& b : e->memory) b = next_in_++;
+    e->owner = this;
+    e->number = elements_.size();
+    const QueueCallback callback{[](void* context, ErrorCode code) noexcept {
+                                   auto& element = *static_cast<Element*>(context);
+                                   element.owner->said_.emplace_back(element.number, code);
+                                 },
+                                 e.get()};
+    ASSERT_TRUE(input_ ? input_->enqueue(e->memory.data(), size, callback)
+                       : output_->enqueue(e->memory.data(), size, callback));
+    waiting_.push_back(e.get());
+    elements_.push_back(std::move(e));
+    high_water_ = std::max<uint64_t>(high_water_, ring());
+  }
+
+  void flush(bool in_use) {
+    queue().flush();
+    const size_t keep = in_use ? 1 : 0;
+    for (size_t i = keep; i < waiting_.size(); i++)
+      wanted_.emplace_back(waiting_[i]->number, ErrorCode::cancelled);
+    waiting_.resize(std::min(waiting_.size(), keep));
+    begun_ = begun_ && in_use;
+  }
+
+  // The bytes of a transfer: what comes in, or what is to go out.
+  void exchange(void* p) {
+    auto* const at = static_cast<uint8_t*>(p);
+    const std::vector<uint8_t> wanted = input_ ? next_bytes() : std::vector<uint8_t>();
+    for (uint64_t i = 0; i < bytes_; i++)
+      if (input_)
+        ASSERT_EQ(at[i], wanted[i]);
+      else
+        at[i] = next_in_++;
+  }
+  std::vector<uint8_t> next_bytes() const {
+    std::vector<uint8_t> all;
+    for (const Element* e : waiting_)
+      all.insert(all.end(), e->memory.begin() + static_cast<std::ptrdiff_t>(e->at),
+                 e->memory.end());
+    return all;
+  }
+  void advance(size_t n) {
+    while (n > 0) {
+      Element& e = *waiting_.front();
+      const size_t part = std::min(n, left(e));
+      if (!input_)  // what is there by now
+        for (size_t i = 0; i < part; i++) ASSERT_EQ(e.memory[e.at + i], next_out_++);
+      e.at += part;
+      n -= part;
+      begun_ = left(e) > 0;
+      if (begun_) continue;
+      wanted_.emplace_back(e.number, ErrorCode::ok);
+      waiting_.pop_front();
+    }
+  }
+  void transfer(bool flushed_meanwhile) {
+    size_t there = 0;
+    for (const Element* e : waiting_) there += left(*e);
+    if (there < bytes_) return;
+    Element& front = *waiting_.front();
+    void* const in_place = left(front) >= bytes_ ? front.memory.data() + front.at : nullptr;
+    ASSERT_EQ(queue().acquire(), in_place);
+    begun_ = true;
+    if (in_place) {
+      exchange(in_place);
+      if (flushed_meanwhile) flush(true);
+    } else {
+      std::vector<uint8_t> buffer(bytes_);
+      if (output_) exchange(buffer.data());
+      ASSERT_EQ(queue().fetch(buffer.data()), StreamCallback::Result::success);
+      if (input_) exchange(buffer.data());
+    }
+    if (!in_place) advance(bytes_);
+    queue().complete();
+    if (in_place) advance(bytes_);
+    transfers_++;
+  }
+
+  void interrupted() {
+    queue().interrupt();
+    std::vector<uint8_t> buffer(bytes_);
+    ASSERT_EQ(queue().acquire(), nullptr);
+    ASSERT_EQ(queue().fetch(buffer.data()), StreamCallback::Result::not_available);
+    queue().resume();
+  }
+  // Memory that the device has, and does not use after all.
+  void given_up() {
+    if (waiting_.empty() || left(*waiting_.front()) < bytes_) return;
+    ASSERT_NE(queue().acquire(), nullptr);
+    begun_ = true;
+    queue().invalidate_prefetched();
+  }
+
+  std::mt19937 random_;
+  const uint64_t bytes_;
+  const program::Anchor anchor_;
+  std::unique_ptr<InputStreamQueue> input_;
+  std::unique_ptr<OutputStreamQueue> output_;
+  std::vector<std::unique_ptr<Element>> elements_;
+  std::deque<Element*> waiting_;
+  bool begun_ = false;
+  uint8_t next_in_ = 0, next_out_ = 0;
+  uint64_t high_water_ = 0;
+  size_t transfers_ = 0;
+  Answers said_, wanted_;
+};
+
+TEST(StreamQueue, DoesWhatAListOfElementsDoes) {
+  for (const bool is_input : {true, false})
+    for (const uint64_t bytes : {1, 3, 8})
+      for (unsigned seed = 0; seed < 10; seed++) {
+        Driven driven(is_input, bytes, seed);
+        for (int i = 0; i < 300; i++) {
+          driven.step();
+          if (HasFatalFailure()) FAIL() << "input " << is_input << ", " << bytes << " bytes";
+        }
+        EXPECT_GT(driven.transfers(), 10u);
+      }
+}
+
+TEST(StreamQueue, AnElementNeedsMemory) {
+  const program::Anchor anchor{"q", DType::u8, {4}};
+  OutputStreamQueue queue(anchor, 2);
+  char memory[4];
+  const auto said = [&](void* data, uint64_t bytes) -> std::string {
+    try {
+      queue.enqueue(data, bytes);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      return e.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(said(nullptr, 4), "queue 'q': an element needs memory, given 4 bytes at null");
+  EXPECT_EQ(said(memory, 0), "queue 'q': an element needs memory, given 0 bytes at an address");
+  EXPECT_EQ(queue.counts().enqueued, 0u);
 }
 
 TEST(QueueManager, EveryElementIsAnsweredOnceUnderLoad) {

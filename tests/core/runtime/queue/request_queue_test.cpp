@@ -58,6 +58,27 @@ TEST(RequestQueue, RefusesWhenFullIfAsked) {
   EXPECT_TRUE(b.submit(when_full(WhenFull::fail))->wait(60s));  // there is room again
 }
 
+TEST(RequestQueue, SaysWhyItTakesNoMore) {
+  Blocked b;
+  const auto said = [&](const RequestOptions& options) -> std::string {
+    try {
+      b.submit(options);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(said({}), "");
+  EXPECT_EQ(said({}), "");
+  EXPECT_EQ(said(when_full(WhenFull::fail)), "the queue is full: 2 requests are in flight");
+  EXPECT_EQ(said(when_full(WhenFull::wait, 1ms)),
+            "the request was not run: its time was over while 2 others were in flight");
+  b.gate.open();
+  b.runner->stop();
+  for (const WhenFull what : {WhenFull::wait, WhenFull::fail, WhenFull::line})
+    EXPECT_EQ(said(when_full(what)), "the runner was stopped");
+}
+
 TEST(RequestQueue, TheTimeToWaitForAPlaceCountsFromTheCall) {
   Blocked b;
   const auto first = b.submit({});

@@ -239,6 +239,45 @@ TEST(Timeouts, DataParallelTimeoutSendsCompleteBatchesWithoutTheOthers) {
   }
 }
 
+TEST(Timeouts, DataParallelTimeoutCountsFromTheFirstCompleteBatch) {
+  Timed t(
+      [](RunnerConfig& c) {
+        c.timeout = 0ns;
+        c.is_batch_size_timeout_enabled = true;
+        c.data_parallel_timeout = 5ms;
+      },
+      {4}, 3);
+  const RequestPtr a = t.submit(4);
+  EXPECT_FALSE(a->done());
+  t.clock.advance(3ms);
+  const RequestPtr b = t.submit(1);  // begins nothing anew
+  t.clock.advance(1ms);
+  t.settle(true);
+  EXPECT_FALSE(a->done());
+  t.clock.advance(1ms);
+  EXPECT_TRUE(a->wait(60s) && b->wait(60s));
+  EXPECT_EQ(t.runner->statistics().batches, 2u);
+  EXPECT_EQ(t.runner->statistics().padded_rows, 3u);
+}
+
+TEST(Timeouts, WithoutAnyACompleteBatchWaitsForItsStep) {
+  Timed t(
+      [](RunnerConfig& c) {
+        c.timeout = 0ns;
+        c.is_batch_size_timeout_enabled = true;
+      },
+      {4}, 3);
+  const RequestPtr a = t.submit(5, false);
+  t.clock.advance(24h);
+  t.settle(false);
+  EXPECT_FALSE(a->done());
+  const RequestPtr b = t.submit(7, false);
+  EXPECT_TRUE(a->wait(60s) && b->wait(60s));
+  EXPECT_EQ(t.runner->statistics().steps, 1u);
+  EXPECT_EQ(t.runner->statistics().padded_rows, 0u);
+  EXPECT_TRUE(t.memory[0]->right() && t.memory[1]->right());
+}
+
 TEST(Timeouts, FlushOnWaitingOutputsPadsOnlyForSomebodyWhoWaits) {
   Timed t([](RunnerConfig& c) { c.flush_on_waiting_outputs = true; });
   const RequestPtr a = t.submit(1, false);

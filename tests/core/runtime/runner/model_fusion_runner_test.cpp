@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "program/builder.h"
+#include "support/function_device.h"
 
 namespace poprt::runtime {
 namespace {
@@ -149,6 +150,52 @@ TEST(ModelFusionRunner, RefusesOtherModels) {
   RunnerConfig config;
   config.batching_dim = 0;
   EXPECT_THROW(ModelFusionRunner(fused(), config), Error);
+}
+
+// How many graphs anchors with these names are, or why they are none.
+std::string graphs_of(std::vector<program::Anchor> inputs, std::vector<program::Anchor> outputs) {
+  RunnerConfig config;
+  config.session.device =
+      std::make_shared<poprt::testing::FunctionDevice>([](const void* const*, void* const*) {});
+  try {
+    const ModelFusionRunner runner(
+        poprt::testing::anchors_only(std::move(inputs), std::move(outputs)), config);
+    return fmt::format("{} graphs, {} inputs", runner.graphs(), runner.execute_inputs().size());
+  } catch (const Error& e) {
+    return e.message();
+  }
+}
+
+TEST(ModelFusionRunner, AnchorsAreNamedByTheirGraph) {
+  const program::Anchor index{"index", DType::u32, {1}};
+  const auto named = [&](const std::string& name) {
+    return graphs_of({index, {name, DType::f32, {1}}}, {{"graph0/y", DType::f32, {1}}});
+  };
+  EXPECT_EQ(named("graph0/x"), "1 graphs, 1 inputs");
+  EXPECT_EQ(named("graph1/x"), "2 graphs, 1 inputs");
+  EXPECT_EQ(named("graph12/x/y"), "13 graphs, 1 inputs");
+  EXPECT_EQ(named("graph1023/x"), "1024 graphs, 1 inputs");
+  for (const char* bad : {"graph1024/x", "graph/x", "graph1", "graph1x/y", "graphs1/x", "Graph1/x",
+                          "x", "graph-1/x", "graph4294967296/x", "index2"})
+    EXPECT_EQ(named(bad), fmt::format("not a fused model: anchor '{}' is not called "
+                                      "graph<K>/<name>",
+                                      bad));
+  EXPECT_EQ(graphs_of({index}, {{"y", DType::f32, {1}}}),
+            "not a fused model: anchor 'y' is not called graph<K>/<name>");
+  EXPECT_EQ(graphs_of({index}, {{"graph2/y", DType::f32, {1}}}), "3 graphs, 0 inputs");
+}
+
+TEST(ModelFusionRunner, TheIndexIsOneNumber) {
+  const auto with = [](DType dtype, const Shape& shape) {
+    return graphs_of({{"index", dtype, shape}}, {{"graph0/y", DType::f32, {1}}});
+  };
+  for (const DType dtype : {DType::u32, DType::u8})
+    for (const Shape& shape : {Shape{}, Shape{1}, Shape{1, 1}})
+      EXPECT_EQ(with(dtype, shape), "1 graphs, 0 inputs");
+  EXPECT_EQ(with(DType::u32, {2}), "input 'index' is u32 [2], expected one u32 or u8");
+  EXPECT_EQ(with(DType::s32, {1}), "input 'index' is s32 [1], expected one u32 or u8");
+  EXPECT_EQ(graphs_of({{"graph0/x", DType::f32, {1}}}, {{"graph0/y", DType::f32, {1}}}),
+            "not a fused model: there is no input 'index'");
 }
 
 }  // namespace

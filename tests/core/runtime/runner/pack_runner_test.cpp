@@ -252,97 +252,6 @@ TEST(PackRunner, ResultsEqualUnpackedOnesForRandomRequests) {
   }
 }
 
-// A model as pass packed_transformer makes it: sums of up to two segments of at most 3 and 4.
-std::shared_ptr<const Model> described_model(const char* segments, int64_t count) {
-  auto model =
-      std::make_shared<Model>(*testing::anchors_only({{"ids", DType::s32, {kRows, kLength}},
-                                                      {"types", DType::s32, {kRows, kLength}},
-                                                      {"unpack_info", DType::s32, {kItems, count}}},
-                                                     {{"sums", DType::s32, {kItems, 2}}}));
-  model->onnx_metadata.emplace_back(
-      "prop.PackRunnerConfig",
-      fmt::format("{{\"unpack_info\":\"unpack_info\",\"max_valid_num\":{},"
-                  "\"segment_max_size\":[{}],\"dynamic\":[\"ids\",\"types\"]}}",
-                  kItems, segments));
-  return model;
-}
-
-// Per item: what its ids sum up to, and its types.
-std::shared_ptr<FunctionDevice> summing_device(int64_t segments) {
-  return std::make_shared<FunctionDevice>([segments](const void* const* in, void* const* out) {
-    const auto *ids = static_cast<const int32_t*>(in[0]),
-               *types = static_cast<const int32_t*>(in[1]),
-               *info = static_cast<const int32_t*>(in[2]);
-    auto* sums = static_cast<int32_t*>(out[0]);
-    size_t at = 0;
-    for (int64_t k = 0; k < kItems; k++) {
-      sums[2 * k] = sums[2 * k + 1] = 0;
-      for (int64_t s = 0; s < segments; s++)
-        for (int32_t i = 0; i < info[k * segments + s]; i++, at++) {
-          sums[2 * k] += ids[at];
-          sums[2 * k + 1] += types[at];
-        }
-    }
-  });
-}
-
-TEST(PackRunner, ATimeoutIsEnoughForAModelThatUnpacks) {
-  PackRunnerConfig c;
-  c.timeout = 500us;
-  c.runner.session.device = summing_device(1);
-  PackRunner runner(described_model("7", 1), c);
-  ASSERT_EQ(runner.execute_inputs().size(), 2u);  // the runner fills in the lengths
-  EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{1, 7}));
-  EXPECT_EQ(runner.execute_outputs()[0].anchor.shape, (Shape{1, 2}));
-  std::vector<std::thread> clients;
-  for (unsigned t = 0; t < 3; t++)
-    clients.emplace_back([&, t] {
-      std::mt19937 rng(t);
-      for (int i = 0; i < 100; i++) {
-        std::vector<int32_t> ids(1 + rng() % 7), types(ids.size(), 3);
-        int32_t sum = 0, got[2] = {-1, -1};
-        for (int32_t& id : ids) sum += id = static_cast<int32_t>(rng() % 100);
-        const InputBinding in[] = {{"ids", 0, ids.data(), ids.size() * 4},
-                                   {"types", 1, types.data(), types.size() * 4}};
-        const OutputBinding out[] = {{"sums", 0, got, 8}};
-        runner.execute(in, out);
-        ASSERT_EQ(got[0], sum);
-        ASSERT_EQ(got[1], 3 * static_cast<int32_t>(ids.size()));
-      }
-    });
-  for (auto& client : clients) client.join();
-  std::vector<int32_t> longer(8);
-  const InputBinding in[] = {{"ids", 0, longer.data(), 32}, {"types", 1, longer.data(), 32}};
-  int32_t got[2];
-  const OutputBinding out[] = {{"sums", 0, got, 8}};
-  EXPECT_THROW(runner.execute(in, out), Error);  // cut in silence otherwise
-  c.enable_single_row_mode("types");
-  EXPECT_THROW(PackRunner(described_model("7", 1), c), Error);
-}
-
-TEST(PackRunner, ItemsOfSeveralSegmentsSayTheirLengths) {
-  PackRunnerConfig c;
-  c.timeout = 500us;
-  c.runner.session.device = summing_device(2);
-  PackRunner runner(described_model("3,4", 2), c);
-  ASSERT_EQ(runner.execute_inputs().size(), 3u);
-  std::vector<int32_t> ids{1, 2, 3, 4, 5}, lengths{2, 3};
-  int32_t got[2] = {};
-  const OutputBinding out[] = {{"sums", 0, got, 8}};
-  const auto execute = [&] {
-    const InputBinding in[] = {{"ids", 0, ids.data(), 20},
-                               {"types", 1, ids.data(), 20},
-                               {"unpack_info", 2, lengths.data(), 8}};
-    runner.execute(in, out);
-  };
-  execute();
-  EXPECT_EQ(got[0], 15);
-  for (const auto& wrong : {std::vector<int32_t>{2, 2}, {4, 1}, {-1, 6}}) {
-    lengths = wrong;
-    EXPECT_THROW(execute(), Error);
-  }
-}
-
 TEST(PackRunner, SingleRowModeNeedsTheMaskAlone) {
   PackSetup s(false, [](auto& c) {
     c.dynamic_input_name.clear();
@@ -370,6 +279,78 @@ TEST(PackRunner, PaddingThatWasRemovedIsRestored) {
   EXPECT_EQ(s.runner->statistics().rows, 3u);
 }
 
+// Zeros go as far as the padding did and the caller's memory does.
+TEST(PackRunner, RestoredPaddingEndsWithTheMemoryOrTheItem) {
+  PackSetup s(false, [](auto& c) {
+    c.enable_padding_remove_pattern("mask", {});
+    c.timeout = 300us;
+  });
+  for (const auto& [room, zeros] : {std::pair<size_t, size_t>{3, 0}, {5, 2}, {7, 4}, {9, 4}}) {
+    Item a(3, 10, 4);
+    std::vector<int32_t> y(12, -9), wanted(12, -9);
+    for (size_t i = 0; i < 3 + zeros; i++) wanted[i] = i < 3 ? 20 + 2 * static_cast<int32_t>(i) : 0;
+    const std::vector<OutputBinding> out{{"y", 0, y.data(), room * 4}};
+    s.runner->execute(a.in, out);
+    EXPECT_EQ(y, wanted) << room;
+  }
+}
+
+TEST(PackRunner, HoldsRequestsForFourPacks) {
+  const auto capacity = [](int64_t places, size_t depth) {
+    PackRunnerConfig c;
+    c.timeout = 24h;
+    c.runner.queue_depth = depth;
+    c.runner.session.device = std::make_shared<FunctionDevice>([](const auto*, auto*) {});
+    const PackRunner runner(
+        testing::anchors_only({{"ids", DType::u8, {1, places}}}, {{"y", DType::u8, {1, places}}}),
+        c);
+    return runner.statistics().queue_capacity;
+  };
+  EXPECT_EQ(capacity(8, 0), 64u);
+  EXPECT_EQ(capacity(100, 0), 400u);
+  EXPECT_EQ(capacity(100, 500), 500u);
+  EXPECT_EQ(capacity(20'000, 0), 65'536u);
+}
+
+TEST(PackRunner, TheNextPackIsMadeWhileOneComputesIfAsked) {
+  for (const bool prefetch : {true, false}) {
+    testing::Gate gate;
+    std::atomic<int> runs{0};
+    PackSetup s(false, [&](auto& c) {
+      c.max_valid_num = 1;
+      c.enable_prefetch_datastreams = prefetch;
+      c.runner.session.device = std::make_shared<FunctionDevice>([&](const auto*, auto*) {
+        runs++;
+        gate.wait();
+      });
+    });
+    Item a(3, 1), b(3, 5);
+    const RequestPtr ra = s.runner->execute_async(a.in, a.out),
+                     rb = s.runner->execute_async(b.in, b.out);
+    while (runs == 0) std::this_thread::yield();
+    if (prefetch)
+      while (s.runner->statistics().steps < 2) std::this_thread::yield();
+    EXPECT_FALSE(rb->wait(20ms));
+    EXPECT_EQ(s.runner->statistics().steps, prefetch ? 2u : 1u);
+    gate.open();
+    EXPECT_TRUE(ra->wait(60s) && rb->wait(60s));
+    EXPECT_EQ(s.runner->statistics().steps, 2u);
+  }
+}
+
+TEST(PackRunner, RequestsNameNoReplica) {
+  PackSetup s;
+  Item a(3, 1);
+  RequestOptions options;
+  options.replica = 0;
+  try {
+    s.runner->execute_async(a.in, a.out, {}, options);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "a pack runner puts requests of all together: leave the replica out");
+  }
+}
+
 TEST(PackRunner, AnOutputOfRowsIsRefused) {
   PackRunnerConfig c;
   c.timeout = 1ms;
@@ -377,46 +358,6 @@ TEST(PackRunner, AnOutputOfRowsIsRefused) {
   const auto model = testing::anchors_only({{"ids", DType::s32, {kRows, kLength}}},
                                            {{"pooled", DType::s32, {kRows, kLength * 4}}});
   EXPECT_THROW(PackRunner(model, c), Error);
-}
-
-TEST(PackRunner, EveryRequestIsAnsweredOnceWithCancellationsAndFaults) {
-  PackRunnerConfig c;
-  c.timeout = 100us;
-  c.runner.session.device = summing_device(1);
-  c.runner.auto_reset = true;
-  c.runner.faults = std::make_shared<FaultInjector>();
-  c.runner.faults->add_random(1, 100'000, {DeviceErrorClass::application_runtime_error, {}});
-  PackRunner runner(described_model("7", 1), c);
-  std::atomic<int> answered{0}, refused{0};
-  constexpr int kClients = 3, kEach = 2000;
-  std::vector<std::thread> clients;
-  for (unsigned t = 0; t < kClients; t++)
-    clients.emplace_back([&, t] {
-      std::mt19937 rng(t);
-      for (int i = 0; i < kEach; i++) {
-        std::vector<int32_t> ids(1 + rng() % 7, 2);
-        int32_t got[2] = {-1, -1};
-        const InputBinding in[] = {{"ids", 0, ids.data(), ids.size() * 4},
-                                   {"types", 1, ids.data(), ids.size() * 4}};
-        const OutputBinding out[] = {{"sums", 0, got, 8}};
-        const RequestPtr r = runner.execute_async(in, out);
-        if (rng() % 4 == 0) r->cancel();
-        r->wait();
-        answered++;
-        if (r->code() == ErrorCode::ok)
-          ASSERT_EQ(got[0], 2 * static_cast<int32_t>(ids.size()));
-        else
-          refused++;
-      }
-    });
-  for (auto& client : clients) client.join();
-  const RunnerStatistics s = runner.statistics();
-  EXPECT_EQ(answered, kClients * kEach);
-  EXPECT_EQ(s.completed + s.cancelled + s.failed, static_cast<uint64_t>(kClients * kEach));
-  EXPECT_EQ(s.cancelled + s.failed, static_cast<uint64_t>(refused.load()));
-  EXPECT_GT(s.failed, 0u);
-  EXPECT_GT(s.cancelled, 0u);
-  EXPECT_EQ(s.in_flight, 0u);
 }
 
 TEST(PackRunner, NamesWhatIsWrong) {
@@ -601,43 +542,6 @@ TEST(PackRunner, ACallbackMayDestroyIt) {
                            &context});
   while (!context.gone) std::this_thread::sleep_for(1ms);
   EXPECT_TRUE(a.right());
-}
-
-// What lies behind an item's result is the caller's.
-TEST(PackRunner, AnItemsOutputMayHaveMoreRoom) {
-  PackRunnerConfig c;
-  c.timeout = 500us;
-  c.runner.session.device = summing_device(1);
-  PackRunner runner(described_model("7", 1), c);
-  std::vector<int32_t> ids{1, 2, 3}, sums(8, -5);
-  const InputBinding in[] = {{"ids", 0, ids.data(), 12}, {"types", 1, ids.data(), 12}};
-  const OutputBinding out[] = {{"sums", 0, sums.data(), 32}};
-  runner.execute(in, out);
-  EXPECT_EQ(sums, (std::vector<int32_t>{6, 6, -5, -5, -5, -5, -5, -5}));
-}
-
-TEST(PackRunner, InputsOfAnItemHaveTheirSize) {
-  PackRunnerConfig c;
-  c.timeout = 500us;
-  c.runner.session.device = summing_device(2);
-  PackRunner runner(described_model("3,4", 2), c);
-  std::vector<int32_t> ids{1, 2, 3, 4, 5}, lengths{2, 3, 0};
-  int32_t got[2];
-  const OutputBinding out[] = {{"sums", 0, got, 8}};
-  for (const uint64_t bytes : {4, 12}) {
-    const InputBinding in[] = {{"ids", 0, ids.data(), 20},
-                               {"types", 1, ids.data(), 20},
-                               {"unpack_info", 2, lengths.data(), bytes}};
-    try {
-      runner.execute(in, out);
-      ADD_FAILURE() << bytes;
-    } catch (const Error& e) {
-      EXPECT_NE(e.message().find(
-                    fmt::format("input 'unpack_info': expected 8 bytes, given {} bytes", bytes)),
-                std::string::npos)
-          << e.message();
-    }
-  }
 }
 
 // What a runner of such anchors asks of requests, "name type shape bytes, ..." of inputs and of
@@ -856,38 +760,6 @@ TEST(PackRunner, OutputShapesAreOfTheItem) {
     const std::vector<InputBinding> third{{{}, 2, data.data(), 4}};
     EXPECT_THROW(runner.output_shapes(third), Error);
   }
-}
-
-// What a file may say of packing, one number at a time.
-TEST(PackRunner, NumbersOfTheDescriptionAreInRange) {
-  const auto made = [](const char* json) {
-    auto model = std::make_shared<Model>(*described_model("7", 1));
-    model->onnx_metadata.back().second = json;
-    PackRunnerConfig c;
-    c.timeout = 500us;
-    c.runner.session.device = summing_device(1);
-    try {
-      PackRunner runner(model, c);
-    } catch (const Error& e) {
-      return std::string(error_code_name(e.code())) + ": " + e.message();
-    }
-    return std::string();
-  };
-  const auto with = [&](const char* valid, const char* sizes, const char* dynamic) {
-    return made(fmt::format("{{\"unpack_info\":\"unpack_info\",\"max_valid_num\":{},"
-                            "\"segment_max_size\":[{}],\"dynamic\":[{}]}}",
-                            valid, sizes, dynamic)
-                    .c_str());
-  };
-  const char* both = "\"ids\",\"types\"";
-  EXPECT_EQ(with("4", "7", both), "");
-  EXPECT_EQ(with("4", "1048576", both).find("data_loss"), std::string::npos);
-  for (const std::string& said :
-       {with("0", "7", both), with("1048577", "7", both), with("4", "0", both),
-        with("4", "7,1048577", both), with("4", "", both), with("4", "7", "")})
-    EXPECT_EQ(said, "data_loss: PackRunnerConfig of the model: a number is out of range");
-  EXPECT_EQ(with("-1", "7", "1").find("data_loss: PackRunnerConfig of the model: "), 0u);
-  EXPECT_EQ(made("{}").find("data_loss: PackRunnerConfig of the model: "), 0u);
 }
 
 }  // namespace

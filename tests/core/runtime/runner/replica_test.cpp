@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <thread>
+#include <tuple>
 
 #include "core/runtime/runner/replica_support.h"
 #include "device/device_manager.h"
 #include "program/builder.h"
+#include "runtime/session/branches.h"
 #include "support/few_threads.h"
 
 namespace poprt::runtime {
@@ -190,6 +193,179 @@ TEST(Replication, CompiledInReplicasGetTheirSlice) {
   ASSERT_TRUE(r->wait(60s));
   EXPECT_TRUE(twice.right());
   EXPECT_EQ(code_of([&] { runner.execute(wrong.in, wrong.out); }), ErrorCode::invalid_argument);
+}
+
+TEST(Replication, OnlyReplicasThatThereAreCanBeNamed) {
+  RunnerConfig config;
+  config.replication_factor = 2;
+  for (int i = 0; i < 2; i++)
+    config.replica_id_to_device[i] = std::make_shared<FunctionDevice>(add_one(4), i);
+  ModelRunner runner(add_one_model({4}), config);
+  Rows k(4);
+  const auto said = [](const std::function<void()>& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  const std::string none = "there is no replica 2: the runner has 2, counted from 0";
+  RequestOptions options;
+  options.replica = 2;
+  EXPECT_EQ(said([&] { runner.execute_async(k.in, k.out, {}, options); }), none);
+  EXPECT_EQ(said([&] { static_cast<void>(runner.statistics(2)); }), none);
+  for (const int64_t r : {1, 1, 0}) {
+    options.replica = r;
+    runner.execute_async(k.in, k.out, {}, options)->wait();
+  }
+  EXPECT_EQ(runner.statistics(0).completed, 1u);
+  EXPECT_EQ(runner.statistics(1).completed, 2u);
+}
+
+TEST(Replication, RequestsHaveNoDimensionOfCompiledInReplicas) {
+  const auto rows_of = [](uint32_t replicas, uint32_t dim) {
+    RunnerConfig config;
+    for (uint32_t i = 0; i < replicas; i++)
+      config.replica_id_to_device[static_cast<int>(i)] =
+          std::make_shared<FunctionDevice>(add_one(4));
+    config.batching_dim = dim;
+    const auto model = add_one_model({2, 2});
+    model->replication_factor = replicas;
+    const RequestRows r = ModelRunner(model, config).request_rows();
+    return std::tuple(r.kind, r.dim, r.left_out);
+  };
+  EXPECT_EQ(rows_of(1, UINT32_MAX), std::tuple(RequestRows::batches, 0u, 0u));
+  EXPECT_EQ(rows_of(2, UINT32_MAX), std::tuple(RequestRows::batches, 0u, 0u));
+  EXPECT_EQ(rows_of(1, 1), std::tuple(RequestRows::along, 1u, 0u));
+  EXPECT_EQ(rows_of(2, 0), std::tuple(RequestRows::along, 0u, 1u));
+}
+
+// --- memory of what a request does not name, and of many anchors
+
+// Where the device is told to write the outputs of a request that names none, from the first on.
+std::vector<std::ptrdiff_t> places_of_dropped(const std::shared_ptr<Model>& model) {
+  std::vector<std::byte*> at(model->outputs().size());
+  RunnerConfig config =
+      on(std::make_shared<FunctionDevice>([&](const void* const*, void* const* out) {
+        for (size_t i = 0; i < at.size(); i++) at[i] = static_cast<std::byte*>(out[i]);
+      }));
+  config.validate_io_params = false;
+  ModelRunner runner(model, config);
+  uint32_t index = 1;
+  const InputBinding in[] = {{"index", 0, &index, 4}};
+  runner.execute(in, std::span<const OutputBinding>());
+  std::vector<std::ptrdiff_t> places;
+  for (const std::byte* p : at) places.push_back(p - at[0]);
+  return places;
+}
+
+TEST(Unconnected, OutputsLieApartButForThoseOfOtherGraphs) {
+  const auto model =
+      testing::anchors_only({{"index", DType::u32, {1}}}, {{"graph0/a", DType::u8, {100}},
+                                                           {"graph0/b", DType::u8, {64}},
+                                                           {"graph1/c", DType::u8, {300}},
+                                                           {"graph1/d", DType::u8, {1}}});
+  EXPECT_EQ(places_of_dropped(model), (std::vector<std::ptrdiff_t>{0, 128, 192, 512}));
+  auto branches = std::make_shared<Branches>();
+  branches->count = 2;
+  branches->names = {"m", "n"};
+  model->branches = branches;
+  EXPECT_EQ(places_of_dropped(model), (std::vector<std::ptrdiff_t>{0, 128, 0, 320}));
+}
+
+TEST(Unconnected, InputsAreZerosOfTheLargest) {
+  std::vector<std::vector<uint8_t>> seen;
+  RunnerConfig config =
+      on(std::make_shared<FunctionDevice>([&](const void* const* in, void* const*) {
+        for (const auto& [i, n] : {std::pair(0, 3), std::pair(1, 500), std::pair(2, 7)}) {
+          const auto* from = static_cast<const uint8_t*>(in[i]);
+          seen.emplace_back(from, from + n);
+        }
+      }));
+  config.validate_io_params = false;
+  ModelRunner runner(
+      testing::anchors_only({{"a", DType::u8, {3}}, {"b", DType::u8, {500}}, {"c", DType::u8, {7}}},
+                            {{"y", DType::u8, {1}}}),
+      config);
+  const std::vector<uint8_t> a = {1, 2, 3};
+  const InputBinding in[] = {{"a", 0, a.data(), 3}};
+  runner.execute(in, std::span<const OutputBinding>());
+  EXPECT_EQ(seen, (std::vector<std::vector<uint8_t>>{a, std::vector<uint8_t>(500),
+                                                     std::vector<uint8_t>(7)}));
+}
+
+TEST(Anchors, ThereMayBeMany) {
+  for (const size_t n : {16, 17, 40}) {
+    std::vector<program::Anchor> in, out;
+    for (size_t i = 0; i < n; i++) {
+      in.push_back({fmt::format("x{}", i), DType::s32, {1}});
+      out.push_back({fmt::format("y{}", i), DType::s32, {1}});
+    }
+    ModelRunner runner(
+        testing::anchors_only(in, out),
+        on(std::make_shared<FunctionDevice>([n](const void* const* from, void* const* to) {
+          for (size_t i = 0; i < n; i++)
+            *static_cast<int32_t*>(to[n - 1 - i]) = *static_cast<const int32_t*>(from[i]) + 1;
+        })));
+    std::vector<int32_t> x(n), y(n, -1);
+    std::vector<InputBinding> inputs;
+    std::vector<OutputBinding> outputs;
+    for (size_t i = 0; i < n; i++) {
+      x[i] = static_cast<int32_t>(10 * i);
+      inputs.push_back({in[i].name, 0, &x[i], 4});
+      outputs.push_back({out[i].name, 0, &y[i], 4});
+    }
+    runner.execute(inputs, outputs);
+    for (size_t i = 0; i < n; i++) EXPECT_EQ(y[n - 1 - i], x[i] + 1) << i << " of " << n;
+  }
+}
+
+// What was updated holds when the device has been reset, too.
+TEST(UpdatedInputs, SurviveAReset) {
+  const auto model = testing::anchors_only(
+      {{"x", DType::f32, {1}}, {"w", DType::f32, {1}}, {"f", DType::f32, {1}}},
+      {{"y", DType::f32, {3}}});
+  const float w[] = {1}, f[] = {2};
+  model->input_data[1] = std::as_bytes(std::span(w));
+  RunnerConfig config =
+      on(std::make_shared<FunctionDevice>([](const void* const* in, void* const* out) {
+        for (int i = 0; i < 3; i++)
+          static_cast<float*>(out[0])[i] = *static_cast<const float*>(in[i]);
+      }));
+  config.frozen_inputs["f"] = {f, 4};
+  config.auto_reset = true;
+  config.faults = std::make_shared<FaultInjector>("application_runtime_error@2");
+  ModelRunner runner(model, config);
+  const auto run = [&] {
+    const float x = 9;
+    std::vector<float> y(3);
+    const InputBinding in[] = {{"x", 0, &x, 4}};
+    const OutputBinding out[] = {{"y", 0, y.data(), 12}};
+    runner.execute(in, out);
+    return y;
+  };
+  const auto update = [&](const char* name, float value) {
+    runner.update_inputs({{name, {&value, 4}}});
+  };
+  update("w", 5);
+  update("w", 6);
+  update("f", 7);
+  EXPECT_EQ(run(), (std::vector<float>{9, 6, 7}));
+  EXPECT_EQ(code_of([&] { run(); }), ErrorCode::aborted);
+  EXPECT_EQ(run(), (std::vector<float>{9, 6, 7}));
+  EXPECT_EQ(runner.statistics().resets, 1u);
+  const auto said = [&](const char* name, ConstTensorMemoryView value) -> std::string {
+    try {
+      runner.update_inputs({{name, value}});
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(said("w", {nullptr, 4}), "input 'w': the pointer is null");
+  EXPECT_EQ(said("w", {w, 8}), "input 'w': expected 4 bytes (f32 [1]), given 8 bytes");
+  EXPECT_EQ(run(), (std::vector<float>{9, 6, 7}));
 }
 
 // --- cancellation, timeouts of requests, the end

@@ -1,5 +1,6 @@
 #include "runtime/runner/runner_plan.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "runtime/runner/model_runner.h"
 #include "support/function_device.h"
+#include "support/recorded_lines.h"
 
 namespace poprt::runtime {
 namespace {
@@ -317,6 +319,237 @@ TEST(RuntimeConfig, TakesItsLimits) {
   c = {};
   c.ring_buffer_size_multiplier = 1024;
   EXPECT_NO_THROW(RunnerPlan(model, c));
+  c = {};
+  c.queue_depth = 1 << 20;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 1u << 20);
+  c.queue_depth++;
+  expect_error([&] { RunnerPlan(model, c); }, ErrorCode::invalid_argument,
+               "queue depth must be 1 to 1048576, given 1048577");
+  c = {};
+  c.ring_buffer_size_multiplier = 1;
+  c.batches_per_step = 1'000'000;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 1'000'000u);
+  c.ring_buffer_size_multiplier = 2;
+  c.batches_per_step = 1 << 19;
+  EXPECT_EQ(RunnerPlan(model, c).depth, 1u << 20);
+  c.batches_per_step++;
+  expect_error([&] { RunnerPlan(model, c); }, ErrorCode::invalid_argument,
+               "a ring of 1048578 rows is too long: at most 1048576");
+}
+
+TEST(RuntimeConfig, EachTimeoutIsChecked) {
+  const auto model = testing::add_one_model({4, 2});
+  for (const auto field : {&RunnerConfig::timeout, &RunnerConfig::batch_size_timeout,
+                           &RunnerConfig::data_parallel_timeout}) {
+    RunnerConfig c;
+    c.*field = 0ns;
+    EXPECT_NO_THROW(RunnerPlan(model, c));
+    c.*field = -1ns;
+    expect_error([&] { RunnerPlan(model, c); }, ErrorCode::invalid_argument,
+                 "timeouts must not be negative");
+  }
+}
+
+TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
+  const auto model = std::make_shared<Model>(*testing::add_one_model({4, 2}));
+  model->replication_factor = 3;
+  const auto said = [&](int id) -> std::string {
+    RunnerConfig c;
+    c.replication_factor = 2;
+    c.replica_id_to_device[id] = nullptr;
+    try {
+      RunnerPlan(model, c);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(said(0), "");
+  EXPECT_EQ(said(5), "");
+  EXPECT_EQ(said(6), "there is no replica 6: ids are 0 to 5");
+  EXPECT_EQ(said(-1), "there is no replica -1: ids are 0 to 5");
+}
+
+// A request of flush_by_name needs what any other needs, and no more.
+TEST(FlushByName, LacksWhatARequestWouldLack) {
+  const auto model = testing::anchors_only(
+      {{"a", DType::f32, {2}}, {"b", DType::f32, {2}}, {"none", DType::f32, {0}}},
+      {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}, {"empty", DType::f32, {2, 0}}});
+  float data[2] = {1, 2};
+  const auto said = [&](std::vector<std::string> inputs, std::vector<std::string> outputs,
+                        const std::function<void(RunnerConfig&)>& change = {}) -> std::string {
+    RunnerConfig c;
+    for (const auto& name : inputs) c.flush_by_name.inputs[name] = {data, 8};
+    for (const auto& name : outputs) c.flush_by_name.outputs[name] = {data, 8};
+    if (change) change(c);
+    try {
+      RunnerPlan(model, c);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  const std::string lacks = "flush_by_name is a request like any other, but lacks: ";
+  EXPECT_EQ(said({}, {}), "");
+  EXPECT_EQ(said({"a", "b"}, {"p", "q"}), "");
+  EXPECT_EQ(said({"a"}, {"p"}), lacks + "input 'b', output 'q'");
+  EXPECT_EQ(said({"a", "b"}, {}), lacks + "output 'p', output 'q'");
+  EXPECT_EQ(said({}, {"p", "q"}), lacks + "input 'a', input 'b'");
+  EXPECT_EQ(said({"a"}, {"p", "q"}, [&](auto& c) { c.frozen_inputs["b"] = {data, 8}; }), "");
+  EXPECT_EQ(said({"a"}, {}, [](auto& c) { c.validate_io_params = false; }), "");
+  EXPECT_EQ(said({"a", "none"}, {"p", "q"}),
+            "flush input 'none': expected 0 bytes (f32 [0]), given 8 bytes");
+}
+
+TEST(FrozenInputs, HaveMemoryOfTheirSize) {
+  const auto model = testing::anchors_only({{"a", DType::f32, {2}}, {"none", DType::f32, {0}}},
+                                           {{"p", DType::f32, {2}}});
+  RunnerConfig c;
+  c.frozen_inputs["none"] = {nullptr, 0};
+  EXPECT_TRUE(RunnerPlan(model, c).fixed[1]);
+  c.frozen_inputs["a"] = {nullptr, 8};
+  expect_error([&] { RunnerPlan(model, c); }, ErrorCode::invalid_argument,
+               "frozen input 'a': the pointer is null");
+}
+
+// How plans divide models in rows, batches and steps, and what they say of requests of so many
+// bytes; recorded.
+//
+//   POPRT_WRITE_RECORDS=1 test_runtime --gtest_filter='RunnerPlans.*'   # then read the diff
+class RunnerPlans : public ::testing::Test {
+ protected:
+  struct Kind {
+    const char* name;
+    std::vector<program::Anchor> in, out;
+  };
+  static std::vector<Kind> kinds() {
+    constexpr DType f = DType::f32;
+    return {{"rows first", {{"x", f, {2, 4}}, {"w", DType::s32, {2}}}, {{"y", f, {2, 4}}}},
+            {"rows second", {{"x", f, {3, 2}}, {"w", f, {5, 2}}}, {{"y", f, {4, 2, 5}}}},
+            {"several rows of a result", {{"x", f, {2}}}, {{"y", f, {6}}, {"z", f, {2, 3}}}},
+            {"not as many rows", {{"x", f, {4}}, {"w", f, {6}}}, {{"y", f, {4}}}},
+            {"halves of bytes", {{"x", DType::u4, {2, 3}}}, {{"y", DType::u4, {2, 4}}}},
+            {"whole bytes", {{"x", DType::u4, {2, 4}}}, {{"y", DType::u2, {2, 8}}}},
+            {"a number", {{"x", f, {2}}}, {{"y", f, {}}}},
+            {"nothing in front", {{"x", f, {0, 4}}}, {{"y", f, {2, 4}}}},
+            {"no elements", {{"x", f, {4, 0}}, {"w", f, {4}}}, {{"y", f, {4, 0}}}},
+            {"no inputs", {}, {{"y", f, {2, 3}}}},
+            {"large", {{"x", f, {256, 1024}}}, {{"y", f, {256, 2048}}}}};
+  }
+  static std::string text_of(const RunnerPlan& p) {
+    const auto rows = [](const std::vector<AnchorRows>& list) {
+      std::string text;
+      for (const AnchorRows& r : list)
+        text += fmt::format(" {}/{}/{}", r.bytes, r.outer, r.row_bytes);
+      return text;
+    };
+    const auto descs = [](const std::vector<DataDesc>& list) {
+      std::string text;
+      for (const DataDesc& d : list)
+        text += fmt::format(" {}{} {}{}", d.anchor.name, shape_string(d.anchor.shape),
+                            d.size_in_bytes, d.popef_contains_tensor_data ? " fixed" : "");
+      return text;
+    };
+    std::string text = fmt::format(
+        "{} in a chunk, {} chunks and {} rows a step, depth {}, {}largest {}; in{} out{};{} ->{}; ",
+        p.chunk_rows, p.step_chunks, p.step_rows, p.depth, p.flat ? "flat, " : "", p.largest_input,
+        rows(p.inputs), rows(p.outputs), descs(p.input_descs), descs(p.output_descs));
+    for (uint64_t n = 1; n <= 4; n++)
+      text += fmt::format(" {}{}{}", n, p.whole(n) ? " whole" : "",
+                          p.contiguous(n) ? " contiguous" : "");
+    return text;
+  }
+  // Of a request with `n` rows in all anchors, but for one that has `more` bytes more.
+  static std::string asked(const RunnerPlan& p, uint64_t n, size_t odd, int64_t more) {
+    static std::byte memory[1];
+    const auto& in = p.model->inputs();
+    const auto& out = p.model->outputs();
+    const auto bytes = [&](const AnchorRows& r, size_t i) {
+      const auto all = static_cast<int64_t>(n * r.outer * r.row_bytes);
+      return static_cast<uint64_t>(i == odd ? std::max<int64_t>(0, all + more) : all);
+    };
+    std::vector<InputBinding> inputs;
+    std::vector<OutputBinding> outputs;
+    for (size_t i = 0; i < in.size(); i++)
+      if (!p.fixed[i]) inputs.push_back({in[i].name, 0, memory, bytes(p.inputs[i], i)});
+    for (size_t i = 0; i < out.size(); i++)
+      outputs.push_back({out[i].name, 0, memory, bytes(p.outputs[i], in.size() + i)});
+    std::vector<const void*> from(in.size());
+    std::vector<void*> to(out.size());
+    try {
+      const uint64_t rows = p.resolve(inputs, outputs, from.data(), to.data());
+      std::string text = fmt::format("{} rows", rows);
+      if (p.rows_of_inputs(inputs) != rows)
+        text += fmt::format(", {} of inputs", p.rows_of_inputs(inputs));
+      for (size_t i = 0; i < out.size(); i++) text += " " + shape_string(p.output_shape(i, rows));
+      return text;
+    } catch (const Error& e) {
+      return e.message();
+    }
+  }
+  void record(const std::string& heading, const std::shared_ptr<const Model>& model,
+              const RunnerConfig& config) {
+    auto& lines = found[heading];
+    try {
+      const RunnerPlan p(model, config);
+      lines.insert(text_of(p));
+      for (const uint64_t n : {0, 1, 2, 3, 4, 6})
+        lines.insert(fmt::format("of {} rows: {}", n, asked(p, n, SIZE_MAX, 0)));
+      for (size_t i = 0; i < p.inputs.size() + p.outputs.size(); i++)
+        for (const int64_t more : {-8, -1, 1, 8})
+          lines.insert(fmt::format("{:+} bytes of anchor {}: {}", more, i, asked(p, 2, i, more)));
+    } catch (const Error& e) {
+      lines.insert(e.message());
+    }
+  }
+
+  test::RecordedLines found;
+};
+
+TEST_F(RunnerPlans, AreThoseThatAreRecorded) {
+  const std::pair<const char*, std::function<void(RunnerConfig&)>> configs[] = {
+      {"", [](RunnerConfig&) {}},
+      {", rows along 0", [](RunnerConfig& c) { c.batching_dim = 0; }},
+      {", rows along 1", [](RunnerConfig& c) { c.batching_dim = 1; }},
+      {", unchecked", [](RunnerConfig& c) { c.validate_io_params = false; }},
+      {", unchecked rows along 0",
+       [](RunnerConfig& c) { c.batching_dim = 0, c.validate_io_params = false; }},
+      {", overlapped", [](RunnerConfig& c) { c.overlap_io = true; }},
+      {", steps of 5", [](RunnerConfig& c) { c.batches_per_step = 5; }}};
+  for (const Kind& kind : kinds())
+    for (const uint32_t replicas : {1, 3})
+      for (const auto& [what, change] : configs) {
+        const auto model = std::make_shared<Model>(*testing::anchors_only(kind.in, kind.out));
+        model->replication_factor = replicas;
+        model->batches_per_step = 1000;
+        RunnerConfig config;
+        change(config);
+        record(fmt::format("{}{}{}", kind.name, replicas > 1 ? ", three replicas" : "", what),
+               model, config);
+      }
+  test::expect_recorded(found, POPRT_TEST_DATA "/runtime_plans.txt",
+                        "How runners divide models: runner_plan_test.cpp.");
+}
+
+// Frozen inputs count for nothing but themselves.
+TEST_F(RunnerPlans, OfFrozenInputs) {
+  static const float data[1 << 18] = {};
+  for (const uint32_t dim : {UINT32_MAX, 0u})
+    for (const std::vector<std::string>& names :
+         {std::vector<std::string>{"a"}, {"b"}, {"a", "b"}}) {
+      const auto model = std::make_shared<Model>(*testing::anchors_only(
+          {{"a", DType::f32, {3}}, {"b", DType::f32, {1 << 18}}}, {{"p", DType::f32, {1 << 18}}}));
+      model->batches_per_step = 1000;
+      RunnerConfig config;
+      config.batching_dim = dim;
+      config.overlap_io = true;
+      for (const auto& name : names)
+        config.frozen_inputs[name] = {data, name == "a" ? 12u : 1u << 20};
+      record(fmt::format("frozen {}{}", fmt::join(names, " and "), dim ? "" : ", rows"), model,
+             config);
+    }
+  test::expect_recorded(found, POPRT_TEST_DATA "/runtime_plans_frozen.txt",
+                        "How runners divide models with frozen inputs: runner_plan_test.cpp.");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "program/builder.h"
 #include "program/link.h"
 #include "program/serialize.h"
+#include "program/shards.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/session/popef_file.h"
@@ -137,6 +138,40 @@ TEST(Branches, ValuesThatFilesHaveApartAreFusedToo) {
     }
     EXPECT_EQ(run(runner, 1, 2), std::vector<float>(2, 7));
   }
+}
+
+// Two inputs whose values lie in blobs of 12 and 4 bytes, behind weights of the program.
+TEST(Branches, SeveralValuesOfAModelAreFused) {
+  program::Builder b;
+  const auto constant = b.weights(4, DType::f32, {1}, [](std::span<std::byte> to) {
+    const float value = 9;
+    std::memcpy(to.data(), &value, 4);
+  });
+  const auto copy = [&](program::BufferId from, const char* name, int64_t n) {
+    const auto bytes = static_cast<uint64_t>(n) * 4;
+    const program::BufferId operands[] = {
+        from, b.output(b.add_output({name, DType::f32, {n}}), 0, bytes, DType::f32, {n})};
+    b.emit("copy", operands, {}, {}, name);
+  };
+  copy(constant, "c", 1);
+  copy(b.input(b.add_input({"u", DType::f32, {3}}), 0, 12, DType::f32, {3}), "U", 3);
+  copy(b.input(b.add_input({"v", DType::f32, {1}}), 0, 4, DType::f32, {1}), "V", 1);
+  Model model(*saved(b.program(), b.weight_records(), {}, "two"));
+  const std::vector<float> u{1, 2, 3}, v{4};
+  model.input_data = {std::as_bytes(std::span(u)), std::as_bytes(std::span(v))};
+  const auto fused = fuse_models(std::vector<std::shared_ptr<const Model>>{
+      std::make_shared<Model>(model), constant_model(7, 2, "other")});
+  EXPECT_FALSE(fused->opaque.contains(kOnnxMetadata)) << "none of them has any";
+  for (const size_t i : {size_t{0}, size_t{1}}) EXPECT_EQ(fused->inputs()[i].data % 64, 0u);
+  ModelFusionRunner runner(fused);
+  float c = 0, got_u[3] = {}, got_v = 0;
+  runner.execute(
+      std::vector<InputBinding>{},
+      std::vector<OutputBinding>{
+          {"graph0/c", 0, &c, 4}, {"graph0/U", 0, got_u, 12}, {"graph0/V", 0, &got_v, 4}});
+  EXPECT_EQ(c, 9);
+  EXPECT_EQ(std::vector(got_u, got_u + 3), u);
+  EXPECT_EQ(got_v, 4);
 }
 
 TEST(Branches, FusedModelsShareTheBatchesOfAStep) {
@@ -321,6 +356,28 @@ TEST(Branches, ShapesThatContradictTheProgramAreRefused) {
             fmt::format("opaque blob '{}': 0 branches, expected 1 to 1024", kBranches));
 }
 
+// Shapes of a bucket may have no elements; sizes are small enough to be scaled.
+TEST(Branches, SizesOfBucketsHaveLimits) {
+  const auto with = [](int64_t length, int64_t most) {
+    program::Builder b;
+    b.add_input({"x", DType::f32, {0, most}});
+    b.add_input({std::string(program::kBucketIndex), DType::u32, {1}});
+    b.add_output({"y", DType::f32, {0, most}});
+    const std::string shape = fmt::format("[0, {}]", length);
+    const std::string blob = fmt::format(
+        R"({{"kind": "shapes", "dimensions": ["length"], "inputs": {{"x": {{"shape": [null, "length"]}}}},
+        "outputs": {{"y": {{"shape": [null, "length"]}}}},
+        "buckets": [{{"inputs": {{"x": {}}}, "outputs": {{"y": {}}}}}]}})",
+        shape, shape);
+    return said_of([&] { saved(b.program(), {}, {{kBranches, blob}}); });
+  };
+  constexpr int64_t kMost = int64_t{1} << 40;
+  EXPECT_EQ(with(0, kMost), "taken");
+  EXPECT_EQ(with(kMost, kMost), "taken");
+  EXPECT_EQ(with(kMost + 1, kMost + 1),
+            fmt::format("opaque blob '{}': a size of 1099511627777 is out of range", kBranches));
+}
+
 TEST(Branches, TheIndexIsOneNumberOfThatTypeAndName) {
   EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {}); }), "taken");
   EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {1, 1}); }), "taken");
@@ -374,15 +431,22 @@ TEST(Branches, WhatCannotBeFusedIsSaid) {
 // What files say beside the program has the graph's name in front, but for what is the file's own.
 TEST(Branches, NotesAndOptionsAreNamedByTheirGraph) {
   const auto named = [](const char* name) {
-    const auto model = std::make_shared<Model>(*constant_model(
-        2, 3, name,
-        {{kOnnxMetadata, fmt::format(R"({{"author": "{}"}})", name)}, {"notes", name}}));
+    const auto model = std::make_shared<Model>(
+        *constant_model(2, 3, name,
+                        {{kOnnxMetadata, fmt::format(R"({{"author": "{}"}})", name)},
+                         {"notes", name},
+                         {"class_labels/y", name},
+                         {program::kShards, name}}));
     set_engine_options(*model, {{"num_io_tiles", name}});
     return std::shared_ptr<const Model>(model);
   };
   const auto fused = fuse_models(std::vector{named("a"), named("b")});
   EXPECT_EQ(fused->opaque.at("graph0/notes"), "a");
   EXPECT_EQ(fused->opaque.at("graph1/notes"), "b");
+  EXPECT_EQ(fused->opaque.at("class_labels/graph1/y"), "b");
+  EXPECT_FALSE(fused->opaque.contains("graph1/class_labels/y"));
+  EXPECT_FALSE(fused->opaque.contains(std::string("graph0/") + program::kShards));
+  EXPECT_FALSE(fused->opaque.contains(program::kShards)) << "they are on one device";
   EXPECT_FALSE(fused->opaque.contains(std::string("graph0/") + kOnnxMetadata));
   ASSERT_EQ(fused->onnx_metadata.size(), 2u);
   EXPECT_EQ(fused->onnx_metadata[1], std::pair(std::string("graph1/author"), std::string("b")));

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "base/error.h"
@@ -156,7 +158,8 @@ TEST_F(PopefFile, MetadataAndProgramMustAgree) {
   };
   const auto open = [&] { open_popef(folder / "m.popef"); };
   write_with([](popef::Metadata& m) { m.anchors()[0].tensorInfo().setShape({5}); });
-  expect_error(open, ErrorCode::data_loss, "anchor 'x': the metadata says F32 [5]");
+  expect_error(open, ErrorCode::data_loss,
+               "anchor 'x': the metadata says F32 [5], the program F32 [4]");
   write_with([](popef::Metadata& m) { m.anchors().pop_back(); });
   expect_error(open, ErrorCode::data_loss, "no OUTPUT anchor 'c'");
   write_with([](popef::Metadata& m) { m.setNumIpus(4); });
@@ -445,6 +448,118 @@ TEST_F(PopefFile, ModelsPutTogetherByHandOpenAndSave) {
   const std::vector<fs::path> paths = {exe, variables};
   EXPECT_EQ(open_popef(paths)->opaque.at("notes"), "hello");
   expect_runs(open_popef(paths), copy);
+}
+
+// Texts that lie in the program are the model's, but for those that have a blob of their name.
+TEST_F(PopefFile, NotesOfTheProgramAreOpaqueTexts) {
+  CopyModel copy(4);
+  popef::FileWriter writer((folder / "m.popef").string());
+  writer.write(make_metadata("m", copy.b.program()));
+  const auto blob = writer.createExecutable("m");
+  program::write_executable([&](auto b) { blob->write(b.data(), b.size()); }, copy.b.program(),
+                            copy.b.weight_records(), {{"a", "note"}, {"b", "hidden"}});
+  blob->close();
+  writer.createOpaqueBlob("b", "m")->write("blob", 4);
+  writer.createOpaqueBlob("poprt.source", "m")->write("model", 5);
+  writer.createOpaqueBlob("poprt.source/w.bin", "m")->write("data", 4);
+  writer.createOpaqueBlob("poprt.sources", "m")->write("other", 5);
+  writer.close();
+  EXPECT_EQ(open_popef(folder / "m.popef")->opaque,
+            (std::map<std::string, std::string>{
+                {"a", "note"}, {"b", "blob"}, {"poprt.sources", "other"}}));
+}
+
+// What else a file has stays in what is saved of one of its models.
+TEST_F(PopefFile, AFileIsSavedWhole) {
+  CopyModel a(10), b(20);
+  write("a.popef", a);
+  write("b.popef", b);
+  std::ofstream(folder / "both.popef", std::ios::binary)
+      << read(folder / "a.popef") << read(folder / "b.popef");
+  const auto model =
+      open_popef(folder / "both.popef", {.check_package_hash = true, .executable = "b"});
+  expect_runs(model, b);
+  std::ostringstream stream;
+  save_model(*model, stream);
+  EXPECT_EQ(stream.str(), read(folder / "both.popef"));
+  save_model(*model, folder / "again.popef");
+  EXPECT_EQ(read(folder / "again.popef"), read(folder / "both.popef"));
+  std::ostream broken(nullptr);
+  expect_error([&] { save_model(*model, broken); }, ErrorCode::resource_exhausted,
+               "cannot write model 'b' to its stream");
+}
+
+TEST_F(PopefFile, OptionsAndIterationsAreSaved) {
+  CopyModel copy(10);
+  const std::vector<popef::Option> options = {{"batches_per_step", "6"}, {"precision", "fp16"}};
+  write_popef(folder / "a.popef", "a", copy.b.program(), copy.b.weight_records(), {}, options);
+  std::vector<std::byte> bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> b) { bytes.insert(bytes.end(), b.begin(), b.end()); },
+      copy.b.program(), copy.b.weight_records());
+  Model model(*open_payload("a", bytes, nullptr));
+  set_engine_options(model, options);
+  save_model(model, folder / "b.popef");
+  save_parts(model, folder / "exe.popef", folder / "variables.popef");
+  for (const std::vector<fs::path>& paths : {std::vector<fs::path>{folder / "a.popef"},
+                                             {folder / "b.popef"},
+                                             {folder / "exe.popef", folder / "variables.popef"}}) {
+    const auto opened = open_popef(paths);
+    EXPECT_EQ(opened->metadata.engineOptions(), options);
+    EXPECT_EQ(opened->batches_per_step, 6u);
+  }
+  EXPECT_EQ(read(folder / "a.popef"), read(folder / "b.popef"));
+}
+
+// A value that a file has in a blob is written once, although the program has another.
+TEST_F(PopefFile, PartsHaveEachValueOnce) {
+  OwnData own;
+  {
+    popef::FileWriter writer((folder / "m.popef").string());
+    writer.write(make_metadata("m", own.b.program()));
+    const auto blob = writer.createExecutable("m");
+    program::write_executable([&](auto b) { blob->write(b.data(), b.size()); }, own.b.program(),
+                              own.b.weight_records());
+    blob->close();
+    const std::vector<float> values(4, -1);
+    writer.createTensorData({"u", popef::TensorInfo(popef::DataType::F32, {4})}, "m")
+        ->write(values.data(), 16);
+    writer.createFeedData({"x", popef::TensorInfo(popef::DataType::F32, {4}), 1}, "m")
+        ->write(values.data(), 16);
+    writer.createOpaqueBlob("notes", "m")->write("hello", 5);
+    writer.close();
+  }
+  const fs::path exe = folder / "exe.popef", variables = folder / "variables.popef";
+  save_parts(*open_popef(folder / "m.popef"), exe, variables);
+  popef::Reader reader;
+  reader.parseFile(variables.string());
+  std::vector<std::string> names;
+  for (const auto& t : reader.tensors()) names.push_back(t.info.name());
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"u", "v"}));
+  ASSERT_EQ(reader.feeds().size(), 1u);
+  EXPECT_EQ(reader.feeds()[0].info.name(), "x");
+  const std::vector<fs::path> paths = {exe, variables};
+  const auto model = open_popef(paths);
+  EXPECT_EQ(model->opaque.at("notes"), "hello");
+  ASSERT_EQ(model->input_data.at(0).size(), 16u);
+  float value = 0;
+  std::memcpy(&value, model->input_data[0].data(), 4);
+  EXPECT_EQ(value, -1);
+}
+
+TEST_F(PopefFile, PartsOfPartsAreTheSame) {
+  CopyModel copy(100);
+  write("copies.popef", copy);
+  const fs::path exe = folder / "exe.popef", variables = folder / "variables.popef",
+                 exe_2 = folder / "exe2.popef", variables_2 = folder / "variables2.popef";
+  save_parts(*open_popef(folder / "copies.popef"), exe, variables);
+  const std::vector<fs::path> paths = {exe, variables};
+  save_parts(*open_popef(paths), exe_2, variables_2);
+  EXPECT_EQ(read(exe), read(exe_2));
+  EXPECT_EQ(read(variables), read(variables_2));
+  expect_error([&] { open_popef(paths, {.check_package_hash = true, .executable = "nobody"}); },
+               ErrorCode::failed_precondition, fmt::format("'{}' and 1 more: ", exe.string()));
 }
 
 TEST_F(PopefFile, EveryModelHasBlobs) {

@@ -85,6 +85,35 @@ TEST(LatencyHistogram, TheLongestIsKeptWhateverComesAfter) {
   EXPECT_EQ(h.total_ns, 5u + 100 + 7 + 99 + 1 + 1);
 }
 
+TEST(LatencyHistogram, TheLastBucketHasAllThatAreLonger) {
+  Counters c;
+  for (const int64_t ns : {(int64_t{1} << 39) - 1, int64_t{1} << 39, int64_t{1} << 40, INT64_MAX})
+    c.latency(std::chrono::nanoseconds(ns));
+  const LatencyHistogram h = c.snapshot().latency;
+  EXPECT_EQ(h.counts[38], 1u);
+  EXPECT_EQ(h.counts[39], 3u);
+  EXPECT_EQ(h.count, 4u);
+  EXPECT_EQ(h.max_ns, static_cast<uint64_t>(INT64_MAX));
+  EXPECT_EQ(h.quantile_ns(0.25), uint64_t{2} << 38);
+  EXPECT_EQ(h.quantile_ns(0.26), uint64_t{2} << 39);
+}
+
+TEST(RunnerStatistics, EveryCounterIsAFieldOfItsOwn) {
+  Counters c;
+  uint64_t n = 1;
+  for (Counters::Counter* counter :
+       {&c.submitted, &c.completed, &c.failed, &c.cancelled, &c.timed_out, &c.rows, &c.padded_rows,
+        &c.batches, &c.steps, &c.steps_loaded, &c.steps_stored, &c.device_errors, &c.resets})
+    Counters::add(*counter, n++);
+  Counters::add(c.resets);
+  const RunnerStatistics s = c.snapshot();
+  EXPECT_EQ((std::vector{s.submitted, s.completed, s.failed, s.cancelled, s.timed_out, s.rows,
+                         s.padded_rows, s.batches, s.steps, s.steps_loaded, s.steps_stored,
+                         s.device_errors, s.resets}),
+            (std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}));
+  EXPECT_EQ(s.in_flight + s.queue_capacity + s.latency.count, 0u);
+}
+
 // Every field has a number of its own, so that one that is left out or added elsewhere shows.
 TEST(RunnerStatistics, TheSumOfTwoHasTheSumsOfAllFields) {
   const auto filled = [](uint64_t first, uint64_t max) {
@@ -161,6 +190,51 @@ TEST(Tracepoints, OfARunnerWrapAtTheBufferSizeAndAreMonotonic) {
     EXPECT_GT(p.ns[0], 0);
     EXPECT_EQ(p.rows, 1u);
     before = p.ns[0];
+  }
+}
+
+// Which requests they are of, and what these ended with.
+TEST(Tracepoints, SayWhatARequestWasAndWhatItEndedWith) {
+  for (const bool async : {true, false}) {
+    RunnerConfig config;
+    config.session.device = std::make_shared<testing::FunctionDevice>(testing::add_one(2));
+    config.flush_on_waiting_outputs = true;
+    config.auto_reset = true;
+    config.faults = std::make_shared<FaultInjector>("application_runtime_error@2");
+    ModelRunner runner(testing::add_one_model({2}), config);
+    const float x[8] = {};
+    float y[8];
+    for (const uint64_t batches : {1, 2, 3}) {
+      const InputBinding in[] = {{"x", 0, x, 8 * batches}};
+      const OutputBinding out[] = {{"y", 0, y, 8 * batches}};
+      if (async)
+        runner.execute_async(in, out)->wait();
+      else if (batches == 2)
+        EXPECT_THROW(runner.execute(in, out), Error);
+      else
+        runner.execute(in, out);
+    }
+    runner.stop();
+    const auto points = runner.tracepoints();
+    std::vector<uint64_t> rows, sequence;
+    std::vector<ErrorCode> codes;
+    for (const Tracepoint& p : points) {
+      rows.push_back(p.rows);
+      sequence.push_back(p.request);
+      codes.push_back(p.code);
+      EXPECT_EQ(p.replica, 0);
+    }
+    using Codes = std::vector<ErrorCode>;
+    if (async) {
+      EXPECT_EQ(rows, (std::vector<uint64_t>{1, 2, 3}));
+      EXPECT_EQ(codes, (Codes{ErrorCode::ok, ErrorCode::aborted, ErrorCode::ok}));
+      ASSERT_EQ(sequence.size(), 3u);
+      EXPECT_EQ(sequence[1], sequence[0] + 1);
+      EXPECT_EQ(sequence[2], sequence[0] + 2);
+    } else {
+      EXPECT_EQ(rows, (std::vector<uint64_t>{1, 3})) << "of what succeeds";
+      EXPECT_EQ(codes, (Codes{ErrorCode::ok, ErrorCode::ok}));
+    }
   }
 }
 

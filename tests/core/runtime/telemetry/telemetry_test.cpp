@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -423,6 +424,26 @@ TEST_F(TelemetryTest, ARunnersAnchorsShareItsRing) {
               11e9 / static_cast<double>(s.sampled_ns - s.started_ns), 1e-3);
 }
 
+TEST_F(TelemetryTest, AQueueSharesTheCountersOfOneThatThereIs) {
+  const std::string original = published_bytes();
+  const auto path = folder_ / "telemetry.1.2.3";
+  const auto with = [&](uint64_t shares) {
+    std::string bytes = original;
+    const size_t queues = sizeof(telemetry::Header) + sizeof(telemetry::Replica);
+    std::memcpy(&bytes[queues + offsetof(telemetry::Queue, shares)], &shares, 8);
+    const uint64_t counted = 5;
+    std::memcpy(&bytes[queues + 2 * sizeof(telemetry::Queue) + offsetof(telemetry::Queue, stalls)],
+                &counted, 8);
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  };
+  with(3);
+  EXPECT_EQ(read_segment(path).queues.at(0).stalls, 5u);
+  with(0);
+  EXPECT_EQ(read_segment(path).queues.at(0).stalls, 0u);
+  with(4);
+  EXPECT_EQ(code_of(path), ErrorCode::data_loss);
+}
+
 // One field of the header at a time.
 TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   const std::string original = published_bytes();
@@ -457,12 +478,211 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   refused([](auto& h) { h.replica_bytes += 1; });
   refused([](auto& h) { h.queue_bytes += 7; });
   refused([](auto& h) { h.queue_count = ~0u; });
+  refused([](auto& h) { h.queue_count = 4097; });
+  const std::string too_short = "it is too short";
+  EXPECT_NE(said([](auto& h) { h.queue_count = 4096; }).find(too_short), std::string::npos);
+  EXPECT_EQ(said([](auto& h) { h.queue_bytes = 1 << 16; }), "");
+  refused([](auto& h) { h.queue_bytes = (1 << 16) + 8; });
+  refused([](auto& h) { h.branch_count = 1025; });
+  EXPECT_EQ(said([](auto& h) { h.branch_count = 1024; }), "");
+  for (const uint32_t wrong : {0u, 184u, 193u, 65544u}) {
+    EXPECT_EQ(said([&](auto& h) { h.branch_bytes = wrong; }), "");
+    refused([&](auto& h) { h.branch_count = 1, h.branch_bytes = wrong; });
+  }
   refused([](auto& h) { h.histogram_buckets++; });
   refused([](auto& h) { h.histogram_buckets--; });
   const std::string other = said([](auto& h) { h.major = 7, h.minor = 3; });
   EXPECT_NE(other.find("'" + path.string() + "' has version 7.3, this library reads 1"),
             std::string::npos)
       << other;
+}
+
+// The bytes of a published segment, each field where the layout has it.
+TEST_F(TelemetryTest, TheHeaderSaysWhatFollows) {
+  const std::vector<std::string> names = {"one", std::string(200, 'b')};
+  const std::string name(130, 'n');
+  const auto before = std::chrono::system_clock::now().time_since_epoch();
+  const Telemetry t(name, 7, 3, names);
+  const auto after = std::chrono::system_clock::now().time_since_epoch();
+  std::ifstream in(t.path(), std::ios::binary);
+  std::stringstream bytes;
+  bytes << in.rdbuf();
+  const std::string file = bytes.str();
+  telemetry::Header h;
+  std::memcpy(&h, file.data(), sizeof h);
+  EXPECT_EQ(std::string(h.magic.data(), 8), "POPRTTEL");
+  EXPECT_EQ(std::pair(h.major, h.minor), std::pair(1u, 2u));
+  EXPECT_EQ(h.header_bytes, 256u);
+  EXPECT_EQ(h.replica_bytes, 64u + 8 * 256 + 64);
+  EXPECT_EQ(h.queue_bytes, 256u);
+  EXPECT_EQ(h.queue_count, 3u);
+  EXPECT_EQ(h.branch_bytes, 192u);
+  EXPECT_EQ(h.branch_count, 2u);
+  EXPECT_EQ(h.histogram_buckets, 256u);
+  EXPECT_EQ(h.replica, 7u);
+  EXPECT_EQ(h.pid, static_cast<uint64_t>(getpid()));
+  EXPECT_GE(h.started_ns, static_cast<uint64_t>(nanoseconds(before).count()));
+  EXPECT_LE(h.started_ns, static_cast<uint64_t>(nanoseconds(after).count()));
+  EXPECT_EQ(std::string(h.name.data()), name.substr(0, 127));
+  EXPECT_EQ(file.size(), 256u + 2176 + 3 * 256 + 2 * 192);
+  const TelemetrySnapshot s = read_segment(t.path());
+  ASSERT_EQ(s.branches.size(), 2u);
+  EXPECT_EQ(s.branches[0].name, "one");
+  EXPECT_EQ(s.branches[1].name, std::string(127, 'b'));
+  EXPECT_TRUE(s.queues.empty()) << "none of them is in use";
+}
+
+TEST_F(TelemetryTest, MoreQueuesAndBranchesThanItHoldsAreLeftOut) {
+  const std::vector<std::string> names(1025, "b");
+  Telemetry t("m", 0, 5000, names);
+  EXPECT_NE(t.queue(4095, "last", false, 1), nullptr);
+  EXPECT_EQ(t.queue(4096, "none", false, 1), nullptr);
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_EQ(s.branches.size(), 1024u);
+  ASSERT_EQ(s.queues.size(), 1u);
+  EXPECT_EQ(s.queues[0].name, "last");
+}
+
+TEST_F(TelemetryTest, TimesThatRunBackwardsCountAsNothing) {
+  Telemetry t("m", 0, 0, std::vector<std::string>{"b"});
+  const Telemetry::Clock::time_point start(std::chrono::seconds(7));
+  t.completed(nanoseconds(-5));
+  t.ran(start, start - nanoseconds(3));
+  t.completed(nanoseconds(20));
+  t.completed(nanoseconds(10));
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_EQ(s.completed, 3u);
+  EXPECT_EQ(s.latency_sum_ns, 30u);
+  EXPECT_EQ(s.latency_max_ns, 20u);
+  EXPECT_EQ(s.histogram[0], 1u);
+  EXPECT_EQ(s.runs, 1u);
+  EXPECT_EQ(s.busy_ns, 0u);
+  EXPECT_EQ(s.branches.at(0).busy_ns, 0u);
+}
+
+TEST_F(TelemetryTest, TheLastChangeIsTheEndOfARun) {
+  Telemetry t("m", 0, 0);
+  t.ran(Telemetry::Clock::time_point(nanoseconds(100)),
+        Telemetry::Clock::time_point(nanoseconds(321)));
+  std::ifstream in(t.path(), std::ios::binary);
+  in.seekg(sizeof(telemetry::Header) + offsetof(telemetry::Replica, updated_ns));
+  uint64_t updated = 0;
+  in.read(reinterpret_cast<char*>(&updated), 8);
+  EXPECT_EQ(updated, 321u);
+}
+
+TEST_F(TelemetryTest, ARingHasOneSetOfCountersForTheQueuesThatThereAre) {
+  Telemetry t("m", 0, 2);
+  t.enqueued(3), t.finished(1), t.stalled();  // nothing to count with yet
+  const std::pair<std::string_view, bool> anchors[] = {{"x", false}, {"y", true}, {"z", true}};
+  t.ring(anchors, 9);
+  for (const uint64_t fill : {2, 5, 4}) t.enqueued(fill);
+  t.finished(0);
+  t.finished(2);
+  t.stalled();
+  const TelemetrySnapshot s = read_segment(t.path());
+  ASSERT_EQ(s.queues.size(), 2u);
+  EXPECT_EQ(s.queues[0].name, "x");
+  EXPECT_EQ(s.queues[1].name, "y");
+  EXPECT_FALSE(s.queues[0].is_output);
+  EXPECT_TRUE(s.queues[1].is_output);
+  for (const QueueSnapshot& q : s.queues) {
+    EXPECT_EQ(q.capacity, 9u);
+    EXPECT_EQ(q.enqueued, 3u);
+    EXPECT_EQ(q.high_water, 5u);
+    EXPECT_EQ(q.finished, 2u);
+    EXPECT_EQ(q.fill, 1u);
+    EXPECT_EQ(q.stalls, 1u);
+  }
+}
+
+TEST_F(TelemetryTest, CountersThatAreReadAtDifferentMomentsAreNeverNegative) {
+  Telemetry t("m", 0, 1);
+  t.submitted();
+  t.completed(nanoseconds(1));
+  t.failed();
+  telemetry::Queue* const q = t.queue(0, "x", false, 4);
+  q->enqueued = 2;
+  q->finished = 3;
+  const TelemetrySnapshot s = read_segment(t.path());
+  EXPECT_EQ(s.in_flight, 0u);
+  EXPECT_EQ(s.queues.at(0).fill, 0u);
+}
+
+// Every quantile is the end of the bucket that has it, but no more than the greatest latency.
+TEST(TelemetrySnapshot, QuantilesAreTheEndsOfBuckets) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 300; round++) {
+    TelemetrySnapshot s;
+    std::vector<uint64_t> latencies;
+    for (uint64_t n = 1 + random() % 20; n-- > 0;) {
+      const uint64_t shift = random() % 64;
+      latencies.push_back(random() >> shift);
+    }
+    for (const uint64_t ns : latencies) s.histogram[telemetry::bucket_of(ns)]++;
+    std::ranges::sort(latencies);
+    s.latency_max_ns = latencies.back();
+    for (const double q : {0.0, 0.25, 0.5, 0.75, 0.9, 1.0}) {
+      size_t at = 0;  // the first that as many are at most as long as
+      while (static_cast<double>(at + 1) < q * static_cast<double>(latencies.size())) at++;
+      const size_t bucket = telemetry::bucket_of(latencies[at]);
+      const uint64_t end = bucket == telemetry::bucket_of(UINT64_MAX)
+                               ? UINT64_MAX
+                               : telemetry::bucket_begin(bucket + 1) - 1;
+      ASSERT_EQ(s.quantile_ns(q), std::min(end, s.latency_max_ns))
+          << q << " of " << latencies.size();
+    }
+  }
+  EXPECT_EQ(TelemetrySnapshot().quantile_ns(0.5), 0u);
+  TelemetrySnapshot longest;  // the last bucket but one, and the last
+  longest.histogram[250] = longest.histogram[251] = 1;
+  longest.latency_max_ns = UINT64_MAX;
+  EXPECT_EQ(longest.quantile_ns(0.5), (uint64_t{7} << 61) - 1);
+  EXPECT_EQ(longest.quantile_ns(1), UINT64_MAX);
+}
+
+TEST(TelemetrySnapshot, AsJsonHasEveryField) {
+  TelemetrySnapshot s;
+  s.name = "m";
+  s.pid = 11;
+  s.replica = 12;
+  s.alive = true;
+  s.consistent = false;
+  s.started_ns = 1'000;
+  s.sampled_ns = 3'000;
+  s.submitted = 14;
+  s.completed = 2;
+  s.failed = 5;
+  s.in_flight = 7;
+  s.latency_sum_ns = 9;
+  s.latency_max_ns = 6;
+  s.runs = 16;
+  s.busy_ns = 17;
+  s.histogram[3] = s.histogram[6] = 1;
+  s.queues = {{"x", false, 1, 2, 3, 4, 5, 6}, {"y", true, 7, 8, 9, 10, 11, 12}};
+  s.branches = {{"b", 20, 21}};
+  const auto wanted = nlohmann::json::parse(R"({"name": "m", "pid": 11, "replica": 12,
+    "alive": true, "consistent": false, "started_ns": 1000, "sampled_ns": 3000,
+    "requests": {"submitted": 14, "completed": 2, "failed": 5, "in_flight": 7},
+    "requests_per_second": 1e6, "runs": 16, "busy_ns": 17,
+    "latency_ns": {"mean": 4.5, "p50": 3, "p90": 6, "p99": 6, "p99.9": 6, "max": 6,
+                   "histogram": [[3, 1], [6, 1]]},
+    "queues": [{"name": "x", "direction": "input", "capacity": 1, "fill": 2, "high_water": 3,
+                "enqueued": 4, "finished": 5, "stalls": 6},
+               {"name": "y", "direction": "output", "capacity": 7, "fill": 8, "high_water": 9,
+                "enqueued": 10, "finished": 11, "stalls": 12}],
+    "branches": [{"name": "b", "runs": 20, "busy_ns": 21}]})");
+  EXPECT_EQ(nlohmann::json::parse(to_json(s)), wanted) << to_json(s);
+  s.completed = 0;
+  s.sampled_ns = s.started_ns;
+  const auto idle = nlohmann::json::parse(to_json(s));
+  EXPECT_EQ(idle["latency_ns"]["mean"], 0);
+  EXPECT_EQ(idle["requests_per_second"], 0);
+}
+
+TEST_F(TelemetryTest, NamesAreSafeToPrint) {
+  const Telemetry t("a\x1f\x7f b~\xc3\xa4", 0, 0);
+  EXPECT_EQ(read_segment(t.path()).name, "a?? b~\xc3\xa4");
 }
 
 TEST_F(TelemetryTest, SegmentsAreListedByPath) {

@@ -1,0 +1,273 @@
+// What is assumed of a model in order to look at it: its kind, the sizes of open dimensions, its
+// IPUs; and which nodes of two graphs are one.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "inspector/sample_files.h"
+#include "model/diff.h"
+#include "model/document.h"
+#include "model/pass_history.h"
+
+namespace poprt::inspector {
+namespace {
+
+std::unique_ptr<ir::Graph> with_inputs(const std::vector<std::pair<std::string, std::string>>& all,
+                                       const std::string& attributes = "") {
+  std::string text = "graph \"g\" opset {\"\": 17} {\n";
+  for (const auto& [name, type] : all) text += "input %" + name + " : " + type + "\n";
+  text += "%y : ? = Relu(%" + all[0].first + ")" + attributes + "\noutput %y\n}\n";
+  return ir::parse_text(text);
+}
+
+template <class F>
+std::string refusal(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "taken";
+}
+
+TEST(Looking, OpenDimensionsAreOneOrASideOfAPicture) {
+  const auto shape_of = [](const std::string& type) {
+    const auto graph = with_inputs({{"x", type}});
+    std::string assumed;
+    const compiler::Options o = options_for_looking(*graph, assumed);
+    const auto found = o.input_shape.find("x");
+    return found == o.input_shape.end() ? "none" : shape_string(found->second);
+  };
+  EXPECT_EQ(shape_of("f32[2,3]"), "none");
+  EXPECT_EQ(shape_of("f32[*]"), "none");
+  EXPECT_EQ(shape_of("f32[N]"), "[1]");
+  EXPECT_EQ(shape_of("f32[N,0,?]"), "[1,0,1]");
+  EXPECT_EQ(shape_of("f32[N,3,?,?]"), "[1,3,224,224]");
+  EXPECT_EQ(shape_of("f32[4,1,?,?]"), "[4,1,224,224]");
+  EXPECT_EQ(shape_of("f32[N,?,?,3]"), "[1,224,224,3]");
+  EXPECT_EQ(shape_of("f32[N,?,?,1]"), "[1,224,224,1]");
+  EXPECT_EQ(shape_of("f32[N,3,?,3]"), "[1,3,1,3]") << "one side is there";
+  EXPECT_EQ(shape_of("f32[N,3,5,?]"), "[1,3,5,1]");
+  EXPECT_EQ(shape_of("f32[N,?,5,3]"), "[1,1,5,3]");
+  EXPECT_EQ(shape_of("f32[N,2,?,?]"), "[1,2,1,1]") << "no colours";
+  EXPECT_EQ(shape_of("f32[N,?,?,4]"), "[1,1,1,4]");
+  EXPECT_EQ(shape_of("f32[N,?,?,?]"), "[1,1,1,1]");
+  EXPECT_EQ(shape_of("f32[3,?,?]"), "[3,1,1]");
+  EXPECT_EQ(shape_of("f32[1,3,?,?,3]"), "[1,3,1,1,3]");
+}
+
+TEST(Looking, ChosenShapesFitTheInputs) {
+  const auto graph =
+      with_inputs({{"x", "f32[N,3]"}, {"z", "f32[M]"}, {"a", "f32[*]"}, {"s", "f32[2]"}});
+  const auto said = [&](const ChosenShapes& chosen) {
+    return refusal([&] {
+      std::string assumed;
+      options_for_looking(*graph, assumed, chosen);
+    });
+  };
+  EXPECT_EQ(said({{"x", {5, 3}}}), "taken");
+  EXPECT_EQ(said({{"x", {0, 3}}}), "taken");
+  EXPECT_EQ(said({{"s", {2}}}), "taken");
+  EXPECT_EQ(said({{"a", {1, 2, 3}}}), "taken");
+  EXPECT_EQ(said({{"x", {5, 4}}}), "input 'x' is f32[N,3], which 5×4 does not fit");
+  EXPECT_EQ(said({{"x", {5}}}), "input 'x' is f32[N,3], which 5 does not fit");
+  EXPECT_EQ(said({{"x", {5, 3, 1}}}), "input 'x' is f32[N,3], which 5×3×1 does not fit");
+  EXPECT_EQ(said({{"s", {3}}}), "input 's' is f32[2], which 3 does not fit");
+  EXPECT_EQ(said({{"w", {3}}}), "the model has no input 'w'");
+  std::string assumed;
+  const compiler::Options o = options_for_looking(*graph, assumed, {{"z", {7}}});
+  EXPECT_EQ(assumed, "x=1×3");
+  EXPECT_EQ(o.input_shape.at("z"), (Shape{7}));
+  EXPECT_EQ(o.input_shape.at("x"), (Shape{1, 3}));
+  EXPECT_FALSE(o.input_shape.contains("a"));
+  EXPECT_EQ(shapes_text(*graph, {{"z", {7}}}), "x=1,3 z=7");
+  EXPECT_EQ(shapes_text(*graph, {}), "x=1,3 z=1");
+}
+
+TEST(Looking, ShapesAreWords) {
+  const auto read = [](const char* words) {
+    std::string text;
+    const std::string said = refusal([&] {
+      for (const auto& [name, shape] : read_shapes(words)) text += name + shape_string(shape) + " ";
+    });
+    return said == "taken" ? text : said;
+  };
+  EXPECT_EQ(read(""), "");
+  EXPECT_EQ(read("  x=1,2  y=0 "), "x[1,2] y[0] ");
+  EXPECT_EQ(read("a=b=3"), "a=b[3] ");
+  EXPECT_EQ(read("x="), "x[] ");
+  EXPECT_EQ(read("x=1 x=2"), "x[2] ") << "the last one counts";
+  for (const char* bad : {"x", "=1", "x=1,,2", "x=-1", "x=1x", "x=y", "x=,1"})
+    EXPECT_EQ(read(bad), std::string("expected NAME=1,3,224,224, found '") + bad + "'");
+}
+
+TEST(Looking, ModelsThatAreCutHaveTheirIpusAndStages) {
+  const auto options = [](const std::string& attributes, std::string& assumed) {
+    return options_for_looking(*with_inputs({{"x", "f32[2]"}}, attributes), assumed);
+  };
+  std::string assumed;
+  compiler::Options o = options("", assumed);
+  EXPECT_EQ(assumed, "");
+  EXPECT_EQ(o.num_ipus, 1);
+  EXPECT_EQ(o.virtual_graph, compiler::VirtualGraph::off);
+  o = options(" {__ipu_number = 0}", assumed);
+  EXPECT_EQ(assumed, "");
+  EXPECT_EQ(o.virtual_graph, compiler::VirtualGraph::off);
+  o = options(" {__ipu_number = 3}", assumed);
+  EXPECT_EQ(assumed, "4 IPUs");
+  EXPECT_EQ(o.num_ipus, 4);
+  EXPECT_EQ(o.virtual_graph, compiler::VirtualGraph::manual);
+  EXPECT_FALSE(o.pipelining);
+  EXPECT_EQ(o.batches_per_step, 1);
+  assumed = "x=1";
+  o = options(" {__ipu_number = 0, __pipeline_stage = 2}", assumed);
+  EXPECT_EQ(assumed, "x=1, 1 IPU and 3 stages");
+  EXPECT_EQ(o.num_ipus, 1);
+  EXPECT_TRUE(o.pipelining);
+  EXPECT_EQ(o.batches_per_step, 3);
+  assumed.clear();
+  o = options(" {__ipu_number = 0, __pipeline_stage = 0}", assumed);
+  EXPECT_EQ(assumed, "1 IPU and 1 stage");
+  EXPECT_TRUE(o.pipelining);
+  assumed.clear();
+  o = options(" {__ipu_number = 5000}", assumed);
+  EXPECT_EQ(assumed, "") << "what is wrong is said by who compiles";
+}
+
+TEST(Looking, FilesHaveAKind) {
+  const SampleFolder folder("kinds");
+  const auto kind = [&](const std::string& name, const std::string& bytes) {
+    return std::string(document_kind_name(document_kind(folder.write(name, bytes))));
+  };
+  EXPECT_EQ(kind("a", "PopEF "), "PopEF");
+  EXPECT_EQ(kind("a", "POPEF!"), "PopEF");
+  EXPECT_EQ(kind("a.onnx", "PopEF "), "PopEF") << "the bytes come first";
+  EXPECT_EQ(kind("a", "PopE"), "IR text");
+  EXPECT_EQ(kind("a.popef", ""), "PopEF");
+  EXPECT_EQ(kind("a.telemetry", ""), "recording");
+  EXPECT_EQ(kind("a.onnx", "graph"), "ONNX");
+  EXPECT_EQ(kind("a.pb", "graph"), "ONNX");
+  EXPECT_EQ(kind("a", ""), "IR text");
+  EXPECT_EQ(kind("a", "\t\r\n graph\x01"), "IR text");
+  EXPECT_EQ(kind("a", "# words\x01"), "IR text");
+  EXPECT_EQ(kind("a", "grap\x01"), "ONNX");
+  EXPECT_EQ(kind("a", "words\t\r\n"), "IR text");
+  EXPECT_EQ(kind("a", "words\x1f"), "ONNX");
+  EXPECT_EQ(kind("a", std::string(64, 'w') + "\x01"), "IR text") << "of the first 64 bytes";
+  EXPECT_EQ(kind("a", std::string(63, 'w') + "\x01"), "ONNX");
+}
+
+TEST(Looking, ErrorsNameTheFileOnce) {
+  const SampleFolder folder("errors");
+  Progress progress;
+  const Document picture = load_document(folder.write("a.png", "x"), progress);
+  EXPECT_EQ(picture.error,
+            "a.png: a picture or a tensor, no model: drop it on the window while a model is in "
+            "front, and it becomes its input");
+  const Document gone = load_document(folder.path / "gone.ir", progress);
+  EXPECT_EQ(gone.error,
+            "cannot open '" + (folder.path / "gone.ir").string() + "': No such file or directory");
+  EXPECT_EQ(gone.bytes, 0u);
+  const Document text = load_document(folder.write("b.ir", "graph"), progress);
+  EXPECT_EQ(text.error, "b.ir: line 1 column 6: expected '\"', found the end of the text");
+  EXPECT_EQ(text.bytes, 5u);
+}
+
+TEST(Looking, ShapesThatCannotBeInferredAreAProblem) {
+  const SampleFolder folder("problems");
+  Progress progress;
+  const Document d = load_document(folder.write("a.ir", R"(graph "g" opset {"": 17} {
+  input %a : f32[2]
+  input %b : f32[3]
+  %y : f32[2] = Add(%a, %b)
+  output %y
+})"),
+                                   progress);
+  EXPECT_EQ(d.error, "");
+  ASSERT_EQ(d.problems.size(), 1u);
+  EXPECT_TRUE(d.problems[0].starts_with("shapes are only those that the model states: "));
+  ASSERT_TRUE(d.graph);
+  EXPECT_EQ(d.graph->nodes().size(), 4u);
+}
+
+GraphModel model(const std::string& body) {
+  return GraphModel(
+      *ir::parse_text("graph \"g\" opset {\"\": 17} {\ninput %x : f32[2]\n" + body + "\n}\n"));
+}
+
+// Of the right one "name<-name" and its change; then what is gone.
+std::string changes(const std::string& left, const std::string& right) {
+  const GraphModel a = model(left), b = model(right);
+  const GraphChanges c = changes_between(a, b);
+  std::string text;
+  for (size_t i = 0; i < c.after.size(); i++) {
+    if (b.nodes()[i].kind == NodeKind::input) continue;
+    text += b.nodes()[i].name + "<-" + (c.before[i] == kNone ? "" : a.node(c.before[i]).name) +
+            " " + change_name(c.after[i]) + "; ";
+  }
+  for (const int n : c.removed) text += a.node(n).name + " gone; ";
+  EXPECT_EQ(c.added,
+            static_cast<size_t>(std::count(c.after.begin(), c.after.end(), Change::added)));
+  EXPECT_EQ(c.changed,
+            static_cast<size_t>(std::count(c.after.begin(), c.after.end(), Change::changed)));
+  return text;
+}
+
+TEST(Looking, NodesAreOneByWhatTheyMakeElseByName) {
+  const std::string plain = "%a : f32[2] = Relu(%x) \"n\"\noutput %a";
+  EXPECT_EQ(changes(plain, plain), "n<-n same; a<-a same; ");
+  EXPECT_EQ(changes(plain, "%a : f32[2] = Relu(%x) \"m\"\noutput %a"), "m<-n same; a<-a same; ")
+      << "a name alone is no change";
+  EXPECT_EQ(changes(plain, "%a : f32[2] = Neg(%x) \"n\"\noutput %a"), "n<-n changed; a<-a same; ");
+  EXPECT_EQ(changes(plain, "%a : f32[2] = Relu(%x) {k = 1} \"n\"\noutput %a"),
+            "n<-n changed; a<-a same; ");
+  EXPECT_EQ(changes(plain, "%a : f32[3] = Relu(%x) \"n\"\noutput %a"),
+            "n<-n changed; a<-a changed; ");
+  EXPECT_EQ(changes(plain, "%a : f32[2] = Relu(%x, _) \"n\"\noutput %a"),
+            "n<-n changed; a<-a same; ");
+  EXPECT_EQ(changes(plain, "%b : f32[2] = Relu(%x) \"n\"\noutput %b"),
+            "n<-n changed; b<- added; a gone; ")
+      << "the node by its name, the output by nothing";
+  EXPECT_EQ(changes(plain, "%b : f32[2] = Relu(%x) \"m\"\noutput %b"),
+            "m<- added; b<- added; n gone; a gone; ");
+  EXPECT_EQ(changes("%a : f32[2] = Relu(%x) \"n\"\n%b : f32[2] = Neg(%a) \"n\"\noutput %b",
+                    "%c : f32[2] = Relu(%x) \"n\"\n%d : f32[2] = Neg(%c) \"n\"\noutput %d"),
+            "n<-n changed; n<- added; d<- added; n gone; b gone; ")
+      << "an old one is one new one at most";
+  EXPECT_EQ(changes("%a : f32[2] = Relu(%x) \"b\"\noutput %a",
+                    "%c : f32[2] = Relu(%x) \"d\"\n%b : f32[2] = Neg(%c) \"e\"\noutput %b"),
+            "d<- added; e<- added; b<- added; b gone; a gone; ")
+      << "an output is no node of that name";
+}
+
+TEST(Looking, EventsAreSentences) {
+  EXPECT_EQ(event_text({0, Change::added, "", "n", "Relu"}), "in the model as Relu");
+  EXPECT_EQ(event_text({2, Change::added, "", "n", "Relu"}), "made it: Relu");
+  EXPECT_EQ(event_text({2, Change::changed, "Relu", "n", "Relu"}),
+            "changed its inputs, attributes or types");
+  EXPECT_EQ(event_text({2, Change::changed, "Relu", "n", "Clip"}), "Relu became Clip");
+  EXPECT_EQ(event_text({2, Change::removed, "Relu", "", ""}), "took it away: nothing needs it");
+  EXPECT_EQ(event_text({2, Change::removed, "Relu", "n", "Conv"}),
+            "took Relu away: fused into, or bypassed by, Conv n");
+}
+
+// A file may have more programs than anybody wants to see.
+TEST(Looking, OfManyProgramsTheFirstAreShown) {
+  const SampleFolder folder("programs");
+  for (const int count : {64, 65}) {
+    std::ostringstream file;
+    popef::Writer writer(file);
+    for (int i = 0; i < count; i++)
+      writer.createExecutable("p" + std::to_string(i))->write("not ours", 8);
+    writer.close();
+    Progress progress;
+    const Document d = load_document(folder.write("m.popef", file.str()), progress);
+    ASSERT_EQ(d.error, "");
+    ASSERT_EQ(d.problems.size(), static_cast<size_t>(count));
+    EXPECT_TRUE(d.problems[0].starts_with("program 'p0' cannot be shown: ")) << d.problems[0];
+    EXPECT_EQ(d.problems.back() == "of 65 programs the first 64 are shown", count == 65)
+        << d.problems.back();
+  }
+}
+
+}  // namespace
+}  // namespace poprt::inspector

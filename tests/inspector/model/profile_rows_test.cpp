@@ -1,0 +1,120 @@
+// Which times of two programs are told apart, and whose node's time an instruction's is.
+#include <gtest/gtest.h>
+
+#include "inspector/sample_files.h"
+#include "model/diff.h"
+#include "model/graph_model.h"
+#include "model/profile.h"
+
+namespace poprt::inspector {
+namespace {
+
+std::shared_ptr<ProgramProfile> profile_of(
+    double run, const std::vector<std::pair<std::string, double>>& instructions) {
+  auto p = std::make_shared<ProgramProfile>();
+  p->run_ns = run;
+  for (const auto& [name, ns] : instructions) {
+    p->names.push_back(name);
+    p->instructions.push_back(ns);
+  }
+  return p;
+}
+
+std::vector<std::string> rows_of(const std::vector<DiffRow>& rows) {
+  std::vector<std::string> text;
+  for (const DiffRow& r : rows)
+    text.push_back(fmt::format("{} {}: {} {} {}", r.category, r.name, change_name(r.change),
+                               r.left.empty() ? "-" : r.left, r.right.empty() ? "-" : r.right));
+  return text;
+}
+
+TEST(ProfileRows, TimesAreToldWhereTheyDifferByAHundredthOfTheRun) {
+  const auto left = profile_of(10000, {{"same", 100},
+                                       {"twice", 50},
+                                       {"twice", 60},
+                                       {"little", 300},
+                                       {"gone", 150},
+                                       {"gone little", 100}});
+  const auto right = profile_of(
+      8000, {{"new", 500}, {"twice", 600}, {"little", 400}, {"same", 100}, {"new little", 99}});
+  EXPECT_EQ(rows_of(diff_programs({nullptr, left}, {nullptr, right})),
+            (std::vector<std::string>{
+                "time whole run: changed 10.0 µs 8.0 µs", "time new: added - 500 ns",
+                "time twice: changed 110 ns 600 ns", "time gone: removed 150 ns -"}));
+  EXPECT_EQ(rows_of(diff_programs({nullptr, right}, {nullptr, left})),
+            (std::vector<std::string>{
+                "time whole run: changed 8.0 µs 10.0 µs", "time new: removed 500 ns -",
+                "time twice: changed 600 ns 110 ns", "time gone: added - 150 ns"}));
+  EXPECT_TRUE(diff_programs({nullptr, left}, {nullptr, nullptr}).empty());
+  EXPECT_TRUE(diff_programs({nullptr, nullptr}, {nullptr, right}).empty());
+}
+
+TEST(ProfileRows, RowsOfProgramsAreAllButTheFiles) {
+  const auto is = [](const char* category, const char* name) {
+    return is_of_programs({category, name, "", "", Change::changed, kNone, kNone});
+  };
+  EXPECT_TRUE(is("program", "x"));
+  EXPECT_TRUE(is("instruction", "x"));
+  EXPECT_TRUE(is("time", "file"));
+  EXPECT_TRUE(is("memory", "arena"));
+  EXPECT_FALSE(is("memory", "file"));
+  EXPECT_FALSE(is("node", "x"));
+  EXPECT_FALSE(is("weight", "x"));
+}
+
+// Two instructions of different kernels, one buffer of the arena.
+std::shared_ptr<const ProgramModel> program_of(const std::vector<std::string>& kernels,
+                                               const std::vector<std::string>& names,
+                                               uint64_t bytes) {
+  program::Program p;
+  p.kernels = kernels;
+  p.arena_bytes = bytes;
+  p.buffers.push_back(
+      {program::Space::arena, 0, 0, bytes, DType::u8, {static_cast<int64_t>(bytes)}});
+  for (uint32_t i = 0; i < names.size(); i++)
+    p.main.push_back({i % static_cast<uint32_t>(kernels.size()), {0}, {}, {}, names[i]});
+  return std::make_shared<ProgramModel>(p);
+}
+
+TEST(ProfileRows, ProgramsDifferInMemoryKernelsAndInstructions) {
+  const auto a = program_of({"k", "l"}, {"n", "m", "n"}, 64);
+  const auto b = program_of({"k", "o"}, {"n", "m", "", "p"}, 128);
+  EXPECT_EQ(rows_of(diff_programs({a, nullptr}, {b, nullptr})),
+            (std::vector<std::string>{
+                "memory arena: changed 64 B 128 B", "memory most in use: changed 64 B 128 B",
+                "program instructions: changed 3 4", "program l: removed 1 -",
+                "program o: added - 2", "instruction m: changed l o",
+                "instruction n: changed k, k k", "instruction p: added - o"}));
+  EXPECT_TRUE(diff_programs({a, nullptr}, {a, nullptr}).empty());
+  EXPECT_TRUE(diff_programs({a, nullptr}, {nullptr, nullptr}).empty());
+}
+
+TEST(ProfileRows, TimesOfNodesAreThoseOfTheirInstructions) {
+  const GraphModel g(*ir::parse_text(R"(graph "g" {
+  input %x : f32[2]
+  %a : f32[2] = Relu(%x) "named"
+  %b : f32[2] = Neg(%a)
+  %c : f32[2] = Abs(%b) "other"
+  () = Sink(%c) "sink"
+  output %b
+})"));
+  const auto profile =
+      profile_of(0, {{"named", 1}, {"b", 2}, {"c", 4}, {"named", 8}, {"x", 16}, {"sink", 32}});
+  const auto times = [&](size_t first, size_t last) {
+    const auto all = node_times(g, *profile, first, last);
+    std::string text;
+    for (const char* name : {"x", "named", "b", "other", "sink"})
+      text += fmt::format("{} ", all[static_cast<size_t>(g.find(name))]);
+    return text;
+  };
+  EXPECT_EQ(times(0, SIZE_MAX), "0 9 2 4 32 ") << "an input is no node";
+  EXPECT_EQ(times(1, 3), "0 8 2 4 0 ");
+  EXPECT_EQ(times(3, 3), "0 8 0 0 0 ");
+  EXPECT_EQ(times(4, 99), "0 0 0 0 32 ");
+  EXPECT_EQ(node_of_instruction(g, "named"), g.find("named"));
+  EXPECT_EQ(node_of_instruction(g, "c"), g.find("other"));
+  EXPECT_EQ(node_of_instruction(g, "nobody"), kNone);
+}
+
+}  // namespace
+}  // namespace poprt::inspector

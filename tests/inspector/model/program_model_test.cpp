@@ -1,0 +1,260 @@
+// Programs made by hand: who is alive where, what shares bytes, and which parts there are.
+#include "model/program_model.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "program/control.h"
+
+namespace poprt::inspector {
+namespace {
+
+constexpr uint32_t kNone32 = program::kNoBuffer;
+
+// A program whose kernels are named where they are used.
+struct Made {
+  program::Program p;
+
+  uint32_t buffer(uint64_t offset, uint64_t bytes, program::Space space = program::Space::arena) {
+    p.buffers.push_back({space, 0, offset, bytes, DType::u8, {static_cast<int64_t>(bytes)}});
+    return static_cast<uint32_t>(p.buffers.size() - 1);
+  }
+  program::Instruction made(const std::string& kernel, std::vector<uint32_t> operands,
+                            const std::string& name = "", std::vector<int64_t> ints = {}) {
+    const auto found = std::find(p.kernels.begin(), p.kernels.end(), kernel);
+    const auto at = static_cast<uint32_t>(found - p.kernels.begin());
+    if (found == p.kernels.end()) p.kernels.push_back(kernel);
+    return {at, std::move(operands), std::move(ints), {}, name};
+  }
+  void add(const std::string& kernel, std::vector<uint32_t> operands, const std::string& name = "",
+           std::vector<int64_t> ints = {}) {
+    p.main.push_back(made(kernel, std::move(operands), name, std::move(ints)));
+  }
+};
+
+std::string intervals(const ProgramModel& m) {
+  std::string text;
+  for (const ArenaInterval& i : m.intervals())
+    text += fmt::format("{}+{} {}-{} {}x{}; ", i.offset, i.bytes, i.first, i.last, i.buffers.size(),
+                        i.name);
+  return text;
+}
+
+using Bytes = std::vector<uint64_t>;
+using Places = std::vector<size_t>;
+
+TEST(ProgramModels, BytesAreAliveFromTheFirstUseToTheLast) {
+  Made m;
+  const uint32_t a = m.buffer(0, 64), b = m.buffer(64, 32), c = m.buffer(0, 16),
+                 view = m.buffer(80, 48);
+  m.p.arena_bytes = 128;
+  m.add("k", {a, kNone32}, "one");
+  m.add("k", {b}, "two");
+  m.add("k", {a, b, view}, "three");
+  m.add("k", {view}, "four");
+  m.add("k", {c}, "five");
+  const ProgramModel p(m.p);
+  EXPECT_EQ(intervals(p), "0+64 0-2 1xone; 64+64 1-3 2xtwo; 0+16 4-4 1xfive; ");
+  EXPECT_EQ(p.live_bytes(), (Bytes{64, 128, 128, 64, 16}));
+  EXPECT_EQ(p.own_bytes(), p.live_bytes());
+  EXPECT_EQ(p.peak(), 1u) << "the first of equal ones";
+  EXPECT_EQ(p.alive_at(0), Places{0});
+  EXPECT_EQ(p.alive_at(2), (Places{0, 1}));
+  EXPECT_EQ(p.alive_at(3), Places{1});
+  EXPECT_EQ(p.alive_at(4), Places{2});
+  EXPECT_EQ(p.alive_at(5), Places{});
+  EXPECT_EQ(p.sharing_with(0), Places{2});
+  EXPECT_EQ(p.sharing_with(1), Places{}) << "beside each other";
+  EXPECT_EQ(p.sharing_with(2), Places{0});
+  EXPECT_EQ(ProgramModel(program::Program()).peak(), 0u);
+}
+
+TEST(ProgramModels, TheLargestIsFirstAmongTheLiving) {
+  Made m;
+  const uint32_t a = m.buffer(0, 16), b = m.buffer(16, 64), c = m.buffer(80, 64);
+  m.p.arena_bytes = 144;
+  m.add("k", {a, b, c});
+  EXPECT_EQ(ProgramModel(m.p).alive_at(0), (Places{1, 2, 0}));
+}
+
+TEST(ProgramModels, WhatBeginsWhereAnotherEndedIsAnother) {
+  Made m;
+  const uint32_t a = m.buffer(0, 64), b = m.buffer(0, 64), c = m.buffer(32, 64);
+  m.p.arena_bytes = 128;
+  m.add("k", {a}, "one");
+  m.add("k", {a}, "two");
+  m.add("k", {b}, "three");
+  m.add("k", {b, c}, "four");
+  EXPECT_EQ(intervals(ProgramModel(m.p)), "0+64 0-1 1xone; 0+96 2-3 2xthree; ");
+  Made touching;
+  const uint32_t x = touching.buffer(0, 64), y = touching.buffer(0, 64);
+  touching.p.arena_bytes = 64;
+  touching.add("k", {x}, "one");
+  touching.add("k", {x, y}, "two");
+  touching.add("k", {y}, "three");
+  EXPECT_EQ(intervals(ProgramModel(touching.p)), "0+64 0-2 2xone; ") << "written over its input";
+}
+
+TEST(ProgramModels, StateLastsFromRunToRun) {
+  Made m;
+  const uint32_t a = m.buffer(0, 8), b = m.buffer(8, 8);
+  m.p.arena_bytes = 16;
+  m.p.state_bytes = 8;
+  m.add("k", {b}, "one");
+  m.add("k", {a}, "two");
+  m.add("k", {b}, "three");
+  m.add("k", {}, "four");
+  EXPECT_EQ(intervals(ProgramModel(m.p)), "0+8 0-3 1xone; 8+8 0-2 1xone; ");
+}
+
+TEST(ProgramModels, WeightsCountOnceInAnInstruction) {
+  Made m;
+  const auto weights = program::Space::weights;
+  const uint32_t w = m.buffer(0, 64, weights), again = m.buffer(0, 64, weights),
+                 v = m.buffer(64, 16, weights), a = m.buffer(0, 8);
+  m.p.inputs.push_back({});
+  m.p.inputs[0].name = "in\n";
+  m.p.outputs.push_back({});
+  m.p.outputs[0].name = "out";
+  const uint32_t in = m.buffer(0, 4, program::Space::input),
+                 out = m.buffer(0, 4, program::Space::output);
+  m.p.weights_bytes = 80;
+  m.p.arena_bytes = 8;
+  m.add("k", {w, again, v, a, kNone32, in, out}, "n");
+  m.p.load.push_back(m.made("l", {w}, "first"));
+  m.p.save.push_back(m.made("s", {a}, "last"));
+  const program::NarrowWeights narrow[] = {{64, 16, DType::f16}};
+  const ProgramModel p(m.p, {}, narrow);
+  ASSERT_EQ(p.instructions().size(), 3u);
+  EXPECT_EQ(p.instructions()[0].weight_bytes, 80u);
+  std::string spaces;
+  for (const OperandRow& o : p.instructions()[0].operands)
+    spaces += fmt::format("{} {}+{}{}; ", o.space, o.offset, o.bytes,
+                          o.stored.empty() ? "" : " " + o.stored);
+  EXPECT_EQ(spaces,
+            "weights 0+64; weights 0+64; weights 64+16 f16; arena 0+8; input in\\x0a 0+4; output "
+            "out 0+4; ");
+  EXPECT_EQ(p.instructions()[0].operands[0].type, "u8 64");
+  EXPECT_EQ(p.instructions()[1].flow, "load");
+  EXPECT_EQ(p.instructions()[2].flow, "save");
+  EXPECT_EQ(p.instructions()[2].index, 0u);
+  EXPECT_EQ(p.weights_bytes(), 80u);
+  EXPECT_EQ(p.stored_weights_bytes(), 72u);
+  EXPECT_EQ(p.rows("FIRST"), Places{1});
+  EXPECT_EQ(p.rows("s"), (Places{1, 2})) << "by kernel or name";
+}
+
+// Two branches, the second with a condition and a loop in it.
+Made with_branches() {
+  Made m;
+  const uint32_t index = m.buffer(0, 4, program::Space::input), a = m.buffer(0, 64),
+                 b = m.buffer(64, 32), flag = m.buffer(96, 1),
+                 w = m.buffer(0, 16, program::Space::weights),
+                 v = m.buffer(0, 24, program::Space::weights),
+                 u = m.buffer(24, 8, program::Space::weights);
+  m.p.inputs.push_back({});
+  m.p.arena_bytes = 128;
+  m.p.weights_bytes = 32;
+  m.add("control.case", {index}, "first//", {0});
+  m.add("k", {a, w, v}, "x");
+  m.add("control.end", {});
+  m.add("control.case", {index}, "", {1});
+  m.add("control.if", {flag}, "if", {1});
+  m.add("l", {b, u}, "y");
+  m.add("control.end", {});
+  m.add("l", {b, a}, "z");
+  m.add("control.end", {});
+  m.add("k", {a}, "after");
+  return m;
+}
+
+std::string parts(const ProgramModel& m) {
+  std::string text;
+  for (const ProgramPart& p : m.parts())
+    text += fmt::format("{} ipu {} {}-{} arena {}+{} weights {} most {}; ", p.name, p.ipu, p.first,
+                        p.last, p.arena_begin, p.arena_bytes, p.weights_bytes, p.most_bytes);
+  return text;
+}
+
+TEST(ProgramModels, BranchesAreParts) {
+  const Made m = with_branches();
+  const ProgramModel p(m.p);
+  EXPECT_EQ(parts(p),
+            "first ipu -1 0-2 arena 0+64 weights 24 most 64; branch 1 ipu -1 3-8 arena 0+97 "
+            "weights 8 most 96; ");
+  const std::vector<std::string> names = {"one\n", "two", "three"};
+  EXPECT_EQ(ProgramModel(m.p, names).parts()[0].name, "one\\x0a");
+  EXPECT_EQ(ProgramModel(m.p, names).parts()[1].name, "two");
+  EXPECT_TRUE(p.parts()[0].is_branch());
+  std::string of, depths;
+  for (size_t i = 0; i < m.p.main.size(); i++) {
+    of += fmt::format("{} ", p.part_of(i));
+    depths += fmt::format("{} ", p.instructions()[i].depth);
+  }
+  EXPECT_EQ(of, "0 0 0 1 1 1 1 1 1 -1 ");
+  EXPECT_EQ(depths, "0 1 0 0 1 2 1 1 0 0 ");
+  EXPECT_EQ(p.rows("k", 0), Places{1});
+  EXPECT_EQ(p.rows("", 1), (Places{3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(p.rows("k"), (Places{1, 9}));
+  EXPECT_EQ(p.rows("k", 7), (Places{1, 9})) << "there is no such part";
+  using Counts = std::vector<std::pair<std::string, size_t>>;
+  EXPECT_EQ(p.kernel_counts(0), (Counts{{"control.case", 1}, {"control.end", 1}, {"k", 1}}));
+  EXPECT_EQ(
+      p.kernel_counts(),
+      (Counts{{"control.end", 3}, {"control.case", 2}, {"k", 2}, {"l", 2}, {"control.if", 1}}));
+  EXPECT_EQ(p.peak(0), 1u);
+  EXPECT_EQ(p.peak(1), 5u);
+}
+
+TEST(ProgramModels, IpusArePartsWithMemoryOfTheirOwn) {
+  Made m;
+  const uint32_t a = m.buffer(0, 64), b = m.buffer(96, 32), both = m.buffer(48, 32);
+  m.p.arena_bytes = 128;
+  m.add("control.shard", {}, "", {0, -1, 0, 64, 0});
+  m.add("k", {a});
+  m.add("k", {both});
+  m.add("control.end", {});
+  m.add("control.transfer", {both}, "", {0});
+  m.add("control.shard", {}, "", {1, 2, 64, 64, 0});
+  m.add("k", {both, b});
+  m.add("control.end", {});
+  m.add("control.shard", {}, "", {0, -1, 0, 64, 0});
+  m.add("k", {a});
+  m.add("control.end", {});
+  const ProgramModel p(m.p);
+  EXPECT_EQ(parts(p).substr(0, parts(p).find("most 64; IPU 1")),
+            "IPU 0 ipu 0 0-3 arena 0+64 weights 0 ");
+  ASSERT_EQ(p.parts().size(), 3u);
+  EXPECT_EQ(p.parts()[1].name, "IPU 1, stage 2");
+  EXPECT_EQ(p.parts()[2].name, "IPU 0, turn 2");
+  EXPECT_FALSE(p.parts()[1].is_branch());
+  EXPECT_EQ(p.parts()[1].arena_begin, 64u);
+  EXPECT_EQ(p.parts()[1].most_bytes, 48u) << "16 of what crosses, and its own 32";
+  EXPECT_EQ(p.own_bytes()[6], 48u);
+  EXPECT_EQ(p.part_of(4), -1);
+  EXPECT_EQ(p.peak(1), 6u);
+}
+
+TEST(ProgramModels, PartsThatMakeNoSenseAreLeftOut) {
+  Made open;
+  open.add("k", {});
+  open.add("control.case", {open.buffer(0, 4, program::Space::input)}, "c", {0});
+  open.add("k", {});
+  open.p.inputs.push_back({});
+  EXPECT_TRUE(ProgramModel(open.p).parts().empty()) << "no end";
+  Made wrong;
+  wrong.p.inputs.push_back({});
+  wrong.add("control.case", {wrong.buffer(0, 4, program::Space::input)}, "c", {0, 1});
+  wrong.add("control.end", {});
+  wrong.add("control.shard", {}, "", {0, 0, 0, 0});
+  wrong.add("control.end", {});
+  wrong.add("control.end", {});
+  wrong.add("control.shard", {}, "", {-5, -1, -1, -1, 0});
+  wrong.add("control.end", {});
+  EXPECT_EQ(parts(ProgramModel(wrong.p)), "IPU 0 ipu 0 5-6 arena 0+0 weights 0 most 0; ");
+}
+
+}  // namespace
+}  // namespace poprt::inspector
