@@ -64,4 +64,18 @@ inline std::string identity(const Tensor& x, const Tensor& y) {
   return onnx({{"Identity", {x.name}, y.name}}, {x}, {y});
 }
 
+// A runner of the model; "ok", or what is said where there is none.
+inline std::string open_runner(const std::string& model, poprt_runner** runner) {
+  poprt_compiler* compiler = nullptr;
+  poprt_executable* executable = nullptr;
+  std::string answer = said(poprt_compiler_create(nullptr, &compiler));
+  if (answer == "ok")
+    answer = said(
+        poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr, &executable));
+  if (answer == "ok") answer = said(poprt_runner_create(executable, nullptr, runner));
+  poprt_compiler_free(compiler);
+  poprt_executable_free(executable);
+  return answer;
+}
+
 }  // namespace poprt::test

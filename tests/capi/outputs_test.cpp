@@ -23,17 +23,7 @@ class Outputs : public testing::Test {
     poprt_runner_free(runner);
   }
 
-  void open(const std::string& model) {
-    poprt_compiler* compiler = nullptr;
-    poprt_executable* executable = nullptr;
-    ASSERT_EQ(said(poprt_compiler_create(nullptr, &compiler)), "ok");
-    ASSERT_EQ(said(poprt_compiler_compile_bytes(compiler, model.data(), model.size(), nullptr,
-                                                &executable)),
-              "ok");
-    ASSERT_EQ(said(poprt_runner_create(executable, nullptr, &runner)), "ok");
-    poprt_compiler_free(compiler);
-    poprt_executable_free(executable);
-  }
+  void open(const std::string& model) { ASSERT_EQ(poprt::test::open_runner(model, &runner), "ok"); }
 
   // "name dtype [d,d] value value ..." of each output.
   std::vector<std::string> shown() const {

@@ -101,6 +101,20 @@ inline void expect_import_error(ErrorCode code, std::vector<std::string> parts,
   expect_error(code, std::move(parts), [&] { import_proto(model); });
 }
 
+// What the error says that the action throws, or "taken".
+template <class Action>
+std::string said_by(Action&& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "taken";
+}
+inline std::string refusal(const pb::ModelProto& model) {
+  return said_by([&] { import_proto(model); });
+}
+
 // An empty directory that disappears with it.
 class TemporaryDirectory {
  public:

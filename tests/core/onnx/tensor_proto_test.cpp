@@ -220,12 +220,7 @@ TEST(SparseTensor, RefusesBadIndicesAndBombs) {
 }
 
 std::string refusal(const pb::TensorProto& proto) {
-  try {
-    take(proto);
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "taken";
+  return said_by([&] { take(proto); });
 }
 
 // Adds `count` ones to the field of that name.
@@ -352,12 +347,7 @@ TEST(TensorProto, EntriesOfExternalDataStandOnce) {
 }
 
 std::string refusal(const pb::SparseTensorProto& s) {
-  try {
-    dense(s);
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "taken";
+  return said_by([&] { dense(s); });
 }
 
 TEST(SparseTensor, SaysWhatIsWrong) {

@@ -37,7 +37,7 @@ void expect_said_in_body(const std::vector<Case>& cases) {
   for (const Case& c : cases) expect_said({"graph \"g\" {\n " + c.text, c.said});
 }
 
-TEST(TextErrors, OfHeads) {
+TEST(TextParser, OfHeads) {
   for (const Case& c : std::vector<Case>{
            {"@", "expected 'graph', found the end of the text"},
            {"\n\n  @x", "expected 'graph', found \"x\""},
@@ -64,7 +64,7 @@ TEST(TextErrors, OfHeads) {
     expect_said(c);
 }
 
-TEST(TextErrors, OfLines) {
+TEST(TextParser, OfLines) {
   const std::string line = "expected 'input', 'const', 'output', a node or '}', found ";
   expect_said_in_body({
       {"@", line + "the end of the text"},
@@ -88,7 +88,7 @@ TEST(TextErrors, OfLines) {
   });
 }
 
-TEST(TextErrors, OfNodes) {
+TEST(TextParser, OfNodes) {
   expect_said_in_body({
       {"%y = Relu(@%nothing) }", "no value \"nothing\" is defined above"},
       {"%y = Relu(@nothing) }", "expected '%', found \"nothing\""},
@@ -109,7 +109,7 @@ TEST(TextErrors, OfNodes) {
   });
 }
 
-TEST(TextErrors, OfAttributes) {
+TEST(TextParser, OfAttributes) {
   const std::string value = "expected an attribute value, found ";
   const std::string type = "expected an element type such as f32 or s64, found ";
   const std::string number = "expected an element of type f32, found ";
@@ -151,7 +151,7 @@ TEST(TextErrors, OfAttributes) {
     expect_said_in_body({{"%y = Op() {" + text + "} }", said}});
 }
 
-TEST(TextErrors, OfTypes) {
+TEST(TextParser, OfTypes) {
   for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
            {"@1", "expected a type, found \"1\""},
            {"@f99[2]", "expected an element type such as f32 or s64, found \"f99\""},
@@ -169,7 +169,7 @@ TEST(TextErrors, OfTypes) {
             "f32[0,9]");
 }
 
-TEST(TextErrors, OfTensors) {
+TEST(TextParser, OfTensors) {
   for (const auto& [text, said] : std::vector<std::pair<std::string, std::string>>{
            {"f32[2] = [1.0]@", "f32[2] needs 2 elements, found 1"},
            {"f32[2] = [1.0, 2.0, 3.0]@", "f32[2] needs 2 elements, found 3"},
@@ -198,7 +198,7 @@ TEST(TextErrors, OfTensors) {
     expect_said_in_body({{"const %c : " + text, said}});
 }
 
-TEST(TextErrors, AFillMayReachTheLimit) {
+TEST(TextParser, AFillMayReachTheLimit) {
   constexpr auto kMost = static_cast<int64_t>(kMaxFillBytes);
   const auto two = [](int64_t first, int64_t second) {
     return fmt::format("graph \"g\" {{ const %a : u8[{}] = fill 0 const %b : u8[{}] = fill 0 }}",
@@ -210,7 +210,7 @@ TEST(TextErrors, AFillMayReachTheLimit) {
   EXPECT_NE(error_of(two(kMost, 1)), "taken");
 }
 
-TEST(TextErrors, ASubgraphTooDeepIsPointedAt) {
+TEST(TextParser, ASubgraphTooDeepIsPointedAt) {
   std::string open, close;
   for (int i = 0; i <= kMaxSubgraphDepth; i++) {
     open += fmt::format("graph \"g\" {{ () = Op() {{a = {}", i == kMaxSubgraphDepth ? "@" : "");

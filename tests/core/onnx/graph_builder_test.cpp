@@ -7,15 +7,6 @@
 namespace poprt::onnx {
 namespace {
 
-std::string refusal(const pb::ModelProto& model) {
-  try {
-    import_proto(model);
-  } catch (const Error& e) {
-    return e.message();
-  }
-  return "taken";
-}
-
 pb::TypeProto tensor_type(int32_t elem_type, std::vector<int64_t> dims) {
   pb::TypeProto type;
   type.mutable_tensor_type()->set_elem_type(elem_type);
@@ -53,7 +44,7 @@ pb::ModelProto with_inputs(const std::vector<std::pair<std::string, pb::TypeProt
   return model;
 }
 
-TEST(ImportDetails, InputsThatAreContainersAreNodes) {
+TEST(GraphBuilder, InputsThatAreContainersAreNodes) {
   const pb::TypeProto t = tensor_type(pb::TensorProto::INT64, {-1, 3});
   pb::TypeProto bare;
   bare.mutable_tensor_type()->set_elem_type(pb::TensorProto::FLOAT);
@@ -83,7 +74,7 @@ TEST(ImportDetails, InputsThatAreContainersAreNodes) {
 )");
 }
 
-TEST(ImportDetails, InputsOfBodiesAreNone) {
+TEST(GraphBuilder, InputsOfBodiesAreNone) {
   pb::ModelProto model = relu_model();
   pb::NodeProto& n = add_node(*model.mutable_graph(), "Loop", {"", "", "x"}, {"l"});
   pb::GraphProto& body = *add_attribute(n, "body", pb::AttributeProto::GRAPH).mutable_g();
@@ -98,7 +89,7 @@ TEST(ImportDetails, InputsOfBodiesAreNone) {
   EXPECT_EQ(sub.outputs()[0], sub.inputs()[0]);
 }
 
-TEST(ImportDetails, OutputsThatAreContainersAreNoted) {
+TEST(GraphBuilder, OutputsThatAreContainersAreNoted) {
   const auto noted = [](const pb::TypeProto& type) {
     pb::ModelProto model = relu_model();
     *model.mutable_graph()->mutable_output(0)->mutable_type() = type;
@@ -116,7 +107,7 @@ TEST(ImportDetails, OutputsThatAreContainersAreNoted) {
   EXPECT_EQ(noted(map_type()), "nothing");
 }
 
-TEST(ImportDetails, TypesAreOfSizesThatThereAre) {
+TEST(GraphBuilder, TypesAreOfSizesThatThereAre) {
   const auto type_of = [](const pb::TypeProto& type) {
     pb::ModelProto model = with_inputs({{"z", type}});
     const std::string said = refusal(model);
@@ -164,7 +155,7 @@ pb::ModelProto declared_twice(const pb::TypeProto& inside, const pb::TypeProto& 
   return model;
 }
 
-TEST(ImportDetails, WhatOneDeclarationLeavesOutAnotherSays) {
+TEST(GraphBuilder, WhatOneDeclarationLeavesOutAnotherSays) {
   const auto both = [](const pb::TypeProto& inside, const pb::TypeProto& outside) {
     const auto g = import_proto(declared_twice(inside, outside));
     const ir::ValueType& type = g->outputs()[0]->type;
@@ -191,7 +182,7 @@ TEST(ImportDetails, WhatOneDeclarationLeavesOutAnotherSays) {
   EXPECT_EQ(both(named, nothing), "f32[2,3,4] N - -");
 }
 
-TEST(ImportDetails, InputsAndTheLastDeclarationStay) {
+TEST(GraphBuilder, InputsAndTheLastDeclarationStay) {
   pb::ModelProto model = relu_model();
   pb::GraphProto& g = *model.mutable_graph();
   g.mutable_input(0)
@@ -209,7 +200,7 @@ TEST(ImportDetails, InputsAndTheLastDeclarationStay) {
   EXPECT_EQ(ir::type_string(graph->find("y")->type), "f32[?]") << "the last one counts";
 }
 
-TEST(ImportDetails, ADeclarationThatContradictsNamesTheValue) {
+TEST(GraphBuilder, ADeclarationThatContradictsNamesTheValue) {
   pb::ModelProto model = relu_model();
   add_value(model.mutable_graph()->mutable_value_info(), "y", {3});
   EXPECT_EQ(refusal(model), "type of value 'y': it is declared both f32[3] and f32[2]");
@@ -218,7 +209,7 @@ TEST(ImportDetails, ADeclarationThatContradictsNamesTheValue) {
   EXPECT_EQ(refusal(model), "type of value 'x': it is declared both f32[2] and f32[3]");
 }
 
-TEST(ImportDetails, NodesAreNamedAsTheyCanBe) {
+TEST(GraphBuilder, NodesAreNamedAsTheyCanBe) {
   const auto said = [](const std::string& domain, const std::string& op, const std::string& name,
                        const std::vector<std::string>& outs) {
     pb::ModelProto model = relu_model();
@@ -237,7 +228,7 @@ TEST(ImportDetails, NodesAreNamedAsTheyCanBe) {
   EXPECT_EQ(said("d", most + "p", "n", {}), "d." + most + " node 'n'");
 }
 
-TEST(ImportDetails, ConstantsHaveNoInputOneOutputAndOneValue) {
+TEST(GraphBuilder, ConstantsHaveNoInputOneOutputAndOneValue) {
   const auto said = [](const std::vector<std::string>& ins, const std::vector<std::string>& outs,
                        const std::vector<std::string>& values) {
     pb::ModelProto model = relu_model();
@@ -269,7 +260,7 @@ TEST(ImportDetails, ConstantsHaveNoInputOneOutputAndOneValue) {
   EXPECT_EQ(import_proto(model)->node_count(), 2u);
 }
 
-TEST(ImportDetails, TypesOfAttributesAreThoseOfTheirFields) {
+TEST(GraphBuilder, TypesOfAttributesAreThoseOfTheirFields) {
   using Fill = void (*)(pb::AttributeProto&);
   const std::tuple<const char*, Fill, size_t> fields[] = {
       {"INT", [](auto& a) { a.set_i(1); }, ir::Attribute(int64_t{1}).index()},
@@ -325,7 +316,7 @@ TEST(ImportDetails, TypesOfAttributesAreThoseOfTheirFields) {
     EXPECT_EQ(refusal(with([](auto&) {}, nullptr, type)), start + "it has no value");
 }
 
-TEST(ImportDetails, TheTypeOfAnAbsentOptionalIsLeftOut) {
+TEST(GraphBuilder, TheTypeOfAnAbsentOptionalIsLeftOut) {
   const auto said = [](const char* op, const char* key) {
     pb::ModelProto model = relu_model();
     pb::NodeProto& n = add_node(*model.mutable_graph(), op, {}, {"o"}, "n");
@@ -344,7 +335,7 @@ TEST(ImportDetails, TheTypeOfAnAbsentOptionalIsLeftOut) {
   EXPECT_EQ(import_proto(model)->nodes()[1]->int_attr("type", 0), 1);
 }
 
-TEST(ImportDetails, WhatABodyHandsOutOfTheOuterGraphKeepsItsType) {
+TEST(GraphBuilder, WhatABodyHandsOutOfTheOuterGraphKeepsItsType) {
   pb::ModelProto model = relu_model();
   pb::NodeProto& n = add_node(*model.mutable_graph(), "If", {"x"}, {"b"});
   pb::GraphProto& body = *add_attribute(n, "g", pb::AttributeProto::GRAPH).mutable_g();
@@ -360,7 +351,7 @@ TEST(ImportDetails, WhatABodyHandsOutOfTheOuterGraphKeepsItsType) {
   EXPECT_EQ(sub.outputs()[1]->name(), "y_0");
 }
 
-TEST(ImportDetails, EachPieceOfTheHeadIsNeeded) {
+TEST(GraphBuilder, EachPieceOfTheHeadIsNeeded) {
   pb::ModelProto model = relu_model();
   model.clear_ir_version();
   EXPECT_EQ(refusal(model), "the model has no ir_version");
@@ -373,12 +364,7 @@ TEST(ImportDetails, EachPieceOfTheHeadIsNeeded) {
   model.set_ir_version(2);
   expect_import_error(ErrorCode::invalid_argument, {"IR version 2 is not supported"}, model);
   const auto bytes = [](const std::string& s) {
-    try {
-      import_bytes(bytes_of(s));
-    } catch (const Error& e) {
-      return e.message();
-    }
-    return std::string("taken");
+    return said_by([&] { import_bytes(bytes_of(s)); });
   };
   EXPECT_EQ(bytes("PopEF "),
             "a PopEF file, not an ONNX model: it is compiled already, give it to a runner");
@@ -386,7 +372,7 @@ TEST(ImportDetails, EachPieceOfTheHeadIsNeeded) {
   EXPECT_EQ(bytes("PopEG ").find("PopEF"), std::string::npos);
 }
 
-TEST(ImportDetails, MetadataIsWhatTheModelSays) {
+TEST(GraphBuilder, MetadataIsWhatTheModelSays) {
   pb::ModelProto model = relu_model();
   EXPECT_EQ(import_proto(model)->metadata,
             (std::map<std::string, std::string>{{"ir_version", "8"}}));
@@ -400,7 +386,7 @@ TEST(ImportDetails, MetadataIsWhatTheModelSays) {
 }
 
 // An opset that is assumed is that of the attributes in use, wherever the node stands.
-TEST(ImportDetails, AssumedOpsetsSeeBodiesAndFunctions) {
+TEST(GraphBuilder, AssumedOpsetsSeeBodiesAndFunctions) {
   const auto label_encoder = [](auto& owner, const std::string& in, const std::string& out) {
     pb::NodeProto& n = add_node(owner, "LabelEncoder", {in}, {out});
     n.set_domain("ai.onnx.ml");
