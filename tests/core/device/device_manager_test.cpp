@@ -364,8 +364,9 @@ TEST(DeviceManager, WhoWaitsIsToldWhenADeviceIsFree) {
   std::thread([state] {
     state->thread = gettid();
     const WaitConfig wait(WaitStrategy::wait_forever, {}, std::chrono::hours(1));
-    state->found.set_value(DeviceManager(1).get_device(1, wait)->id());
-  }).detach();  // else a test that fails would not end
+    const int64_t found = DeviceManager(1).get_device(1, wait)->id();
+    state->found.set_value(found);  // the device is free again
+  }).detach();                      // else a test that fails would not end
   for (int in_a_row = 0; in_a_row < 3;
        in_a_row = state->thread && sleeps(state->thread) ? in_a_row + 1 : 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

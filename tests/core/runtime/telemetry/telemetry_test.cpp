@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -678,6 +679,38 @@ TEST(TelemetrySnapshot, AsJsonHasEveryField) {
   const auto idle = nlohmann::json::parse(to_json(s));
   EXPECT_EQ(idle["latency_ns"]["mean"], 0);
   EXPECT_EQ(idle["requests_per_second"], 0);
+}
+
+// Makes a segment while a limit of the process is that low; what is said of it.
+std::string said_with_limit(int resource, uint64_t most) {
+  rlimit before;
+  getrlimit(static_cast<__rlimit_resource>(resource), &before);
+  rlimit low = before;
+  low.rlim_cur = most;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(static_cast<__rlimit_resource>(resource), &low);
+  std::string said;
+  try {
+    const Telemetry t("m", 0, 0);
+  } catch (const Error& e) {
+    said = std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+  setrlimit(static_cast<__rlimit_resource>(resource), &before);
+  signal(SIGXFSZ, SIG_DFL);
+  return said;
+}
+
+TEST_F(TelemetryTest, ASegmentThatCannotBeMadeLeavesNothing) {
+  const std::string begin = "telemetry segment '" + std::filesystem::canonical(folder_).string();
+  const std::string large = said_with_limit(RLIMIT_FSIZE, 1000);
+  EXPECT_TRUE(large.starts_with("permission_denied: cannot allocate " + begin)) << large;
+  EXPECT_TRUE(large.ends_with("': File too large")) << large;
+  EXPECT_EQ(files(), 0u);
+  const std::string open = said_with_limit(RLIMIT_NOFILE, 0);
+  EXPECT_TRUE(open.starts_with("permission_denied: cannot make " + begin)) << open;
+  EXPECT_TRUE(open.ends_with("': Too many open files")) << open;
+  EXPECT_EQ(files(), 0u);
+  EXPECT_NO_THROW(Telemetry("m", 0, 0));
 }
 
 TEST_F(TelemetryTest, NamesAreSafeToPrint) {
