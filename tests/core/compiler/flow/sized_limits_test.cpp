@@ -92,6 +92,9 @@ TEST(SizedLimits, ShapesOfSizesHaveRoomForTheMost) {
       {"%i : ? = Cast(%n) {to = 6}\n%s : ? = CastLike(%i, %zero)\n", 5},
       {"%q : ? = Cast(%n) {to = 9}\n" + choose, 20},
       {"%s : ? = Abs(%n)\n", 5},
+      // Every corner: the most less the least.
+      {k(2) + "%d : ? = Div(%n, %k)\n%s : ? = Sub(%n, %d)\n", 5},
+      {k(20) + "%size : ? = Size(%z)\n%s : ? = Sub(%k, %size)\n", 20},
       // Four that vary; the one with most decides.
       {k(2) + "%a : ? = Mul(%n, %k)\n%b : ? = Add(%a, %n)\n%d : ? = Add(%b, %n)\n"
               "%s : ? = Max(%n, %a, %b, %d)\n",
@@ -149,8 +152,13 @@ TEST(SizedLimits, RangesHaveRoomForTheMost) {
   EXPECT_EQ(range("%nine", "%s", "%one"), 0);
 }
 
-TEST(SizedLimits, MoreThanItsBoundIsNotKept) {
-  // Repeated, reshaped, tiled and added to: the room is what the rest of the shape leaves.
+TEST(SizedLimits, ResultsHaveRoomForWhatMeetsAndMoves) {
+  // Of two that meet the larger one's; of all others what the rest of the shape leaves.
+  const std::string four = kRows + ints("four", "4") +
+                           "%m : ? = Min(%n, %four)\n%z4 : ? = Slice(%z, %zero, %m, %zero)\n";
+  EXPECT_EQ(room_of(four + "%y : ? = Add(%z, %z4)\n"), (Shape{5, 3}));
+  EXPECT_EQ(room_of(four + "%y : ? = Add(%z4, %z)\n"), (Shape{5, 3}));
+  EXPECT_EQ(room_of(four + "%y : ? = Neg(%z4)\n"), (Shape{4, 3}));
   EXPECT_EQ(room_of(ints("to", "-1, 2") + "%e : ? = Concat(%z, %z) {axis = 1}\n"
                                           "%y : ? = Reshape(%e, %to)\n"),
             (Shape{15, 2}));
@@ -188,9 +196,15 @@ TEST(SizedLimits, OneSizeIsOneValueHoweverItIsWritten) {
       "%f : ? = Constant() {value = bool[] true}\n%w : ? = Where(%f, %shape, %zero)\n"
       "%k : ? = Gather(%w, %zero)\n",
       "%one : ? = Constant() {value_ints = [1]}\n%k : ? = Reshape(%n, %one)\n",
+      // From [3, n].
+      "%i : ? = Constant() {value_ints = [-1]}\n%k : ? = Gather(%turned, %i)\n",
+      "%f : ? = Constant() {value = bool[2] [false, true]}\n%w : ? = Where(%f, %turned, %zero)\n"
+      "%i : ? = Constant() {value_ints = [1]}\n%k : ? = Gather(%w, %i)\n",
+      "%f : ? = Constant() {value = bool[2] [true, false]}\n%w : ? = Where(%f, %turned, %n)\n"
+      "%i : ? = Constant() {value_ints = [1]}\n%k : ? = Gather(%w, %i)\n",
   };
   for (const char* way : ways)
-    expect_as_of_rows(kRows + way + ints("open", "-1") +
+    expect_as_of_rows(kRows + kColumns + "%turned : ? = Shape(%t)\n" + way + ints("open", "-1") +
                           "%to : ? = Concat(%k, %open) {axis = 0}\n%y : ? = Reshape(%z, %to)\n",
                       3, {1, 4});
 }
@@ -264,6 +278,36 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
                                "%y : ? = Conv(%w, %a)\n",
        along("a", 0, 5)},
       {"a shape of more", ints("to", "6, 3") + "%y : ? = Reshape(%z, %to)\n", along("z", 0, 5)},
+      {"updates of what is all real",
+       kColumns +
+           "%i : ? = Constant() {value = s64[3,1] [0, 1, 2]}\n"
+           "%w : ? = Constant() {value = f32[3,5] [1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5]}\n"
+           "%y : ? = ScatterND(%w, %i, %t)\n",
+       along("t", 1, 5)},
+      {"GatherND with an unknown depth",
+       square + "%f : ? = Floor(%r)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n"
+                "%w : ? = Constant() {value = f32[1,1,1,1,1] [1]}\n%y : ? = GatherND(%w, %i)\n",
+       along("i", 1, 5)},
+      {"regions of what is sized",
+       ints("s", "-1, 1, 1, 3") +
+           "%a : ? = Reshape(%z, %s)\n"
+           "%b : ? = Constant() {value = f32[1,4] [0, 0, 1, 1]}\n"
+           "%i : ? = Constant() {value_ints = [0]}\n%y : ? = RoiAlign(%a, %b, %i)\n",
+       along("a", 0, 5)},
+      {"sampled along it",
+       ints("s", "1, 1, -1, 3") +
+           "%a : ? = Reshape(%z, %s)\n"
+           "%g : ? = Constant() {value = f32[1,1,1,2] [0, 0]}\n%y : ? = GridSample(%a, %g)\n",
+       along("a", 2, 5)},
+      {"sampled at so many places",
+       square + ints("s6", "1, -1, 3, 2") +
+           "%g : ? = Reshape(%q, %s6)\n"
+           "%image : ? = Constant() {value = f32[1,1,1,2] [1, 2]}\n%y : ? = GridSample(%image, "
+           "%g)\n",
+       along("g", 1, 5)},
+      {"padded along the named axis",
+       ints("p", "1, 2") + ints("named", "0") + "%y : ? = Pad(%z, %p, _, %named)\n",
+       along("z", 0, 5), 18},
       {"padded before by ten", "%y : ? = Pad(%z) {pads = [1, 0, 0, 0]}\n", along("z", 0, 5), 10},
   };
   expect_refused(all, "unimplemented");
@@ -305,6 +349,12 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
       {"a start beside",
        kRows + ints("one", "1") + ints("k", "3") + "%y : ? = Slice(%z, %n, %k, %one)\n", two},
       {"two ends", both + ints("from", "0, 0") + "%y : ? = Slice(%x, %from, %to)\n", two},
+      {"a depth",
+       kRows + "%i : ? = Constant() {value_ints = [1, 0]}\n"
+               "%v : ? = Constant() {value = f32[2] [1, 2]}\n%y : ? = OneHot(%i, %n, %v)\n",
+       two},
+      {"room around",
+       kRows + "%p : ? = Concat(%zero, %n, %n, %zero) {axis = 0}\n%y : ? = Pad(%x, %p)\n", two},
       {"a step of a range",
        kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 0) + scalar("b", 9) +
            "%y : ? = Range(%a, %b, %s)\n",
@@ -316,6 +366,8 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
       {"what fmod leaves", sub + "%s : ? = Mod(%m, %k) {fmod = 1}\n" + constant("s"), unbounded},
       {"what no divisor leaves", kRows + ints("k", "-3") + "%s : ? = Mod(%n, %k)\n" + constant("s"),
        unbounded},
+      {"what a divisor of no sign leaves",
+       kRows + "%m : ? = Neg(%n)\n%s : ? = Mod(%m, %n)\n" + constant("s"), unbounded},
       {"by what has two signs", sub + "%s : ? = Div(%k, %m)\n" + constant("s"), unbounded},
       {"by what is negative",
        kRows + ints("k", "9") + "%m : ? = Neg(%n)\n%s : ? = Div(%k, %m)\n" + constant("s"),
@@ -323,7 +375,7 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
       {"by a float",
        kRows + ints("k", "9") +
            "%f : ? = Cast(%n) {to = 1}\n"
-           "%g : ? = CastLike(%k, %f)\n%h : ? = Div(%g, %f)\n%s : ? = Cast(%h) {to = 7}\n" +
+           "%g : ? = Cast(%k) {to = 1}\n%h : ? = Div(%g, %f)\n%s : ? = Cast(%h) {to = 7}\n" +
            constant("s"),
        unbounded},
       {"of 16 bits",

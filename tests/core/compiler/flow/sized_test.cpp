@@ -45,7 +45,77 @@ const std::string kNumbers = kRows + scalar("from", 0) + scalar("by", 1) + ints(
                              "%until : ? = Squeeze(%n)\n%r : ? = Range(%from, %until, %by)\n"
                              "%i : ? = Unsqueeze(%r, %last)\n";
 
+// v: the first n rows of a table, behind which its others stand.
+std::string of_table(const std::string& columns, int64_t count) {
+  return kRows + floats_of("table", "5," + columns, count) +
+         "%v : ? = Slice(%table, %zero, %n, %zero)\n";
+}
+const std::string kOfTable = of_table("3", 15);
+
 const Case kCases[] = {
+    // Where what is not real is no repetition of what is.
+    {"batch_of_a_table_that_is_repeated",
+     kOfTable + ints("s", "-1, 1, 3") + "%a : ? = Reshape(%v, %s)\n" + floats_of("w", "5,3,2", 30) +
+         "%y : ? = MatMul(%a, %w)\n",
+     {1, 5}},
+    {"batch_of_b_of_a_table_that_is_repeated",
+     kOfTable + ints("s", "-1, 3, 1") + "%b : ? = Reshape(%v, %s)\n" + floats_of("w", "5,2,3", 30) +
+         "%y : ? = MatMul(%w, %b)\n",
+     {1, 5}},
+    {"a_row_of_a_table_added_to_all",
+     kOfTable + floats_of("w", "5,3", 15) + "%y : ? = Sub(%w, %v)\n",
+     {1, 5}},
+    {"a_row_of_a_table_added_by_gemm",
+     kOfTable + floats_of("a", "5,2", 10) + floats_of("w", "2,3", 6) +
+         "%y : ? = Gemm(%a, %w, %v)\n",
+     {1, 5}},
+    {"a_row_of_a_table_expanded",
+     kOfTable + ints("e", "5, 3") + "%y : ? = Expand(%v, %e)\n",
+     {1, 5}},
+    {"rows_of_a_table_reduced", kOfTable + "%y : ? = ReduceMax(%v) {axes = [0]}\n", {1, 2, 4}},
+    {"least_rows_of_a_table",
+     kOfTable + "%y : ? = ReduceMin(%v) {axes = [0], keepdims = 0}\n",
+     {1, 2, 4}},
+    {"best_rows_of_a_table",
+     kOfTable + ints("k", "1") + "%y : ?, %i : ? = TopK(%v, %k) {axis = 0}\n",
+     {1, 2, 4}},
+    {"rows_of_a_table_from_the_end",
+     kOfTable + scalar("last", -1) + "%y : ? = Gather(%v, %last)\n",
+     {1, 2, 4}},
+    {"rows_of_a_table_joined", kOfTable + "%y : ? = Concat(%v, %z, %v) {axis = 0}\n"},
+    {"columns_of_a_table_flattened",
+     kOfTable + "%t : ? = Transpose(%v)\n" + ints("to", "-1") + "%y : ? = Reshape(%t, %to)\n"},
+    {"product_of_a_table_and_its_columns",
+     kOfTable + "%t : ? = Transpose(%v)\n%y : ? = MatMul(%t, %v)\n"},
+    {"softmax_of_the_rows_of_a_table", kOfTable + "%y : ? = Softmax(%v) {axis = 0}\n"},
+    {"boxes_of_a_table",
+     of_table("4", 20) + ints("b", "1, -1, 4") + ints("s", "1, 1, -1") + ints("one", "1") +
+         ints("five", "5") +
+         "%boxes : ? = Reshape(%v, %b)\n"
+         "%sum : ? = ReduceSum(%v, %one)\n%scores : ? = Reshape(%sum, %s)\n"
+         "%y : ? = NonMaxSuppression(%boxes, %scores, %five)\n",
+     {1, 2, 4},
+     4},
+    {"all_elements_by_places_from_the_end",
+     kOfTable +
+         "%i : ? = Constant() {value = s64[5,3] [0, -1, 0, -1, 0, -1, 0, 0, 0, -1, -1, -1, 0, "
+         "0, 0]}\n%y : ? = GatherElements(%v, %i) {axis = 0}\n",
+     {1, 2, 4}},
+    {"softmax_of_the_middle_of_eleven",
+     "const %s : s64[3] = [1, -1, 3]\n%m : ? = Reshape(%z, %s)\n%y : ? = Softmax(%m)\n",
+     {0, 2, 5},
+     3,
+     11},
+    {"whether_there_are_rows",
+     kRows + "%q : ? = Cast(%n) {to = 9}\n%s : ? = Cast(%q) {to = 7}\n"
+             "%y : ? = ConstantOfShape(%s)\n",
+     {0, 1, 3}},
+    {"nothing_added_to_one_row",
+     ints("a", "9") + ints("b", "10") + ints("d", "0") +
+         "%e : ? = Slice(%z, %a, %b, %d)\n%y : ? = Add(%e, %z)\n",
+     {1}},
+    {"numbers_downwards_from_zero", kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 0) +
+                                        scalar("d", -1) + "%y : ? = Range(%a, %s, %d)\n"},
     // Products.
     {"matrix_by_matrices_of_rows",
      floats_of("w", "2,3,2", 12) + "%y : ? = MatMul(%z, %w)\n"},  // rows, where b has more
