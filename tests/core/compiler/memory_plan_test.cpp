@@ -130,6 +130,32 @@ TEST(MemoryPlan, AResultIsWrittenOverAnInputThatDiesThere) {
   EXPECT_EQ(lifetime("e"), std::pair(int64_t{4}, int64_t{6}));
 }
 
+// The place of a part may not be taken earlier than that of the whole begins to be used.
+TEST(MemoryPlan, APartIsNotWrittenOverAnInputWhenTheWholeIsInUse) {
+  const auto g = graph_of(R"(
+    input %x : f32[1,16]
+    %a : ? = Relu(%x)
+    %b : ? = Sigmoid(%x)
+    %c : ? = Tanh(%b)
+    %d : ? = Concat(%a, %c) {axis = 1}
+    %e : ? = Concat(%c, %d) {axis = 1}
+    %y : ? = Transpose(%e)
+    output %y
+  )");
+  const MemoryPlan plan(*g);
+  EXPECT_FALSE(same_place(plan, *g, "b", "c"));
+  const auto alone = graph_of(R"(
+    input %x : f32[1,16]
+    %b : ? = Sigmoid(%x)
+    %c : ? = Tanh(%b)
+    %a : ? = Relu(%x)
+    %d : ? = Concat(%c, %a) {axis = 1}
+    %y : ? = Transpose(%d)
+    output %y
+  )");
+  EXPECT_TRUE(same_place(MemoryPlan(*alone), *alone, "b", "c"));
+}
+
 TEST(MemoryPlan, PartsThatDoNotBeginAtAMultipleOf64AreCopied) {
   const auto g = graph_of(R"(
     input %x : f32[1,8]

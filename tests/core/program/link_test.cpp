@@ -139,6 +139,16 @@ TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
       << "models are independent: whatever one begins with is a coincidence";
 }
 
+// From 64 bytes on.
+TEST(Link, ShortBeginningsAreStoredAgain) {
+  const Model longer(300, 1, 0, 512);
+  for (const auto& [bytes, all] :
+       {std::pair(uint64_t{64}, 192u + 512u), std::pair(uint64_t{63}, 192u + 512u + 64u)}) {
+    const Model a(2, 1, 0, bytes);
+    EXPECT_EQ(link_buckets(std::vector{a.branch(), longer.branch()}).program.weights_bytes, all);
+  }
+}
+
 TEST(Link, RefusesWhatCannotBeABranch) {
   const Model a(2, 1), stateful(2, 1, 64);
   EXPECT_NE(message_of([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
@@ -225,6 +235,14 @@ TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
     EXPECT_EQ(linked.narrow[0].winograd, form);
     w.fill(plain);
     EXPECT_EQ(plain[35], std::byte(7));
+  }
+  // Of other bytes, or of another place.
+  for (const auto& [offset, bytes] : {std::pair(0, 64), std::pair(64, 128)}) {
+    const Weight others[] = {{static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes), {}}};
+    Branch branch = a.branch("a/");
+    branch.narrow = table;
+    branch.records = others;
+    EXPECT_TRUE(link_graphs(std::vector{branch}).narrow.empty()) << offset << " " << bytes;
   }
 }
 

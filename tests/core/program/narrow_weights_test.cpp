@@ -123,6 +123,9 @@ TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
   EXPECT_EQ(form(0x1.ffcp-14f), std::pair(DType::f16, 0));
   EXPECT_EQ(form(0x1.ffcp-15f), std::pair(DType::undefined, 0));
   EXPECT_EQ(form(0x1.ffep0f), std::pair(DType::undefined, 0));
+  // What is less than a float's least exponent is not looked at.
+  EXPECT_EQ(form(0x1p-126f), std::pair(DType::bf16, 0));
+  EXPECT_EQ(form(0x1p-127f), std::pair(DType::undefined, 0));
 }
 
 TEST(NarrowTable, IsSortedAndChecked) {

@@ -294,6 +294,13 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
            "%b : ? = Constant() {value = f32[1,4] [0, 0, 1, 1]}\n"
            "%i : ? = Constant() {value_ints = [0]}\n%y : ? = RoiAlign(%a, %b, %i)\n",
        along("a", 0, 5)},
+      {"regions of a sized number of edges",
+       kRows + ints("four", "4") +
+           "%m : ? = Min(%n, %four)\n%z4 : ? = Slice(%z, %zero, %m, %zero)\n"
+           "%edges : ? = Transpose(%z4)\n%i : ? = Constant() {value_ints = [0, 0, 0]}\n"
+           "%image : ? = Constant() {value = f32[1,1,1,2] [1, 2]}\n"
+           "%y : ? = RoiAlign(%image, %edges, %i)\n",
+       along("edges", 1, 4)},
       {"sampled along it",
        ints("s", "1, 1, -1, 3") +
            "%a : ? = Reshape(%z, %s)\n"
