@@ -99,6 +99,163 @@ TEST(MemoryPlan, PartsOfASplitAreViews) {
   EXPECT_TRUE(plan.same_bytes(g->find("b"), g->find("r"), 64));
 }
 
+TEST(MemoryPlan, AResultIsWrittenOverAnInputThatDiesThere) {
+  const auto g = graph_of(R"(
+    input %x : f32[16]
+    const %k : f32[2,16] = fill 1.0
+    %a : ? = Relu(%x)
+    %b : ? = Sigmoid(%a)
+    %c : ? = Tanh(%a)
+    %d : ? = Add(%b, %c)
+    %e : ? = Mul(%d, %k)
+    %f : ? = Sub(%k, %e)
+    %y : ? = Transpose(%f)
+    output %y
+  )");
+  const MemoryPlan plan(*g);
+  EXPECT_FALSE(same_place(plan, *g, "x", "a")) << "the caller's";
+  EXPECT_FALSE(same_place(plan, *g, "a", "b")) << "it is read again";
+  EXPECT_TRUE(same_place(plan, *g, "a", "c"));
+  EXPECT_TRUE(same_place(plan, *g, "b", "d")) << "the first that can be";
+  EXPECT_FALSE(same_place(plan, *g, "c", "d"));
+  EXPECT_FALSE(same_place(plan, *g, "d", "e")) << "it has fewer elements";
+  EXPECT_TRUE(same_place(plan, *g, "e", "f")) << "the second input";
+  EXPECT_FALSE(same_place(plan, *g, "f", "y")) << "a transposition reads it out of order";
+  const auto lifetime = [&](const char* name) {
+    const Storage& s = plan.storage(plan.place(g->find(name)).storage);
+    return std::pair(s.first, s.last);
+  };
+  EXPECT_EQ(lifetime("a"), std::pair(int64_t{0}, int64_t{3}));
+  EXPECT_EQ(lifetime("b"), std::pair(int64_t{1}, int64_t{4}));
+  EXPECT_EQ(lifetime("e"), std::pair(int64_t{4}, int64_t{6}));
+}
+
+// The place of a part may not be taken earlier than that of the whole begins to be used.
+TEST(MemoryPlan, APartIsNotWrittenOverAnInputWhenTheWholeIsInUse) {
+  const auto g = graph_of(R"(
+    input %x : f32[1,16]
+    %a : ? = Relu(%x)
+    %b : ? = Sigmoid(%x)
+    %c : ? = Tanh(%b)
+    %d : ? = Concat(%a, %c) {axis = 1}
+    %e : ? = Concat(%c, %d) {axis = 1}
+    %y : ? = Transpose(%e)
+    output %y
+  )");
+  const MemoryPlan plan(*g);
+  EXPECT_FALSE(same_place(plan, *g, "b", "c"));
+  const auto alone = graph_of(R"(
+    input %x : f32[1,16]
+    %b : ? = Sigmoid(%x)
+    %c : ? = Tanh(%b)
+    %a : ? = Relu(%x)
+    %d : ? = Concat(%c, %a) {axis = 1}
+    %y : ? = Transpose(%d)
+    output %y
+  )");
+  EXPECT_TRUE(same_place(MemoryPlan(*alone), *alone, "b", "c"));
+}
+
+TEST(MemoryPlan, PartsThatDoNotBeginAtAMultipleOf64AreCopied) {
+  const auto g = graph_of(R"(
+    input %x : f32[1,8]
+    input %z : f32[1,16]
+    %a : ? = Relu(%x)
+    %b : ? = Relu(%z)
+    %c : ? = Concat(%a, %a, %b, %b) {axis = 1}
+    %d : ? = Concat(%x, %b) {axis = 1}
+    %y : ? = Tanh(%c)
+    output %y
+    output %d
+  )");
+  const MemoryPlan plan(*g);
+  EXPECT_TRUE(plan.same_bytes(g->find("a"), g->find("c"), 0));
+  EXPECT_TRUE(plan.same_bytes(g->find("b"), g->find("c"), 64)) << "behind two of 32";
+  EXPECT_FALSE(plan.same_bytes(g->find("b"), g->find("d"), 32));
+  EXPECT_FALSE(plan.same_bytes(g->find("x"), g->find("d"), 0)) << "the caller's";
+}
+
+TEST(MemoryPlan, PartsAreRunsOfBytesWhereNothingStandsBeforeTheAxis) {
+  const auto contiguous = [](const std::string& op, const Shape& shape, int64_t axis,
+                             const char* type = "f32") {
+    const std::string made =
+        op == "Concat" ? "%y : ? = Concat(%x, %x)" : "%y : ?, %z : ? = Split(%x)";
+    const auto g = graph_of(fmt::format("input %x : {}{}\n{} {{axis = {}}}\noutput %y\n", type,
+                                        shape_string(shape), made, axis));
+    return op == "Concat" ? is_contiguous_concat(*g->nodes()[0])
+                          : is_contiguous_split(*g->nodes()[0]);
+  };
+  for (const char* op : {"Concat", "Split"}) {
+    EXPECT_TRUE(contiguous(op, {4, 2}, 0)) << op;
+    EXPECT_TRUE(contiguous(op, {1, 4, 2}, 1)) << op;
+    EXPECT_TRUE(contiguous(op, {1, 1, 4}, -1)) << op;
+    EXPECT_TRUE(contiguous(op, {4, 2}, 0, "s8")) << op;
+    EXPECT_FALSE(contiguous(op, {2, 4}, 1)) << op;
+    EXPECT_FALSE(contiguous(op, {1, 2, 4}, 2)) << op;
+    EXPECT_FALSE(contiguous(op, {2, 1, 4}, -1)) << op;
+  }
+}
+
+// v lives from node 0 to node 2.
+TEST(MemoryPlan, WhatIsNeededAtOtherTimesSharesMemoryAndStateLiesFirst) {
+  const auto g = graph_of(R"(
+    input %x : f32[64]
+    %v : ? = Transpose(%x)
+    %a : ? = ReduceSum(%v)
+    %b : ? = ReduceMax(%v)
+    output %a
+    output %b
+  )");
+  MemoryPlan plan(*g);
+  const uint32_t v = plan.place(g->find("v")).storage;
+  const uint32_t large = plan.add_temporary(500, 1), beside = plan.add_temporary(512, 2),
+                 small = plan.add_temporary(4, 2), after = plan.add_temporary(256, 3),
+                 later = plan.add_temporary(64, 3), state = plan.add_state(65),
+                 none = plan.add_temporary(0, 1);
+  EXPECT_EQ(plan.plan_offsets(), 128u + 512 + 256 + 64);
+  const auto at = [&](uint32_t id) { return plan.storage(id).offset; };
+  EXPECT_EQ(at(state), 0u);
+  EXPECT_EQ(plan.state_bytes(), 128u);
+  EXPECT_EQ(at(beside), 128u);
+  EXPECT_EQ(at(large), 128u);
+  EXPECT_EQ(at(v), 640u) << "behind both, which are larger";
+  EXPECT_EQ(at(after), 128u);
+  EXPECT_EQ(at(later), 384u);
+  EXPECT_EQ(at(small), 896u);
+  EXPECT_EQ(at(none), 0u);
+}
+
+TEST(MemoryPlan, AGapThatIsJustWideEnoughIsFilled) {
+  const auto g = graph_of(R"(
+    input %x : f32[64]
+    input %z : f32[48]
+    %v : ? = Transpose(%x)
+    %w : ? = Transpose(%z)
+    %a : ? = ReduceSum(%v)
+    %b : ? = ReduceSum(%w)
+    %c : ? = ReduceMax(%v)
+    %d : ? = ReduceMax(%w)
+    output %a
+    output %b
+    output %c
+    output %d
+  )");
+  MemoryPlan plan(*g);
+  const auto place = [&](const char* name) { return plan.place(g->find(name)).storage; };
+  // v (256 bytes) lives from 0 to 4, w (192) from 1 to 5.
+  const uint32_t first = plan.add_temporary(512, 0), second = plan.add_temporary(320, 5),
+                 third = plan.add_temporary(128, 4), fourth = plan.add_temporary(64, 4);
+  const uint64_t total = plan.plan_offsets();
+  const auto at = [&](uint32_t id) { return plan.storage(id).offset; };
+  EXPECT_EQ(at(first), 0u);
+  EXPECT_EQ(at(second), 0u);
+  EXPECT_EQ(at(place("v")), 512u);
+  EXPECT_EQ(at(place("w")), 320u) << "between what ends there and v, of which both are alive";
+  EXPECT_EQ(at(third), 0u);
+  EXPECT_EQ(at(fourth), 128u);
+  EXPECT_EQ(total, 768u);
+}
+
 // Whatever is alive at the same time and is not shared on purpose must not overlap.
 TEST(MemoryPlan, LiveStoragesNeverOverlap) {
   std::mt19937 rng(3);

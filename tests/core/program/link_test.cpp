@@ -139,6 +139,16 @@ TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
       << "models are independent: whatever one begins with is a coincidence";
 }
 
+// From 64 bytes on.
+TEST(Link, ShortBeginningsAreStoredAgain) {
+  const Model longer(300, 1, 0, 512);
+  for (const auto& [bytes, all] :
+       {std::pair(uint64_t{64}, 192u + 512u), std::pair(uint64_t{63}, 192u + 512u + 64u)}) {
+    const Model a(2, 1, 0, bytes);
+    EXPECT_EQ(link_buckets(std::vector{a.branch(), longer.branch()}).program.weights_bytes, all);
+  }
+}
+
 TEST(Link, RefusesWhatCannotBeABranch) {
   const Model a(2, 1), stateful(2, 1, 64);
   EXPECT_NE(message_of([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
@@ -170,6 +180,39 @@ TEST(Link, NarrowWeightsOfBranchesStayNarrow) {
   EXPECT_EQ(linked.narrow[1].offset, 128u);
 }
 
+// What another shape has the beginning of is no whole piece, and a part of one is none.
+TEST(Link, NarrowWeightsOfAPartAreNotKept) {
+  const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
+  const NarrowWeights tables[] = {{192, 192, DType::f16, 0, {}}};
+  Branch branches[] = {a.branch(), b.branch()};
+  branches[0].narrow = tables;
+  EXPECT_TRUE(link_buckets(branches).narrow.empty());
+  branches[0].prefix = "a/", branches[1].prefix = "b/";
+  const Linked graphs = link_graphs(branches);
+  ASSERT_EQ(graphs.narrow.size(), 1u) << "a graph shares no beginnings";
+  EXPECT_EQ(graphs.narrow[0].offset, 192u);
+  EXPECT_EQ(graphs.narrow[0].bytes, 192u);
+  const NarrowWeights parts[] = {
+      {64, 64, DType::f16, 0, {}}, {0, 64, DType::f16, 0, {}}, {4096, 64, DType::f16, 0, {}}};
+  branches[0].narrow = parts;
+  EXPECT_TRUE(link_graphs(branches).narrow.empty());
+}
+
+// Of each of the dimensions the greatest, wherever it comes from.
+TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
+  Model a(12, 1), b(12, 1), c(12, 1);
+  a.loaded.program.inputs[0].shape = {12, 1, 1};
+  b.loaded.program.inputs[0].shape = {2, 3, 2};
+  c.loaded.program.inputs[0].shape = {1, 2, 6};
+  const Linked linked = link_buckets(std::vector{a.branch(), b.branch(), c.branch()});
+  EXPECT_EQ(linked.program.inputs[0].shape, (Shape{12, 3, 6}));
+  c.loaded.program.inputs[0].shape = {2, 6};
+  EXPECT_NE(message_of([&] { link_buckets(std::vector{a.branch(), c.branch()}); })
+                .find("input 'x' is f32 [2,6] at one of the shapes and f32 [12,1,1] at another: a "
+                      "bucket differs in sizes only"),
+            std::string::npos);
+}
+
 // A payload has the plain ones, which only what has made the packed ones can give.
 TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
   const Model a(2, 1);
@@ -192,6 +235,14 @@ TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
     EXPECT_EQ(linked.narrow[0].winograd, form);
     w.fill(plain);
     EXPECT_EQ(plain[35], std::byte(7));
+  }
+  // Of other bytes, or of another place.
+  for (const auto& [offset, bytes] : {std::pair(0, 64), std::pair(64, 128)}) {
+    const Weight others[] = {{static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes), {}}};
+    Branch branch = a.branch("a/");
+    branch.narrow = table;
+    branch.records = others;
+    EXPECT_TRUE(link_graphs(std::vector{branch}).narrow.empty()) << offset << " " << bytes;
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
 #include <sstream>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/half.h"
@@ -97,6 +99,103 @@ TEST(Narrowing, RandomHalvesAndQuartersComeBackAsTheyWere) {
     ASSERT_TRUE(form) << dtype_name(dtype);
     EXPECT_LE(dtype_bits(form->dtype), dtype_bits(dtype));
     expect_same_bits(there_and_back(*form, values), values);
+  }
+}
+
+// Four significant bits beside the greatest and the least that 8-bit floats can be moved to.
+TEST(Narrowing, MovesEightBitsBySixtyFourAtMost) {
+  const auto form = [](float v) {
+    const auto found = narrowest({v});
+    return found ? std::pair(found->dtype, found->exponent) : std::pair(DType::undefined, 0);
+  };
+  EXPECT_EQ(form(0x1.ep71f), std::pair(DType::f8_143, 64));
+  EXPECT_EQ(form(0x1.ep72f), std::pair(DType::bf16, 0));
+  EXPECT_EQ(form(0x1.cp72f), std::pair(DType::f8_152, 57));
+  EXPECT_EQ(form(0x1.cp79f), std::pair(DType::f8_152, 64));
+  EXPECT_EQ(form(0x1.cp80f), std::pair(DType::bf16, 0));
+  EXPECT_EQ(form(0x1.ep-57f), std::pair(DType::f8_143, -64));
+  EXPECT_EQ(form(0x1.ep-58f), std::pair(DType::bf16, 0));
+  EXPECT_EQ(form(0x1.cp-49f), std::pair(DType::f8_143, -56));
+  // The greatest and the least bit of a half, and one further.
+  EXPECT_EQ(form(0x1.ffcp15f), std::pair(DType::f16, 0));
+  EXPECT_EQ(form(0x1.ffcp16f), std::pair(DType::undefined, 0));
+  EXPECT_EQ(form(0x1.fep16f), std::pair(DType::bf16, 0));
+  EXPECT_EQ(form(0x1.ffcp-14f), std::pair(DType::f16, 0));
+  EXPECT_EQ(form(0x1.ffcp-15f), std::pair(DType::undefined, 0));
+  EXPECT_EQ(form(0x1.ffep0f), std::pair(DType::undefined, 0));
+  // What is less than a float's least exponent is not looked at.
+  EXPECT_EQ(form(0x1p-126f), std::pair(DType::bf16, 0));
+  EXPECT_EQ(form(0x1p-127f), std::pair(DType::undefined, 0));
+}
+
+TEST(NarrowTable, IsSortedAndChecked) {
+  const auto said = [](std::vector<NarrowWeights> table) -> std::string {
+    try {
+      check_narrow(table, 256);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::ranges::is_sorted(table, {}, &NarrowWeights::offset) ? "sorted" : "not sorted";
+  };
+  const auto unfit = [](int offset, int bytes) {
+    return fmt::format("narrow weights [{}, +{}) do not fit into 256 bytes of weights", offset,
+                       bytes);
+  };
+  EXPECT_EQ(said({{128, 128, DType::f16}, {0, 64, DType::bf16}, {64, 64, DType::f8_143, 64}}),
+            "sorted");
+  EXPECT_EQ(said({{0, 256, DType::f8_152, -64}}), "sorted");
+  EXPECT_EQ(said({{0, 260, DType::f16}}), unfit(0, 260));
+  EXPECT_EQ(said({{4, 256, DType::f16}}), unfit(4, 256));
+  EXPECT_EQ(said({{252, 8, DType::f16}}), unfit(252, 8));
+  EXPECT_EQ(said({{2, 64, DType::f16}}), unfit(2, 64));
+  EXPECT_EQ(said({{0, 6, DType::f16}}), unfit(0, 6));
+  EXPECT_EQ(said({{64, 0, DType::f16}}), unfit(64, 0));
+  EXPECT_EQ(said({{0, 64, DType::f16}, {60, 8, DType::f16}}), unfit(60, 8));
+  EXPECT_EQ(said({{0, 64, DType::f8_143, 65}}), "narrow weights at 0 are of f8_143 times 2^65");
+  EXPECT_EQ(said({{8, 64, DType::f8_152, -65}}), "narrow weights at 8 are of f8_152 times 2^-65");
+  EXPECT_EQ(said({{8, 64, DType::f32, 0}}), "narrow weights at 8 are of f32 times 2^0");
+  EXPECT_EQ(said({{8, 64, DType::f16, 0, {33, 5, 2}}}),
+            "narrow weights at 8 are of a convolution from 5 to 33 channels with tiles of 2, which "
+            "does not fit 64 bytes");
+}
+
+TEST(NarrowTable, PiecesLieAtMultiplesOf64OfWhatIsStored) {
+  using Piece = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t, bool>;
+  const auto pieces = [](const std::vector<NarrowWeights>& table, uint64_t bytes) {
+    std::vector<Piece> all;
+    const auto found = stored_pieces(table, bytes);
+    for (const StoredPiece& p : found)
+      all.emplace_back(p.offset, p.bytes, p.stored, p.stored_bytes, p.narrow != nullptr);
+    return std::pair(all, stored_bytes(found));
+  };
+  EXPECT_EQ(pieces({}, 0), std::pair(std::vector<Piece>{}, uint64_t{0}));
+  EXPECT_EQ(pieces({}, 100), std::pair(std::vector<Piece>{{0, 100, 0, 100, false}}, uint64_t{100}));
+  EXPECT_EQ(pieces({{64, 200, DType::f16}, {264, 40, DType::f8_143}}, 320),
+            std::pair(std::vector<Piece>{{0, 64, 0, 64, false},
+                                         {64, 200, 64, 100, true},
+                                         {264, 40, 192, 10, true},
+                                         {304, 16, 256, 16, false}},
+                      uint64_t{272}));
+  EXPECT_EQ(pieces({{0, 8, DType::bf16}}, 8),
+            std::pair(std::vector<Piece>{{0, 8, 0, 4, true}}, uint64_t{4}));
+}
+
+// More than a thread does at a time, and at each of its ends.
+TEST(NarrowTable, LongPiecesAreWidenedInParts) {
+  for (const DType dtype : {DType::f16, DType::f8_143}) {
+    const size_t count = (size_t{1} << 18) * 2 + 5, before = 16;
+    std::vector<float> wanted(count);
+    for (size_t i = 0; i < count; i++)
+      wanted[i] = static_cast<float>(static_cast<int>(i % 15) - 7) * 0.5f;
+    const std::vector<NarrowWeights> table = {{before * 4, count * 4, dtype, 0}};
+    const auto pieces = stored_pieces(table, (before + count) * 4);
+    std::vector<std::byte> stored(stored_bytes(pieces));
+    for (size_t i = 0; i < before * 4; i++) stored[i] = std::byte(i);
+    narrow(table[0], wanted, std::span(stored).subspan(pieces[1].stored, pieces[1].stored_bytes));
+    std::vector<float> got(before + count);
+    widen_all(pieces, stored, std::as_writable_bytes(std::span(got)));
+    expect_same_bits({got.begin() + before, got.end()}, wanted);
+    EXPECT_EQ(std::memcmp(got.data(), stored.data(), before * 4), 0);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace poprt::program {
 namespace {
 
@@ -56,6 +58,19 @@ TEST(WeightForm, PlainBytesHaveNoTypeAndShape) {
                                               std::make_shared<const Tensor>(t))));
   EXPECT_NE(WeightForm::plain(t), WeightForm::plain(numbers(6, 1)));
   EXPECT_NE(WeightForm::plain(t), WeightForm({t}, Scaled{1}));
+}
+
+// Its last piece may be shorter than the others: what lies behind it is not looked at.
+TEST(WeightForm, WhatLiesBehindATensorIsNoPartOfIt) {
+  for (const int64_t size : {1, 5, 8, 13, 1029}) {
+    const auto form = [&](uint8_t behind) {
+      const auto all = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(size) + 64, 7);
+      std::fill(all->begin() + size, all->end(), behind);
+      return WeightForm::plain(
+          Tensor::view(DType::u8, {size}, all->data(), static_cast<size_t>(size), all));
+    };
+    expect_equal(form(1), form(2));
+  }
 }
 
 TEST(WeightForm, FillsFromItsTensors) {

@@ -180,6 +180,55 @@ TEST(Sequences, PartsAreLimited) {
   EXPECT_EQ(code(131074, pairs), ErrorCode::resource_exhausted);
 }
 
+// As many as there may be, and one more.
+TEST(Sequences, PartsAndPositionsOfARunHaveTheirLimit) {
+  const auto length = [](int64_t size, const std::string& more) -> std::string {
+    try {
+      const Executable e = compile_body(
+          fmt::format("input %x : f32[{}]\ninput %p : s64[]\n{}\noutput %n\n", size, more));
+      return std::to_string(
+          run(e, {{"x", Tensor::zeros(DType::f32, {size})}, {"p", Tensor::scalar(int64_t{1})}})
+              .at("n")
+              .to_int64s()[0]);
+    } catch (const Error& e) {
+      return e.message();
+    }
+  };
+  const std::string ones = "%s : ? = SplitToSequence(%x)\n%n : ? = SequenceLength(%s)";
+  EXPECT_EQ(length(65536, ones), "65536");
+  EXPECT_NE(length(65537, ones).find("more than 65536 parts"), std::string::npos);
+  const std::string pairs =
+      "const %two : s64[] = 2\n%s : ? = SplitToSequence(%x, %two)\n%n : ? = SequenceLength(%s)";
+  EXPECT_EQ(length(131072, pairs), "65536");
+  EXPECT_NE(length(131074, pairs).find("more than 65536 parts"), std::string::npos);
+  const std::string edited =
+      "%s : ? = SplitToSequence(%x)\n%t : ? = SequenceErase(%s, %p)\n%n : ? = SequenceLength(%t)";
+  EXPECT_EQ(length(1024, edited), "1023");
+  EXPECT_NE(
+      length(1025, edited)
+          .find("the position in a sequence must be constant, or its tensors of one shape and "
+                "at most 1024"),
+      std::string::npos);
+}
+
+TEST(Sequences, PartsThatAreTooLongOrTooFewAreNamed) {
+  const auto refusal = [](const std::string& sizes) -> std::string {
+    try {
+      compile_body("input %x : f32[3]\nconst %sizes : " + sizes +
+                   "\n%s : ? = SplitToSequence(%x, %sizes)\noutput %s\n");
+    } catch (const Error& e) {
+      return e.message().substr(e.message().find("): ") + 3);
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("s64[1] = [3]"), "");
+  EXPECT_EQ(refusal("s64[1] = [4]"), "a part of 4 elements");
+  EXPECT_EQ(refusal("s64[2] = [4, -1]"), "a part of 4 elements");
+  EXPECT_EQ(refusal("s64[2] = [-1, 4]"), "a part of -1 elements");
+  EXPECT_EQ(refusal("s64[2] = [1, 1]"), "parts of 2 elements in all, the axis has 3");
+  EXPECT_EQ(refusal("s64[] = 0"), "parts of 0 elements");
+}
+
 TEST(Sequences, ATensorIsNoSequence) {
   for (const char* node :
        {"SequenceAt(%x, %zero)", "SequenceLength(%x)", "SequenceErase(%x, %zero)",

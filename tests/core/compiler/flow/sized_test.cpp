@@ -1,0 +1,489 @@
+// Each branch of the rules for tensors of which a part is real: by what they give (the same as of a
+// tensor with just that part), by the room that they make, and by what they refuse.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "compiler/flow/specializer.h"
+#include "core/compiler/flow/sized_support.h"
+
+namespace poprt::compiler {
+namespace {
+
+using namespace flow_test;
+
+using Counts = std::vector<int64_t>;
+
+struct Case {
+  const char* name;
+  std::string body;
+  Counts counts = {0, 2, 5};  // of rows that are real
+  int64_t columns = 3;
+  int opset = 17;
+};
+void PrintTo(const Case& c, std::ostream* to) { *to << c.name; }
+
+std::string floats_of(const std::string& name, const std::string& shape, int64_t count) {
+  std::string list;
+  for (int64_t i = 0; i < count; i++)
+    list += (i ? ", " : "") + std::to_string(i * 5 % 7 - 2) + (i % 2 ? ".5" : ".0");
+  return "%" + name + " : ? = Constant() {value = f32[" + shape + "] [" + list + "]}\n";
+}
+
+std::string scalar(const std::string& name, int64_t value) {
+  return "%" + name + " : s64[] = Constant() {value_int = " + std::to_string(value) + "}\n";
+}
+
+const std::string kColumns = "%t : ? = Transpose(%z)\n";  // [3, n]
+// z4: the first four rows of z, with room for four.
+const std::string kFirstFour = kRows + ints("four", "4") +
+                               "%m : ? = Min(%n, %four)\n"
+                               "%z4 : ? = Slice(%z, %zero, %m, %zero)\n";
+const std::string kPlaces = "%f : ? = Floor(%z)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n";
+// i: 0, 1 .. for each row, [n, 1].
+const std::string kNumbers = kRows + scalar("from", 0) + scalar("by", 1) + ints("last", "-1") +
+                             "%until : ? = Squeeze(%n)\n%r : ? = Range(%from, %until, %by)\n"
+                             "%i : ? = Unsqueeze(%r, %last)\n";
+
+// v: the first n rows of a table, behind which its others stand.
+std::string of_table(const std::string& columns, int64_t count) {
+  return kRows + floats_of("table", "5," + columns, count) +
+         "%v : ? = Slice(%table, %zero, %n, %zero)\n";
+}
+const std::string kOfTable = of_table("3", 15);
+
+const Case kCases[] = {
+    // Where what is not real is no repetition of what is.
+    {"batch_of_a_table_that_is_repeated",
+     kOfTable + ints("s", "-1, 1, 3") + "%a : ? = Reshape(%v, %s)\n" + floats_of("w", "5,3,2", 30) +
+         "%y : ? = MatMul(%a, %w)\n",
+     {1, 5}},
+    {"batch_of_b_of_a_table_that_is_repeated",
+     kOfTable + ints("s", "-1, 3, 1") + "%b : ? = Reshape(%v, %s)\n" + floats_of("w", "5,2,3", 30) +
+         "%y : ? = MatMul(%w, %b)\n",
+     {1, 5}},
+    {"a_row_of_a_table_added_to_all",
+     kOfTable + floats_of("w", "5,3", 15) + "%y : ? = Sub(%w, %v)\n",
+     {1, 5}},
+    {"a_row_of_a_table_added_by_gemm",
+     kOfTable + floats_of("a", "5,2", 10) + floats_of("w", "2,3", 6) +
+         "%y : ? = Gemm(%a, %w, %v)\n",
+     {1, 5}},
+    {"a_row_of_a_table_expanded",
+     kOfTable + ints("e", "5, 3") + "%y : ? = Expand(%v, %e)\n",
+     {1, 5}},
+    {"rows_of_a_table_reduced", kOfTable + "%y : ? = ReduceMax(%v) {axes = [0]}\n", {1, 2, 4}},
+    {"least_rows_of_a_table",
+     kOfTable + "%y : ? = ReduceMin(%v) {axes = [0], keepdims = 0}\n",
+     {1, 2, 4}},
+    {"best_rows_of_a_table",
+     kOfTable + ints("k", "1") + "%y : ?, %i : ? = TopK(%v, %k) {axis = 0}\n",
+     {1, 2, 4}},
+    {"rows_of_a_table_from_the_end",
+     kOfTable + scalar("last", -1) + "%y : ? = Gather(%v, %last)\n",
+     {1, 2, 4}},
+    {"rows_of_a_table_joined", kOfTable + "%y : ? = Concat(%v, %z, %v) {axis = 0}\n"},
+    {"columns_of_a_table_flattened",
+     kOfTable + "%t : ? = Transpose(%v)\n" + ints("to", "-1") + "%y : ? = Reshape(%t, %to)\n"},
+    {"product_of_a_table_and_its_columns",
+     kOfTable + "%t : ? = Transpose(%v)\n%y : ? = MatMul(%t, %v)\n"},
+    {"softmax_of_the_rows_of_a_table", kOfTable + "%y : ? = Softmax(%v) {axis = 0}\n"},
+    {"boxes_of_a_table",
+     of_table("4", 20) + ints("b", "1, -1, 4") + ints("s", "1, 1, -1") + ints("one", "1") +
+         ints("five", "5") +
+         "%boxes : ? = Reshape(%v, %b)\n"
+         "%sum : ? = ReduceSum(%v, %one)\n%scores : ? = Reshape(%sum, %s)\n"
+         "%y : ? = NonMaxSuppression(%boxes, %scores, %five)\n",
+     {1, 2, 4},
+     4},
+    {"all_elements_by_places_from_the_end",
+     kOfTable +
+         "%i : ? = Constant() {value = s64[5,3] [0, -1, 0, -1, 0, -1, 0, 0, 0, -1, -1, -1, 0, "
+         "0, 0]}\n%y : ? = GatherElements(%v, %i) {axis = 0}\n",
+     {1, 2, 4}},
+    {"softmax_of_the_middle_of_eleven",
+     "const %s : s64[3] = [1, -1, 3]\n%m : ? = Reshape(%z, %s)\n%y : ? = Softmax(%m)\n",
+     {0, 2, 5},
+     3,
+     11},
+    {"whether_there_are_rows",
+     kRows + "%q : ? = Cast(%n) {to = 9}\n%s : ? = Cast(%q) {to = 7}\n"
+             "%y : ? = ConstantOfShape(%s)\n",
+     {0, 1, 3}},
+    {"nothing_added_to_one_row",
+     ints("a", "9") + ints("b", "10") + ints("d", "0") +
+         "%e : ? = Slice(%z, %a, %b, %d)\n%y : ? = Add(%e, %z)\n",
+     {1}},
+    {"numbers_downwards_from_zero", kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 0) +
+                                        scalar("d", -1) + "%y : ? = Range(%a, %s, %d)\n"},
+    // Products.
+    {"matrix_by_matrices_of_rows",
+     floats_of("w", "2,3,2", 12) + "%y : ? = MatMul(%z, %w)\n"},  // rows, where b has more
+    {"columns_behind_matrices",
+     kColumns + floats_of("w", "2,1,3", 6) + "%y : ? = MatMul(%w, %t)\n"},
+    {"columns_of_a_batch", ints("s", "1, 3, -1") + kColumns + "%b : ? = Reshape(%t, %s)\n" +
+                               floats_of("w", "1,2,3", 6) + "%y : ? = MatMul(%w, %b)\n"},
+    {"a_row_by_columns_of_a_batch", ints("s", "1, 3, -1") + kColumns +
+                                        "%b : ? = Reshape(%t, %s)\n" + floats_of("w", "3", 3) +
+                                        "%y : ? = MatMul(%w, %b)\n"},
+    {"a_row_by_columns", kColumns + floats_of("w", "3", 3) + "%y : ? = MatMul(%w, %t)\n"},
+    {"batch_of_b", ints("s", "-1, 3, 1") + "%b : ? = Reshape(%z, %s)\n" + floats_of("w", "2,3", 6) +
+                       "%y : ? = MatMul(%w, %b)\n"},
+    {"batch_of_b_beside_one", ints("s", "-1, 3, 1") + "%b : ? = Reshape(%z, %s)\n" +
+                                  floats_of("w", "1,2,3", 6) + "%y : ? = MatMul(%w, %b)\n"},
+    {"batch_of_b_in_a_larger_one", ints("s", "-1, 3, 1") + "%b : ? = Reshape(%z, %s)\n" +
+                                       floats_of("w", "2,1,2,3", 12) + "%y : ? = MatMul(%w, %b)\n"},
+    {"batch_of_a_in_a_larger_one", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n" +
+                                       floats_of("w", "2,1,3,2", 12) + "%y : ? = MatMul(%a, %w)\n"},
+    {"inner_batch", ints("s", "1, -1, 3, 1") + "%a : ? = Reshape(%z, %s)\n" +
+                        floats_of("w", "2,1,1,2", 4) + "%y : ? = MatMul(%a, %w)\n"},
+    {"batch_that_is_repeated",
+     ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n" + floats_of("w", "5,3,2", 30) +
+         "%y : ? = MatMul(%a, %w)\n",
+     {1, 5}},
+    {"batch_of_fewer",
+     ints("s", "-1, 3, 1") + "%b : ? = Reshape(%z, %s)\n" + floats_of("w", "4,2,3", 24) +
+         "%y : ? = MatMul(%w, %b)\n",
+     {1, 4}},
+    {"sum_over_two_bounds",
+     kFirstFour + "%a : ? = Transpose(%z4)\n%y : ? = MatMul(%a, %z)\n",
+     {0, 1, 3, 4}},
+    {"sum_over_two_bounds_turned",
+     kFirstFour + kColumns + "%y : ? = MatMul(%t, %z4)\n",
+     {0, 1, 3, 4}},
+    {"gemm_and_fewer_rows",
+     floats_of("w", "3,2", 6) + floats_of("b", "4,2", 8) + "%y : ? = Gemm(%z, %w, %b)\n",
+     {4}},
+    {"gemm_of_a_transposed_and_fewer_rows",
+     kColumns + floats_of("w", "3,2", 6) + floats_of("b", "4,2", 8) +
+         "%y : ? = Gemm(%t, %w, %b) {transA = 1}\n",
+     {4}},
+    {"gemm_and_a_column_of_fewer",
+     floats_of("w", "3,2", 6) + floats_of("b", "4,1", 4) + "%y : ? = Gemm(%z, %w, %b)\n",
+     {4}},
+    {"gemm_of_columns_and_fewer",
+     kColumns + floats_of("w", "2,3", 6) + floats_of("b", "2,4", 8) + "%y : ? = Gemm(%w, %t, %b)\n",
+     {4}},
+    {"gemm_of_b_transposed_and_a_row_of_fewer",
+     floats_of("w", "2,3", 6) + floats_of("b", "4", 4) + "%y : ? = Gemm(%w, %z, %b) {transB = 1}\n",
+     {4}},
+    {"gemm_of_columns_and_one", kColumns + floats_of("w", "2,3", 6) + floats_of("b", "2,1", 2) +
+                                    "%y : ? = Gemm(%w, %t, %b)\n"},
+    {"gemm_and_a_scalar", floats_of("w", "3,2", 6) + "%b : f32[] = Constant() {value_float = 2.5}\n"
+                                                     "%y : ? = Gemm(%z, %w, %b) {alpha = 0.5}\n"},
+    {"gemm_and_one_row",
+     floats_of("w", "3,2", 6) + floats_of("b", "1,2", 2) + "%y : ? = Gemm(%z, %w, %b)\n"},
+    {"gemm_adds_rows_to_all_real",
+     floats_of("a", "5,2", 10) + floats_of("w", "2,3", 6) + "%y : ? = Gemm(%a, %w, %z)\n",
+     {1, 5}},
+    {"gemm_adds_columns_to_all_real",
+     kColumns + floats_of("a", "3,2", 6) + floats_of("w", "2,5", 10) +
+         "%y : ? = Gemm(%a, %w, %t)\n",
+     {1, 5}},
+    {"gemm_adds_a_row_of_columns", kColumns + floats_of("a", "2,3", 6) + ints("zero", "0") +
+                                       "%sum : ? = ReduceSum(%t, %zero) {keepdims = 0}\n"
+                                       "%y : ? = Gemm(%a, %t, %sum)\n"},
+    // Joined.
+    {"joined_with_fewer_rows",
+     floats_of("w", "4,2", 8) + "%y : ? = Concat(%z, %w) {axis = 1}\n",
+     {4}},
+    {"joined_behind_fewer_rows",
+     floats_of("w", "4,2", 8) + "%y : ? = Concat(%w, %z) {axis = -1}\n",
+     {4}},
+    {"joined_with_all_rows",
+     floats_of("w", "5,2", 10) + "%y : ? = Concat(%z, %w) {axis = 1}\n",
+     {5}},
+    {"joined_of_two_bounds", kFirstFour + "%y : ? = Concat(%z, %z4) {axis = 1}\n", {0, 1, 4}},
+    {"joined_of_two_bounds_turned",
+     kFirstFour + "%y : ? = Concat(%z4, %z) {axis = 1}\n",
+     {0, 1, 4}},
+    {"one_behind_the_other_of_two_bounds",
+     kFirstFour + "%y : ? = Concat(%z4, %z, %z4) {axis = 0}\n"},
+    {"joined_with_nothing", floats_of("w", "2,3", 6) + ints("a", "0") +
+                                "%e : ? = Slice(%w, %a, %a, %a)\n"
+                                "%y : ? = Concat(%z, %e, %w) {axis = 0}\n"},
+    // Sums, means, the greatest.
+    {"sum_of_two_axes", ints("s", "1, -1, 3") + ints("a", "-1, 0") +
+                            "%m : ? = Reshape(%z, %s)\n"
+                            "%y : ? = ReduceSum(%m, %a) {keepdims = 0}\n"},
+    {"sum_of_two_axes_kept", ints("s", "1, -1, 3") + ints("a", "2, 0") +
+                                 "%m : ? = Reshape(%z, %s)\n%y : ? = ReduceSum(%m, %a)\n"},
+    {"mean_of_rows", "%y : ? = ReduceMean(%z) {axes = [0]}\n", {1, 2, 5}},
+    {"mean_of_columns",
+     kColumns + "%y : ? = ReduceMean(%t) {axes = [-1], keepdims = 0}\n",
+     {1, 2, 5}},
+    {"mean_of_doubles",
+     "%d : ? = Cast(%z) {to = 11}\n%y : ? = ReduceMean(%d) {axes = [0]}\n",
+     {1, 3, 5}},
+    {"greatest_of_negative_rows",
+     "%e : ? = Exp(%z)\n%f : ? = Neg(%e)\n%y : ? = ReduceMax(%f) {axes = [0]}\n",
+     {1, 2, 5}},
+    {"least_of_positive_rows",
+     "%e : ? = Exp(%z)\n%y : ? = ReduceMin(%e) {axes = [0]}\n",
+     {1, 2, 5}},
+    {"place_of_the_greatest_negative_row",
+     "%e : ? = Exp(%z)\n%f : ? = Neg(%e)\n%y : ? = ArgMax(%f) {keepdims = 0}\n",
+     {1, 2, 5}},
+    {"place_of_the_least_positive_row", "%e : ? = Exp(%z)\n%y : ? = ArgMin(%e)\n", {1, 2, 5}},
+    {"place_of_the_greatest_column",
+     kColumns + "%e : ? = Exp(%t)\n%f : ? = Neg(%e)\n%y : ? = ArgMax(%f) {axis = -1}\n",
+     {1, 2, 5}},
+    {"product_of_integers",
+     "%up : ? = Ceil(%z)\n%i : ? = Cast(%up) {to = 6}\n%y : ? = ReduceProd(%i) {axes = [0]}\n"},
+    {"greatest_of_integers",
+     "%down : ? = Floor(%z)\n%i : ? = Cast(%down) {to = 7}\n%a : ? = Abs(%i)\n%b : ? = Neg(%a)\n"
+     "%y : ? = ReduceMax(%b) {axes = [0]}\n",
+     {1, 2, 5}},
+    // Scattered.
+    {"rows_added_by_number", kNumbers + floats_of("d", "5,3", 15) +
+                                 "%y : ? = ScatterND(%d, %i, %z) {reduction = \"add\"}\n"},
+    {"rows_multiplied_by_number", kNumbers + floats_of("d", "5,3", 15) +
+                                      "%y : ? = ScatterND(%d, %i, %z) {reduction = \"mul\"}\n"},
+    {"greatest_rows_by_number",
+     kNumbers + floats_of("d", "5,3", 15) +
+         "%y : ? = ScatterND(%d, %i, %z) {reduction = \"max\"}\n",
+     {0, 2, 5},
+     3,
+     18},
+    {"least_rows_by_number",
+     kNumbers + floats_of("d", "5,3", 15) +
+         "%y : ? = ScatterND(%d, %i, %z) {reduction = \"min\"}\n",
+     {0, 2, 5},
+     3,
+     18},
+    {"rows_put_by_number",
+     kNumbers + floats_of("d", "6,3", 18) + "%y : ? = ScatterND(%d, %i, %z)\n"},
+    {"elements_added_to_columns", kColumns +
+                                      "%f : ? = Floor(%t)\n%g : ? = Abs(%f)\n"
+                                      "%i : ? = Cast(%g) {to = 7}\n" +
+                                      floats_of("d", "3,4", 12) +
+                                      "%y : ? = ScatterElements(%d, %i, %t) {axis = 1, reduction = "
+                                      "\"add\"}\n"},
+    {"elements_added_to_rows", kPlaces + floats_of("d", "4,3", 12) +
+                                   "%y : ? = ScatterElements(%d, %i, %z) {reduction = \"add\"}\n"},
+    {"greatest_elements",
+     kPlaces + floats_of("d", "4,3", 12) +
+         "%y : ? = ScatterElements(%d, %i, %z) {reduction = \"max\"}\n",
+     {0, 2, 5},
+     3,
+     18},
+    {"least_elements",
+     kPlaces + floats_of("d", "4,3", 12) +
+         "%y : ? = ScatterElements(%d, %i, %z) {reduction = \"min\"}\n",
+     {0, 2, 5},
+     3,
+     18},
+    {"elements_of_fewer_updates",
+     kPlaces + floats_of("d", "4,3", 12) + floats_of("u", "4,3", 12) +
+         "%y : ? = ScatterElements(%d, %i, %u) {reduction = "
+         "\"add\"}\n",
+     {4}},
+    {"elements_of_all_updates",
+     kPlaces + floats_of("d", "4,3", 12) + floats_of("u", "5,3", 15) +
+         "%y : ? = ScatterElements(%d, %i, %u) {reduction = \"add\"}\n",
+     {5}},
+    {"elements_of_fewer_places",
+     "%i : ? = Constant() {value = s64[2,3] [0, 1, 2, 3, 2, 1]}\n" + floats_of("d", "4,3", 12) +
+         "%y : ? = ScatterElements(%d, %i, %z)\n",
+     {2}},
+    {"the_last_row_is_put",
+     "%i : ? = Constant() {value = s64[1,1] [-1]}\n" + floats_of("u", "1,3", 3) +
+         "%y : ? = ScatterND(%z, %i, %u)\n",
+     {1, 2, 5}},
+    {"the_last_of_columns_is_put",
+     kColumns + "%i : ? = Constant() {value = s64[1,2] [1, -1]}\n" + floats_of("u", "1", 1) +
+         "%y : ? = ScatterND(%t, %i, %u)\n",
+     {1, 2, 5}},
+    {"the_last_place_of_the_last_row_is_put",
+     "%i : ? = Constant() {value = s64[2,2] [-1, -1, -1, 0]}\n" + floats_of("u", "2", 2) +
+         "%y : ? = ScatterND(%z, %i, %u)\n",
+     {1, 2, 5}},
+    {"an_element_of_the_last_row_is_put",
+     "%i : ? = Constant() {value = s64[1,3] [-1, -1, -1]}\n" + floats_of("u", "1,3", 3) +
+         "%y : ? = ScatterElements(%z, %i, %u)\n",
+     {1, 2, 5}},
+    {"an_element_beside_is_put",
+     "%i : ? = Constant() {value = s64[1,1] [-1]}\n" + floats_of("u", "1,1", 1) +
+         "%y : ? = ScatterElements(%z, %i, %u) {axis = 1}\n",
+     {1, 2, 5}},
+    // Gathered.
+    {"rows_from_the_end", kNumbers + "%back : ? = Neg(%r)\n%one : s64[] = Constant() {value_int = "
+                                     "1}\n%j : ? = Sub(%back, %one)\n%y : ? = Gather(%z, %j)\n"},
+    {"the_last_row_by_elements",
+     "%i : ? = Constant() {value = s64[1,3] [-1, 0, -1]}\n"
+     "%y : ? = GatherElements(%z, %i)\n",
+     {1, 2, 5}},
+    {"elements_by_sized_places",
+     kPlaces + floats_of("w", "4,3", 12) + "%y : ? = GatherElements(%w, %i) {axis = 0}\n"},
+    {"rows_of_a_matrix_by_nd",
+     kNumbers + floats_of("w", "5,3", 15) + "%y : ? = GatherND(%w, %i)\n"},
+    // Compressed again.
+    {"rows_with_a_positive_sum", ints("a", "1") + "%s : ? = ReduceSum(%z, %a) {keepdims = 0}\n"
+                                                  "%o : f32[] = Constant() {value_float = 0.0}\n"
+                                                  "%p : ? = Greater(%o, %s)\n"
+                                                  "%y : ? = Compress(%z, %p) {axis = 0}\n"},
+    // Elementwise.
+    {"added_to_fewer_rows", floats_of("w", "4,3", 12) + "%y : ? = Add(%z, %w)\n", {1, 4}},
+    {"added_to_all_rows", floats_of("w", "5,3", 15) + "%y : ? = Add(%w, %z)\n", {1, 5}},
+    {"sum_of_three_bounds", kFirstFour + "%y : ? = Sum(%z, %z4, %z)\n", {0, 1, 4}},
+    // Shapes.
+    {"shape_to_before_the_first", "%y : ? = Shape(%z) {end = -9}\n"},
+    {"shape_from_before_the_first", "%y : ? = Shape(%z) {start = -9}\n"},
+    {"shape_of_the_second_only", "%y : ? = Shape(%z) {start = 1, end = 2}\n"},
+    {"rows_of_a_shape", "%y : ? = Shape(%z) {end = 1}\n"},
+    {"columns_of_a_shape", kColumns + "%s : ? = Shape(%t) {start = 1}\n" + ints("k", "9") +
+                               "%d : ? = Sub(%k, %s)\n%y : ? = ConstantOfShape(%d)\n"},
+    {"size_of_what_is_left", "%s : ? = Size(%z)\n" + scalar("from", 0) + scalar("by", 1) +
+                                 "%y : ? = Range(%from, %s, %by)\n"},
+    // Reshaped.
+    {"to_pairs_of_more", ints("to", "-1, 4") + "%y : ? = Reshape(%z, %to)\n", {0, 2, 4}, 6},
+    {"to_two_rows", ints("to", "2, -1") + "%y : ? = Reshape(%z, %to)\n", {0, 1, 2, 5}, 4},
+    {"to_two_matrices", ints("to", "2, -1, 2") + "%y : ? = Reshape(%z, %to)\n", {0, 1, 2, 5}, 4},
+    {"columns_to_two_rows",
+     kColumns + ints("to", "2, -1") + "%y : ? = Reshape(%t, %to)\n",
+     {0, 1, 2, 5},
+     4},
+    {"columns_to_matrices",
+     kColumns + ints("to", "-1, 2") + "%y : ? = Reshape(%t, %to)\n",
+     {0, 1, 2, 5},
+     4},
+    {"rows_to_a_known_shape", ints("to", "3, 2") + "%y : ? = Reshape(%z, %to)\n", {2}},
+    {"columns_to_a_known_shape", kColumns + ints("to", "6") + "%y : ? = Reshape(%t, %to)\n", {2}},
+    {"columns_with_their_size_in_place",
+     kRows + kColumns + ints("two", "2, 2") +
+         "%to : ? = Concat(%two, %n) {axis = 0}\n%y : ? = Reshape(%t, %to)\n",
+     {1, 2, 5},
+     4},
+    {"rows_and_what_is_open",
+     kRows + ints("open", "-1, 2") +
+         "%to : ? = Concat(%n, %open) {axis = 0}\n"
+         "%y : ? = Reshape(%z, %to)\n",
+     {1, 2, 5},
+     4},
+    {"all_real_to_rows_of_two",
+     kRows + ints("two", "2") + floats_of("w", "4", 4) +
+         "%to : ? = Concat(%n, %two) {axis = 0}\n"
+         "%y : ? = Reshape(%w, %to)\n",
+     {2}},
+    {"one_row_is_squeezed",
+     ints("one", "1") + ints("zero", "0") +
+         "%f : ? = Slice(%z, %zero, %one, %zero)\n%y : ? = Squeeze(%f)\n",
+     {1, 2, 5}},
+    // Repeated.
+    {"tiled_by_its_own_rows",
+     kRows + ints("one", "1") + "%r : ? = Concat(%n, %one) {axis = 0}\n%y : ? = Tile(%z, %r)\n",
+     {0, 1, 2, 5}},
+    {"tiled_never", ints("r", "0, 2") + "%y : ? = Tile(%z, %r)\n"},
+    {"tiled_beside", ints("r", "1, 2") + "%y : ? = Tile(%z, %r)\n"},
+    {"expanded_by_its_own_rows",
+     kRows + ints("k", "2, 1") + "%e : ? = Concat(%k, %n) {axis = 0}\n" + kColumns +
+         "%y : ? = Expand(%t, %e)\n",
+     {0, 1, 2, 5},
+     1},
+    {"expanded_to_fewer_rows", ints("e", "4, 3") + "%y : ? = Expand(%z, %e)\n", {1, 4}},
+    {"all_rows_expanded_by_rows",
+     kRows + ints("one", "1") + floats_of("w", "5,3", 15) +
+         "%e : ? = Concat(%n, %one) {axis = 0}\n"
+         "%y : ? = Expand(%w, %e)\n",
+     {1, 5}},
+    {"expanded_to_fewer_dimensions", ints("e", "3") + "%y : ? = Expand(%z, %e)\n"},
+    // Numbers.
+    {"numbers_from_two", kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 2) + scalar("d", 1) +
+                             "%y : ? = Range(%a, %s, %d)\n"},
+    {"every_second_number",
+     kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 0) + scalar("d", 2) +
+         "%y : ? = Range(%a, %s, %d)\n",
+     {0, 1, 2, 3, 4, 5}},
+    {"numbers_downwards",
+     kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 3) + scalar("d", -1) +
+         "%y : ? = Range(%a, %s, %d)\n",
+     {0, 1, 2, 3, 4, 5}},
+    {"numbers_of_32_bits", kRows + "%s : ? = Squeeze(%n)\n%i : ? = Cast(%s) {to = 6}\n"
+                                   "%a : s32[] = Constant() {value = s32[] 0}\n"
+                                   "%d : s32[] = Constant() {value = s32[] 1}\n"
+                                   "%y : ? = Range(%a, %i, %d)\n"},
+    {"halves_downwards",
+     kRows + "%s : ? = Squeeze(%n)\n%f : ? = Cast(%s) {to = 1}\n"
+             "%a : f32[] = Constant() {value_float = 0.5}\n"
+             "%d : f32[] = Constant() {value_float = -0.75}\n"
+             "%y : ? = Range(%f, %a, %d)\n",
+     {0, 1, 2, 3, 4, 5}},
+    // The best.
+    {"all_rows_in_order", kRows + "%y : ?, %i : ? = TopK(%z, %n) {axis = 0}\n"},
+    {"places_of_all_rows_in_order",
+     kRows + "%v : ?, %y : ? = TopK(%z, %n) {axis = 0, largest = 0}\n"},
+    {"best_of_a_vector", kRows + floats_of("w", "7", 7) + "%y : ?, %i : ? = TopK(%w, %n)\n"},
+    {"two_least_rows",
+     ints("k", "2") + "%y : ?, %i : ? = TopK(%z, %k) {axis = 0, largest = 0}\n",
+     {2, 5}},
+    {"two_greatest_negative_rows",
+     "%e : ? = Exp(%z)\n%f : ? = Neg(%e)\n" + ints("k", "2") +
+         "%y : ?, %i : ? = TopK(%f, %k) {axis = 0}\n",
+     {2, 5}},
+    // Per sample.
+    {"convolved", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n" +
+                      floats_of("w", "2,1,2", 4) + "%y : ? = Conv(%a, %w)\n"},
+    {"greatest_of_pairs", ints("s", "-1, 1, 3") + "%a : ? = Reshape(%z, %s)\n"
+                                                  "%y : ? = MaxPool(%a) {kernel_shape = [2]}\n"},
+    {"boxes",
+     ints("b", "1, -1, 4") + ints("s", "1, 1, -1") + ints("one", "1") + ints("five", "5") +
+         "%boxes : ? = Reshape(%z, %b)\n"
+         "%sum : ? = ReduceSum(%z, %one)\n%least : ? = Reshape(%sum, %s)\n"
+         "%y : ? = NonMaxSuppression(%boxes, %least, %five)\n",
+     {1, 2, 5},
+     4},
+    {"boxes_above",
+     ints("b", "1, -1, 4") + ints("s", "1, 1, -1") + ints("one", "1") + ints("five", "5") +
+         "%iou : f32[1] = Constant() {value_floats = [0.25]}\n"
+         "%above : f32[1] = Constant() {value_floats = [-1.5]}\n"
+         "%boxes : ? = Reshape(%z, %b)\n"
+         "%sum : ? = ReduceSum(%z, %one)\n%scores : ? = Reshape(%sum, %s)\n"
+         "%y : ? = NonMaxSuppression(%boxes, %scores, %five, %iou, %above)\n",
+     {1, 2, 5},
+     4},
+    {"sampled",
+     ints("s", "-1, 1, 2, 2") + ints("g", "-1, 1, 2, 2") + "%a : ? = Reshape(%z, %s)\n" +
+         "%b : ? = Reshape(%z, %g)\n%y : ? = GridSample(%a, %b)\n",
+     {1, 2, 5},
+     4},
+    // Padded beside, by axes.
+    {"padded_along_named_axes",
+     ints("p", "1, 2") + ints("a", "-1") + "%y : ? = Pad(%z, %p, _, %a)\n",
+     {0, 2, 5},
+     3,
+     18},
+    // As older opsets write it.
+    {"softmax_of_eleven", "%y : ? = Softmax(%z)\n", {0, 2, 5}, 3, 11},
+    {"softmax_of_columns_of_eleven", kColumns + "%y : ? = Softmax(%t)\n", {0, 2, 5}, 3, 11},
+    {"softmax_of_what_lies_behind_of_eleven",
+     kColumns + "const %s : s64[3] = [1, 3, -1]\n%m : ? = Reshape(%t, %s)\n%y : ? = Softmax(%m)\n",
+     {0, 2, 5},
+     3,
+     11},
+    {"attributes_of_eleven",
+     "%u : ? = Unsqueeze(%z) {axes = [0, -1]}\n%s : ? = Squeeze(%u) {axes = [-1]}\n"
+     "%y : ? = ReduceSum(%s) {axes = [2], keepdims = 0}\n",
+     {0, 2, 5},
+     3,
+     11},
+    {"slice_of_nine", "%y : ? = Slice(%z) {starts = [1, -2], ends = [4, 3]}\n", {0, 1, 2, 5}, 3, 9},
+    {"slice_of_nine_by_axes",
+     "%y : ? = Slice(%z) {starts = [-2], ends = [9], axes = [0]}\n",
+     {0, 1, 2, 5},
+     3,
+     9},
+    {"pad_of_ten", "%y : ? = Pad(%z) {pads = [0, 1, 0, 2]}\n", {0, 2, 5}, 3, 10},
+};
+
+class SizedCases : public testing::TestWithParam<Case> {};
+
+TEST_P(SizedCases, GiveWhatTheyGiveOfThatMuch) {
+  const Case& c = GetParam();
+  expect_as_of_rows(c.body, c.columns, c.counts, 1e-5, c.opset);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sized, SizedCases, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace poprt::compiler
