@@ -301,6 +301,10 @@ const std::map<std::string_view, Made>& movers() {
 
 // Strings become their ranks, the operator runs on those, and ranks become strings again.
 std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made made) {
+  if (n.op_type.starts_with("Scatter"))  // ranks are not added up
+    if (const std::string reduction = n.string_attr("reduction", "none"); reduction != "none")
+      fail_at(n, ErrorCode::unimplemented, "elements of type string have no reduction '{}'",
+              reduction);
   std::set<std::string> sorted = {""};  // what padding makes, and never after another one
   for (const Tensor& t : inputs)
     if (t.dtype() == DType::string)

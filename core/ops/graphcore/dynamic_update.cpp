@@ -7,6 +7,9 @@ namespace {
 void expand(Expansion& e) {
   const DynamicWindow w = dynamic_window(e);
   const Shape x = e.shape(0);
+  Shape window = x;
+  for (size_t i = 0; i < w.axes.size(); i++) window[w.axes[i]] = w.sizes[i];
+  e.check(e.shape(2) == window, "slice does not fit the window");
   ir::Value* slice = e.in(2);
   ir::Value* inside = nullptr;
   for (size_t i = 0; i < w.axes.size(); i++) {
@@ -22,7 +25,6 @@ void expand(Expansion& e) {
     here = e.reshape(here, along);
     inside = inside ? e.add("And", {inside, here}) : here;
   }
-  e.check(e.shape_of(slice) == x, "slice does not fit the window");
   e.out(0, e.add("Where", {inside, slice, e.in(0)}));
 }
 

@@ -21,6 +21,22 @@ TEST(Expansion, NewestOperatorsDoNotDependOnTheOpsetOfTheModel) {
   EXPECT_EQ(&op_of(*n), find_op("", "Mish", 18));
 }
 
+// Reshape has its shape as an input from opset 5 on, and keeps sizes of 0 in the newest one.
+TEST(Expansion, ReshapesByTheModelsOperatorWhereThatCan) {
+  const auto domain_of = [](int64_t opset, int64_t count) {
+    ir::Graph graph;
+    graph.opsets = {{"", opset}, {"com.microsoft", 1}};
+    ir::Value* x = graph.add_input("x", ir::ValueType::of(DType::f32, Shape(2, count)));
+    ir::Node* n = graph.add_node("QLinearSoftmax", "com.microsoft", {x});
+    Expansion e(*n);
+    return e.reshape(x, {count * count})->producer()->domain;
+  };
+  EXPECT_EQ(domain_of(5, 2), "");
+  EXPECT_EQ(domain_of(4, 2), ir::kNewestDomain);
+  EXPECT_EQ(domain_of(21, 2), "");
+  EXPECT_EQ(domain_of(21, 0), ir::kNewestDomain);
+}
+
 TEST(Expansion, ReplacesTheNodeAndKeepsResultNames) {
   ir::Graph graph;
   graph.opsets = {{"", 11}, {"com.microsoft", 1}};

@@ -345,6 +345,13 @@ TEST(OperatorFacts, ShapesAloneMeansThatElementsDoNotCount) {
   }
 }
 
+TEST(OperatorFacts, BranchesAndLoopsHandOnWhatTheyAreGiven) {
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.moves && f.flow != Flow::none; }),
+            (std::set<std::string>{"If", "Loop", "Scan"}));
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.flow == Flow::scan; }),
+            std::set<std::string>{"Scan"});
+}
+
 TEST(OperatorFacts, LayersMultiplyByWeights) {
   EXPECT_EQ(ops_where([](const Facts& f) { return f.layer == LayerForm::conv; }),
             (std::set<std::string>{"Conv", "FP8Conv"}));

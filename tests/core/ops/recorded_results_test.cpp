@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/onnx_dtype.h"
-#include "core/ops/result_sums.h"
+#include "core/ops/recorded_result.h"
 #include "core/ops/sample.h"
 #include "core/ops/trial_sample.h"
 #include "ir/schemas.h"
@@ -50,11 +50,6 @@ std::vector<std::string> attributes_of(const Sample& s) {
   return {};
 }
 
-struct Result {
-  std::string types;
-  std::vector<Sums> sums;
-};
-
 std::optional<Result> result_of(const Sample& s) {
   const SampleGraph g = make_graph(s);
   try {
@@ -70,42 +65,6 @@ std::optional<Result> result_of(const Sample& s) {
   } catch (const Error&) {  // refusals_test.cpp
     return std::nullopt;
   }
-}
-
-double tolerance_of(std::string_view types) {
-  for (const char* narrow : {"f16", "bf16", "f8"})
-    if (types.find(narrow) != types.npos) return 2e-2;
-  return 2e-4;
-}
-
-bool near(const Result& a, const Result& b) {
-  if (a.types != b.types || a.sums.size() != b.sums.size()) return false;
-  const double tolerance = tolerance_of(a.types);
-  for (size_t i = 0; i < a.sums.size(); i++)
-    if (!near(a.sums[i], b.sums[i], tolerance)) return false;
-  return true;
-}
-
-std::string text_of(const Result& r) {
-  std::string text = r.types;
-  for (const Sums& s : r.sums) text += " | " + text_of(s);
-  return text;
-}
-
-std::optional<Result> parsed(const std::string& text) {
-  Result r;
-  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 3) {
-    end = std::min(text.find(" | ", begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    if (begin == 0) {
-      r.types = part;
-      continue;
-    }
-    Sums s;
-    if (!read_sums(part, s)) return std::nullopt;
-    r.sums.push_back(s);
-  }
-  return r;
 }
 
 using Results = std::map<std::string, std::map<std::string, Result>>;  // operator: change: result
@@ -271,8 +230,8 @@ Results recorded() {
     }
     const size_t end = line.find(": ");
     if (end == line.npos) continue;
-    if (const auto r = parsed(line.substr(end + 2)))
-      all[heading].emplace(line.substr(2, end - 2), *r);
+    if (Result r; read_result(line.substr(end + 2), r))
+      all[heading].emplace(line.substr(2, end - 2), r);
   }
   return all;
 }

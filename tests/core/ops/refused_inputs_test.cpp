@@ -172,6 +172,22 @@ TEST(RefusedInputs, BiasesOfBlockedConvolutionsAreListsOfTheirChannels) {
     }
 }
 
+// A slice that is shorter would leave zeros in the window, a longer one lose its end.
+TEST(RefusedInputs, WindowsAreUpdatedByWhatFillsThem) {
+  const auto update = [](Shape slice) {
+    return NodeCase{
+        .op = "DynamicUpdate",
+        .attributes = {{"axes", std::vector<int64_t>{0}}, {"sizes", std::vector<int64_t>{2}}},
+        .inputs = {floats({4, 5}), Tensor::zeros(DType::s32, {1}), floats(std::move(slice))},
+        .runtime = {0, 1, 2},
+        .domain = "ai.graphcore"};
+  };
+  EXPECT_EQ(refusal_of(update({2, 5})), "");
+  for (const Shape& other : {Shape{1, 5}, Shape{3, 5}, Shape{4, 5}, Shape{2, 4}, Shape{2}, Shape{}})
+    EXPECT_NE(refusal_of(update(other)).find("slice does not fit the window"), std::string::npos)
+        << shape_string(other);
+}
+
 // A division by what the model says must not end the process.
 TEST(RefusedInputs, DeformedConvolutionsHaveGroups) {
   const auto said = [](Shape x, const std::string& key, int64_t value) {

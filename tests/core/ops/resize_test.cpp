@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/error.h"
 #include "core/ops/run_node.h"
 
 namespace poprt::test {
@@ -214,6 +215,193 @@ TEST(Resize, RefusesHostileScales) {
                            {x, Tensor(), Tensor::of<float>({1}, {2})}}),
                Error);
   EXPECT_THROW(infer_node({"Resize", 13, {}, {x}}), Error);
+}
+
+std::string refusal_of(const NodeCase& c, ErrorCode code = ErrorCode::invalid_argument) {
+  try {
+    run_node(c);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.message();
+    return e.message();
+  }
+  return "";
+}
+
+NodeCase scaled(Shape x, std::vector<float> scales, Attributes attributes = {}) {
+  const auto n = static_cast<int64_t>(scales.size());
+  return {"Resize",
+          18,
+          std::move(attributes),
+          {Tensor::zeros(DType::u8, std::move(x)), Tensor(),
+           Tensor::of<float>({n}, std::span<const float>(scales))}};
+}
+NodeCase sized(Shape x, std::vector<int64_t> sizes, Attributes attributes = {}) {
+  return {"Resize",
+          18,
+          std::move(attributes),
+          {Tensor::zeros(DType::u8, std::move(x)), Tensor(), Tensor(), ints(std::move(sizes))}};
+}
+
+// Of a type alone: nothing is allocated.
+Shape inferred(Shape x, std::vector<float> scales, std::vector<int64_t> sizes,
+               Attributes attributes = {}) {
+  ir::Graph g;
+  g.opsets[""] = 18;
+  const auto count = static_cast<int64_t>(scales.size());
+  ir::Value* in = g.add_input("x", ir::ValueType::of(DType::f32, std::move(x)));
+  ir::Value* by =
+      scales.empty()
+          ? nullptr
+          : g.add_constant("s", Tensor::of<float>({count}, std::span<const float>(scales)));
+  ir::Value* to = sizes.empty() ? nullptr : g.add_constant("z", ints(std::move(sizes)));
+  ir::Node* n = g.add_node("Resize", "", {in, nullptr, by, to});
+  for (const auto& [key, value] : attributes) n->attributes[key] = value;
+  ops::infer(*n);
+  return n->output()->shape();
+}
+
+TEST(Resize, SizesEndAtABillion) {
+  EXPECT_EQ(inferred({250'000'000}, {4}, {}), (Shape{1'000'000'000}));
+  EXPECT_EQ(inferred({2}, {}, {1'000'000'000}), (Shape{1'000'000'000}));
+  EXPECT_EQ(inferred({2}, {}, {0}), (Shape{0}));
+  const auto said = [](int64_t x, std::vector<float> scales, std::vector<int64_t> sizes) {
+    try {
+      inferred({x}, std::move(scales), std::move(sizes));
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string();
+  };
+  // The next float after 250 millions.
+  EXPECT_NE(said(250'000'016, {4}, {}).find("250000016 times 4 is too large"), std::string::npos);
+  EXPECT_NE(said(2, {}, {1'000'000'001}).find("size 1000000001 is out of range"),
+            std::string::npos);
+  EXPECT_NE(said(2, {}, {-1}).find("size -1 is out of range"), std::string::npos);
+}
+
+TEST(Resize, SaysWhatDoesNotFit) {
+  const std::vector<int64_t> last = {-1};
+  const std::string policy = "keep_aspect_ratio_policy", both = "expected either scales or sizes";
+  NodeCase two = scaled({2, 3}, {1, 2});
+  two.inputs.push_back(ints({2, 6}));
+  NodeCase neither = sized({2, 3}, {2, 6});
+  neither.inputs.pop_back();
+  NodeCase empty = sized({2, 3}, {2, 6});
+  empty.inputs[2] = Tensor::zeros(DType::f32, {0});
+  EXPECT_EQ(refusal_of(empty), "") << "scales without an element are none";
+  struct Case {
+    NodeCase node;
+    std::string says;
+  };
+  const Case cases[] = {
+      {two, both},
+      {neither, both},
+      {scaled({2, 3}, {2}), "scales has 1 entries, expected 2"},
+      {scaled({2, 3}, {1, 2}, {{"axes", last}}), "scales has 2 entries, expected 1"},
+      {sized({2, 3}, {2}), "sizes has 1 entries, expected 2"},
+      {scaled({2, 3}, {1, 2}, {{"axes", std::vector<int64_t>{1, -1}}}), "axis -1 is given twice"},
+      {sized({2, 3}, {1, 2}, {{policy, std::string("larger")}}), policy + " 'larger' is unknown"},
+      {scaled({2, 3}, {1, 0}), "scale 0 is not a positive number"},
+      {scaled({2, 3}, {1, -2}), "scale -2 is not a positive number"},
+      {scaled({2, 3}, {1, INFINITY}), "scale inf is not a positive number"},
+      {scaled({2, 3}, {1, 2}, {{"mode", std::string("area")}}), "mode 'area' is unknown"},
+      {scaled({2, 3}, {1, 2}, {{"nearest_mode", std::string("simple")}}),
+       "nearest_mode 'simple' is unknown"},
+      {scaled({2, 3}, {1, 2}, {{"coordinate_transformation_mode", std::string("other")}}),
+       "coordinate_transformation_mode 'other' is unknown"},
+      {scaled({2, 3}, {1, 2},
+              {{"coordinate_transformation_mode", std::string("half_pixel_symmetric")}}),
+       "has no coordinate_transformation_mode 'half_pixel_symmetric' in opset 18"},
+  };
+  for (const Case& c : cases) {
+    const std::string said = refusal_of(c.node);
+    EXPECT_NE(said.find(c.says), std::string::npos) << "'" << said << "' should say " << c.says;
+  }
+  EXPECT_EQ(refusal_of(scaled({2, 0}, {1, 2})), "") << "there is nothing to make";
+  EXPECT_NE(refusal_of(sized({2, 0}, {2, 3}), ErrorCode::unimplemented)
+                .find("an empty input cannot be resized"),
+            std::string::npos);
+}
+
+// Points outside of the input are extrapolation_value, in every mode; those on its edge are not.
+TEST(Resize, RegionsReachOutsideOfTheInput) {
+  const Tensor x = Tensor::of<float>({5}, {1, 2, 3, 4, 5});
+  // At (start + o (end - start) / 6) * 4 for o = 0 .. 6: -2, -0.5, 1, 2.5, 4, 5.5, 7; then 0 .. 4.
+  const auto values = [&](const char* mode, float start, float end, float outside) {
+    return run_node({"Resize",
+                     13,
+                     {{"mode", std::string(mode)},
+                      {"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+                      {"extrapolation_value", outside}},
+                     {x, Tensor::of<float>({2}, {start, end}), Tensor(), ints({7})}})[0]
+        .to_doubles();
+  };
+  EXPECT_EQ(values("nearest", -0.5f, 1.75f, 9), (std::vector<double>{9, 9, 2, 3, 5, 9, 9}));
+  EXPECT_EQ(values("nearest", -0.5f, 1.75f, 0), (std::vector<double>{0, 0, 2, 3, 5, 0, 0}));
+  EXPECT_EQ(values("linear", -0.5f, 1.75f, 9), (std::vector<double>{9, 9, 2, 3.5, 5, 9, 9}));
+  const std::vector<double> cubic = values("cubic", -0.5f, 1.75f, 9);
+  for (const size_t o : {0, 1, 5, 6}) EXPECT_EQ(cubic[o], 9) << o;
+  EXPECT_NEAR(cubic[2], 2, 1e-6);
+  EXPECT_NEAR(cubic[4], 5, 1e-6);
+  // The whole input, whose ends are inside.
+  EXPECT_EQ(values("nearest", 0, 1, 9), (std::vector<double>{1, 2, 2, 3, 4, 4, 5}));
+  const std::vector<double> whole = values("linear", 0, 1, 9);
+  for (size_t o = 0; o < 7; o++) EXPECT_NEAR(whole[o], 1 + static_cast<double>(o) * 4 / 6, 1e-6);
+  // One place is the middle of the region.
+  const Tensor one =
+      run_node({"Resize",
+                13,
+                {{"mode", std::string("linear")},
+                 {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}},
+                {x, Tensor::of<float>({2}, {0.25f, 0.5f}), Tensor(), ints({1})}})[0];
+  EXPECT_EQ(one.to_doubles(), (std::vector<double>{2.5}));
+}
+
+TEST(Resize, ARegionIsConstantAndOfEachAxis) {
+  const auto node = [](Tensor roi, bool constant) {
+    NodeCase c = sized({2, 3}, {2, 6});
+    c.attributes["coordinate_transformation_mode"] = std::string("tf_crop_and_resize");
+    c.inputs[1] = std::move(roi);
+    if (!constant) c.runtime = {1};
+    return c;
+  };
+  const Tensor whole = Tensor::of<float>({4}, {0, 0, 1, 1});
+  EXPECT_EQ(refusal_of(node(whole, true)), "");
+  EXPECT_NE(refusal_of(node(whole, false), ErrorCode::unimplemented)
+                .find("the region of interest must be constant"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of(node(Tensor::of<float>({2}, {0, 1}), true)).find("roi has 2 entries, expected 4"),
+      std::string::npos);
+}
+
+// A side that is not known stays so, and the others are computed.
+TEST(Resize, UnknownSidesStayUnknown) {
+  const auto shape_of = [](Shape x, std::vector<float> scales, std::vector<int64_t> sizes,
+                           const std::string& policy) {
+    return inferred(std::move(x), std::move(scales), std::move(sizes),
+                    {{"axes", std::vector<int64_t>{1, 2}}, {"keep_aspect_ratio_policy", policy}});
+  };
+  EXPECT_EQ(shape_of({2, kUnknownDim, 3}, {2, 2}, {}, "stretch"), (Shape{2, kUnknownDim, 6}));
+  EXPECT_EQ(shape_of({2, 0, 3}, {2, 2}, {}, "stretch"), (Shape{2, 0, 6}));
+  EXPECT_EQ(shape_of({kUnknownDim, 4, 3}, {2, 2}, {}, "stretch"), (Shape{kUnknownDim, 8, 6}));
+  EXPECT_EQ(shape_of({2, kUnknownDim, 3}, {}, {5, 6}, "stretch"), (Shape{2, 5, 6}));
+  EXPECT_EQ(shape_of({2, kUnknownDim, 3}, {}, {5, 9}, "not_smaller"), (Shape{2, kUnknownDim, 9}));
+  EXPECT_EQ(shape_of({2, 4, 3}, {}, {6, 9}, "not_smaller"), (Shape{2, 12, 9}));
+  EXPECT_EQ(shape_of({2, 4, 3}, {}, {6, 9}, "not_larger"), (Shape{2, 6, 5}));
+  EXPECT_EQ(shape_of({2, 3, 4}, {}, {9, 6}, "not_larger"), (Shape{2, 5, 6}));
+}
+
+// What opset 10 does where nearest pixels are between two.
+TEST(Resize, OfOpset10TakesThePixelBeforeWhenItGrows) {
+  const Tensor x = Tensor::of<float>({5}, {1, 2, 3, 4, 5});
+  const auto values = [&](float scale) {
+    return run_node({"Resize", 10, {}, {x, Tensor::of<float>({1}, {scale})}})[0].to_doubles();
+  };
+  EXPECT_EQ(values(2), (std::vector<double>{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}));
+  // Rounded up where it shrinks: at 0, 1.25, 2.5, 3.75.
+  EXPECT_EQ(values(0.8f), (std::vector<double>{1, 3, 4, 5}));
+  EXPECT_EQ(values(1), x.to_doubles());
 }
 
 TEST(Resize, WeightsOfDoublesAreDoubles) {

@@ -143,6 +143,12 @@ class CustomOp : public testing::Test {
     }
     return "";
   }
+  // In what was seen.
+  static size_t count_of(const std::string& words) {
+    size_t count = 0;
+    for (size_t at = 0; (at = seen().find(words, at)) != std::string::npos; at++) count++;
+    return count;
+  }
   const Tensor x = Tensor::of<float>({3}, {1, 2, 4});
 };
 
@@ -210,6 +216,14 @@ TEST_F(CustomOp, EveryOutputIsComputedAlsoAgain) {
     EXPECT_EQ(results[i].to_doubles(),
               (std::vector<double>{1.0 * double(i + 1), 2.0 * double(i + 1), 4.0 * double(i + 1)}));
   EXPECT_NE(seen().find("; in absent; out f32[3]"), std::string::npos) << seen();
+  EXPECT_EQ(count_of("; in "), 2u) << seen();
+  EXPECT_EQ(count_of("; out "), 3u) << seen();
+}
+
+TEST_F(CustomOp, TextIsSeenWithoutItsElements) {
+  const auto c = node("Spy", {{x, false}, {Tensor::strings({2}, {"a", "b"}), true}});
+  infer(*c->node);
+  EXPECT_EQ(seen(), "n; in f32[3]; in string[2]; out undefined[?]");
 }
 
 TEST_F(CustomOp, TypesAreThoseDeclaredWhereItHasNoInference) {

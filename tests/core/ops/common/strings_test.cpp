@@ -187,6 +187,27 @@ bool matches(const std::string& pattern, const std::string& s) {
   return run("RegexFullMatch", {text({s})}, {{"pattern", pattern}})[0].values<bool>()[0];
 }
 
+// They are scattered by their ranks, of which no sum and no product is one.
+TEST(Strings, ScatterHasNoReduction) {
+  const Tensor x = text({"a", "b", "c"}), at = Tensor::of<int64_t>({2}, {2, 0}),
+               y = text({"x", "y"});
+  EXPECT_EQ(run("ScatterElements", {x, at, y})[0].string_values(), (Strings{"y", "b", "x"}));
+  EXPECT_EQ(
+      run("ScatterElements", {x, at, y}, {{"reduction", std::string("none")}})[0].string_values(),
+      (Strings{"y", "b", "x"}));
+  for (const char* op : {"ScatterElements", "ScatterND"})
+    for (const char* reduction : {"add", "mul", "min", "max"}) try {
+        run(op, {x, at, y}, {{"reduction", std::string(reduction)}});
+        ADD_FAILURE() << op << " " << reduction;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+        EXPECT_NE(e.message().find("elements of type string have no reduction '" +
+                                   std::string(reduction) + "'"),
+                  std::string::npos)
+            << e.message();
+      }
+}
+
 TEST(Strings, TfIdfVectorizerCountsWords) {
   const Tensor y = run("TfIdfVectorizer", {text({"b", "c", "b", "a", "b"})},
                        {{"mode", std::string("TF")},

@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "core/ops/run_node.h"
 
 namespace poprt::test {
@@ -28,6 +29,89 @@ TEST(ResizeBlocked, AgreesWithThePlainLayout) {
         ASSERT_NEAR(blocked.values<float>()[static_cast<size_t>((c / 16 * 36 + p) * 16 + c % 16)],
                     want.values<float>()[static_cast<size_t>(c * 36 + p)], 1e-6f);
   }
+}
+
+NodeCase blocked(Attributes attributes, Shape x = {1, 1, 3, 4, 16}) {
+  return {"Resize", 19, std::move(attributes), {random_floats(std::move(x))}, 1, {}, "poprt"};
+}
+
+const std::vector<float> kScales = {2, 0.5f};
+const std::vector<int64_t> kSizes = {6, 7};
+
+TEST(ResizeBlocked, SizesSayHowLargeTheResultIs) {
+  const auto shape = [](Attributes a) { return infer_node(blocked(std::move(a))).shape; };
+  EXPECT_EQ(shape({{"scales", kScales}}), (Shape{1, 1, 6, 2, 16}));
+  EXPECT_EQ(shape({{"sizes", kSizes}}), (Shape{1, 1, 6, 7, 16}));
+  EXPECT_EQ(shape({{"scales", kScales}, {"sizes", kSizes}}), (Shape{1, 1, 6, 7, 16}));
+}
+
+// Scales say where pixels lie, also beside sizes: of 0.5 every other column.
+TEST(ResizeBlocked, ScalesSayWherePixelsLie) {
+  const NodeCase c = blocked({{"scales", std::vector<float>{1, 0.5f}},
+                              {"sizes", std::vector<int64_t>{3, 2}},
+                              {"coordinate_transformation_mode", std::string("asymmetric")}});
+  const Tensor y = run_node(c)[0];
+  expect_moved(y, c.inputs[0], [](std::vector<int64_t> at) {
+    at[3] *= 2;
+    return std::optional(at);
+  });
+  // Without them pixels lie as the sizes say: 4 columns in 8.
+  const NodeCase grown = blocked({{"sizes", std::vector<int64_t>{3, 8}},
+                                  {"coordinate_transformation_mode", std::string("asymmetric")},
+                                  {"nearest_mode", std::string("floor")}});
+  expect_moved(run_node(grown)[0], grown.inputs[0], [](std::vector<int64_t> at) {
+    at[3] /= 2;
+    return std::optional(at);
+  });
+}
+
+TEST(ResizeBlocked, UnknownAndEmptySidesStaySo) {
+  const auto shape_of = [](Shape x, bool by_sizes) {
+    ir::Graph g;
+    g.opsets = {{"", 19}, {"poprt", 1}};
+    ir::Node* n = g.add_node("Resize", "poprt",
+                             {g.add_input("x", ir::ValueType::of(DType::f32, std::move(x)))});
+    if (by_sizes)
+      n->attributes["sizes"] = kSizes;
+    else
+      n->attributes["scales"] = kScales;
+    ops::infer(*n);
+    return n->output()->shape();
+  };
+  EXPECT_EQ(shape_of({1, 2, kUnknownDim, 4, 16}, false), (Shape{1, 2, kUnknownDim, 2, 16}));
+  EXPECT_EQ(shape_of({1, 2, 0, 4, 16}, false), (Shape{1, 2, 0, 2, 16}));
+  EXPECT_EQ(shape_of({1, 2, 3, kUnknownDim, 16}, false), (Shape{1, 2, 6, kUnknownDim, 16}));
+  EXPECT_EQ(shape_of({1, 2, kUnknownDim, 0, 16}, true), (Shape{1, 2, 6, 7, 16}));
+}
+
+TEST(ResizeBlocked, SaysWhatDoesNotFit) {
+  const auto said = [](const NodeCase& c, ErrorCode code = ErrorCode::invalid_argument) {
+    try {
+      infer_node(c);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), code) << e.message();
+      return e.message();
+    }
+    return std::string();
+  };
+  const std::string either = "expected scales [h, w] or sizes [h, w]";
+  const std::vector<float> one = {2}, three = {2, 2, 2};
+  const std::vector<int64_t> one_size = {2}, three_sizes = {2, 2, 2};
+  for (const Attributes& a :
+       {Attributes{}, Attributes{{"scales", one}}, Attributes{{"scales", three}},
+        Attributes{{"sizes", one_size}}, Attributes{{"sizes", three_sizes}},
+        Attributes{{"scales", one}, {"sizes", kSizes}},
+        Attributes{{"scales", kScales}, {"sizes", one_size}}})
+    EXPECT_NE(said(blocked(a)).find(either), std::string::npos) << said(blocked(a));
+  for (const Shape& x : {Shape{1, 1, 3, 4}, Shape{1, 1, 3, 4, 8}, Shape{1, 1, 1, 3, 4, 16}})
+    EXPECT_NE(said(blocked({{"scales", kScales}}, x))
+                  .find("expected a blocked input, found " + shape_string(x)),
+              std::string::npos);
+  EXPECT_NE(said(blocked({{"scales", kScales},
+                          {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}}),
+                 ErrorCode::unimplemented)
+                .find("tf_crop_and_resize is not made for blocked layouts"),
+            std::string::npos);
 }
 
 }  // namespace
