@@ -114,6 +114,8 @@ TEST(Expansion, AResultThatIsNotComputedIsRefusedOnlyWhenItIsRead) {
     expand_node(*n);
   };
   EXPECT_NO_THROW(run(2, false));
+  EXPECT_NO_THROW(run(3, true));      // 1 / standard deviation
+  EXPECT_NO_THROW(run(4, true));      // the sum
   EXPECT_THROW(run(2, true), Error);  // the mean, which this normalisation does not have
 }
 
