@@ -320,6 +320,23 @@ TEST(SizedLimits, WhatCannotBeFollowedIsNamed) {
   expect_refused(all, "unimplemented");
 }
 
+TEST(SizedLimits, BranchesWithSizesOfTwoAxesAreRefused) {
+  const auto branches = [](const char* yes, const char* no) {
+    return refusal("input %p : bool[]\n%q : ? = Concat(%z, %z) {axis = 1}\n" + ints("a", "0") +
+                   ints("five", "5") + ints("one", "1") +
+                   "%s : ? = Slice(%q, %a, %five, %one)\n%r : ? = Transpose(%s)\n"
+                   "%y : ? = If(%p) {then_branch = graph \"t\" { %i : ? = Neg(%" +
+                   yes + ") output %i }, else_branch = graph \"e\" { %j : ? = Neg(%" + no +
+                   ") output %j }}\n");
+  };
+  EXPECT_EQ(branches("s", "s"), "taken");
+  EXPECT_EQ(branches("r", "r"), "taken");
+  for (const std::string& said : {branches("s", "r"), branches("r", "s")})
+    EXPECT_NE(said.find("depends on data (at most 5), and there is no rule for it"),
+              std::string::npos)
+        << said;
+}
+
 TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
   const std::string two =
       "has more than one dimension that depends on data, or one with no bound "
