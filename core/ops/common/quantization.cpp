@@ -38,6 +38,12 @@ void check_quantization(const InferContext& ctx) {
   if (x.is_static() && scale.is_static())
     quantization_grid(ctx.node, x.shape, scale.shape, ctx.node.int_attr("axis", 1),
                       ctx.node.int_attr("block_size", 0));
+  if (!scale.is_static() || !ctx.has(2) || !ctx.in(2).is_static()) return;
+  // Expected is the scale's shape; of one element any shape will do, as exporters write both.
+  const Shape& zero = ctx.in(2).shape;
+  if (element_count(zero) != element_count(scale.shape))
+    ctx.fail_input("zero point {} does not fit scale {}", shape_string(zero),
+                   shape_string(scale.shape));
 }
 
 void check_zero_point(const InferContext& ctx, size_t zero, size_t data) {

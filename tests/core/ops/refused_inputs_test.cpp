@@ -53,6 +53,33 @@ NodeCase distances(Shape a, Shape b, const std::string& metric = "euclidean") {
           .domain = "com.microsoft"};
 }
 
+// One zero point for each scale, whatever the shape of one element is.
+TEST(RefusedInputs, AsManyZeroPointsAsScales) {
+  const auto refusal = [](const char* op, Tensor x, Shape scale, Shape zero) {
+    return refusal_of({.op = op,
+                       .opset = 19,
+                       .inputs = {std::move(x), floats(std::move(scale)),
+                                  Tensor::zeros(DType::u8, std::move(zero))},
+                       .runtime = {0, 1, 2}});
+  };
+  const auto both = [&](const Shape& scale, const Shape& zero) {
+    const std::string from = refusal("QuantizeLinear", floats({2, 3}), scale, zero);
+    const std::string to =
+        refusal("DequantizeLinear", Tensor::zeros(DType::u8, {2, 3}), scale, zero);
+    EXPECT_EQ(from.empty(), to.empty()) << from << to;
+    return to;
+  };
+  EXPECT_NE(both({}, {3}).find("zero point [3] does not fit scale []"), std::string::npos)
+      << both({}, {3});
+  EXPECT_NE(both({3}, {}).find("zero point [] does not fit scale [3]"), std::string::npos)
+      << both({3}, {});
+  EXPECT_NE(both({3}, {2}).find("zero point [2] does not fit scale [3]"), std::string::npos)
+      << both({3}, {2});
+  for (const auto& [scale, zero] :
+       {std::pair<Shape, Shape>{{}, {}}, {{}, {1}}, {{1}, {}}, {{3}, {3}}})
+    EXPECT_EQ(both(scale, zero), "");
+}
+
 TEST(RefusedInputs, SayWhatDoesNotFit) {
   const test::Attributes axis1 = {{"axis", int64_t{1}}};
   const Refused all[] = {
