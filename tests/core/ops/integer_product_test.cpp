@@ -94,6 +94,8 @@ TEST(ConvInteger, EveryWindowSignAndZeroPoint) {
       {2, 6, 1, 1, 9, 20, 3, 3, 1, 1, 1, 1, 1},    // one channel a group
       {1, 4, 1, 2, 12, 12, 3, 3, 2, 2, 1, 1, 0},   // two filters each, strided
       {1, 2, 1, 1, 12, 40, 5, 5, 3, 3, 1, 0, 2},
+      {1, 70, 1, 1, 9, 20, 5, 3, 1, 1, 1, 1, 1},  // more channels than a panel, higher than wide
+      {1, 70, 1, 1, 9, 20, 1, 5, 1, 1, 1, 0, 0},
   };
   uint32_t seed = 1;
   for (const Window& w : windows)

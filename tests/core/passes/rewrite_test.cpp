@@ -23,6 +23,7 @@ TEST(Rewrite, NumbersAreNearAsTheirTypeHasThem) {
       {1 - 2e-6, 1, DType::f32, false},
       {-1, 1, DType::f32, false},
       {1 + 9e-4, 1, DType::f16, true},
+      {1 + 1.0005e-3, 1, DType::f16, false},  // of what is expected, not of what is there
       {1 + 2e-3, 1, DType::f16, false},
       {100.09, 100, DType::f16, true},
       {100.2, 100, DType::f16, false},

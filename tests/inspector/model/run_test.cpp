@@ -73,6 +73,21 @@ TEST_F(RunTest, APopefFileGivesTheSameAsItsGraph) {
   EXPECT_EQ(differences[0].elements, 2u);
 }
 
+// Elements are told by their place in the output of that name, and only as many as were asked for.
+TEST_F(RunTest, DifferingElementsAreThoseOfTheirOutput) {
+  const auto of = [](Shape shape, std::vector<float> v) {
+    return Tensor::of<float>(std::move(shape), v);
+  };
+  const std::vector<NamedTensor> left = {{"a", of({2}, {1, 2})}, {"b", of({2, 2}, {1, 2, 3, 9})}};
+  const std::vector<NamedTensor> right = {{"a", of({2}, {1, 2})}, {"b", of({2, 2}, {1, 2, 5, 4})}};
+  const auto tables = difference_tables(compare_outputs(left, right, {0, 0}), left, 1);
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables[0].rows.size(), 2u);
+  EXPECT_EQ(tables[1].name, "differing elements of b");
+  ASSERT_EQ(tables[1].rows.size(), 1u);
+  EXPECT_EQ(tables[1].rows[0], (std::vector<Cell>{coordinates_text({2, 2}, 3), 9.0, 4.0, 5.0}));
+}
+
 // Made-up lengths would not fit into the rows.
 TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
   const Document d = load("packed.ir", R"(graph "packed" opset {"": 17} {
