@@ -112,6 +112,24 @@ TEST(PickledArrays, RefuseDamagedArrays) {
     EXPECT_NE(message_of(good.substr(0, size)), "no error") << size;
 }
 
+// Python 2's text is bytes.
+TEST(PickledArrays, ByteOrdersMayBeBytes) {
+  const std::string six = "\x01\x02\x03\x04\x05\x06";
+  const auto of = [&](char order) {
+    return call("numpy", "dtype") + text("i2") + "\x89\x88\x87R(K\x03U\x01"s + order +
+           "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"s;
+  };
+  EXPECT_EQ(message_of(dict("x", array(kTwoByThree, of('<'), six + six))), "no error");
+  expect_refused(dict("x", array(kTwoByThree, of('>'), six + six)), "big-endian");
+}
+
+TEST(PickledArrays, LongNumbersSayTheirLengthInOneByteOrFour) {
+  const std::string two = "\x8a\x01\x02"s, three = "\x8b\x01\x00\x00\x00\x03"s;
+  const auto arrays =
+      parse(dict("x", array(two + three + "\x86", type("i1"), "\x01\x02\x03\x04\x05\x06")));
+  EXPECT_EQ(arrays.at("x").shape(), (Shape{2, 3}));
+}
+
 // Arrays as other protocols have them: lines of text, bytes that are Latin-1, values by number.
 std::vector<std::pair<const char*, std::string>> pickles() {
   const std::string six = "\x01\x02\x03\x04\x05\x06";

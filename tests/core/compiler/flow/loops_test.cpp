@@ -436,5 +436,38 @@ TEST(Loops, NestedLoopsThatNeverEndAreRefused) {
   }
 }
 
+// Without a condition in front the first round runs; a body may read what it is, and end the loop.
+TEST(Loops, WithoutAConditionInFrontItHolds) {
+  const auto loop = [](const std::string& condition) {
+    return R"(
+    const %m : s64[] = 3000
+    const %limit : f32[] = 1500
+    const %one : f32[] = 1
+    input %x : f32[]
+    %y : ?, %s : ? = Loop(%m, _, %x) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %v : f32[]
+      %held : ? = Cast(%c) {to = 1}
+      %v2 : ? = Add(%v, %held)
+      %less : ? = Less(%v2, %limit)
+      %kept : ? = Identity(%c)
+      output %)" +
+           condition + R"(
+      output %v2
+      output %held
+    }}
+    output %y
+  )";
+  };
+  const std::pair<const char*, float> rows[] = {{"kept", 3000}, {"less", 1500}};
+  for (const auto& [condition, expected] : rows) {
+    const Executable e = compile_body(loop(condition));
+    EXPECT_TRUE(uses(e, "control.loop")) << condition;
+    EXPECT_EQ(values(run(e, {{"x", Tensor::scalar(0.0f)}}).at("y")), std::vector<float>{expected})
+        << condition;
+  }
+}
+
 }  // namespace
 }  // namespace poprt::compiler
