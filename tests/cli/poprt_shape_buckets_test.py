@@ -66,6 +66,16 @@ class ShapeBuckets(CommandTest):
                           command="poprt_exec run")
             self.assertEqual(self.read_npy(self.path("y.npy"))[1], [i + 1 for i in range(length)])
 
+    def test_inputs_that_are_not_given_are_random_and_those_that_are_stay(self):
+        self.compiled("--input_shape", "a=1,4/2,8")
+        self.npy("a.npy", "f4", [2, 8], range(16))
+        self.succeeds("executable.popef", "--input", "a=a.npy", "--random", "--output", "z=z.npy", "d=d.npy",
+                      command="poprt_exec run")
+        z = self.read_npy(self.path("z.npy"))[1]
+        self.assertEqual([z[i] for i in (*range(8), *range(16, 24))], list(range(16)))
+        for rest in ([*z[8:16], *z[24:]], self.read_npy(self.path("d.npy"))[1]):
+            self.assertGreater(len(set(rest)), 2, rest)
+
     def test_max_padding_in_yaml_and_compiled_again(self):
         self.write("m.onnx", two_inputs())
         self.write("c.yaml", b"input_model: m.onnx\nexport_popef: True\nembed_source: True\ninput_shape: ['a=1,8/1,64']\n"

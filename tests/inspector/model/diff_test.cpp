@@ -67,6 +67,18 @@ TEST_F(DiffTest, WeightsDifferWhereTheirElementsDo) {
             "f32 4 / f32 4, 1 of 4 elements differ, by at most 0");
 }
 
+TEST_F(DiffTest, WhatIsNoNumberHasOtherContents) {
+  const auto text = [](const std::string& w) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : bool[3]\n const %w : bool[3] = [" + w +
+           "]\n %y : bool[3] = And(%x, %w) \"a\"\n output %y\n}\n";
+  };
+  const Document left = load("a.ir", text("true, false, true"));
+  const auto rows = rows_of(left, load("b.ir", text("true, true, true")));
+  const DiffRow* row = find(rows, "weight", "w");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->left + " / " + row->right, "bool 3 / bool 3, other contents");
+}
+
 TEST_F(DiffTest, AWeightIsAtTheNodeThatReadsIt) {
   std::string other = kSampleText;
   other.replace(other.find("8.0]"), 4, "9.0]");

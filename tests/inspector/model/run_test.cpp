@@ -88,6 +88,24 @@ TEST_F(RunTest, DifferingElementsAreThoseOfTheirOutput) {
   EXPECT_EQ(tables[1].rows[0], (std::vector<Cell>{coordinates_text({2, 2}, 3), 9.0, 4.0, 5.0}));
 }
 
+TEST_F(RunTest, ABenchmarkTellsPartsOfItsLatencies) {
+  BenchResult r{.requests = 200, .seconds = 4};
+  for (int i = 0; i < 200; i++) r.latency_ms.push_back(i);
+  std::map<std::string, Cell> rows;
+  for (const auto& row : bench_table({.clients = 3, .in_flight = 5}, r).rows)
+    rows[std::get<std::string>(row[0])] = row[1];
+  EXPECT_EQ(rows, (std::map<std::string, Cell>{{"clients", int64_t{3}},
+                                               {"in_flight", int64_t{5}},
+                                               {"requests", int64_t{200}},
+                                               {"seconds", 4.0},
+                                               {"requests_per_second", 50.0},
+                                               {"least_ms", 0.0},
+                                               {"median_ms", 100.0},
+                                               {"p90_ms", 180.0},
+                                               {"p99_ms", 198.0},
+                                               {"most_ms", 199.0}}));
+}
+
 // Made-up lengths would not fit into the rows.
 TEST_F(RunTest, APackedModelRunsOnSequencesThatFillItsRows) {
   const Document d = load("packed.ir", R"(graph "packed" opset {"": 17} {
