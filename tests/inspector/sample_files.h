@@ -136,4 +136,12 @@ inline std::filesystem::path write_sharded(const SampleFolder& folder, bool pipe
                         compiled(kSampleText, options));
 }
 
+inline program::Anchor anchor(DType dtype, Shape shape) {
+  program::Anchor a;
+  a.name = "x";
+  a.dtype = dtype;
+  a.shape = std::move(shape);
+  return a;
+}
+
 }  // namespace poprt::inspector

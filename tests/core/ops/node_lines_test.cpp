@@ -404,35 +404,6 @@ std::string without_digits(const Result& r) {
   return text;
 }
 
-using Results = std::map<std::string, std::map<std::string, Result>>;  // operator: choices: result
-
-Results recorded(const std::string& path) {
-  Results all;
-  std::ifstream file(path);
-  std::string heading;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("#")) continue;
-    if (!line.starts_with("  ")) {
-      heading = line;
-      continue;
-    }
-    const size_t end = line.find(": ");
-    Result r;
-    EXPECT_TRUE(end != line.npos && read_result(line.substr(end + 2), r)) << line;
-    all[heading].emplace(line.substr(2, end - 2), r);
-  }
-  return all;
-}
-
-void write(const Results& all, const std::string& path) {
-  std::ofstream file(path);
-  file << "# What the nodes beside this file give: node_lines_test.cpp.\n";
-  for (const auto& [op, choices] : all) {
-    file << op << "\n";
-    for (const auto& [what, r] : choices) file << "  " << what << ": " << text_of(r) << "\n";
-  }
-}
-
 void expect_as_recorded(const std::string& name) {
   const std::string path = POPRT_TEST_DATA "/nodes/" + name + ".txt",
                     results = POPRT_TEST_DATA "/nodes/" + name + "_results.txt";
@@ -456,8 +427,10 @@ void expect_as_recorded(const std::string& name) {
     EXPECT_TRUE(found[line.op].emplace(line.choices, r).second)
         << line.op << " " << line.choices << " stands twice";
   });
-  if (std::getenv("POPRT_WRITE_RECORDS")) return write(found, results);
-  const Results wanted = recorded(results);
+  if (std::getenv("POPRT_WRITE_RECORDS"))
+    return write_results(found, results,
+                         "What the nodes beside this file give: node_lines_test.cpp.");
+  const Results wanted = read_results(results);
   ASSERT_FALSE(wanted.empty()) << results;
   for (const auto& [op, choices] : wanted)
     for (const auto& [what, r] : choices) {

@@ -2,6 +2,10 @@
 // by what rounding makes of them.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,6 +52,37 @@ inline bool read_result(const std::string& text, Result& r) {
     r.sums.push_back(s);
   }
   return true;
+}
+
+// By operator and what was chosen or changed. In a file: a line for each operator, and below it
+// "  choice: result" lines.
+using Results = std::map<std::string, std::map<std::string, Result>>;
+
+inline Results read_results(const std::string& path) {
+  Results all;
+  std::ifstream file(path);
+  std::string heading;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("#")) continue;
+    if (!line.starts_with("  ")) {
+      heading = line;
+      continue;
+    }
+    const size_t end = line.find(": ");
+    Result r;
+    EXPECT_TRUE(end != line.npos && read_result(line.substr(end + 2), r)) << line;
+    all[heading].emplace(line.substr(2, end - 2), r);
+  }
+  return all;
+}
+
+inline void write_results(const Results& all, const std::string& path, const std::string& about) {
+  std::ofstream file(path);
+  file << "# " << about << "\n";
+  for (const auto& [op, results] : all) {
+    file << op << "\n";
+    for (const auto& [what, r] : results) file << "  " << what << ": " << text_of(r) << "\n";
+  }
 }
 
 }  // namespace poprt::ops::testing

@@ -67,8 +67,6 @@ std::optional<Result> result_of(const Sample& s) {
   }
 }
 
-using Results = std::map<std::string, std::map<std::string, Result>>;  // operator: change: result
-
 class Recorder {
  public:
   explicit Recorder(Results& results) : results_(results) {}
@@ -218,33 +216,6 @@ class Recorder {
   std::map<std::string, int> count_;
 };
 
-Results recorded() {
-  Results all;
-  std::ifstream file(kPath);
-  std::string heading;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("#")) continue;
-    if (!line.starts_with("  ")) {
-      heading = line;
-      continue;
-    }
-    const size_t end = line.find(": ");
-    if (end == line.npos) continue;
-    if (Result r; read_result(line.substr(end + 2), r))
-      all[heading].emplace(line.substr(2, end - 2), r);
-  }
-  return all;
-}
-
-void write(const Results& all) {
-  std::ofstream file(kPath);
-  file << "# Sums of what operators compute on samples that are bent: recorded_results_test.cpp.\n";
-  for (const auto& [op, changes] : all) {
-    file << op << "\n";
-    for (const auto& [what, r] : changes) file << "  " << what << ": " << text_of(r) << "\n";
-  }
-}
-
 TEST(RecordedResults, AreThoseOfBentSamples) {
   Results found;
   Recorder recorder(found);
@@ -256,8 +227,11 @@ TEST(RecordedResults, AreThoseOfBentSamples) {
         s.inputs[i] = random_f32(s.inputs[i].shape(), -2, 2, static_cast<uint32_t>(i + 1));
     recorder.record(s, true);
   }
-  if (std::getenv("POPRT_WRITE_RECORDS")) return write(found);
-  const Results wanted = recorded();
+  if (std::getenv("POPRT_WRITE_RECORDS"))
+    return write_results(
+        found, kPath,
+        "Sums of what operators compute on samples that are bent: recorded_results_test.cpp.");
+  const Results wanted = read_results(kPath);
   ASSERT_FALSE(wanted.empty()) << kPath;
   for (const auto& [op, changes] : wanted)
     for (const auto& [what, r] : changes) {

@@ -14,14 +14,6 @@
 namespace poprt::inspector {
 namespace {
 
-program::Anchor anchor(DType dtype, Shape shape) {
-  program::Anchor a;
-  a.name = "x";
-  a.dtype = dtype;
-  a.shape = std::move(shape);
-  return a;
-}
-
 template <class F>
 std::string refusal(F&& f) {
   try {

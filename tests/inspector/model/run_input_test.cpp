@@ -11,14 +11,6 @@
 namespace poprt::inspector {
 namespace {
 
-program::Anchor anchor(DType dtype, Shape shape) {
-  program::Anchor a;
-  a.name = "x";
-  a.dtype = dtype;
-  a.shape = std::move(shape);
-  return a;
-}
-
 // Left half red, right half blue.
 Tensor red_and_blue(int64_t height, int64_t width) {
   Tensor t = Tensor::zeros(DType::u8, {height, width, 3});
