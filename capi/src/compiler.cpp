@@ -591,8 +591,10 @@ poprt_error* poprt_compiler_list_passes(poprt_string** out_text) {
 }
 
 poprt_error* poprt_compiler_list_options(poprt_string** out_text) {
-  return capi::guard(
-      [&] { capi::required(out_text, "out_text") = capi::make_string(capi::options_json()); });
+  return capi::guard([&] {
+    auto& out = capi::required(out_text, "out_text");
+    out = capi::make_string(capi::options_json());
+  });
 }
 
 poprt_error* poprt_compiler_list_ops(poprt_string** out_text) {

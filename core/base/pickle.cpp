@@ -76,18 +76,6 @@ std::optional<DType> dtype_of_code(std::string_view code) {
   return std::nullopt;
 }
 
-Ref make(Kind kind) {
-  auto v = std::make_shared<Value>();
-  v->kind = kind;
-  return v;
-}
-
-Ref make_number(int64_t n) {
-  Ref v = make(Kind::number);
-  v->number = n;
-  return v;
-}
-
 // Text of protocol 0: Latin-1 with \uXXXX for the rest, for line feeds and backslashes.
 std::string utf8_of(const std::string& line) {
   std::string out;
@@ -115,6 +103,12 @@ class Unpickler {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& what)
       : bytes_(bytes), what_(what) {}
+  // A list may hold itself.
+  ~Unpickler() {
+    for (const Ref& v : made_) v->items.clear();
+  }
+  Unpickler(const Unpickler&) = delete;
+  Unpickler& operator=(const Unpickler&) = delete;
 
   std::map<std::string, Tensor> run();
 
@@ -151,6 +145,16 @@ class Unpickler {
   }
 
   // -- stack
+  Ref make(Kind kind) {
+    const Ref v = made_.emplace_back(std::make_shared<Value>());
+    v->kind = kind;
+    return v;
+  }
+  Ref make_number(int64_t n) {
+    const Ref v = make(Kind::number);
+    v->number = n;
+    return v;
+  }
   void push(Ref v) { stack_.push_back(std::move(v)); }
   Ref pop() {
     if (stack_.empty()) refuse("its stack is empty where a value is needed");
@@ -238,7 +242,7 @@ class Unpickler {
   std::span<const std::byte> bytes_;
   const std::string& what_;
   size_t at_ = 0;
-  std::vector<Ref> stack_;
+  std::vector<Ref> made_, stack_;
   std::map<uint64_t, Ref> memo_;
 };
 

@@ -19,7 +19,9 @@ int64_t columns_of(const ir::Node& node) {
 
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
-  const int64_t rows = x.has_shape && x.shape.size() == 2 ? x.shape[0] : kUnknownDim;
+  if (x.has_shape && x.shape.size() != 2)
+    ctx.fail_input("input {} is not 2-D", shape_string(x.shape));
+  const int64_t rows = x.has_shape ? x.shape[0] : kUnknownDim;
   ctx.out(0, DType::s64, {rows});
   ctx.out(1, DType::f32, {rows, columns_of(ctx.node)});
 }

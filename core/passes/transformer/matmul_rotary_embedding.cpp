@@ -76,8 +76,9 @@ std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
   std::vector<double> matrix(d * d);
   for (size_t i = 0; i < from.size(); i++) {
     const double number = std::abs(from[i]) - 1;
+    if (number < 0) return std::nullopt;
     const auto source = static_cast<size_t>(number);
-    if (number < 0 || source / d != i / d) return std::nullopt;
+    if (source / d != i / d) return std::nullopt;
     double& cell = matrix[source % d * d + i % d];
     const double sign = from[i] < 0 ? -1 : 1;
     if (i >= d && cell != sign) return std::nullopt;  // another row moves or negates otherwise

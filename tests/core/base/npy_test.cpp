@@ -26,7 +26,7 @@ Tensor parsed(const std::string& bytes) {
       bytes.size(),
       [&](void* to, size_t n) {
         ASSERT_LE(at + n, bytes.size());
-        std::memcpy(to, bytes.data() + at, n);
+        if (n > 0) std::memcpy(to, bytes.data() + at, n);
         at += n;
       },
       "x.npy");

@@ -36,14 +36,20 @@ T wrapped(Wide v) {
   return static_cast<T>(static_cast<std::make_unsigned_t<T>>(v));
 }
 
+// Modulo 2^128: that of the greatest u64 with itself does not fit.
+Wide product(Wide a, Wide b) {
+  __extension__ using Bits = unsigned __int128;
+  return static_cast<Wide>(static_cast<Bits>(a) * static_cast<Bits>(b));
+}
+
 // a to the b, from the highest bit of b on.
 template <class T>
 T power(T a, T b) {
   if (b < 0) return a == 1 ? 1 : static_cast<Wide>(a) == -1 ? (b % 2 ? a : T(1)) : T(0);
   T y = 1;
   for (int bit = 63; bit >= 0; bit--) {
-    y = wrapped<T>(static_cast<Wide>(y) * y);
-    if (static_cast<uint64_t>(b) >> bit & 1) y = wrapped<T>(static_cast<Wide>(y) * a);
+    y = wrapped<T>(product(y, y));
+    if (static_cast<uint64_t>(b) >> bit & 1) y = wrapped<T>(product(y, a));
   }
   return y;
 }
@@ -56,7 +62,7 @@ T wanted2(Op op, T x, T y) {
   switch (op) {
     case Op::add: return wrapped<T>(a + b);
     case Op::sub: return wrapped<T>(a - b);
-    case Op::mul: return wrapped<T>(a * b);
+    case Op::mul: return wrapped<T>(product(a, b));
     case Op::div: return b == 0 ? T(0) : wrapped<T>(a / b);
     case Op::pow: return power(x, y);
     case Op::fmod: return wrapped<T>(remainder);
@@ -83,8 +89,8 @@ T wanted1(Op op, T x) {
     case Op::abs: return wrapped<T>(a < 0 ? -a : a);
     case Op::sign: return a < 0 ? T(-1) : a > 0 ? T(1) : T(0);
     case Op::relu: return a < 0 ? T(0) : x;
-    case Op::square: return wrapped<T>(a * a);
-    case Op::cube: return wrapped<T>(static_cast<Wide>(wrapped<T>(a * a)) * a);
+    case Op::square: return wrapped<T>(product(a, a));
+    case Op::cube: return wrapped<T>(product(wrapped<T>(product(a, a)), a));
     case Op::bit_not: return wrapped<T>(~a);
     default: ADD_FAILURE(); return 0;
   }
