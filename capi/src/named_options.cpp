@@ -21,9 +21,6 @@
 namespace poprt::capi {
 namespace {
 
-// In OptionRow::goes_with: an option of 8-bit floats.
-constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
-
 // Options with a grammar of their own.
 void check_grammar(std::string_view name, std::string_view value) {
   if (name == "remap_mode") {

@@ -16,8 +16,6 @@ constexpr std::string_view kPrecision = "Precision";
 constexpr std::string_view kGraph = "Graph optimisation";
 constexpr std::string_view kCompile = "Compilation";
 
-constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
-
 constexpr OptionRow kOptions[] = {
     // -- input, output, information
     {.name = "input_model",
@@ -668,7 +666,7 @@ std::string_view kind_name(OptionKind kind) {
     case flag: return "flag";
     case integer: return "integer";
     case number: return "number";
-    case text: return "text";
+    case OptionKind::text: return "text";
     case names: return "names";
     case words: break;
   }

@@ -28,6 +28,9 @@ enum class OptionEffect : unsigned char {
   fails,     // is not available yet, which is an error
 };
 
+// In OptionRow::goes_with: an option of 8-bit floats.
+inline constexpr std::string_view kQuarters = "precision fp8 or fp8_weight";
+
 struct OptionRow {
   std::string_view name;
   std::string_view group;

@@ -100,8 +100,8 @@ class Tensors {
   std::vector<Binding> many_;
   std::span<const Binding> span_;
 };
-using Inputs = Tensors<runtime::InputBinding>;
-using Outputs = Tensors<runtime::OutputBinding>;
+using InputTensors = Tensors<runtime::InputBinding>;
+using OutputTensors = Tensors<runtime::OutputBinding>;
 
 std::unique_ptr<poprt_outputs> allocate(const runtime::BaseRunner& runner,
                                         std::span<const runtime::InputBinding> inputs) {
@@ -182,8 +182,8 @@ poprt_error* poprt_runner_execute_tensors(poprt_runner* runner, const poprt_tens
                                           size_t output_count) {
   return capi::guard([&] {
     auto& r = *capi::required(runner, "runner").runner;
-    const Inputs in(r, inputs, input_count, true);
-    const Outputs out(r, outputs, output_count, false);
+    const InputTensors in(r, inputs, input_count, true);
+    const OutputTensors out(r, outputs, output_count, false);
     r.execute(in.span(), out.span());
   });
 }
@@ -195,8 +195,8 @@ poprt_error* poprt_runner_submit_tensors(poprt_runner* runner, const poprt_tenso
   return capi::guard([&] {
     auto& r = *capi::required(runner, "runner").runner;
     const capi::Submission o(options, out_request);
-    const Inputs in(r, inputs, input_count, true);
-    const Outputs out(r, outputs, output_count, false);
+    const InputTensors in(r, inputs, input_count, true);
+    const OutputTensors out(r, outputs, output_count, false);
     o.give(r.execute_async(in.span(), out.span(), o.callback, o.options), out_request);
   });
 }
@@ -206,7 +206,7 @@ poprt_error* poprt_outputs_create(poprt_runner* runner, const poprt_tensor* inpu
   return capi::guard([&] {
     auto& r = *capi::required(runner, "runner").runner;
     auto& out = capi::required(out_outputs, "out_outputs");
-    out = allocate(r, Inputs(r, inputs, input_count, true).span()).release();
+    out = allocate(r, InputTensors(r, inputs, input_count, true).span()).release();
   });
 }
 
@@ -215,7 +215,7 @@ poprt_error* poprt_runner_run(poprt_runner* runner, const poprt_tensor* inputs, 
   return capi::guard([&] {
     auto& r = *capi::required(runner, "runner").runner;
     auto& out = capi::required(out_outputs, "out_outputs");
-    const Inputs in(r, inputs, input_count, true);
+    const InputTensors in(r, inputs, input_count, true);
     auto made = allocate(r, in.span());
     r.execute(in.span(), bindings(*made));
     crop(*made);

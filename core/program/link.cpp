@@ -13,8 +13,6 @@
 namespace poprt::program {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
-
 // Weights that are stored together: those of buffers that overlap.
 struct Interval {
   uint64_t begin, end;

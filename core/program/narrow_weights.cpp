@@ -12,11 +12,10 @@
 #include "base/half.h"
 #include "base/quarter.h"
 #include "base/threads.h"
+#include "program/program.h"
 
 namespace poprt::program {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
 
 // Floats of one sign, exponents from 2^(high - x) and so many significant bits.
 struct Range {

@@ -43,6 +43,8 @@ struct Instruction {
 };
 
 inline constexpr uint64_t kNoData = ~uint64_t{0};
+// Bytes: of buffers in the arena and the weights, and of the weights in a payload.
+inline constexpr uint64_t kAlignment = 64;
 
 struct Anchor {
   std::string name;

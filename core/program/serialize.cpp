@@ -34,7 +34,6 @@ constexpr uint16_t kMajor = 1;
 // 1: input anchors may have data. 2: weights may be stored in a narrower type. 3: and Winograd's as
 // the plain ones.
 constexpr uint16_t kMinor = 3;
-constexpr uint64_t kAlignment = 64;
 
 struct PayloadHeader {
   char tag[16];

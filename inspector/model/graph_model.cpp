@@ -31,7 +31,7 @@ std::string list_text(const auto& items, size_t most = 64) {
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-std::string tensor_text(const Tensor& t) {
+std::string attribute_text(const Tensor& t) {
   return fmt::format("{} {}", dtype_name(t.dtype()), dimensions_text(t.shape()));
 }
 
@@ -42,7 +42,7 @@ std::string attribute_text(const ir::Attribute& attribute) {
     std::string operator()(const std::string& v) const {
       return fmt::format("\"{}\"", printable(v));
     }
-    std::string operator()(const Tensor& v) const { return tensor_text(v); }
+    std::string operator()(const Tensor& v) const { return attribute_text(v); }
     std::string operator()(const std::vector<int64_t>& v) const { return list_text(v); }
     std::string operator()(const std::vector<float>& v) const { return list_text(v); }
     std::string operator()(const std::vector<std::string>& v) const {

@@ -395,8 +395,8 @@ void TelemetryWatcher::run() {
     next = std::max(next, steady_clock::now());
     // Short sleeps, so that the destructor waits for one of them only.
     while (!stop_.load() && steady_clock::now() < next)
-      std::this_thread::sleep_for(
-          std::min<steady_clock::duration>(next - steady_clock::now(), milliseconds(100)));
+      std::this_thread::sleep_for(std::min<steady_clock::duration>(next - steady_clock::now(),
+                                                                   std::chrono::milliseconds(100)));
   }
 }
 

@@ -13,7 +13,7 @@ namespace poprt::inspector {
 namespace {
 
 // A multiple of the elements that share a byte.
-constexpr int64_t kRun = 1 << 14;
+constexpr int64_t kValuesPerRun = 1 << 14;
 
 bool is_numeric(DType dtype) {
   return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean || dtype == DType::f8e8m0;
@@ -23,13 +23,14 @@ bool is_numeric(DType dtype) {
 template <class F>
 void for_runs(const Tensor& tensor, uint64_t limit, const std::atomic<bool>* cancel, F&& visit) {
   const int64_t count = tensor.count();
-  const int64_t runs = (count + kRun - 1) / kRun;
-  const auto wanted = std::max<int64_t>(1, static_cast<int64_t>(limit) / kRun);
+  const int64_t runs = (count + kValuesPerRun - 1) / kValuesPerRun;
+  const auto wanted = std::max<int64_t>(1, static_cast<int64_t>(limit) / kValuesPerRun);
   const int64_t step = std::max<int64_t>(1, (runs + wanted - 1) / wanted);
   for (int64_t r = 0; r < runs; r += step) {
     if (cancel && cancel->load(std::memory_order_relaxed))
       fail(ErrorCode::cancelled, "statistics were cancelled");
-    visit(tensor_values(tensor, r * kRun, std::min(kRun, count - r * kRun)));
+    visit(tensor_values(tensor, r * kValuesPerRun,
+                        std::min(kValuesPerRun, count - r * kValuesPerRun)));
   }
 }
 

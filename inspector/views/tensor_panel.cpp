@@ -11,7 +11,7 @@ namespace poprt::inspector {
 namespace {
 
 constexpr int64_t kMostColumns = 16;
-constexpr int64_t kMostLines = 1 << 20;  // what a scroll bar reaches
+constexpr int64_t kMostRowsShown = 1 << 20;  // what a scroll bar reaches
 
 void draw_histogram(const TensorStatistics& s) {
   const ui::Colours& c = ui::colours();
@@ -127,7 +127,7 @@ void TensorPanel::draw_grid() {
   if (!ImGui::BeginTable("values", static_cast<int>(shown) + 1, flags, {0, height})) return;
   ImGui::TableSetupScrollFreeze(1, 0);
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(std::min(lines, kMostLines)));
+  clipper.Begin(static_cast<int>(std::min(lines, kMostRowsShown)));
   while (clipper.Step())
     for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; r++) {
       const int64_t first = broken ? r * shown : r * columns + (columns > shown ? column_ : 0);

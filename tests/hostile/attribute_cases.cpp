@@ -6,9 +6,6 @@
 namespace poprt::hostile {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-
 const Operand kImage = in({1, 4, 8, 8});
 const Operand kWeights = in({4, 4, 3, 3});
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -198,6 +199,15 @@ struct Op {
   int outputs = 1;
   std::string domain = "";
 };
+
+// Of ONNX Runtime's domain.
+inline Op microsoft(const std::string& type, std::vector<Operand> operands,
+                    std::vector<Attribute> attributes = {}, int outputs = 1) {
+  return {type, std::move(operands), std::move(attributes), 17, outputs, "com.microsoft"};
+}
+
+inline constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+inline constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 inline pb::ModelProto model_of(const Op& op) {
   pb::ModelProto m = empty_model(op.opset);

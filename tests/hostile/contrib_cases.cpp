@@ -2,15 +2,6 @@
 #include "case.h"
 
 namespace poprt::hostile {
-namespace {
-
-Op microsoft(const std::string& type, std::vector<Operand> operands,
-             std::vector<Attribute> attributes = {}, int outputs = 1) {
-  return {type, std::move(operands), std::move(attributes), 17, outputs, "com.microsoft"};
-}
-
-}  // namespace
-
 Cases contrib_cases() {
   return {
       reject("microsoft_unknown_operator", "com.microsoft.NoSuchOperator node",

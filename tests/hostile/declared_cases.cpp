@@ -5,12 +5,13 @@
 namespace poprt::hostile {
 namespace {
 
-using Graph = pb::GraphProto&;
+using GraphRef = pb::GraphProto&;
 
 // x f32[2,3] -> Relu -> m -> Relu -> y, to be declared.
-pb::ModelProto two_relus(const std::function<void(Graph)>& declare_more, const Dims& x = {2, 3}) {
+pb::ModelProto two_relus(const std::function<void(GraphRef)>& declare_more,
+                         const Dims& x = {2, 3}) {
   pb::ModelProto m = empty_model();
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   add_input(g, "x", x);
   add_node(g, "Relu", {"x"}, {"m"});
   add_node(g, "Relu", {"m"}, {"y"});
@@ -19,10 +20,10 @@ pb::ModelProto two_relus(const std::function<void(Graph)>& declare_more, const D
   return m;
 }
 pb::ModelProto with_output(const Dims& dims, int type = kFloat, const Dims& x = {2, 3}) {
-  return two_relus([&](Graph g) { declare(g.add_output(), "y", dims, type); }, x);
+  return two_relus([&](GraphRef g) { declare(g.add_output(), "y", dims, type); }, x);
 }
 pb::ModelProto with_info(const Dims& dims, int type = kFloat) {
-  return two_relus([&](Graph g) { declare(g.add_value_info(), "m", dims, type); });
+  return two_relus([&](GraphRef g) { declare(g.add_value_info(), "m", dims, type); });
 }
 void name_dimension(pb::ValueInfoProto& v, int axis, const std::string& name) {
   v.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(axis)->set_dim_param(name);
@@ -40,7 +41,7 @@ Case fixed_by_option(std::string name, std::string error, const Dims& y) {
 // A chain of operators; the result is declared f32 `declared`.
 pb::ModelProto computed_shape(const Dims& declared) {
   pb::ModelProto m = empty_model();
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   add_input(g, "x", {2, 3});
   *g.add_initializer() = ints_tensor({1, 0}, "turned");
   add_node(g, "Shape", {"x"}, {"shape"});
@@ -58,10 +59,10 @@ pb::TensorProto truth(bool value, const std::string& name) {
 
 // y = If(c): `then` and `otherwise` fill the branches. The condition is an input, or constant.
 enum class Condition { input, yes, no };
-using Fill = std::function<void(Graph)>;
+using Fill = std::function<void(GraphRef)>;
 pb::ModelProto branches(Condition condition, const Fill& then, const Fill& otherwise) {
   pb::ModelProto m = empty_model();
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   add_input(g, "x");
   if (condition == Condition::input)
     add_input(g, "c", {}, kBool);
@@ -74,14 +75,14 @@ pb::ModelProto branches(Condition condition, const Fill& then, const Fill& other
   return m;
 }
 Fill relu_of_x(const std::string& to) {
-  return [to](Graph g) {
+  return [to](GraphRef g) {
     add_node(g, "Relu", {"x"}, {to});
     add_output(g, to);
   };
 }
 // x as another type.
 Fill cast_of_x(const std::string& to, int64_t type) {
-  return [to, type](Graph g) {
+  return [to, type](GraphRef g) {
     add_attribute(add_node(g, "Cast", {"x"}, {to}), {"to", type});
     add_output(g, to);
   };
@@ -96,11 +97,11 @@ struct Body {
 };
 pb::ModelProto looping(const Body& body, int64_t rounds = 3) {
   pb::ModelProto m = empty_model();
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   *g.add_initializer() = changed(ints_tensor({rounds}, "rounds"), [](auto& t) { t.clear_dims(); });
   add_input(g, "x");
   add_output(g, "y");
-  Graph b = add_subgraph(add_node(g, "Loop", {"rounds", "", "x"}, {"y"}), "body");
+  GraphRef b = add_subgraph(add_node(g, "Loop", {"rounds", "", "x"}, {"y"}), "body");
   add_input(b, "i", {}, body.index_type);
   add_input(b, "go", {}, kBool);
   add_input(b, "s", body.state, body.state_type);
@@ -115,13 +116,13 @@ pb::ModelProto looping(const Body& body, int64_t rounds = 3) {
 // y = Scan of x f32[2,3] by rows, one state.
 pb::ModelProto scanning(int state_type, int row_type, const std::string& op) {
   pb::ModelProto m = empty_model();
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   add_input(g, "x");
   add_input(g, "first", {3});
   add_output(g, "y");
   auto& n = add_node(g, "Scan", {"first", "x"}, {"last", "y"});
   add_attribute(n, {"num_scan_inputs", int64_t{1}});
-  Graph b = add_subgraph(n, "body");
+  GraphRef b = add_subgraph(n, "body");
   add_input(b, "s", {3}, state_type);
   add_input(b, "row", {3}, row_type);
   auto& step = add_node(b, op, {"s"}, {"t"});
@@ -138,7 +139,7 @@ pb::ModelProto in_function(const Dims& inner, const Dims& result) {
   auto* import = m.add_opset_import();
   import->set_domain("local");
   import->set_version(1);
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   add_input(g, "x");
   declare(g.add_output(), "y", result);
   add_node(g, "F", {"x"}, {"y"}, "local");
@@ -161,7 +162,7 @@ pb::ModelProto in_function(const Dims& inner, const Dims& result) {
 pb::ModelProto container(const std::string& op, size_t inputs,
                          const std::function<void(pb::ValueInfoProto*)>& declare_y) {
   pb::ModelProto m = empty_model();
-  Graph g = *m.mutable_graph();
+  GraphRef g = *m.mutable_graph();
   add_input(g, "x");
   add_node(g, op, std::vector<std::string>(inputs, "x"), {"y"});
   declare_y(g.add_output());
@@ -206,24 +207,24 @@ Cases declarations() {
       reject("value_info_of_another_type", "output 'm' is declared f64[2,3] but comes out as f32",
              with_info({2, 3}, kDouble)),
       reject("value_info_twice", "it is declared both f32[2,3] and f32[3,2]",
-             two_relus([](Graph g) {
+             two_relus([](GraphRef g) {
                declare(g.add_value_info(), "m", {2, 3});
                declare(g.add_value_info(), "m", {3, 2});
              })),
       reject("value_info_against_output", "it is declared both f16[2,3] and f32[2,3]",
-             two_relus([](Graph g) {
+             two_relus([](GraphRef g) {
                declare(g.add_value_info(), "y", {2, 3}, kHalf);
                declare(g.add_output(), "y", {2, 3});
              })),
       reject("input_as_output_of_another_size", "it is declared both f32[2,3] and f32[2,4]",
-             two_relus([](Graph g) { declare(g.add_output(), "x", {2, 4}); })),
+             two_relus([](GraphRef g) { declare(g.add_output(), "x", {2, 4}); })),
       reject("initializer_declared_otherwise",
-             "it is declared as f32[4], its initializer is s64[2]", two_relus([](Graph g) {
+             "it is declared as f32[4], its initializer is s64[2]", two_relus([](GraphRef g) {
                *g.add_initializer() = ints_tensor({1, 2}, "w");
                declare(g.add_value_info(), "w", {4});
              })),
       reject("constant_node_declared_otherwise", "it is declared as f32[2], its initializer is s64",
-             two_relus([](Graph g) {
+             two_relus([](GraphRef g) {
                add_attribute(add_node(g, "Constant", {}, {"w"}), {"value", ints_tensor({1, 2})});
                declare(g.add_value_info(), "w", {2});
              })),
@@ -284,20 +285,20 @@ Cases declarations() {
 Cases control_flow() {
   const std::string two_types = "is f32[2,3] from then_branch and s64[2,3] from else_branch";
   const auto declared_inside = [](const Dims& dims) {
-    return [dims](Graph g) {
+    return [dims](GraphRef g) {
       add_node(g, "Relu", {"x"}, {"inside"});
       add_node(g, "Relu", {"inside"}, {"b"});
       declare(g.add_value_info(), "inside", dims);
       add_output(g, "b");
     };
   };
-  const Fill nested = [](Graph g) {
+  const Fill nested = [](GraphRef g) {
     auto& n = add_node(g, "If", {"c"}, {"b"});
     relu_of_x("p")(add_subgraph(n, "then_branch"));
     cast_of_x("q", kS64)(add_subgraph(n, "else_branch"));
     add_output(g, "b");
   };
-  const Fill wide = [](Graph g) {
+  const Fill wide = [](GraphRef g) {
     add_attribute(add_node(g, "Concat", {"x", "x"}, {"b"}), {"axis", int64_t{0}});
     add_output(g, "b");
   };
@@ -318,7 +319,7 @@ Cases control_flow() {
       reject("branch_declares_its_output_otherwise",
              "output 'b' is declared f32[2,4] but comes out",
              branches(Condition::no, relu_of_x("a"),
-                      [](Graph g) {
+                      [](GraphRef g) {
                         add_node(g, "Relu", {"x"}, {"b"});
                         declare(g.add_output(), "b", {2, 4});
                       })),

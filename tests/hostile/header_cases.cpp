@@ -1,6 +1,4 @@
 // What a model says of itself.
-#include <limits>
-
 #include "case.h"
 
 namespace poprt::hostile {
@@ -19,8 +17,6 @@ pb::ModelProto importing(const std::string& domain, int64_t version) {
     import->set_version(version);
   });
 }
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 

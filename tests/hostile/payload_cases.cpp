@@ -1,12 +1,8 @@
 // Tensors whose bytes do not fit their shape or type.
-#include <limits>
-
 #include "case.h"
 
 namespace poprt::hostile {
 namespace {
-
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 // y = Identity(w)
 pb::ModelProto with(const pb::TensorProto& w) {

@@ -20,12 +20,8 @@ Operand of_floats(const Dims& dims, const Floats& values) {
   t.set_raw_data(raw(values));
   return constant(t);
 }
-Op microsoft(const std::string& type, std::vector<Operand> operands,
-             std::vector<Attribute> attributes = {}, int outputs = 1) {
-  return {type, std::move(operands), std::move(attributes), 17, outputs, "com.microsoft"};
-}
 
-const Operand kImage = in({2, 1, 4, 4});
+const Operand kOneChannel = in({2, 1, 4, 4});
 
 Op recurrent(const std::string& type, int64_t gates, const std::vector<int32_t>& lengths) {
   return {type,
@@ -36,7 +32,7 @@ Op max_unpool(const Ints& indices) {
   return {
       "MaxUnpool", {in({1, 1, 1, 2}), of64({1, 1, 1, 2}, indices)}, {{"kernel_shape", Ints{2, 2}}}};
 }
-Op roi_align(int64_t batch) { return {"RoiAlign", {kImage, in({1, 4}), of64({1}, {batch})}}; }
+Op roi_align(int64_t batch) { return {"RoiAlign", {kOneChannel, in({1, 4}), of64({1}, {batch})}}; }
 Op reverse_sequence(const Ints& lengths) {
   return {"ReverseSequence", {in({4, 2}), of64({2}, lengths)}};
 }
@@ -72,10 +68,11 @@ Cases places() {
       reject("roi_align_before_the_batch", "batch index -1 is outside [0, 2)", roi_align(-1)),
       reject("max_roi_pool_past_the_batch", "batch index 5 is outside [0, 2)",
              Op{"MaxRoiPool",
-                {kImage, of_floats({1, 5}, {5, 0, 0, 1, 1})},
+                {kOneChannel, of_floats({1, 5}, {5, 0, 0, 1, 1})},
                 {{"pooled_shape", Ints{2, 2}}}}),
-      reject("crop_and_resize_past_the_batch", "batch index 7 is outside [0, 2)",
-             microsoft("CropAndResize", {kImage, in({1, 4}), of32({1}, {7}), of32({2}, {2, 2})})),
+      reject(
+          "crop_and_resize_past_the_batch", "batch index 7 is outside [0, 2)",
+          microsoft("CropAndResize", {kOneChannel, in({1, 4}), of32({1}, {7}), of32({2}, {2, 2})})),
       reject("reverse_sequence_too_long", "sequence length 5 is outside [0, 4]",
              reverse_sequence({5, 1})),
       reject("reverse_sequence_negative", "sequence length -1 is outside [0, 4]",

@@ -7,10 +7,6 @@ namespace {
 const Operand kScale = in({});
 const Operand kZeroU8 = in({}, kU8), kZeroS8 = in({}, kS8);
 
-Op microsoft(const std::string& type, std::vector<Operand> operands,
-             std::vector<Attribute> attributes = {}, int outputs = 1) {
-  return {type, std::move(operands), std::move(attributes), 17, outputs, "com.microsoft"};
-}
 Op qlinear_conv(const Operand& x_zero, const Operand& w_zero) {
   return {"QLinearConv",
           {in({1, 4, 4, 4}, kU8), kScale, x_zero, in({4, 4, 1, 1}, kS8), kScale, w_zero, kScale,

@@ -7,9 +7,6 @@
 namespace poprt::hostile {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-
 Op reshape(const Ints& shape) { return {"Reshape", {in({2, 3}), ints(shape)}}; }
 Op slice(const Ints& starts, const Ints& ends, const Ints& axes, const Ints& steps) {
   return {"Slice", {in({4, 4}), ints(starts), ints(ends), ints(axes), ints(steps)}};

@@ -55,11 +55,17 @@ class Scratch:
 
     def __init__(self, options):
         self.tree = os.path.abspath(options.scratch)
+        self.preset = options.preset
         self.build = os.path.join(self.tree, "build", options.preset)
         self.notes = os.path.join(self.tree, "build", "mutation")
         self.mutants, self.reached, self.results = (
             os.path.join(self.notes, n) for n in ("mutants.json", "reached.json", "results.json"))
         os.makedirs(self.notes, exist_ok=True)
+
+    def configure(self):
+        """An object a source: mutants are chosen by it, and a mutant needs no other built again."""
+        subprocess.run(["cmake", "--preset", self.preset, "-DPOPRT_UNITY=OFF"], cwd=self.tree, check=True,
+                       stdout=subprocess.DEVNULL)
 
     def environment(self, **more):
         """Tests write below the notes, whatever a mutant makes of their paths."""
@@ -83,7 +89,7 @@ def prepare(options):
         sys.exit("mutation.py: --scratch must be another tree than this one: its files are rewritten")
     subprocess.run(["git", "-C", scratch.tree, "checkout", "--quiet", "--detach", options.revision], check=True)
     subprocess.run(["git", "-C", scratch.tree, "checkout", "--quiet", options.revision, "--", "."], check=True)
-    subprocess.run(["cmake", "--preset", options.preset], cwd=scratch.tree, check=True, stdout=subprocess.DEVNULL)
+    scratch.configure()
     import choose  # needs libclang
     mutants, samples = [], []
     for seed in options.seed:
@@ -116,7 +122,7 @@ def refresh(options):
 def build(options):
     """One build; what the compiler refuses is dropped, which is said, and built again without."""
     scratch = Scratch(options)
-    subprocess.run(["cmake", "--preset", options.preset], cwd=scratch.tree, check=True, stdout=subprocess.DEVNULL)
+    scratch.configure()
     listed = subprocess.run(["ninja", "-C", scratch.build, "-t", "targets", "all"], check=True, capture_output=True,
                             text=True).stdout
     programs = sorted(set(PROGRAMS.findall(listed)) - SKIPPED_PROGRAMS)

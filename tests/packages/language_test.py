@@ -96,7 +96,7 @@ class Languages(unittest.TestCase):
         program = root.path("digits")
         output(["go", "build", "-ldflags", '-extldflags "-static-libstdc++ -static-libgcc"', "-o", program,
                 "./digits"], cwd=os.path.join(SOURCE, "examples/go"),
-               env={**os.environ, "PKG_CONFIG_PATH": BUILD + "/pkgconfig", "GOPROXY": "off"})
+               env={**os.environ, "PKG_CONFIG_PATH": BUILD + "/pkgconfig", "GOPROXY": "off", "CGO_CXXFLAGS": "-O0 -g0"})
         self.assertNotIn("libstdc++", output(["readelf", "-d", program]))
         self.check(root.run(["./digits", *FILES]))
 

@@ -5,7 +5,6 @@
 // {n, 0}. Gather over axis 0 with real indices: nothing of the result is padding, {}.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "base/onnx_dtype.h"
 #include "compiler/flow/specializer.h"
@@ -19,11 +18,6 @@ using ir::Value;
 using ops::SizeRule;
 
 namespace {
-
-int64_t product(const Shape& s, size_t from, size_t to) {
-  return std::accumulate(s.begin() + static_cast<ptrdiff_t>(from),
-                         s.begin() + static_cast<ptrdiff_t>(to), int64_t{1}, std::multiplies<>());
-}
 
 size_t axis_attr(const Node& n, const Item& x, int64_t fallback) {
   const auto rank = static_cast<int64_t>(x.value->shape().size());

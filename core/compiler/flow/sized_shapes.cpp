@@ -19,12 +19,12 @@ namespace poprt::compiler {
 using ir::Node;
 using ir::Value;
 
-namespace {
-
 int64_t product(const Shape& s, size_t from, size_t to) {
   return std::accumulate(s.begin() + static_cast<ptrdiff_t>(from),
                          s.begin() + static_cast<ptrdiff_t>(to), int64_t{1}, std::multiplies<>());
 }
+
+namespace {
 
 int64_t divided_up(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 

@@ -45,6 +45,8 @@ std::shared_ptr<ir::Graph> subgraph(const ir::Node& n, std::string_view key);
 // With those of subgraphs.
 int64_t node_count(const ir::Graph& graph);
 std::optional<int64_t> constant_integer(const Item& item);
+// Of the dimensions from one to before another.
+int64_t product(const Shape& s, size_t from, size_t to);
 
 class Specializer {
  public:

@@ -45,7 +45,7 @@ void copy_name(std::array<char, N>& to, std::string_view name) {
 // may answer requests.
 class Change {
  public:
-  explicit Change(Replica& r) noexcept
+  explicit Change(telemetry::Replica& r) noexcept
       : replica_(r), sequence_(r.sequence.load(std::memory_order_relaxed)) {
     for (int tries = 0;
          sequence_ % 2 != 0 ||
@@ -62,7 +62,7 @@ class Change {
   Change& operator=(const Change&) = delete;
 
  private:
-  Replica& replica_;
+  telemetry::Replica& replica_;
   uint64_t sequence_;
 };
 
@@ -89,7 +89,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
                      std::span<const std::string> branches)
     : queues_(std::min(queues, kMaxQueues)) {
   branches = branches.first(std::min<size_t>(branches.size(), kMaxBranches));
-  const size_t head = sizeof(Header) + sizeof(Replica) + sizeof(Queue) * queues_;
+  const size_t head = sizeof(Header) + sizeof(telemetry::Replica) + sizeof(Queue) * queues_;
   bytes_ = head + sizeof(Branch) * branches.size();
   static std::atomic<uint64_t> made{0};
   const std::filesystem::path folder = telemetry_dir();
@@ -127,7 +127,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   h.major = kMajor;
   h.minor = kMinor;
   h.header_bytes = sizeof(Header);
-  h.replica_bytes = sizeof(Replica);
+  h.replica_bytes = sizeof(telemetry::Replica);
   h.queue_bytes = sizeof(Queue);
   h.queue_count = queues_;
   h.branch_bytes = sizeof(Branch);
@@ -137,9 +137,9 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   h.pid = static_cast<uint64_t>(getpid());
   h.started_ns = static_cast<uint64_t>(started);
   copy_name(h.name, name);
-  replica_ = new (map_ + sizeof(Header)) Replica{};
+  replica_ = new (map_ + sizeof(Header)) telemetry::Replica{};
   for (uint32_t i = 0; i < queues_; i++)
-    new (map_ + sizeof(Header) + sizeof(Replica) + i * sizeof(Queue)) Queue{};
+    new (map_ + sizeof(Header) + sizeof(telemetry::Replica) + i * sizeof(Queue)) Queue{};
   for (size_t i = 0; i < branches.size(); i++)
     copy_name((new (map_ + head + i * sizeof(Branch)) Branch{})->name, branches[i]);
   if (!branches.empty())
@@ -171,7 +171,7 @@ std::unique_ptr<Telemetry> Telemetry::try_make(std::string_view name, uint32_t r
 }
 
 void Telemetry::completed(std::chrono::nanoseconds latency) noexcept {
-  Replica& r = *replica_;
+  telemetry::Replica& r = *replica_;
   const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, latency.count()));
   const Change change(r);
   add(r.completed, 1);
@@ -187,7 +187,7 @@ void Telemetry::failed() noexcept {
 }
 
 void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t branch) noexcept {
-  Replica& r = *replica_;
+  telemetry::Replica& r = *replica_;
   const Change change(r);
   if (branch < branches_.size()) {
     add(branches_[branch].runs, 1);
@@ -200,8 +200,8 @@ void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t branc
 
 Queue* Telemetry::queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity) {
   if (index >= queues_) return nullptr;
-  auto& q = *std::launder(
-      reinterpret_cast<Queue*>(map_ + sizeof(Header) + sizeof(Replica) + index * sizeof(Queue)));
+  auto& q = *std::launder(reinterpret_cast<Queue*>(
+      map_ + sizeof(Header) + sizeof(telemetry::Replica) + index * sizeof(Queue)));
   copy_name(q.name, name);
   q.direction = is_output;
   q.capacity = capacity;

@@ -66,7 +66,7 @@ struct RawReplica {
   std::array<uint64_t, kBuckets> histogram;
   uint64_t submitted;
 };
-static_assert(offsetof(RawReplica, submitted) == offsetof(Replica, submitted));
+static_assert(offsetof(RawReplica, submitted) == offsetof(telemetry::Replica, submitted));
 struct RawQueue {
   std::array<char, kNameBytes> name;
   uint64_t direction, capacity, enqueued, high_water, finished, stalls, shares;
@@ -132,7 +132,8 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   const auto plausible = [](uint32_t bytes, size_t known) {
     return bytes >= known && bytes <= kMaxRecord && bytes % 8 == 0;
   };
-  if (!plausible(h.header_bytes, sizeof(Header)) || !plausible(h.replica_bytes, sizeof(Replica)) ||
+  if (!plausible(h.header_bytes, sizeof(Header)) ||
+      !plausible(h.replica_bytes, sizeof(telemetry::Replica)) ||
       !plausible(h.queue_bytes, sizeof(Queue)) || h.queue_count > kMaxQueues ||
       h.histogram_buckets != kBuckets || h.branch_count > kMaxBranches ||
       (h.branch_count > 0 && !plausible(h.branch_bytes, sizeof(Branch))))

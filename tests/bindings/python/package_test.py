@@ -32,9 +32,9 @@ class Packages(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        out = run(sys.executable, os.path.join(ROOT, "bindings/python/package.py"), "--build", BUILD, "--cmake",
-                  os.environ["POPRT_CMAKE"], "--out", cls.folder)
-        cls.wheel, cls.sdist = out.split()
+        # As packages.make_wheel made them.
+        (cls.wheel,) = glob.glob(os.path.join(BUILD, "packages/python/*.whl"))
+        (cls.sdist,) = glob.glob(os.path.join(BUILD, "packages/python/*.tar.gz"))
 
     def use(self, package_folder):
         """The README's program, with what is in the folder and nothing else of ours."""
@@ -60,13 +60,6 @@ class Packages(unittest.TestCase):
         for command in ("poprt", "poprt_exec", "popef_dump"):
             said = run(os.path.join(target, "bin", command), "--help", env=clean_environment(PYTHONPATH=target))
             self.assertIn("Usage: " + command, said)
-
-    def test_the_same_build_makes_the_same_wheel(self):
-        with tempfile.TemporaryDirectory() as again:
-            run(sys.executable, os.path.join(ROOT, "bindings/python/package.py"), "--build", BUILD, "--cmake",
-                os.environ["POPRT_CMAKE"], "--out", again)
-            with open(self.wheel, "rb") as first, open(os.path.join(again, os.path.basename(self.wheel)), "rb") as second:
-                self.assertEqual(first.read(), second.read())
 
     def test_sdist_builds_against_an_installed_library(self):
         prefix, target = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "built")

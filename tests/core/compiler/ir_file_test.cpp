@@ -40,7 +40,7 @@ std::string written(const std::string& name, int graphs) {
   return text.str();
 }
 
-const std::string kGraph = R"({"name": "main",
+const std::string kGraphText = R"({"name": "main",
  "inputs": [
   {"name":"x","dtype":"f32","shape":[2,-1]},
   {"name":"c","dtype":"bool","shape":[]}],
@@ -57,9 +57,9 @@ const std::string kGraph = R"({"name": "main",
 
 TEST(IrFile, JsonSaysWhatTheGraphHas) {
   EXPECT_EQ(written("ir.json", 1),
-            "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraph + "\n]}\n");
-  EXPECT_EQ(written("ir.json", 2),
-            "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraph + ",\n" + kGraph + "\n]}\n");
+            "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText + "\n]}\n");
+  EXPECT_EQ(written("ir.json", 2), "{\"format\": \"poprt ir 1\",\n\"graphs\": [\n" + kGraphText +
+                                       ",\n" + kGraphText + "\n]}\n");
 }
 
 TEST(IrFile, OtherNamesHaveTheTextForm) {

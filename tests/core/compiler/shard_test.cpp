@@ -20,7 +20,7 @@ using namespace flow_test;
 using program::Shards;
 using program::shards_of;
 
-Options automatic(int64_t ipus, bool pipelining) {
+Options on_ipus(int64_t ipus, bool pipelining) {
   Options o;
   o.num_ipus = ipus;
   o.virtual_graph = VirtualGraph::automatic;
@@ -30,13 +30,13 @@ Options automatic(int64_t ipus, bool pipelining) {
 }
 
 Options manual(int64_t ipus, bool pipelining = false, int64_t batches = 12) {
-  Options o = automatic(ipus, pipelining);
+  Options o = on_ipus(ipus, pipelining);
   o.virtual_graph = VirtualGraph::manual;
   o.batches_per_step = batches;
   return o;
 }
 
-Executable compiled(const test::RandomGraph& g, const Options& options) {
+Executable compiled_graph(const test::RandomGraph& g, const Options& options) {
   const test::RandomGraph copy = test::copy_of(g);
   convert(*copy.graph, options);
   return compile(*copy.graph, options);
@@ -62,13 +62,13 @@ TEST_P(EveryProfile, GivesTheSameOnSeveralIpus) {
     const test::RandomGraph g = test::random_graph(GetParam(), choices);
     Executable one;
     try {
-      one = compiled(g, {});
+      one = compiled_graph(g, {});
     } catch (const Error&) {
       continue;
     }
     if (one.program.main.size() < 4) continue;
     try {
-      const auto several = compiled(g, automatic(2 + i % 3, i % 2 == 1));
+      const auto several = compiled_graph(g, on_ipus(2 + i % 3, i % 2 == 1));
       EXPECT_EQ(shards_of(several.program).ipus, 2 + i % 3);
       expect_same(one, several, g.feeds, fmt::format("{} {}: ", GetParam(), i));
       compared++;
@@ -89,14 +89,14 @@ TEST_P(EveryProfile, GivesTheSameWhereverNodesAre) {
     test::RandomGraph g = test::random_graph(GetParam(), choices);
     Executable one;
     try {
-      one = compiled(g, {});
+      one = compiled_graph(g, {});
     } catch (const Error&) {
       continue;
     }
     std::mt19937 rng(i);
     for (ir::Node* n : g.graph->nodes()) ir::set_seat(*n, {static_cast<int64_t>(rng() % 3), -1});
     try {
-      const auto several = compiled(g, manual(3));
+      const auto several = compiled_graph(g, manual(3));
       expect_same(one, several, g.feeds, fmt::format("{} {}: ", GetParam(), i));
       compared++;
     } catch (const Error& e) {
@@ -190,7 +190,7 @@ TEST(Shard, WhatDoesNotAgreeIsSaidInOneLine) {
   says(message(back, manual(2, true)), "stages never go back");
   says(message(replaced(chain(), "__ipu_number = 0", "__ipu_number = -4"), manual(2)),
        "__ipu_number is -4, expected 0 to 1023");
-  Options ratios = automatic(2, false);
+  Options ratios = on_ipus(2, false);
   ratios.split_ratios = {0.1f, 0.2f, 0.7f};
   says(message(chain(), ratios), "3 are given for num_ipus=2");
   Options alone;
@@ -204,7 +204,7 @@ TEST(Shard, RatiosSayHowMuchEachHas) {
   std::string body = "input %x0 : f32[64,64]\n";
   for (int i = 0; i < 20; i++) body += fmt::format("%x{} = MatMul(%x{}, %x0)\n", i + 1, i);
   body += "output %x20\n";
-  Options o = automatic(2, false);
+  Options o = on_ipus(2, false);
   const auto first = [&] {
     const Shards s = shards_of(compile_body(body, o).program);
     return s.shards[0].end - s.shards[0].begin;
@@ -225,7 +225,7 @@ TEST(Shard, TablesAndAddedConstantsAreNoWork) {
                      "%rows = Gather(%table, %ids)\n%x0 = Add(%rows, %places)\n"
                      "%square = Transpose(%x0) {perm = [1, 0]}\n%w = MatMul(%square, %x0)\n";
   for (int i = 0; i < 20; i++) body += fmt::format("%x{} = MatMul(%x{}, %w)\n", i + 1, i);
-  const Shards s = shards_of(compile_body(body + "output %x20\n", automatic(2, false)).program);
+  const Shards s = shards_of(compile_body(body + "output %x20\n", on_ipus(2, false)).program);
   EXPECT_GE(s.shards[0].end - s.shards[0].begin, 8u);
 }
 
@@ -342,7 +342,7 @@ TEST(Cut, NodesReadWhatTheirBranchesRead) {
 // Where the model is cut for `ratios`: the names of the nodes of each IPU.
 std::string balanced(const std::string& body, std::vector<float> ratios, bool fewer = false,
                      int64_t ipus = 0) {
-  Options o = automatic(ipus ? ipus : static_cast<int64_t>(ratios.size()), false);
+  Options o = on_ipus(ipus ? ipus : static_cast<int64_t>(ratios.size()), false);
   if (!ipus) o.split_ratios = std::move(ratios);
   o.fewer_ipus = fewer;
   const std::string cut = cut_of(body, o);
@@ -434,14 +434,15 @@ TEST(Balance, ProductsCostWhatTheyMultiply) {
       " a b c d e f g h i j | k");
 }
 
-std::vector<std::string> heard;
+std::vector<std::string> heard_of_sharding;
 
 TEST(Cut, WarnsOfIpusThatAreNotUsed) {
-  set_log_receiver([](int32_t, const char* message) { heard.emplace_back(message); });
+  set_log_receiver([](int32_t, const char* message) { heard_of_sharding.emplace_back(message); });
   const auto warned = [](const std::string& body, const Options& options) {
-    heard.clear();
+    heard_of_sharding.clear();
     cut_of(body, options);
-    return heard.size() == 1 ? heard[0] : std::to_string(heard.size()) + " warnings";
+    return heard_of_sharding.size() == 1 ? heard_of_sharding[0]
+                                         : std::to_string(heard_of_sharding.size()) + " warnings";
   };
   const std::string two = seated({{"a", {0}}, {"b", {1}}});
   EXPECT_EQ(warned(two, manual(2)), "0 warnings");
@@ -458,7 +459,7 @@ TEST(Cut, BatchesAreAMultipleOfTheStages) {
   EXPECT_NO_THROW(cut_of(three, manual(2, true, 6)));
   EXPECT_THROW(cut_of(three, manual(2, true, 4)), Error) << "two IPUs, but three stages";
   EXPECT_NO_THROW(cut_of(three, manual(2, false, 4))) << "no pipeline";
-  Options o = automatic(2, true);
+  Options o = on_ipus(2, true);
   o.batches_per_step = 3;
   EXPECT_THROW(cut_of(three, o), Error);
   o.batches_per_step = 4;

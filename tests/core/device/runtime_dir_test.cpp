@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RuntimeFolder : public testing::Test {
+class RuntimeFolder : public ::testing::Test {
  protected:
   RuntimeFolder() {
     std::string name = (fs::temp_directory_path() / "runtime_dir_XXXXXX").string();

@@ -11,7 +11,7 @@ namespace {
 const ValueType kVector = ValueType::of(DType::f32, {4});
 
 template <class F>
-Error error_of(F&& f) {
+Error thrown_by(F&& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -147,8 +147,8 @@ TEST(Graph, RefusesToEraseWhatIsUsed) {
   Value* x = g.add_input("x", kVector);
   Node* a = g.add_node("A", "", {x});
   g.add_node("B", "", {a->output()});
-  EXPECT_EQ(error_of([&] { g.erase_node(a); }).code(), ErrorCode::internal);
-  EXPECT_EQ(error_of([&] { g.erase_value(x); }).code(), ErrorCode::internal);
+  EXPECT_EQ(thrown_by([&] { g.erase_node(a); }).code(), ErrorCode::internal);
+  EXPECT_EQ(thrown_by([&] { g.erase_value(x); }).code(), ErrorCode::internal);
 }
 
 TEST(Graph, ConstantsCarryTheirType) {
@@ -159,7 +159,7 @@ TEST(Graph, ConstantsCarryTheirType) {
   w->set_constant(Tensor::scalar<int64_t>(3));
   EXPECT_EQ(type_string(w->type), "s64[]");
   Node* n = g.add_node("A", "", {w});
-  EXPECT_EQ(error_of([&] { n->output()->set_constant(Tensor::scalar(1.0f)); }).code(),
+  EXPECT_EQ(thrown_by([&] { n->output()->set_constant(Tensor::scalar(1.0f)); }).code(),
             ErrorCode::internal);
 }
 
@@ -198,7 +198,7 @@ TEST(Graph, SortNamesANodeOfACycle) {
   a->name = "guilty";
   Node* b = g.add_node("B", "", {a->output()});
   a->set_input(0, b->output());
-  const Error e = error_of([&] { g.sort(); });
+  const Error e = thrown_by([&] { g.sort(); });
   EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
   EXPECT_NE(e.message().find("guilty"), std::string::npos);
   EXPECT_EQ(g.node_count(), 2u) << "the nodes are still there";
@@ -281,7 +281,7 @@ TEST(Node, AttributesAreTyped) {
   EXPECT_EQ(n->ints_attr("is"), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(n->floats_attr("fs"), std::vector<float>{0.5f});
   EXPECT_EQ(n->ints_attr("none", {9}), std::vector<int64_t>{9});
-  const Error e = error_of([&] { n->int_attr("f", 0); });
+  const Error e = thrown_by([&] { n->int_attr("f", 0); });
   EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
   EXPECT_NE(e.message().find("'n'"), std::string::npos);
   EXPECT_NE(e.message().find("'f'"), std::string::npos);
@@ -396,11 +396,11 @@ TEST(Graph, RefusesToEraseOutputsAndWhatIsMade) {
   Value* x = g.add_input("x", kVector);
   Node* a = g.add_node("A", "", {x});
   g.add_output(a->output());
-  EXPECT_EQ(error_of([&] { g.erase_node(a); }).code(), ErrorCode::internal);
-  EXPECT_EQ(error_of([&] { g.erase_value(a->output()); }).code(), ErrorCode::internal);
+  EXPECT_EQ(thrown_by([&] { g.erase_node(a); }).code(), ErrorCode::internal);
+  EXPECT_EQ(thrown_by([&] { g.erase_value(a->output()); }).code(), ErrorCode::internal);
   Value* y = g.add_input("y", kVector);
   g.remove_input(y);
-  EXPECT_EQ(error_of([&] { g.remove_input(y); }).code(), ErrorCode::internal);
+  EXPECT_EQ(thrown_by([&] { g.remove_input(y); }).code(), ErrorCode::internal);
   EXPECT_EQ(g.inputs(), std::vector<Value*>{x});
   EXPECT_FALSE(g.is_input(y));
   EXPECT_TRUE(g.is_input(x));
@@ -470,7 +470,7 @@ TEST(Node, WrongAttributesAreNamedWithWhatTheyShouldBe) {
   Node* n = g.add_node("Op", "", {});
   n->name = "n";
   n->attributes["a"] = std::vector<Tensor>{};
-  const auto said = [&](auto&& get) { return error_of([&] { get(); }).message(); };
+  const auto said = [&](auto&& get) { return thrown_by([&] { get(); }).message(); };
   const std::string what = "Op node 'n': attribute 'a' should be ";
   EXPECT_EQ(said([&] { n->int_attr("a", 0); }), what + "an integer");
   EXPECT_EQ(said([&] { n->float_attr("a", 0); }), what + "a float");

@@ -7,7 +7,7 @@
 namespace poprt::ir {
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   try {
     parse_text(text);
   } catch (const Error& e) {
@@ -29,7 +29,8 @@ void expect_said(const Case& c) {
   text.erase(at, 1);
   const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // 0 where there is none
-  EXPECT_EQ(error_of(text), fmt::format("line {} column {}: {}", line + 1, at - begin + 1, c.said))
+  EXPECT_EQ(refusal_of(text),
+            fmt::format("line {} column {}: {}", line + 1, at - begin + 1, c.said))
       << c.text;
 }
 
@@ -204,10 +205,10 @@ TEST(TextParser, AFillMayReachTheLimit) {
     return fmt::format("graph \"g\" {{ const %a : u8[{}] = fill 0 const %b : u8[{}] = fill 0 }}",
                        first, second);
   };
-  EXPECT_EQ(error_of(two(kMost - 3, 3)), "taken");
-  EXPECT_EQ(error_of(two(kMost, 0)), "taken");
-  EXPECT_NE(error_of(two(kMost - 3, 4)), "taken");
-  EXPECT_NE(error_of(two(kMost, 1)), "taken");
+  EXPECT_EQ(refusal_of(two(kMost - 3, 3)), "taken");
+  EXPECT_EQ(refusal_of(two(kMost, 0)), "taken");
+  EXPECT_NE(refusal_of(two(kMost - 3, 4)), "taken");
+  EXPECT_NE(refusal_of(two(kMost, 1)), "taken");
 }
 
 TEST(TextParser, ASubgraphTooDeepIsPointedAt) {

@@ -5,7 +5,7 @@
 namespace poprt::ir {
 namespace {
 
-const ValueType kVector = ValueType::of(DType::f32, {4});
+const ValueType kVectorType = ValueType::of(DType::f32, {4});
 
 // Expects an internal error whose message holds `part`.
 void expect_refused(const Graph& g, std::string_view part) {
@@ -21,7 +21,7 @@ void expect_refused(const Graph& g, std::string_view part) {
 // x -> A -> B -> output
 struct Chain {
   Graph g{"chain"};
-  Value* x = g.add_input("x", kVector);
+  Value* x = g.add_input("x", kVectorType);
   Node* a = g.add_node("A", "", {x});
   Node* b = g.add_node("B", "", {a->output()});
   Chain() {
@@ -80,7 +80,7 @@ TEST(Verifier, RefusesASubgraphThatReadsItsOwnNodesOutput) {
 
 TEST(Verifier, RefusesValuesOfAForeignGraph) {
   Graph other("other");
-  Value* foreign = other.add_input("foreign", kVector);
+  Value* foreign = other.add_input("foreign", kVectorType);
   Chain c;
   c.b->set_input(1, foreign);
   expect_refused(c.g, "'second'");
@@ -134,7 +134,7 @@ TEST(Verifier, SaysWhichGraphAndNode) {
   w->set_constant(Tensor());
   EXPECT_EQ(said(constant.g), "graph 'chain': constant 'w' has no tensor");
   Chain nobody;
-  nobody.g.remove_input(nobody.g.add_input("y", kVector));
+  nobody.g.remove_input(nobody.g.add_input("y", kVectorType));
   EXPECT_EQ(said(nobody.g),
             "graph 'chain': value 'y' is no input, no constant and no output of a "
             "node of the graph");
@@ -205,7 +205,7 @@ TEST(Verifier, RefusesANodeWithoutType) {
 
 TEST(Verifier, RefusesAValueNobodyDefines) {
   Chain c;
-  Value* y = c.g.add_input("y", kVector);
+  Value* y = c.g.add_input("y", kVectorType);
   c.g.remove_input(y);
   expect_refused(c.g, "'y'");
 }
@@ -213,8 +213,8 @@ TEST(Verifier, RefusesAValueNobodyDefines) {
 // Uses are searched one way for few readers and another way for many: both must miss nothing.
 struct ManyReaders : testing::TestWithParam<int> {
   Graph g{"many"};
-  Value* x = g.add_input("x", kVector);
-  Value* w = g.add_input("w", kVector);
+  Value* x = g.add_input("x", kVectorType);
+  Value* w = g.add_input("w", kVectorType);
   std::vector<Node*> readers;
   ManyReaders() {
     for (int i = 0; i < GetParam(); i++) readers.push_back(g.add_node("Relu", "", {x}));

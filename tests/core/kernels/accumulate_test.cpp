@@ -11,17 +11,16 @@
 namespace poprt::kernels {
 namespace {
 
-using Reduction = ScatterReduction;
-constexpr Reduction kArithmetic[] = {Reduction::add, Reduction::mul, Reduction::min,
-                                     Reduction::max};
+constexpr ScatterReduction kArithmetic[] = {ScatterReduction::add, ScatterReduction::mul,
+                                            ScatterReduction::min, ScatterReduction::max};
 
-double combined(Reduction reduction, double a, double b) {
+double combined(ScatterReduction reduction, double a, double b) {
   switch (reduction) {
-    case Reduction::add: return a + b;
-    case Reduction::mul: return a * b;
-    case Reduction::min: return std::min(a, b);
-    case Reduction::max: return std::max(a, b);
-    case Reduction::none: break;
+    case ScatterReduction::add: return a + b;
+    case ScatterReduction::mul: return a * b;
+    case ScatterReduction::min: return std::min(a, b);
+    case ScatterReduction::max: return std::max(a, b);
+    case ScatterReduction::none: break;
   }
   return b;
 }
@@ -31,8 +30,9 @@ TEST(Accumulate, CombinesElementByElement) {
   std::mt19937 random(1);
   for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::s8, DType::u8,
                            DType::s32, DType::u32, DType::s64, DType::u64})
-    for (const Reduction reduction :
-         {Reduction::none, Reduction::add, Reduction::mul, Reduction::min, Reduction::max}) {
+    for (const ScatterReduction reduction :
+         {ScatterReduction::none, ScatterReduction::add, ScatterReduction::mul,
+          ScatterReduction::min, ScatterReduction::max}) {
       Tensor to = test::random_numbers(type, {9}, random);
       const Tensor from = test::random_numbers(type, {9}, random);
       const auto before = to.to_doubles(), with = from.to_doubles();
@@ -49,31 +49,31 @@ TEST(Accumulate, CombinesElementByElement) {
 
 // Those of 16 bits are not made by the helper.
 TEST(Accumulate, SmallIntegersWrap) {
-  const auto run = [](DType type, Reduction reduction, auto a, auto b) {
+  const auto run = [](DType type, ScatterReduction reduction, auto a, auto b) {
     find_accumulate(type, reduction)(&a, &b, 1);
     return a;
   };
-  EXPECT_EQ(run(DType::s16, Reduction::add, int16_t{32767}, int16_t{2}), -32767);
-  EXPECT_EQ(run(DType::u16, Reduction::mul, uint16_t{65535}, uint16_t{65535}), 1);
-  EXPECT_EQ(run(DType::s16, Reduction::min, int16_t{-3}, int16_t{2}), -3);
-  EXPECT_EQ(run(DType::u16, Reduction::max, uint16_t{3}, uint16_t{60000}), 60000);
-  EXPECT_EQ(run(DType::s8, Reduction::add, int8_t{127}, int8_t{1}), -128);
-  EXPECT_EQ(run(DType::s64, Reduction::add, INT64_MAX, int64_t{1}), INT64_MIN);
-  EXPECT_EQ(run(DType::s32, Reduction::mul, INT32_MIN, int32_t{-1}), INT32_MIN);
-  EXPECT_EQ(run(DType::u16, Reduction::none, uint16_t{3}, uint16_t{4}), 4);
+  EXPECT_EQ(run(DType::s16, ScatterReduction::add, int16_t{32767}, int16_t{2}), -32767);
+  EXPECT_EQ(run(DType::u16, ScatterReduction::mul, uint16_t{65535}, uint16_t{65535}), 1);
+  EXPECT_EQ(run(DType::s16, ScatterReduction::min, int16_t{-3}, int16_t{2}), -3);
+  EXPECT_EQ(run(DType::u16, ScatterReduction::max, uint16_t{3}, uint16_t{60000}), 60000);
+  EXPECT_EQ(run(DType::s8, ScatterReduction::add, int8_t{127}, int8_t{1}), -128);
+  EXPECT_EQ(run(DType::s64, ScatterReduction::add, INT64_MAX, int64_t{1}), INT64_MIN);
+  EXPECT_EQ(run(DType::s32, ScatterReduction::mul, INT32_MIN, int32_t{-1}), INT32_MIN);
+  EXPECT_EQ(run(DType::u16, ScatterReduction::none, uint16_t{3}, uint16_t{4}), 4);
 }
 
 TEST(Accumulate, TypesHaveTheOperationsTheyHave) {
   for (const DType type : {DType::boolean, DType::f8e4m3fn, DType::c64, DType::c128}) {
-    EXPECT_NE(find_accumulate(type, Reduction::none), nullptr) << dtype_name(type);
-    for (const Reduction reduction : kArithmetic)
+    EXPECT_NE(find_accumulate(type, ScatterReduction::none), nullptr) << dtype_name(type);
+    for (const ScatterReduction reduction : kArithmetic)
       EXPECT_EQ(find_accumulate(type, reduction), nullptr) << dtype_name(type);
   }
   for (const DType type : {DType::s4, DType::u4, DType::u2})
-    EXPECT_EQ(find_accumulate(type, Reduction::none), nullptr) << dtype_name(type);
+    EXPECT_EQ(find_accumulate(type, ScatterReduction::none), nullptr) << dtype_name(type);
   const double from[2] = {1, 2};
   double to[2] = {};
-  find_accumulate(DType::c128, Reduction::none)(to, from, 1);
+  find_accumulate(DType::c128, ScatterReduction::none)(to, from, 1);
   EXPECT_EQ(to[0] + to[1], 3);
 }
 

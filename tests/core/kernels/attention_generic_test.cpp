@@ -154,7 +154,7 @@ void expect_near(double got, double want, double tolerance, const char* what) {
     ASSERT_NEAR(got, want, tolerance * (1 + std::fabs(want))) << what;
 }
 
-class AttentionGeneric : public testing::TestWithParam<DType> {};
+class AttentionGeneric : public ::testing::TestWithParam<DType> {};
 
 TEST_P(AttentionGeneric, OfAnyMaskWindowAndLengthIsWhatLoopsGive) {
   const DType type = GetParam();

@@ -1,6 +1,6 @@
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(Affine) {
@@ -18,4 +18,4 @@ OPS_SAMPLE(Affine) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -9,7 +9,7 @@
 #include "ir/newest.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(Attention) {
@@ -399,4 +399,4 @@ OPS_SAMPLE(TensorScatter) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -1,17 +1,17 @@
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 
 #include "ops/common/scalar.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 TEST(BatchNormalization, NormalisesEachChannel) {
   const Tensor x = Tensor::of<float>({1, 2, 1, 2}, {1, 2, 3, 4});
   const auto p = [](float a, float b) { return Tensor::of<float>({2}, {a, b}); };
   for (const int64_t opset : {1, 6, 7, 9, 14, 15}) {
-    NodeCase c("BatchNormalization", "",
-               {{x, false}, {p(2, 3), true}, {p(1, -1), true}, {p(0, 3), true}, {p(1, 4), true}},
-               {{"epsilon", 0.0f}}, opset);
+    BuiltNode c("BatchNormalization", "",
+                {{x, false}, {p(2, 3), true}, {p(1, -1), true}, {p(0, 3), true}, {p(1, 4), true}},
+                {{"epsilon", 0.0f}}, opset);
     EXPECT_TRUE(c.run()[0].same_as(Tensor::of<float>({1, 2, 1, 2}, {3, 5, -1, 0.5})));
   }
 }
@@ -32,9 +32,9 @@ TEST(BatchNormalization, TrainingModeNormalisesByTheBatchAndMovesTheRunningStati
       const Tensor x = random_as(type, shape, rng, -2), scale = random_as(type, {3}, rng, -2),
                    bias = random_as(type, {3}, rng, -2), mean = random_as(type, {3}, rng, -2),
                    variance = random_as(type, {3}, rng, 0.1);
-      NodeCase c("BatchNormalization", "",
-                 {{x, false}, {scale, false}, {bias, false}, {mean, false}, {variance, false}},
-                 {{"training_mode", int64_t{1}}, {"momentum", 0.75f}, {"epsilon", 0.125f}}, 15, 3);
+      BuiltNode c("BatchNormalization", "",
+                  {{x, false}, {scale, false}, {bias, false}, {mean, false}, {variance, false}},
+                  {{"training_mode", int64_t{1}}, {"momentum", 0.75f}, {"epsilon", 0.125f}}, 15, 3);
       for (ir::Value* v : c.node->outputs()) c.graph.add_output(v);
       const auto got = c.run();
       const auto in = x.to_doubles();
@@ -64,9 +64,9 @@ TEST(BatchNormalization, TrainingWithoutRunningStatisticsGivesTheSameResult) {
   std::mt19937 rng(4);
   const Tensor x = random_tensor({2, 2, 6}, rng), one = random_tensor({2}, rng);
   const auto result = [&](size_t outputs) {
-    NodeCase c("BatchNormalization", "",
-               {{x, false}, {one, false}, {one, false}, {one, false}, {one, false}},
-               {{"training_mode", int64_t{1}}}, 15, outputs);
+    BuiltNode c("BatchNormalization", "",
+                {{x, false}, {one, false}, {one, false}, {one, false}, {one, false}},
+                {{"training_mode", int64_t{1}}}, 15, outputs);
     return c.run()[0];
   };
   EXPECT_TRUE(result(1).same_as(result(3)));
@@ -79,7 +79,7 @@ TEST(BatchNormalization, ParametersThatAreNotOneForEachChannelAreRefused) {
       std::vector<std::pair<Tensor, bool>> inputs = {{random_tensor({2, 3, 4}, rng), false}};
       for (size_t i = 1; i < 5; i++)
         inputs.emplace_back(random_tensor({i == wrong ? 1 : 3}, rng), false);
-      NodeCase c("BatchNormalization", "", inputs, {{"training_mode", training}}, 15);
+      BuiltNode c("BatchNormalization", "", inputs, {{"training_mode", training}}, 15);
       try {
         c.run();
         FAIL() << "input " << wrong;
@@ -95,13 +95,13 @@ TEST(BatchNormalization, TrainingBeforeOpset7AndOnNothingIsRefused) {
   std::mt19937 rng(5);
   const auto expect_refused = [&](Shape shape, int64_t opset, const char* key, const char* why) {
     const Tensor one = random_tensor({2}, rng);
-    NodeCase c("BatchNormalization", "",
-               {{random_tensor(std::move(shape), rng), false},
-                {one, false},
-                {one, false},
-                {one, false},
-                {one, false}},
-               {{key, int64_t{opset >= 14}}}, opset, 5);
+    BuiltNode c("BatchNormalization", "",
+                {{random_tensor(std::move(shape), rng), false},
+                 {one, false},
+                 {one, false},
+                 {one, false},
+                 {one, false}},
+                {{key, int64_t{opset >= 14}}}, opset, 5);
     try {
       c.run();
       FAIL() << "opset " << opset;
@@ -114,4 +114,4 @@ TEST(BatchNormalization, TrainingBeforeOpset7AndOnNothingIsRefused) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

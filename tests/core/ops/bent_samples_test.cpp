@@ -10,7 +10,7 @@
 #include "ops/op.h"
 #include "support/recorded_lines.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 std::string name_of(const Sample& s) {
@@ -147,4 +147,4 @@ TEST(BentSamples, RecordedTypesOfWhatIsKnownInPart) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

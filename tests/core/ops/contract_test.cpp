@@ -9,7 +9,7 @@
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 std::string key(std::string_view domain, std::string_view op) {
@@ -191,4 +191,4 @@ INSTANTIATE_TEST_SUITE_P(All, OperatorSample, ::testing::Range(size_t{0}, all_sa
                          sample_name);
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -1,10 +1,10 @@
 // Conv and ConvTranspose of ONNX in plain layout, and poprt.ConvTranspose.
 #include <array>
 
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 #include "ops/common/conv.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -75,8 +75,8 @@ void check(bool transposed, Shape x_shape, Shape w_shape, Shape out, int64_t gro
                bias = random_tensor({out[1]}, rng);
   extra.insert({{"group", group}, {"strides", strides}, {"dilations", dilations}});
   if (!extra.contains("auto_pad") && !extra.contains("output_shape")) extra.insert({"pads", pads});
-  NodeCase node(transposed ? "ConvTranspose" : "Conv", "", {{x, false}, {w, false}, {bias, false}},
-                extra);
+  BuiltNode node(transposed ? "ConvTranspose" : "Conv", "", {{x, false}, {w, false}, {bias, false}},
+                 extra);
   const Tensor got = node.run()[0];
   ASSERT_EQ(got.shape(), out);
   const Naive want(x, w, bias, out, group, strides, pads, dilations, transposed);
@@ -140,16 +140,16 @@ TEST(BlockedConvTranspose, MatchesTheGenericOne) {
            {16, 4, 5, 16, 2}, {40, 3, 17, 33, 2}, {64, 9, 16, 32, 2}, {20, 5, 6, 7, 3}}) {
     const Tensor x = random_tensor({2, c, h, w}, rng), weights = random_tensor({c, m, k, k}, rng),
                  bias = random_tensor({m}, rng);
-    NodeCase plain("ConvTranspose", "", {{x, false}, {weights, true}, {bias, true}},
-                   {{"strides", Ints{k, k}}});
+    BuiltNode plain("ConvTranspose", "", {{x, false}, {weights, true}, {bias, true}},
+                    {{"strides", Ints{k, k}}});
     const Tensor want = plain.run()[0];
     EXPECT_TRUE(poprt_conv_transpose_supported(*plain.node));
-    const Tensor blocked = NodeCase("Block", "poprt", {{x, false}}).run()[0];
+    const Tensor blocked = BuiltNode("Block", "poprt", {{x, false}}).run()[0];
     const Tensor y =
-        NodeCase("ConvTranspose", "poprt", {{blocked, false}, {weights, true}, {bias, true}},
-                 {{"strides", Ints{k, k}}, {"channels", c}})
+        BuiltNode("ConvTranspose", "poprt", {{blocked, false}, {weights, true}, {bias, true}},
+                  {{"strides", Ints{k, k}}, {"channels", c}})
             .run()[0];
-    const Tensor got = NodeCase("Unblock", "poprt", {{y, false}}, {{"channels", m}}).run()[0];
+    const Tensor got = BuiltNode("Unblock", "poprt", {{y, false}}, {{"channels", m}}).run()[0];
     const auto values = want.values<float>();
     expect_close(got.values<float>(), std::vector<double>(values.begin(), values.end()),
                  std::vector<double>(values.size(), 10.0));
@@ -158,9 +158,9 @@ TEST(BlockedConvTranspose, MatchesTheGenericOne) {
 
 TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
   const auto supported = [](Shape x, Shape w, int64_t group, bool constant = true) {
-    NodeCase c("Conv", "",
-               {{Tensor::zeros(DType::f32, x), false}, {Tensor::zeros(DType::f32, w), constant}},
-               {{"group", group}});
+    BuiltNode c("Conv", "",
+                {{Tensor::zeros(DType::f32, x), false}, {Tensor::zeros(DType::f32, w), constant}},
+                {{"group", group}});
     infer(*c.node);
     return poprt_conv_supported(*c.node);
   };
@@ -180,4 +180,4 @@ TEST(ConvSupported, TellsWhatTheBlockedKernelsDo) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

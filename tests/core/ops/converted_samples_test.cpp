@@ -14,7 +14,7 @@
 #include "opsets/convert.h"
 #include "support/graph_eval.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 std::deque<Sample> samples_to_convert() {
@@ -167,4 +167,4 @@ TEST(ConvertedSamples, ComputeTheSameWhenTheyComeBack) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

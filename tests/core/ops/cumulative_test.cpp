@@ -8,7 +8,7 @@
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(CumProd) {
@@ -152,4 +152,4 @@ TEST(Unique, NotANumberIsOneValueAndTheGreatest) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

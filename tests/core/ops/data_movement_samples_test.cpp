@@ -5,7 +5,7 @@
 #include "core/ops/recurrent_reference.h"
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 using Values = SampleValues;
@@ -376,4 +376,4 @@ OPS_SAMPLE(Recurrent) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -1,6 +1,6 @@
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 struct Dropped {
@@ -9,9 +9,9 @@ struct Dropped {
 
 Dropped drop(Tensor x, Tensor ratio, std::map<std::string, ir::Attribute, std::less<>> attributes,
              bool constant_ratio = false) {
-  NodeCase c("Dropout", "",
-             {{x, false}, {std::move(ratio), constant_ratio}, {Tensor::scalar(true), true}},
-             std::move(attributes), 13, 2);
+  BuiltNode c("Dropout", "",
+              {{x, false}, {std::move(ratio), constant_ratio}, {Tensor::scalar(true), true}},
+              std::move(attributes), 13, 2);
   const auto got = c.run();
   EXPECT_EQ(got[0].dtype(), x.dtype());
   EXPECT_EQ(got[1].dtype(), DType::boolean);
@@ -65,7 +65,7 @@ TEST(Dropout, ASeedRepeatsItsMaskAndAnotherDoesNot) {
 TEST(Dropout, InferencePassesEverything) {
   const Tensor x = numbers<float>(100);
   for (const int64_t opset : {7, 10, 12, 13}) {
-    NodeCase c("Dropout", "", {{x, false}}, {}, opset, 2);
+    BuiltNode c("Dropout", "", {{x, false}}, {}, opset, 2);
     const auto got = c.run();
     EXPECT_TRUE(got[0].same_as(x));
     for (const double m : got[1].to_doubles()) ASSERT_EQ(m, 1);
@@ -75,10 +75,10 @@ TEST(Dropout, InferencePassesEverything) {
 TEST(Dropout, TrainingModeMustBeOneConstant) {
   const Tensor x = numbers<float>(4), two = Tensor::of<bool>({2}, {true, true});
   for (const auto& [mode, constant] : {std::pair(Tensor::scalar(true), false), {two, true}}) {
-    NodeCase c("Dropout", "", {{x, false}, {Tensor(), false}, {mode, constant}}, {}, 13);
+    BuiltNode c("Dropout", "", {{x, false}, {Tensor(), false}, {mode, constant}}, {}, 13);
     EXPECT_THROW(c.run(), Error);
   }
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

@@ -8,7 +8,7 @@
 #include "ops/common/elementwise_program.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 using Unary = double (*)(double);
@@ -413,4 +413,4 @@ TEST(Elementwise, MalformedProgramsAreRefused) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

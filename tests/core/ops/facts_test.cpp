@@ -15,7 +15,7 @@
 #include "ops/op.h"
 #include "support/recorded_lines.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 std::vector<Sample> samples_where(bool (*says)(const Facts& facts)) {
@@ -537,4 +537,4 @@ TEST(Facts, AreThoseThatAreRecorded) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

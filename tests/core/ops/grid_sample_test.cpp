@@ -6,7 +6,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 // Plane [h, w] read between its elements, 0 outside.
@@ -308,4 +308,4 @@ OPS_SAMPLE(MaxUnpool) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -1,8 +1,8 @@
 // Integer products and convolutions of every sign, shape and kind of zero point against plain
 // loops: all bits equal.
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 Tensor random_bytes(DType dtype, Shape shape, std::mt19937& rng) {
@@ -33,7 +33,7 @@ TEST(MatMulInteger, EverySignShapeAndZeroPoint) {
             if (zeros) wz = random_bytes(b, zeros == 1 ? Shape{} : Shape{n}, rng);
             if (zeros == 2 && constant) xz = random_bytes(a, {}, rng);
             const Tensor y =
-                NodeCase("MatMulInteger", "", {{x, false}, {w, constant}, {xz, true}, {wz, true}})
+                BuiltNode("MatMulInteger", "", {{x, false}, {w, constant}, {xz, true}, {wz, true}})
                     .run()[0];
             for (int64_t i = 0; i < 2 * m; i++)
               for (int64_t j = 0; j < n; j++) {
@@ -58,11 +58,11 @@ void check_convolution(const Window& s, DType xt, DType wt, bool constant, bool 
   const Tensor xz = random_bytes(xt, {}, rng);
   const Tensor wz = random_bytes(wt, filters ? Shape{s.groups * s.m} : Shape{}, rng);
   using Ints = std::vector<int64_t>;
-  const Tensor y = NodeCase("ConvInteger", "", {{x, false}, {w, constant}, {xz, true}, {wz, true}},
-                            {{"group", s.groups},
-                             {"strides", Ints{s.stride_h, s.stride_w}},
-                             {"dilations", Ints{s.dilation, s.dilation}},
-                             {"pads", Ints{s.pad, s.pad, s.pad_end, s.pad_end}}})
+  const Tensor y = BuiltNode("ConvInteger", "", {{x, false}, {w, constant}, {xz, true}, {wz, true}},
+                             {{"group", s.groups},
+                              {"strides", Ints{s.stride_h, s.stride_w}},
+                              {"dilations", Ints{s.dilation, s.dilation}},
+                              {"pads", Ints{s.pad, s.pad, s.pad_end, s.pad_end}}})
                        .run()[0];
   const int64_t oh = y.shape()[2], ow = y.shape()[3];
   for (int64_t i = 0; i < y.count(); i++) {
@@ -108,4 +108,4 @@ TEST(ConvInteger, EveryWindowSignAndZeroPoint) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

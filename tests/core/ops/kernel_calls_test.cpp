@@ -22,7 +22,7 @@
 #include "ops/common/expansion.h"
 #include "support/recorded_lines.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 // One call, with its operands' shapes kept alive.
@@ -568,4 +568,4 @@ INSTANTIATE_TEST_SUITE_P(Samples, KernelCall, ::testing::Range(size_t{0}, all_ca
                          });
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

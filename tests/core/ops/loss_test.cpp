@@ -4,7 +4,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(NegativeLogLikelihoodLoss) {
@@ -40,4 +40,4 @@ OPS_SAMPLE(SoftmaxCrossEntropyLoss) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

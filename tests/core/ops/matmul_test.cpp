@@ -1,6 +1,6 @@
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 // C = A B (+ bias) in double, with the sum of magnitudes.
@@ -35,7 +35,7 @@ TEST(Linear, MatchesNaiveLoopsOnAnyShape) {
     SCOPED_TRACE(testing::Message() << m << "x" << k << "x" << n);
     const Tensor a = random_tensor({m, k}, rng), b = random_tensor({k, n}, rng);
     const Tensor bias = random_tensor({n}, rng), residual = random_tensor({m, n}, rng);
-    NodeCase c("Linear", "poprt", {{a, false}, {b, true}, {bias, true}, {residual, false}});
+    BuiltNode c("Linear", "poprt", {{a, false}, {b, true}, {bias, true}, {residual, false}});
     const Reference want(a.values<float>(), b.values<float>(), m, k, n, bias.values<float>(),
                          residual.values<float>());
     const Tensor got = c.run()[0];
@@ -60,11 +60,11 @@ TEST(Linear, AppliesEveryActivationBeforeOrAfterTheResidual) {
   for (const auto& [name, f] : activations)
     for (const bool after : {false, true}) {
       SCOPED_TRACE(name);
-      NodeCase c("Linear", "poprt", {{a, false}, {b, true}, {Tensor(), false}, {residual, false}},
-                 {{"activation", name},
-                  {"alpha", -0.5f},
-                  {"beta", 0.75f},
-                  {"residual_after_activation", int64_t{after}}});
+      BuiltNode c("Linear", "poprt", {{a, false}, {b, true}, {Tensor(), false}, {residual, false}},
+                  {{"activation", name},
+                   {"alpha", -0.5f},
+                   {"beta", 0.75f},
+                   {"residual_after_activation", int64_t{after}}});
       std::vector<double> want;
       for (size_t i = 0; i < plain.value.size(); i++) {
         const double r = static_cast<double>(residual.values<float>()[i]);
@@ -82,8 +82,8 @@ TEST(Linear, TransposedWeightsGiveTheSameBits) {
   for (size_t i = 0; i < 30; i++)
     for (size_t j = 0; j < 61; j++)
       bt.mutable_values<float>()[j * 30 + i] = b.values<float>()[i * 61 + j];
-  NodeCase plain("Linear", "poprt", {{a, false}, {b, true}});
-  NodeCase transposed("Linear", "poprt", {{a, false}, {bt, true}}, {{"transB", int64_t{1}}});
+  BuiltNode plain("Linear", "poprt", {{a, false}, {b, true}});
+  BuiltNode transposed("Linear", "poprt", {{a, false}, {bt, true}}, {{"transB", int64_t{1}}});
   EXPECT_TRUE(plain.run()[0].same_as(transposed.run()[0]));
 }
 
@@ -92,7 +92,7 @@ TEST(MatMul, BroadcastsBatchesOfRunTimeMatrices) {
   const int64_t m = 13, k = 530, n = 50;
   const Tensor a = random_tensor({2, 1, m, k}, rng), b = random_tensor({3, k, n}, rng);
   for (const bool constant : {false, true}) {
-    NodeCase c("MatMul", "", {{a, false}, {b, constant}});
+    BuiltNode c("MatMul", "", {{a, false}, {b, constant}});
     const Tensor got = c.run()[0];
     ASSERT_EQ(got.shape(), (Shape{2, 3, m, n}));
     for (size_t i = 0; i < 6; i++) {
@@ -109,9 +109,9 @@ TEST(MatMul, TakesVectorsOnEitherSide) {
   const Tensor v = Tensor::of<float>({3}, {1, 2, 3}),
                w = Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6});
   for (const bool constant : {false, true}) {
-    const Tensor vw = NodeCase("MatMul", "", {{v, false}, {w, constant}}).run()[0];
+    const Tensor vw = BuiltNode("MatMul", "", {{v, false}, {w, constant}}).run()[0];
     EXPECT_TRUE(vw.same_as(Tensor::of<float>({2}, {22, 28})));
-    const Tensor vv = NodeCase("MatMul", "", {{v, false}, {v, constant}}).run()[0];
+    const Tensor vv = BuiltNode("MatMul", "", {{v, false}, {v, constant}}).run()[0];
     EXPECT_TRUE(vv.same_as(Tensor::of<float>({}, {14})));
   }
 }
@@ -120,17 +120,17 @@ TEST(MatMul, MultipliesIntegersAndDoublesExactly) {
   const Tensor a = Tensor::of<int64_t>({2, 2}, {1, -2, 3, 4}),
                b = Tensor::of<int64_t>({2, 1}, {5, int64_t{1} << 40});
   EXPECT_TRUE(
-      NodeCase("MatMul", "", {{a, false}, {b, false}})
+      BuiltNode("MatMul", "", {{a, false}, {b, false}})
           .run()[0]
           .same_as(Tensor::of<int64_t>({2, 1}, {5 - (int64_t{1} << 41), 15 + (int64_t{1} << 42)})));
   const Tensor d = Tensor::of<double>({1, 2}, {1e-9, 1}), e = Tensor::of<double>({2, 1}, {1, 1});
-  EXPECT_TRUE(NodeCase("MatMul", "", {{d, false}, {e, false}})
+  EXPECT_TRUE(BuiltNode("MatMul", "", {{d, false}, {e, false}})
                   .run()[0]
                   .same_as(Tensor::of<double>({1, 1}, {1 + 1e-9})));
 }
 
 TEST(MatMul, RefusesShapesThatDoNotFit) {
-  NodeCase c(
+  BuiltNode c(
       "MatMul", "",
       {{Tensor::zeros(DType::f32, {2, 3}), false}, {Tensor::zeros(DType::f32, {4, 2}), false}});
   EXPECT_THROW(c.run(), Error);
@@ -157,7 +157,7 @@ TEST(Gemm, EveryFormOfOperandsMatchesNaiveLoops) {
         for (const float beta : {1.0f, 0.25f})
           for (const Shape& shape : c_shapes) {
             const Tensor c = random_tensor(shape, rng);
-            NodeCase node(
+            BuiltNode node(
                 "Gemm", "",
                 {{ta ? transpose(a) : a, false}, {tb ? transpose(b) : b, constant}, {c, constant}},
                 {{"transA", int64_t{ta}},
@@ -181,4 +181,4 @@ TEST(Gemm, EveryFormOfOperandsMatchesNaiveLoops) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

@@ -48,7 +48,7 @@
 #include "ops/common/strings.h"
 #include "ops/op.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 constexpr size_t kLongest = 300;            // of a message
@@ -457,4 +457,4 @@ TEST(NodeLines, OfTextAndEarlyOperators) { expect_as_recorded("text"); }
 TEST(NodeLines, OfInternalOperators) { expect_as_recorded("poprt"); }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -6,7 +6,7 @@
 #include "core/ops/sample.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 // Applies f to every line of n elements along the middle of [outer, n, inner].
@@ -293,4 +293,4 @@ TEST(LayerNormalization, VarianceSurvivesALargeMean) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

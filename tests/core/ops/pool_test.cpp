@@ -1,7 +1,7 @@
 // Poolings, plain and blocked, Block and Unblock.
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -9,7 +9,7 @@ using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
 
 Tensor run(const char* op, const char* domain, const Tensor& x, Attributes a = {},
            int64_t opset = 17) {
-  return NodeCase(op, domain, {{x, false}}, std::move(a), opset).run()[0];
+  return BuiltNode(op, domain, {{x, false}}, std::move(a), opset).run()[0];
 }
 
 TEST(Block, UnblockRestoresEveryElementAndBlockClearsMissingChannels) {
@@ -36,8 +36,8 @@ TEST(MaxPool, PublishedExamplesOfOnnx) {
   // onnx/backend/test/case/node: maxpool_2d_precomputed_pads, _ceil, _dilations, with_argmax
   Tensor x = Tensor::zeros(DType::f32, {1, 1, 5, 5});
   for (size_t i = 0; i < 25; i++) x.mutable_values<float>()[i] = static_cast<float>(i + 1);
-  NodeCase pads("MaxPool", "", {{x, false}},
-                {{"kernel_shape", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}}, 12, 2);
+  BuiltNode pads("MaxPool", "", {{x, false}},
+                 {{"kernel_shape", Ints{5, 5}}, {"pads", Ints{2, 2, 2, 2}}}, 12, 2);
   const auto out = pads.run();
   EXPECT_TRUE(out[0].same_as(
       Tensor::of<float>({1, 1, 5, 5}, {13, 14, 15, 15, 15, 18, 19, 20, 20, 20, 23, 24, 25,
@@ -61,9 +61,9 @@ TEST(MaxPool, IndicesPointAtTheMaximum) {
   Tensor x = Tensor::zeros(DType::f32, {1, 1, 5, 5});
   for (size_t i = 0; i < 25; i++) x.mutable_values<float>()[i] = static_cast<float>(i + 1);
   for (const int64_t order : {0, 1}) {
-    NodeCase c("MaxPool", "", {{x, false}},
-               {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"storage_order", order}},
-               12, 2);
+    BuiltNode c("MaxPool", "", {{x, false}},
+                {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"storage_order", order}},
+                12, 2);
     c.graph.add_output(c.node->output(1));
     const auto out = c.run();
     EXPECT_TRUE(out[0].same_as(Tensor::of<float>({1, 1, 2, 2}, {7, 9, 17, 19})));
@@ -223,4 +223,4 @@ TEST(BlockedPool, AgreesWithThePlainOne) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

@@ -7,7 +7,7 @@
 #include "core/ops/sample.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 template <class T>
@@ -412,4 +412,4 @@ TEST(DequantizeLinear, BlocksAlongTheLastAxis) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -5,7 +5,7 @@
 #include "core/ops/sample.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 // Where the parameters leave nothing to chance.
@@ -78,4 +78,4 @@ TEST(Random, ASeedRepeatsItsNumbersAndAnotherDoesNot) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -11,7 +11,7 @@
 
 #include "core/ops/result_sums.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 
 struct Result {
   std::string types;
@@ -85,4 +85,4 @@ inline void write_results(const Results& all, const std::string& path, const std
   }
 }
 
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -22,7 +22,7 @@
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 constexpr const char* kPath = POPRT_TEST_DATA "/op_results.txt";
@@ -250,4 +250,4 @@ TEST(RecordedResults, AreThoseOfBentSamples) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -8,7 +8,7 @@
 #include "core/ops/sample.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 using Line = std::vector<double>;
@@ -213,4 +213,4 @@ TEST(ReduceSumSquare, WithoutAxesSquaresIntegersAndNegatives) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -19,7 +19,7 @@
 #include "ops/op.h"
 #include "support/recorded_lines.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 constexpr size_t kLongest = 200;     // of a line
@@ -153,4 +153,4 @@ TEST(Refusals, AreThoseThatAreRecorded) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -12,7 +12,7 @@
 
 #include "base/tensor.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 
 struct Sums {
   double weighted = 0, absolute = 0;
@@ -52,4 +52,4 @@ inline bool read_sums(const std::string& text, Sums& s) {
   return true;
 }
 
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

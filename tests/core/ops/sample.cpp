@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
@@ -14,11 +15,11 @@
 #include "ir/text.h"
 #include "ops/op.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
-std::vector<SampleMaker>& sample_makers() {
-  static std::vector<SampleMaker> makers;
+std::map<std::pair<std::string, int>, SampleMaker>& sample_makers() {
+  static std::map<std::pair<std::string, int>, SampleMaker> makers;
   return makers;
 }
 
@@ -78,12 +79,14 @@ std::optional<Sample> sample_of_trial(const OpDef& op) {
 
 }  // namespace
 
-SampleRegistration::SampleRegistration(SampleMaker maker) { sample_makers().push_back(maker); }
+SampleRegistration::SampleRegistration(const char* file, int line, SampleMaker maker) {
+  sample_makers().emplace(std::pair(file, line), maker);
+}
 
 const std::deque<Sample>& all_samples() {
   static const SampleList list = [] {
     SampleList l;
-    for (const SampleMaker make : sample_makers()) make(l);
+    for (const auto& [place, make] : sample_makers()) make(l);
     return l;
   }();
   return list.all();
@@ -130,4 +133,4 @@ SampleGraph make_graph(const Sample& s) {
   return g;
 }
 
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

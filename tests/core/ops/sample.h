@@ -18,7 +18,7 @@
 #include "base/tensor.h"
 #include "ir/graph.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 
 // Elements of each input (empty for an omitted one) or output, row-major.
 using SampleValues = std::vector<std::vector<double>>;
@@ -87,16 +87,16 @@ class SampleList {
 
 using SampleMaker = void (*)(SampleList& samples);
 struct SampleRegistration {
-  explicit SampleRegistration(SampleMaker maker);
+  SampleRegistration(const char* file, int line, SampleMaker maker);
 };
 
 #define OPS_SAMPLE(name)                                                                 \
-  static void ops_sample_##name(::poprt::ops::testing::SampleList& samples);             \
-  static const ::poprt::ops::testing::SampleRegistration ops_sample_registration_##name( \
-      ops_sample_##name);                                                                \
-  static void ops_sample_##name(::poprt::ops::testing::SampleList& samples)
+  static void ops_sample_##name(::poprt::ops::sampled::SampleList& samples);             \
+  static const ::poprt::ops::sampled::SampleRegistration ops_sample_registration_##name( \
+      __FILE__, __LINE__, ops_sample_##name);                                            \
+  static void ops_sample_##name(::poprt::ops::sampled::SampleList& samples)
 
-// All that OPS_SAMPLE made, in one order; made once in a process.
+// All that OPS_SAMPLE made, in the order of files and lines; made once in a process.
 const std::deque<Sample>& all_samples();
 
 // Uniform values from a fixed seed.
@@ -116,4 +116,4 @@ struct SampleGraph {
 };
 SampleGraph make_graph(const Sample& s);
 
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -7,7 +7,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
@@ -126,4 +126,4 @@ OPS_SAMPLE(MelWeightMatrix) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

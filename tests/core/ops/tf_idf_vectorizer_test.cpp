@@ -2,7 +2,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(TfIdfVectorizer) {
@@ -23,4 +23,4 @@ OPS_SAMPLE(TfIdfVectorizer) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -5,9 +5,9 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 
 // One for each operator without a sample that has a trial which is no text; made once in a process.
 const std::vector<Sample>& trial_samples();
 
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -320,12 +320,12 @@ void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::Pas
 namespace {
 
 namespace fs = std::filesystem;
-const fs::path kFolder = fs::path(POPRT_TEST_DATA) / "passes";
+const fs::path kCaseFolder = fs::path(POPRT_TEST_DATA) / "passes";
 
 class BentCases : public testing::TestWithParam<std::string> {};
 
 TEST_P(BentCases, ComputeTheSame) {
-  for (const FileCase& c : read_cases((kFolder / (GetParam() + ".txt")).string())) {
+  for (const FileCase& c : read_cases((kCaseFolder / (GetParam() + ".txt")).string())) {
     if (c.kind == FileCase::Kind::fails || !c.measured) continue;
     SCOPED_TRACE(fmt::format("{}.txt:{}", GetParam(), c.line));
     const std::vector<passes::PassCall> calls{{&passes::pass_of(GetParam()), c.arguments}};
@@ -424,7 +424,7 @@ TEST(BentCases, RecordedGraphsThatComeOut) {
   test::RecordedLines found;
   for (const std::string& name : case_names()) {
     SaidCounts said;
-    for (const FileCase& c : read_cases((kFolder / (name + ".txt")).string())) {
+    for (const FileCase& c : read_cases((kCaseFolder / (name + ".txt")).string())) {
       if (c.kind == FileCase::Kind::fails) continue;
       const std::vector<passes::PassCall> calls{{&passes::pass_of(name), c.arguments}};
       uint64_t digest = 0xcbf29ce484222325U;
@@ -446,7 +446,7 @@ TEST(BentCases, RecordedGraphsOfBentTexts) {
   test::RecordedLines found;
   for (const std::string& name : case_names()) {
     SaidCounts said;
-    for (const FileCase& c : read_cases((kFolder / (name + ".txt")).string())) {
+    for (const FileCase& c : read_cases((kCaseFolder / (name + ".txt")).string())) {
       if (c.kind == FileCase::Kind::fails) continue;
       const std::vector<passes::PassCall> calls{{&passes::pass_of(name), c.arguments}};
       for (const auto& [what, text] : bent_texts(c.before)) {

@@ -13,14 +13,14 @@
 namespace poprt::test {
 namespace {
 
-struct Sample {
+struct RecordedSample {
   const char* name;
   const char* body;
   std::vector<std::string> names;  // of nodes and values, for parameters
 };
 
-const std::vector<Sample>& samples() {
-  static const std::vector<Sample> all = {
+const std::vector<RecordedSample>& recorded_samples() {
+  static const std::vector<RecordedSample> all = {
       {"net",
        R"(input %image : f32[2,3,8,8]
 const %k : f32[4,3,3,3] = fill 0.5
@@ -414,16 +414,16 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::vector<std::string> heard;
+std::vector<std::string> heard_of_passes;
 
 // Lines that a call takes away and brings.
-std::set<std::string> outcome(const Sample& sample, const passes::PassDef& pass,
+std::set<std::string> outcome(const RecordedSample& sample, const passes::PassDef& pass,
                               const passes::Arguments& arguments) {
   std::set<std::string> lines;
   const auto graph = parsed(sample.body);
   const std::vector<std::string> before = lines_of(ir::to_text(*graph));
-  heard.clear();
-  set_log_receiver([](int32_t, const char* message) { heard.emplace_back(message); });
+  heard_of_passes.clear();
+  set_log_receiver([](int32_t, const char* message) { heard_of_passes.emplace_back(message); });
   try {
     const passes::PassCall calls[] = {{&pass, arguments}};
     passes::PassManagerOptions options;
@@ -441,12 +441,13 @@ std::set<std::string> outcome(const Sample& sample, const passes::PassDef& pass,
     lines.insert(fmt::format("{}: {}", error_code_name(e.code()), e.message()));
   }
   set_log_receiver(nullptr);
-  for (const std::string& warning : heard) lines.insert("warns " + warning);
+  for (const std::string& warning : heard_of_passes) lines.insert("warns " + warning);
   return lines;
 }
 
 // Values that the parameter may have, and some that it may not.
-std::vector<std::string> values_of(const passes::Parameter& parameter, const Sample& sample) {
+std::vector<std::string> values_of(const passes::Parameter& parameter,
+                                   const RecordedSample& sample) {
   using Kind = passes::ParameterKind;
   if (parameter.kind == Kind::flag) return {"True", "False", "x"};
   if (parameter.kind == Kind::integer) return {"-1", "0", "1", "2", "8", "x"};
@@ -459,7 +460,7 @@ std::vector<std::string> values_of(const passes::Parameter& parameter, const Sam
 
 TEST(RecordedPasses, DoWhatTheyDid) {
   RecordedLines found;
-  for (const Sample& sample : samples())
+  for (const RecordedSample& sample : recorded_samples())
     for (const passes::PassDef* pass : passes::all_passes()) {
       const std::string name(pass->name);
       const std::string heading = fmt::format("{}: {}", sample.name, name);
@@ -498,7 +499,7 @@ TEST(RecordedPasses, FireWhereTheyDid) {
       for (const auto& [what, text] : texts) {
         std::string line;
         try {
-          const Sample sample{"", text.c_str(), {}};
+          const RecordedSample sample{"", text.c_str(), {}};
           for (const std::string& s : outcome(sample, passes::pass_of(name), b.arguments))
             if (!s.starts_with("- ")) line += " | " + s;
         } catch (const Error&) {

@@ -186,7 +186,7 @@ TEST(Writer, NamesAreChecked) {
 }
 
 // Takes everything but cannot seek.
-class Pipe : public std::streambuf {
+class WriterPipe : public std::streambuf {
  public:
   std::string bytes;
 
@@ -202,7 +202,7 @@ class Pipe : public std::streambuf {
 };
 
 TEST(Writer, UnseekableStreamGetsTheSameBytes) {
-  Pipe pipe;
+  WriterPipe pipe;
   std::ostream stream(&pipe);
   Writer writer(stream);
   write_sample(writer);
@@ -355,9 +355,9 @@ TEST(FileWriter, FullDiskIsAFileError) {
 }
 
 // Takes so many bytes and no more.
-class Full : public std::streambuf {
+class FullDevice : public std::streambuf {
  public:
-  explicit Full(size_t room) : room_(room) {}
+  explicit FullDevice(size_t room) : room_(room) {}
 
  protected:
   std::streamsize xsputn(const char*, std::streamsize count) override {
@@ -376,7 +376,7 @@ TEST(Writer, AfterAFailureOfTheStreamNothingIsBegun) {
   size_t failed = 0;
   for (size_t room = 0; room < size; room += 64) {
     SCOPED_TRACE(room);
-    Full full(room);
+    FullDevice full(room);
     std::ostream stream(&full);
     Writer writer(stream);
     bool creating = true;

@@ -44,7 +44,7 @@ struct Model {
   LoadedProgram loaded;
 };
 
-std::string message_of(auto&& f) {
+std::string error_text(auto&& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -151,18 +151,18 @@ TEST(Link, ShortBeginningsAreStoredAgain) {
 
 TEST(Link, RefusesWhatCannotBeABranch) {
   const Model a(2, 1), stateful(2, 1, 64);
-  EXPECT_NE(message_of([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_text([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
+  EXPECT_NE(error_text([&] {
               link_graphs(std::vector{a.branch("g/"), a.branch("g/")});
             }).find("two inputs would be called 'g/x'"),
             std::string::npos);
   const Linked once = link_graphs(std::vector{a.branch("g/")});
   const std::vector<std::byte> weights(once.program.weights_bytes);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_text([&] {
               link_graphs(std::vector{Branch{&once.program, weights, "h/"}});
             }).find("several branches already"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { link_buckets(std::vector{stateful.branch()}); }).find("state"),
+  EXPECT_NE(error_text([&] { link_buckets(std::vector{stateful.branch()}); }).find("state"),
             std::string::npos);
 }
 
@@ -207,7 +207,7 @@ TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
   const Linked linked = link_buckets(std::vector{a.branch(), b.branch(), c.branch()});
   EXPECT_EQ(linked.program.inputs[0].shape, (Shape{12, 3, 6}));
   c.loaded.program.inputs[0].shape = {2, 6};
-  EXPECT_NE(message_of([&] { link_buckets(std::vector{a.branch(), c.branch()}); })
+  EXPECT_NE(error_text([&] { link_buckets(std::vector{a.branch(), c.branch()}); })
                 .find("input 'x' is f32 [2,6] at one of the shapes and f32 [12,1,1] at another: a "
                       "bucket differs in sizes only"),
             std::string::npos);
@@ -249,7 +249,7 @@ TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
 TEST(Link, BucketsDifferInSizesOnly) {
   Model a(2, 1), b(3, 1);
   b.loaded.program.outputs[0].name = "z";
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_text([&] {
               link_buckets(std::vector{a.branch(), b.branch()});
             }).find("output 'z' is f32 [3] at one of the shapes and missing at another"),
             std::string::npos);
@@ -267,11 +267,11 @@ TEST(Link, DataOfInputsIsThatOfTheirBranch) {
   for (const Weight& w : graphs.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
   EXPECT_EQ(bytes.at(first), std::byte(1));
   EXPECT_EQ(bytes.at(second), std::byte(2));
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_text([&] {
               link_buckets(std::vector{a.branch(), b.branch()});
             }).find("weights 'x' differ from shape to shape"),
             std::string::npos);
-  EXPECT_EQ(message_of([&] { link_buckets(std::vector{a.branch(), same.branch()}); }), "");
+  EXPECT_EQ(error_text([&] { link_buckets(std::vector{a.branch(), same.branch()}); }), "");
 }
 
 }  // namespace

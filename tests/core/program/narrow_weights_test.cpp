@@ -199,15 +199,15 @@ TEST(NarrowTable, LongPiecesAreWidenedInParts) {
   }
 }
 
-struct Sample {
+struct NarrowSample {
   Builder builder;
   std::vector<NarrowWeights> narrow;
   std::vector<float> halves, floats;
 };
 
 // A record of halves between two others, of sizes that are no multiples of 64.
-Sample sample() {
-  Sample s;
+NarrowSample narrow_sample() {
+  NarrowSample s;
   std::mt19937 rng(7);
   std::normal_distribution<float> normal;
   for (int i = 0; i < 777; i++) s.halves.push_back(to_float(to_f16(normal(rng))));
@@ -226,7 +226,7 @@ Sample sample() {
   return s;
 }
 
-std::vector<std::byte> payload_of(const Sample& s, Builder& builder) {
+std::vector<std::byte> payload_of(const NarrowSample& s, Builder& builder) {
   std::vector<std::byte> bytes;
   write_executable(
       [&](std::span<const std::byte> piece) {
@@ -242,7 +242,7 @@ void expect_same_weights(const LoadedProgram& read, const LoadedProgram& wide) {
 }
 
 TEST(NarrowPayload, IsSmallerAndReadsAsTheWideOne) {
-  Sample s = sample();
+  NarrowSample s = narrow_sample();
   const std::vector<std::byte> payload = payload_of(s, s.builder);
   const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
   const LoadedProgram read = read_executable(payload, nullptr);
@@ -252,7 +252,7 @@ TEST(NarrowPayload, IsSmallerAndReadsAsTheWideOne) {
 }
 
 TEST(NarrowPayload, MayHaveItsWeightsApart) {
-  Sample s = sample();
+  NarrowSample s = narrow_sample();
   const std::vector<std::byte> payload = payload_of(s, s.builder);
   const auto weights = weights_of(payload);
   const std::vector<std::byte> program = without_weights(payload);
@@ -264,8 +264,8 @@ TEST(NarrowPayload, MayHaveItsWeightsApart) {
 }
 
 // A record of Winograd's weights behind another one; it gives the plain ones, too.
-Sample winograd_sample(const WinogradWeights& w) {
-  Sample s;
+NarrowSample winograd_sample(const WinogradWeights& w) {
+  NarrowSample s;
   std::mt19937 rng(11);
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < w.plain_floats(); i++) s.halves.push_back(to_float(to_f16(normal(rng))));
@@ -298,7 +298,7 @@ Sample winograd_sample(const WinogradWeights& w) {
 
 TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
   for (const WinogradWeights& w : {WinogradWeights{33, 5, 2}, WinogradWeights{16, 48, 4}}) {
-    Sample s = winograd_sample(w);
+    NarrowSample s = winograd_sample(w);
     const std::vector<std::byte> payload = payload_of(s, s.builder);
     const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
     const LoadedProgram read = read_executable(payload, nullptr);
@@ -309,14 +309,14 @@ TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
 }
 
 TEST(NarrowPayload, IsWrittenAndReadWhereNoThreadsCanBeHad) {
-  Sample s = winograd_sample({33, 5, 2});
+  NarrowSample s = winograd_sample({33, 5, 2});
   const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
   const testing::FewThreads none(0);
   expect_same_weights(read_executable(payload_of(s, s.builder), nullptr), wide);
 }
 
 TEST(NarrowPayload, RefusesWinogradsWeightsOfOtherSizes) {
-  Sample s = winograd_sample({33, 5, 2});
+  NarrowSample s = winograd_sample({33, 5, 2});
   const NarrowWeights good = s.narrow[0];
   for (const WinogradWeights& bad :
        {WinogradWeights{33, 5, 4}, WinogradWeights{33, 5, 3}, WinogradWeights{33, 6, 2},
@@ -333,7 +333,7 @@ TEST(NarrowPayload, RefusesWinogradsWeightsOfOtherSizes) {
 }
 
 TEST(NarrowPayload, RefusesATableThatDoesNotFit) {
-  Sample s = sample();
+  NarrowSample s = narrow_sample();
   const NarrowWeights good = s.narrow[0];
   const auto refused = [&](NarrowWeights bad) {
     s.narrow = {bad};

@@ -59,7 +59,7 @@ void record(RecordedLines& to, const std::string& heading, const std::vector<std
     to[heading].insert(fmt::format("{:03} {}", i, lines[i]));
 }
 
-std::string message_of(auto&& f) {
+std::string refusal_of(auto&& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -81,9 +81,9 @@ struct Form {
   std::string second = {};  // another input that nothing reads
 };
 
-class Model {
+class LinkedModel {
  public:
-  explicit Model(const Form& form) : form_(form) {
+  explicit LinkedModel(const Form& form) : form_(form) {
     const auto bytes = static_cast<uint64_t>(form.n) * 4;
     const Shape shape = {form.n};
     x_ = b_.add_input({"x", form.dtype, shape});
@@ -214,11 +214,11 @@ const std::vector<Together>& all_together() {
 TEST(RecordedLinks, AreWhatTheyWere) {
   RecordedLines found;
   for (const Together& together : all_together()) {
-    std::vector<std::unique_ptr<Model>> models;
+    std::vector<std::unique_ptr<LinkedModel>> models;
     std::vector<Branch> graphs, buckets, same_names;
     std::vector<std::vector<NarrowWeights>> narrow;
     for (const Form& form : together.forms) {
-      models.push_back(std::make_unique<Model>(form));
+      models.push_back(std::make_unique<LinkedModel>(form));
       const auto bytes = static_cast<uint64_t>(form.n) * 4 + 5;
       narrow.push_back({{0, bytes, DType::f16, 0, {}},
                         {(bytes + 63) / 64 * 64, 64, DType::f16, 0, {}},
@@ -236,7 +236,7 @@ TEST(RecordedLinks, AreWhatTheyWere) {
           std::tuple("graphs of one name", &same_names, &link_graphs)}) {
       const std::string heading = fmt::format("{}: {}", together.name, what);
       std::vector<std::string> lines;
-      const std::string said = message_of([&] { lines = whole(link(*branches)); });
+      const std::string said = refusal_of([&] { lines = whole(link(*branches)); });
       if (said != "taken") lines = {said};
       record(found, heading, lines);
       // Weights that are made when it is their turn give the same program.
@@ -246,7 +246,7 @@ TEST(RecordedLinks, AreWhatTheyWere) {
         later[i].load = [&, i] { return models[i]->loaded; };
       }
       std::vector<std::string> again;
-      const std::string other = message_of([&] { again = whole(link(later)); });
+      const std::string other = refusal_of([&] { again = whole(link(later)); });
       if (other != "taken") again = {other};
       EXPECT_EQ(again, lines) << heading;
     }
@@ -256,17 +256,17 @@ TEST(RecordedLinks, AreWhatTheyWere) {
 }
 
 TEST(RecordedLinks, WeightsThatAreNotAllThereAreRefused) {
-  const Model m{Form{}};
+  const LinkedModel m{Form{}};
   Branch b = m.branch("g/");
   b.weights = b.weights.first(b.weights.size() - 1);
-  EXPECT_EQ(message_of([&] { link_graphs(std::vector{b}); }),
+  EXPECT_EQ(refusal_of([&] { link_graphs(std::vector{b}); }),
             "data_loss: a branch needs 128 bytes of weights, 127 are there");
 }
 
 // A program, its shards and what is said of it when each number is a little different.
 void bend(Program p, const std::string& name, RecordedLines& found) {
   const auto said = [&] {
-    return message_of([&] {
+    return refusal_of([&] {
       verify(p);
       shards_of(p);
     });
@@ -324,7 +324,7 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
        {std::pair("two shards", Form{.n = 4, .ipus = {0, 1}}),
         std::pair("three stages", Form{.n = 20, .ipus = {0, 2, 1}, .pipelined = true}),
         std::pair("with state", Form{.n = 4, .state = 64, .ipus = {0, 1}})}) {
-    const Program p = Model(form).program();
+    const Program p = LinkedModel(form).program();
     bend(p, name, found);
     const Shards shards = shards_of(p);
     for (size_t i = 0; i < shards.shards.size(); i++)
@@ -332,7 +332,7 @@ TEST(RecordedLinks, EveryNumberOfAShardedProgramIsLookedAt) {
     Program loads = p;
     loads.load = {p.main[3]};
     loads.load[0].operands.clear();
-    found[name].insert("with a load program: " + message_of([&] { shards_of(loads); }));
+    found[name].insert("with a load program: " + refusal_of([&] { shards_of(loads); }));
   }
   // Of one IPU, with every kind of control flow.
   Builder b;

@@ -19,8 +19,8 @@ class PopefDetails : public testing::Test {
   SampleFolder folder{"popef_details"};
 };
 
-popef::Anchor anchor(const std::string& name, popef::TensorType type,
-                     std::vector<uint32_t> programs, std::vector<int64_t> shape) {
+popef::Anchor popef_anchor(const std::string& name, popef::TensorType type,
+                           std::vector<uint32_t> programs, std::vector<int64_t> shape) {
   return {name, name + "_handle", popef::TensorInfo(popef::DataType::F32, std::move(shape)), type,
           std::move(programs)};
 }
@@ -42,9 +42,9 @@ std::string two_models() {
   for (const std::string name : {"a", "b"}) {
     popef::Metadata m = metadata_of(name);
     const auto in = popef::TensorType::INPUT, out = popef::TensorType::OUTPUT;
-    m.anchors() = {anchor("weights", in, {0}, {2}), anchor("all", in, {1}, {1}),
-                   anchor("x", in, {2}, {4, 2}),    anchor("fed", in, {2, 7}, {3}),
-                   anchor("y", out, {2, 3}, {2}),   anchor("odd", in, {9, 8}, {})};
+    m.anchors() = {popef_anchor("weights", in, {0}, {2}), popef_anchor("all", in, {1}, {1}),
+                   popef_anchor("x", in, {2}, {4, 2}),    popef_anchor("fed", in, {2, 7}, {3}),
+                   popef_anchor("y", out, {2, 3}, {2}),   popef_anchor("odd", in, {9, 8}, {})};
     writer.write(m);
     writer.createExecutable(name)->write("not ours", 8);
   }

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class SettingsFile : public testing::Test {
+class SettingsFile : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "poprt_settings_test_XXXXXX").string();

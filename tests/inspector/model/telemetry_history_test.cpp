@@ -41,7 +41,7 @@ TelemetrySnapshot snapshot(uint64_t pid, uint64_t completed, uint64_t stalls = 0
   return s;
 }
 
-class Folder : public testing::Test {
+class Folder : public ::testing::Test {
  protected:
   void SetUp() override {
     folder = std::filesystem::temp_directory_path() / ("inspector." + std::to_string(getpid()));

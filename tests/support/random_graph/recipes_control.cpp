@@ -122,10 +122,10 @@ void scan(Maker& m) {
   m.add("Scan", {start, rows}, {{"body", body}, {"num_scan_inputs", int64_t{1}}}, 2);
 }
 
-constexpr Recipe kRecipes[] = {{"If", branch, 2}, {"Loop", loop, 2}, {"Scan", scan, 1}};
+constexpr Recipe kControlRecipes[] = {{"If", branch, 2}, {"Loop", loop, 2}, {"Scan", scan, 1}};
 
 }  // namespace
 
-std::span<const Recipe> control_recipes() { return kRecipes; }
+std::span<const Recipe> control_recipes() { return kControlRecipes; }
 
 }  // namespace poprt::test

@@ -256,7 +256,7 @@ void concat_channels(Maker& m) {
   m.add("Concat", inputs, {{"axis", m.c.pick<int64_t>({1, 1, -3})}});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kConvolutionRecipes[] = {
     {"Conv", conv, 10},
     {"ConvBlock", conv_block, 6},
     {"ConvTranspose", conv_transpose, 3},
@@ -273,6 +273,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> convolution_recipes() { return kRecipes; }
+std::span<const Recipe> convolution_recipes() { return kConvolutionRecipes; }
 
 }  // namespace poprt::test

@@ -169,7 +169,7 @@ void nop(Maker& m) {
   m.add(op, m.c.chance(50) ? std::vector{x, c} : std::vector{c, x});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kElementwiseRecipes[] = {
     {"Sigmoid", smooth, 5},
     {"Relu", kinked, 5},
     {"Sqrt", partial, 3},
@@ -200,6 +200,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> elementwise_recipes() { return kRecipes; }
+std::span<const Recipe> elementwise_recipes() { return kElementwiseRecipes; }
 
 }  // namespace poprt::test

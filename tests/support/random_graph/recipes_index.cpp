@@ -99,7 +99,7 @@ void tensor_scatter(Maker& m) {
         {{"axis", int64_t{1}}});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kIndexRecipes[] = {
     {"Gather", gather, 6},
     {"GatherElements", gather_elements, 2},
     {"GatherND", gather_nd, 2},
@@ -113,6 +113,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> index_recipes() { return kRecipes; }
+std::span<const Recipe> index_recipes() { return kIndexRecipes; }
 
 }  // namespace poprt::test

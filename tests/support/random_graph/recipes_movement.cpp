@@ -275,7 +275,7 @@ void there_and_back(Maker& m) {
   if (t) m.add("Transpose", {t}, {{"perm", m.c.chance(70) ? back : perm}});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kMovementRecipes[] = {
     {"Reshape", reshape, 8},
     {"Flatten", flatten, 2},
     {"Squeeze", squeeze, 3},
@@ -302,6 +302,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> movement_recipes() { return kRecipes; }
+std::span<const Recipe> movement_recipes() { return kMovementRecipes; }
 
 }  // namespace poprt::test

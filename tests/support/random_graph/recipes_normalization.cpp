@@ -60,7 +60,7 @@ void skip_layer_normalization(Maker& m) {
           {{"epsilon", 1e-3f}}, 1, "com.microsoft");
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kNormalizationRecipes[] = {
     {"LayerNormalization", layer_normalization, 4},
     {"RMSNormalization", rms_normalization, 2},
     {"InstanceNormalization", instance_normalization, 2},
@@ -71,6 +71,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> normalization_recipes() { return kRecipes; }
+std::span<const Recipe> normalization_recipes() { return kNormalizationRecipes; }
 
 }  // namespace poprt::test

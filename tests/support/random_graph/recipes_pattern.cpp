@@ -104,7 +104,7 @@ void softmax_by_hand(Maker& m) {
   if (sum) m.add("Div", {e, sum});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kPatternRecipes[] = {
     {"GeluErf", gelu_erf, 3},
     {"GeluTanh", gelu_tanh, 3},
     {"Silu", silu, 3},
@@ -116,6 +116,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> pattern_recipes() { return kRecipes; }
+std::span<const Recipe> pattern_recipes() { return kPatternRecipes; }
 
 }  // namespace poprt::test

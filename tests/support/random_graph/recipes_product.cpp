@@ -139,7 +139,7 @@ void rotary(Maker& m) {
                             m.of(DType::f32, {1, s, d / 2})});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kProductRecipes[] = {
     {"MatMul", matmul, 8},
     {"MatMulLeft", matmul_left, 2},
     {"Linear", linear, 8},
@@ -153,6 +153,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> product_recipes() { return kRecipes; }
+std::span<const Recipe> product_recipes() { return kProductRecipes; }
 
 }  // namespace poprt::test

@@ -166,7 +166,7 @@ void qlinear_unary(Maker& m) {
         {a, scale_of(m), zero_of(m, t), scale_of(m), zero_of(m, t)}, {}, 1, "com.microsoft");
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kQuantizedRecipes[] = {
     {"QuantizeLinear", qdq, 5},
     {"QuantizeAxis", quantize_axis, 2},
     {"DequantizeLinear", dequantize_any, 3},
@@ -185,6 +185,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> quantized_recipes() { return kRecipes; }
+std::span<const Recipe> quantized_recipes() { return kQuantizedRecipes; }
 
 }  // namespace poprt::test

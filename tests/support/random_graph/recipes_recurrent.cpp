@@ -41,11 +41,11 @@ void gate(Maker& m) {
   if (fresh) m.add("Add", {kept, fresh});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kRecurrentRecipes[] = {
     {"LSTM", lstm, 1}, {"GRU", gru, 1}, {"RNN", rnn, 1}, {"Gate", gate, 3}};
 
 }  // namespace
 
-std::span<const Recipe> recurrent_recipes() { return kRecipes; }
+std::span<const Recipe> recurrent_recipes() { return kRecurrentRecipes; }
 
 }  // namespace poprt::test

@@ -86,7 +86,7 @@ void einsum(Maker& m) {
   }
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kReductionRecipes[] = {
     {"ReduceSum", reduce, 10},
     {"Softmax", softmax, 4},
     {"ArgMax", arg, 2},
@@ -99,6 +99,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> reduction_recipes() { return kRecipes; }
+std::span<const Recipe> reduction_recipes() { return kReductionRecipes; }
 
 }  // namespace poprt::test

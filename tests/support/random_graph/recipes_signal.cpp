@@ -60,7 +60,7 @@ void max_roi_pool(Maker& m) {
         {{"pooled_shape", std::vector<int64_t>{2, 2}}});
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kSignalRecipes[] = {
     {"DFT", dft},
     {"STFT", stft},
     {"HannWindow", window},
@@ -75,6 +75,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> signal_recipes() { return kRecipes; }
+std::span<const Recipe> signal_recipes() { return kSignalRecipes; }
 
 }  // namespace poprt::test

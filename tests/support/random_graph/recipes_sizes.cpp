@@ -164,7 +164,7 @@ void top(Maker& m) {
   if (k && m.value_of(k).to_int64s()[0] >= 0) m.add("TopK", {x, k}, {{"axis", axis}}, 2);
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kSizesRecipes[] = {
     {"Compress", compress, 10},
     {"NonZero", non_zero, 5},
     {"Unique", unique, 2},
@@ -180,6 +180,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> size_recipes() { return kRecipes; }
+std::span<const Recipe> size_recipes() { return kSizesRecipes; }
 
 }  // namespace poprt::test

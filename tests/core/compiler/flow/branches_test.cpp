@@ -37,7 +37,7 @@ TEST(Branches, AConstantConditionLeavesNoBranch) {
 }
 
 // What a value of variable size is, from its bound and output NAME:shape.
-std::vector<float> real_part(const Values& got, const std::string& name) {
+std::vector<float> floats_of_result(const Values& got, const std::string& name) {
   const auto all = got.at(name).to_doubles();
   const int64_t size = got.at(name + ":shape").values<int64_t>()[0];
   return {all.begin(), all.begin() + size};
@@ -56,10 +56,10 @@ TEST(Branches, ResultsOfTwoLengthsHaveOneBoundAndOneSize) {
   const std::vector<float> v = values(x);
   const Values yes = run(e, {{"c", Tensor::scalar(true)}, {"x", x}});
   EXPECT_EQ(yes.at("y").shape(), (Shape{8}));
-  EXPECT_EQ(real_part(yes, "y"),
+  EXPECT_EQ(floats_of_result(yes, "y"),
             (std::vector<float>{v[0], v[1], v[2], v[3], v[0], v[1], v[2], v[3]}));
   const Values no = run(e, {{"c", Tensor::scalar(false)}, {"x", x}});
-  EXPECT_EQ(real_part(no, "y"), (std::vector<float>{-v[0], -v[1], -v[2], -v[3]}));
+  EXPECT_EQ(floats_of_result(no, "y"), (std::vector<float>{-v[0], -v[1], -v[2], -v[3]}));
 }
 
 // As optimum merges a decoder with and without past: the branch that takes the encoder's cache as
@@ -108,10 +108,10 @@ TEST(Branches, OneBranchMayHaveASizeThatDependsOnData) {
   for (const std::string& text : {body, turned}) {
     const Executable e = compile_body(text);
     const Values some = run(e, {{"x", Tensor::of<float>({6}, {{0, 3, 0, 0, 5, 7}})}});
-    EXPECT_EQ(real_part(some, "y"), (std::vector<float>{1, 4, 5}));
+    EXPECT_EQ(floats_of_result(some, "y"), (std::vector<float>{1, 4, 5}));
     EXPECT_EQ(some.at("sum").values<int64_t>()[0], 10);
     const Values all_zero = run(e, {{"x", Tensor::of<float>({6}, {{0, 0, 0, 0, 0, 0}})}});
-    EXPECT_EQ(real_part(all_zero, "y"), (std::vector<float>{}));
+    EXPECT_EQ(floats_of_result(all_zero, "y"), (std::vector<float>{}));
     EXPECT_EQ(all_zero.at("sum").values<int64_t>()[0], 0);
   }
 }

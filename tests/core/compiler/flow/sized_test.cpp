@@ -14,14 +14,14 @@ using namespace flow_test;
 
 using Counts = std::vector<int64_t>;
 
-struct Case {
+struct SizedCase {
   const char* name;
   std::string body;
   Counts counts = {0, 2, 5};  // of rows that are real
   int64_t columns = 3;
   int opset = 17;
 };
-void PrintTo(const Case& c, std::ostream* to) { *to << c.name; }
+void PrintTo(const SizedCase& c, std::ostream* to) { *to << c.name; }
 
 std::string floats_of(const std::string& name, const std::string& shape, int64_t count) {
   std::string list;
@@ -30,18 +30,19 @@ std::string floats_of(const std::string& name, const std::string& shape, int64_t
   return "%" + name + " : ? = Constant() {value = f32[" + shape + "] [" + list + "]}\n";
 }
 
-std::string scalar(const std::string& name, int64_t value) {
+std::string scalar_constant(const std::string& name, int64_t value) {
   return "%" + name + " : s64[] = Constant() {value_int = " + std::to_string(value) + "}\n";
 }
 
-const std::string kColumns = "%t : ? = Transpose(%z)\n";  // [3, n]
+const std::string kTransposed = "%t : ? = Transpose(%z)\n";  // [3, n]
 // z4: the first four rows of z, with room for four.
 const std::string kFirstFour = kRows + ints("four", "4") +
                                "%m : ? = Min(%n, %four)\n"
                                "%z4 : ? = Slice(%z, %zero, %m, %zero)\n";
 const std::string kPlaces = "%f : ? = Floor(%z)\n%g : ? = Abs(%f)\n%i : ? = Cast(%g) {to = 7}\n";
 // i: 0, 1 .. for each row, [n, 1].
-const std::string kNumbers = kRows + scalar("from", 0) + scalar("by", 1) + ints("last", "-1") +
+const std::string kNumbers = kRows + scalar_constant("from", 0) + scalar_constant("by", 1) +
+                             ints("last", "-1") +
                              "%until : ? = Squeeze(%n)\n%r : ? = Range(%from, %until, %by)\n"
                              "%i : ? = Unsqueeze(%r, %last)\n";
 
@@ -52,7 +53,7 @@ std::string of_table(const std::string& columns, int64_t count) {
 }
 const std::string kOfTable = of_table("3", 15);
 
-const Case kCases[] = {
+const SizedCase kCases[] = {
     // Where what is not real is no repetition of what is.
     {"batch_of_a_table_that_is_repeated",
      kOfTable + ints("s", "-1, 1, 3") + "%a : ? = Reshape(%v, %s)\n" + floats_of("w", "5,3,2", 30) +
@@ -80,7 +81,7 @@ const Case kCases[] = {
      kOfTable + ints("k", "1") + "%y : ?, %i : ? = TopK(%v, %k) {axis = 0}\n",
      {1, 2, 4}},
     {"rows_of_a_table_from_the_end",
-     kOfTable + scalar("last", -1) + "%y : ? = Gather(%v, %last)\n",
+     kOfTable + scalar_constant("last", -1) + "%y : ? = Gather(%v, %last)\n",
      {1, 2, 4}},
     {"rows_of_a_table_joined", kOfTable + "%y : ? = Concat(%v, %z, %v) {axis = 0}\n"},
     {"columns_of_a_table_flattened",
@@ -114,19 +115,19 @@ const Case kCases[] = {
      ints("a", "9") + ints("b", "10") + ints("d", "0") +
          "%e : ? = Slice(%z, %a, %b, %d)\n%y : ? = Add(%e, %z)\n",
      {1}},
-    {"numbers_downwards_from_zero", kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 0) +
-                                        scalar("d", -1) + "%y : ? = Range(%a, %s, %d)\n"},
+    {"numbers_downwards_from_zero", kRows + "%s : ? = Squeeze(%n)\n" + scalar_constant("a", 0) +
+                                        scalar_constant("d", -1) + "%y : ? = Range(%a, %s, %d)\n"},
     // Products.
     {"matrix_by_matrices_of_rows",
      floats_of("w", "2,3,2", 12) + "%y : ? = MatMul(%z, %w)\n"},  // rows, where b has more
     {"columns_behind_matrices",
-     kColumns + floats_of("w", "2,1,3", 6) + "%y : ? = MatMul(%w, %t)\n"},
-    {"columns_of_a_batch", ints("s", "1, 3, -1") + kColumns + "%b : ? = Reshape(%t, %s)\n" +
+     kTransposed + floats_of("w", "2,1,3", 6) + "%y : ? = MatMul(%w, %t)\n"},
+    {"columns_of_a_batch", ints("s", "1, 3, -1") + kTransposed + "%b : ? = Reshape(%t, %s)\n" +
                                floats_of("w", "1,2,3", 6) + "%y : ? = MatMul(%w, %b)\n"},
-    {"a_row_by_columns_of_a_batch", ints("s", "1, 3, -1") + kColumns +
+    {"a_row_by_columns_of_a_batch", ints("s", "1, 3, -1") + kTransposed +
                                         "%b : ? = Reshape(%t, %s)\n" + floats_of("w", "3", 3) +
                                         "%y : ? = MatMul(%w, %b)\n"},
-    {"a_row_by_columns", kColumns + floats_of("w", "3", 3) + "%y : ? = MatMul(%w, %t)\n"},
+    {"a_row_by_columns", kTransposed + floats_of("w", "3", 3) + "%y : ? = MatMul(%w, %t)\n"},
     {"batch_of_b", ints("s", "-1, 3, 1") + "%b : ? = Reshape(%z, %s)\n" + floats_of("w", "2,3", 6) +
                        "%y : ? = MatMul(%w, %b)\n"},
     {"batch_of_b_beside_one", ints("s", "-1, 3, 1") + "%b : ? = Reshape(%z, %s)\n" +
@@ -149,25 +150,26 @@ const Case kCases[] = {
      kFirstFour + "%a : ? = Transpose(%z4)\n%y : ? = MatMul(%a, %z)\n",
      {0, 1, 3, 4}},
     {"sum_over_two_bounds_turned",
-     kFirstFour + kColumns + "%y : ? = MatMul(%t, %z4)\n",
+     kFirstFour + kTransposed + "%y : ? = MatMul(%t, %z4)\n",
      {0, 1, 3, 4}},
     {"gemm_and_fewer_rows",
      floats_of("w", "3,2", 6) + floats_of("b", "4,2", 8) + "%y : ? = Gemm(%z, %w, %b)\n",
      {4}},
     {"gemm_of_a_transposed_and_fewer_rows",
-     kColumns + floats_of("w", "3,2", 6) + floats_of("b", "4,2", 8) +
+     kTransposed + floats_of("w", "3,2", 6) + floats_of("b", "4,2", 8) +
          "%y : ? = Gemm(%t, %w, %b) {transA = 1}\n",
      {4}},
     {"gemm_and_a_column_of_fewer",
      floats_of("w", "3,2", 6) + floats_of("b", "4,1", 4) + "%y : ? = Gemm(%z, %w, %b)\n",
      {4}},
     {"gemm_of_columns_and_fewer",
-     kColumns + floats_of("w", "2,3", 6) + floats_of("b", "2,4", 8) + "%y : ? = Gemm(%w, %t, %b)\n",
+     kTransposed + floats_of("w", "2,3", 6) + floats_of("b", "2,4", 8) +
+         "%y : ? = Gemm(%w, %t, %b)\n",
      {4}},
     {"gemm_of_b_transposed_and_a_row_of_fewer",
      floats_of("w", "2,3", 6) + floats_of("b", "4", 4) + "%y : ? = Gemm(%w, %z, %b) {transB = 1}\n",
      {4}},
-    {"gemm_of_columns_and_one", kColumns + floats_of("w", "2,3", 6) + floats_of("b", "2,1", 2) +
+    {"gemm_of_columns_and_one", kTransposed + floats_of("w", "2,3", 6) + floats_of("b", "2,1", 2) +
                                     "%y : ? = Gemm(%w, %t, %b)\n"},
     {"gemm_and_a_scalar", floats_of("w", "3,2", 6) + "%b : f32[] = Constant() {value_float = 2.5}\n"
                                                      "%y : ? = Gemm(%z, %w, %b) {alpha = 0.5}\n"},
@@ -177,10 +179,10 @@ const Case kCases[] = {
      floats_of("a", "5,2", 10) + floats_of("w", "2,3", 6) + "%y : ? = Gemm(%a, %w, %z)\n",
      {1, 5}},
     {"gemm_adds_columns_to_all_real",
-     kColumns + floats_of("a", "3,2", 6) + floats_of("w", "2,5", 10) +
+     kTransposed + floats_of("a", "3,2", 6) + floats_of("w", "2,5", 10) +
          "%y : ? = Gemm(%a, %w, %t)\n",
      {1, 5}},
-    {"gemm_adds_a_row_of_columns", kColumns + floats_of("a", "2,3", 6) + ints("zero", "0") +
+    {"gemm_adds_a_row_of_columns", kTransposed + floats_of("a", "2,3", 6) + ints("zero", "0") +
                                        "%sum : ? = ReduceSum(%t, %zero) {keepdims = 0}\n"
                                        "%y : ? = Gemm(%a, %t, %sum)\n"},
     // Joined.
@@ -210,7 +212,7 @@ const Case kCases[] = {
                                  "%m : ? = Reshape(%z, %s)\n%y : ? = ReduceSum(%m, %a)\n"},
     {"mean_of_rows", "%y : ? = ReduceMean(%z) {axes = [0]}\n", {1, 2, 5}},
     {"mean_of_columns",
-     kColumns + "%y : ? = ReduceMean(%t) {axes = [-1], keepdims = 0}\n",
+     kTransposed + "%y : ? = ReduceMean(%t) {axes = [-1], keepdims = 0}\n",
      {1, 2, 5}},
     {"mean_of_doubles",
      "%d : ? = Cast(%z) {to = 11}\n%y : ? = ReduceMean(%d) {axes = [0]}\n",
@@ -226,7 +228,7 @@ const Case kCases[] = {
      {1, 2, 5}},
     {"place_of_the_least_positive_row", "%e : ? = Exp(%z)\n%y : ? = ArgMin(%e)\n", {1, 2, 5}},
     {"place_of_the_greatest_column",
-     kColumns + "%e : ? = Exp(%t)\n%f : ? = Neg(%e)\n%y : ? = ArgMax(%f) {axis = -1}\n",
+     kTransposed + "%e : ? = Exp(%t)\n%f : ? = Neg(%e)\n%y : ? = ArgMax(%f) {axis = -1}\n",
      {1, 2, 5}},
     {"product_of_integers",
      "%up : ? = Ceil(%z)\n%i : ? = Cast(%up) {to = 6}\n%y : ? = ReduceProd(%i) {axes = [0]}\n"},
@@ -253,7 +255,7 @@ const Case kCases[] = {
      18},
     {"rows_put_by_number",
      kNumbers + floats_of("d", "6,3", 18) + "%y : ? = ScatterND(%d, %i, %z)\n"},
-    {"elements_added_to_columns", kColumns +
+    {"elements_added_to_columns", kTransposed +
                                       "%f : ? = Floor(%t)\n%g : ? = Abs(%f)\n"
                                       "%i : ? = Cast(%g) {to = 7}\n" +
                                       floats_of("d", "3,4", 12) +
@@ -291,7 +293,7 @@ const Case kCases[] = {
          "%y : ? = ScatterND(%z, %i, %u)\n",
      {1, 2, 5}},
     {"the_last_of_columns_is_put",
-     kColumns + "%i : ? = Constant() {value = s64[1,2] [1, -1]}\n" + floats_of("u", "1", 1) +
+     kTransposed + "%i : ? = Constant() {value = s64[1,2] [1, -1]}\n" + floats_of("u", "1", 1) +
          "%y : ? = ScatterND(%t, %i, %u)\n",
      {1, 2, 5}},
     {"the_last_place_of_the_last_row_is_put",
@@ -331,26 +333,28 @@ const Case kCases[] = {
     {"shape_from_before_the_first", "%y : ? = Shape(%z) {start = -9}\n"},
     {"shape_of_the_second_only", "%y : ? = Shape(%z) {start = 1, end = 2}\n"},
     {"rows_of_a_shape", "%y : ? = Shape(%z) {end = 1}\n"},
-    {"columns_of_a_shape", kColumns + "%s : ? = Shape(%t) {start = 1}\n" + ints("k", "9") +
+    {"columns_of_a_shape", kTransposed + "%s : ? = Shape(%t) {start = 1}\n" + ints("k", "9") +
                                "%d : ? = Sub(%k, %s)\n%y : ? = ConstantOfShape(%d)\n"},
-    {"size_of_what_is_left", "%s : ? = Size(%z)\n" + scalar("from", 0) + scalar("by", 1) +
-                                 "%y : ? = Range(%from, %s, %by)\n"},
+    {"size_of_what_is_left", "%s : ? = Size(%z)\n" + scalar_constant("from", 0) +
+                                 scalar_constant("by", 1) + "%y : ? = Range(%from, %s, %by)\n"},
     // Reshaped.
     {"to_pairs_of_more", ints("to", "-1, 4") + "%y : ? = Reshape(%z, %to)\n", {0, 2, 4}, 6},
     {"to_two_rows", ints("to", "2, -1") + "%y : ? = Reshape(%z, %to)\n", {0, 1, 2, 5}, 4},
     {"to_two_matrices", ints("to", "2, -1, 2") + "%y : ? = Reshape(%z, %to)\n", {0, 1, 2, 5}, 4},
     {"columns_to_two_rows",
-     kColumns + ints("to", "2, -1") + "%y : ? = Reshape(%t, %to)\n",
+     kTransposed + ints("to", "2, -1") + "%y : ? = Reshape(%t, %to)\n",
      {0, 1, 2, 5},
      4},
     {"columns_to_matrices",
-     kColumns + ints("to", "-1, 2") + "%y : ? = Reshape(%t, %to)\n",
+     kTransposed + ints("to", "-1, 2") + "%y : ? = Reshape(%t, %to)\n",
      {0, 1, 2, 5},
      4},
     {"rows_to_a_known_shape", ints("to", "3, 2") + "%y : ? = Reshape(%z, %to)\n", {2}},
-    {"columns_to_a_known_shape", kColumns + ints("to", "6") + "%y : ? = Reshape(%t, %to)\n", {2}},
+    {"columns_to_a_known_shape",
+     kTransposed + ints("to", "6") + "%y : ? = Reshape(%t, %to)\n",
+     {2}},
     {"columns_with_their_size_in_place",
-     kRows + kColumns + ints("two", "2, 2") +
+     kRows + kTransposed + ints("two", "2, 2") +
          "%to : ? = Concat(%two, %n) {axis = 0}\n%y : ? = Reshape(%t, %to)\n",
      {1, 2, 5},
      4},
@@ -376,7 +380,7 @@ const Case kCases[] = {
     {"tiled_never", ints("r", "0, 2") + "%y : ? = Tile(%z, %r)\n"},
     {"tiled_beside", ints("r", "1, 2") + "%y : ? = Tile(%z, %r)\n"},
     {"expanded_by_its_own_rows",
-     kRows + ints("k", "2, 1") + "%e : ? = Concat(%k, %n) {axis = 0}\n" + kColumns +
+     kRows + ints("k", "2, 1") + "%e : ? = Concat(%k, %n) {axis = 0}\n" + kTransposed +
          "%y : ? = Expand(%t, %e)\n",
      {0, 1, 2, 5},
      1},
@@ -388,14 +392,14 @@ const Case kCases[] = {
      {1, 5}},
     {"expanded_to_fewer_dimensions", ints("e", "3") + "%y : ? = Expand(%z, %e)\n"},
     // Numbers.
-    {"numbers_from_two", kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 2) + scalar("d", 1) +
-                             "%y : ? = Range(%a, %s, %d)\n"},
+    {"numbers_from_two", kRows + "%s : ? = Squeeze(%n)\n" + scalar_constant("a", 2) +
+                             scalar_constant("d", 1) + "%y : ? = Range(%a, %s, %d)\n"},
     {"every_second_number",
-     kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 0) + scalar("d", 2) +
+     kRows + "%s : ? = Squeeze(%n)\n" + scalar_constant("a", 0) + scalar_constant("d", 2) +
          "%y : ? = Range(%a, %s, %d)\n",
      {0, 1, 2, 3, 4, 5}},
     {"numbers_downwards",
-     kRows + "%s : ? = Squeeze(%n)\n" + scalar("a", 3) + scalar("d", -1) +
+     kRows + "%s : ? = Squeeze(%n)\n" + scalar_constant("a", 3) + scalar_constant("d", -1) +
          "%y : ? = Range(%a, %s, %d)\n",
      {0, 1, 2, 3, 4, 5}},
     {"numbers_of_32_bits", kRows + "%s : ? = Squeeze(%n)\n%i : ? = Cast(%s) {to = 6}\n"
@@ -454,9 +458,10 @@ const Case kCases[] = {
      18},
     // As older opsets write it.
     {"softmax_of_eleven", "%y : ? = Softmax(%z)\n", {0, 2, 5}, 3, 11},
-    {"softmax_of_columns_of_eleven", kColumns + "%y : ? = Softmax(%t)\n", {0, 2, 5}, 3, 11},
+    {"softmax_of_columns_of_eleven", kTransposed + "%y : ? = Softmax(%t)\n", {0, 2, 5}, 3, 11},
     {"softmax_of_what_lies_behind_of_eleven",
-     kColumns + "const %s : s64[3] = [1, 3, -1]\n%m : ? = Reshape(%t, %s)\n%y : ? = Softmax(%m)\n",
+     kTransposed +
+         "const %s : s64[3] = [1, 3, -1]\n%m : ? = Reshape(%t, %s)\n%y : ? = Softmax(%m)\n",
      {0, 2, 5},
      3,
      11},
@@ -475,10 +480,10 @@ const Case kCases[] = {
     {"pad_of_ten", "%y : ? = Pad(%z) {pads = [0, 1, 0, 2]}\n", {0, 2, 5}, 3, 10},
 };
 
-class SizedCases : public testing::TestWithParam<Case> {};
+class SizedCases : public testing::TestWithParam<SizedCase> {};
 
 TEST_P(SizedCases, GiveWhatTheyGiveOfThatMuch) {
-  const Case& c = GetParam();
+  const SizedCase& c = GetParam();
   expect_as_of_rows(c.body, c.columns, c.counts, 1e-5, c.opset);
 }
 

@@ -10,19 +10,19 @@
 namespace poprt::compiler {
 namespace {
 
-struct Case {
+struct GptqCase {
   int64_t size, results;
   std::vector<float> rows, weights;
 };
 
 // Inputs that go together, as those of trained models do: a few causes, and noise.
-Case random_case(uint32_t seed, int64_t size, int64_t results, int64_t rows) {
+GptqCase random_case(uint32_t seed, int64_t size, int64_t results, int64_t rows) {
   std::mt19937 rng(seed);
   std::normal_distribution<float> normal;
   const int64_t causes = std::max<int64_t>(1, size / 4);
   std::vector<float> mix(static_cast<size_t>(causes * size));
   for (float& m : mix) m = normal(rng);
-  Case c{size, results, {}, {}};
+  GptqCase c{size, results, {}, {}};
   for (int64_t r = 0; r < rows; r++) {
     std::vector<float> row(static_cast<size_t>(size));
     for (float& x : row) x = 0.3f * normal(rng);
@@ -44,7 +44,7 @@ std::vector<float> decoded(const GptqResult& result, const passes::QuarterFormat
 }
 
 // The mean square of what results lose, from the rows themselves.
-double naive_loss(const Case& c, const std::vector<float>& is) {
+double naive_loss(const GptqCase& c, const std::vector<float>& is) {
   double sum = 0;
   const auto count = static_cast<int64_t>(c.rows.size()) / c.size;
   for (int64_t r = 0; r < count; r++)
@@ -63,7 +63,7 @@ double naive_loss(const Case& c, const std::vector<float>& is) {
 TEST(Gptq, LosesLessThanRoundingToNearest) {
   for (const int64_t size : {1, 5, 32, 67})
     for (const DType dtype : {DType::f8_143, DType::f8_152}) {
-      const Case c = random_case(static_cast<uint32_t>(size), size, 9, 200);
+      const GptqCase c = random_case(static_cast<uint32_t>(size), size, 9, 200);
       Gram gram(c.size);
       gram.add(c.rows);
       const passes::QuarterFormat format{dtype, dtype == DType::f8_143 ? -10 : -18};
@@ -84,7 +84,7 @@ TEST(Gptq, OfInputsThatAreAlwaysZeroIsRounding) {
 }
 
 TEST(Gram, SumsRowsInAnyPieces) {
-  const Case c = random_case(3, 13, 1, 50);
+  const GptqCase c = random_case(3, 13, 1, 50);
   Gram whole(c.size), parts(c.size);
   whole.add(c.rows);
   for (size_t at = 0; at < c.rows.size(); at += 13 * 7)

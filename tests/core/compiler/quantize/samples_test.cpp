@@ -43,15 +43,15 @@ std::vector<std::vector<double>> runs_of(const Samples& samples, size_t input) {
   return all;
 }
 
-using Runs = std::vector<std::vector<double>>;
+using SampleRuns = std::vector<std::vector<double>>;
 
 TEST(Samples, TheLastRunIsFilledWithTheFirstRows) {
   const auto g = graph_of({{"x", type({4, 2})}});
   EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(10)}}), 0),
-            (Runs{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 0, 1}}));
-  EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(8)}}), 0), (Runs{{0, 1, 2, 3}, {4, 5, 6, 7}}));
-  EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(4)}}), 0), (Runs{{0, 1, 2, 3}}));
-  EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(3)}}), 0), (Runs{{0, 1, 2, 0}}));
+            (SampleRuns{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 0, 1}}));
+  EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(8)}}), 0), (SampleRuns{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(4)}}), 0), (SampleRuns{{0, 1, 2, 3}}));
+  EXPECT_EQ(runs_of(Samples(*g, {{"x", rows(3)}}), 0), (SampleRuns{{0, 1, 2, 0}}));
 }
 
 TEST(Samples, InputsHaveBatchesOfTheirOwnAndWhatIsOneRunComesAgain) {
@@ -60,10 +60,10 @@ TEST(Samples, InputsHaveBatchesOfTheirOwnAndWhatIsOneRunComesAgain) {
   const Samples samples(
       *g, {{"x", rows(8)}, {"z", rows(2)}, {"k", rows(3)}, {"s", Tensor::scalar(7.0f)}});
   EXPECT_EQ(samples.runs(), 2);
-  EXPECT_EQ(runs_of(samples, 0), (Runs{{0, 1, 2, 3}, {4, 5, 6, 7}}));
-  EXPECT_EQ(runs_of(samples, 1), (Runs{{0}, {1}}));
-  EXPECT_EQ(runs_of(samples, 2), (Runs{{0, 1, 2}, {0, 1, 2}}));
-  EXPECT_EQ(runs_of(samples, 3), (Runs{{7}, {7}}));
+  EXPECT_EQ(runs_of(samples, 0), (SampleRuns{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(runs_of(samples, 1), (SampleRuns{{0}, {1}}));
+  EXPECT_EQ(runs_of(samples, 2), (SampleRuns{{0, 1, 2}, {0, 1, 2}}));
+  EXPECT_EQ(runs_of(samples, 3), (SampleRuns{{7}, {7}}));
 }
 
 TEST(Samples, AreOfTheInputsType) {

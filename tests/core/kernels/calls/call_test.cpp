@@ -135,7 +135,7 @@ class Outline final : public Fields {
 };
 
 template <class C>
-class Calls : public testing::Test {
+class Calls : public ::testing::Test {
  protected:
   struct Sample {
     Encoded encoded;

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 #include "ir/text.h"
 #include "kernels/common/custom.h"
 #include "ops/op.h"
@@ -17,7 +17,6 @@
 namespace poprt::ops {
 namespace {
 
-using test::NodeCase;
 using NodeAttributes = std::map<std::string, ir::Attribute, std::less<>>;
 
 std::string& seen() {
@@ -113,7 +112,7 @@ int32_t init(const poprt_plugin_host* host, poprt_plugin_registry* registry) {
   return add("Fails", 0, infer_spy, compute_failure);
 }
 
-class CustomOp : public testing::Test {
+class CustomOp : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     poprt_plugin plugin = {};
@@ -127,15 +126,15 @@ class CustomOp : public testing::Test {
   }
 
   using Inputs = std::vector<std::pair<Tensor, bool>>;
-  static std::unique_ptr<NodeCase> node(const std::string& op, Inputs inputs,
-                                        NodeAttributes attributes = {}, size_t outputs = 1) {
-    auto c = std::make_unique<NodeCase>(op, "test.custom", std::move(inputs), std::move(attributes),
-                                        17, outputs);
+  static std::unique_ptr<BuiltNode> node(const std::string& op, Inputs inputs,
+                                         NodeAttributes attributes = {}, size_t outputs = 1) {
+    auto c = std::make_unique<BuiltNode>(op, "test.custom", std::move(inputs),
+                                         std::move(attributes), 17, outputs);
     c->graph.opsets["test.custom"] = 1;
     c->node->name = "n";
     return c;
   }
-  static std::string error_of(const std::unique_ptr<NodeCase>& c) {
+  static std::string error_of(const std::unique_ptr<BuiltNode>& c) {
     try {
       c->run();
     } catch (const Error& e) {

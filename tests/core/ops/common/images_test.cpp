@@ -117,7 +117,7 @@ Bytes bmp(uint32_t width, uint32_t height, uint16_t bits, const Bytes& data) {
          number(height, 4, false) + number(1, 2, false) + number(bits, 2, false) + Bytes(24) + data;
 }
 
-class Images : public testing::Test {
+class Images : public ::testing::Test {
  protected:
   void SetUp() override {
     try {

@@ -1,10 +1,10 @@
 // The optimizers of ai.onnx.preview.training, against the formulas of ONNX in double precision.
 #include <cmath>
 
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 constexpr const char* kDomain = "ai.onnx.preview.training";
@@ -105,7 +105,7 @@ TEST(Optimizer, WrongGroupsAndMissingAttributesAreRefused) {
     std::vector<std::pair<Tensor, bool>> given = {{Tensor::scalar(0.1f), false},
                                                   {Tensor::scalar(int64_t{1}), false}};
     for (size_t i = 0; i < inputs; i++) given.emplace_back(random_f32({3}), false);
-    test::NodeCase c("Momentum", kDomain, given, std::move(attributes), 17, outputs);
+    BuiltNode c("Momentum", kDomain, given, std::move(attributes), 17, outputs);
     c.graph.opsets[kDomain] = 1;
     try {
       c.run();
@@ -133,4 +133,4 @@ TEST(Optimizer, WrongGroupsAndMissingAttributesAreRefused) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

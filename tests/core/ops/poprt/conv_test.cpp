@@ -1,6 +1,6 @@
-#include "core/ops/node_case.h"
+#include "core/ops/built_node.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 namespace {
 
 Tensor block(const Tensor& x) {
@@ -53,21 +53,21 @@ void check(const ConvCase& t) {
                w = random_tensor({t.m, cg, t.kh, t.kw}, rng);
   const Tensor bias = t.bias ? random_tensor({t.m}, rng) : Tensor();
   const Tensor residual = t.residual ? random_tensor({t.n, t.m, oh, ow}, rng) : Tensor();
-  NodeCase node("Conv", "poprt",
-                {{t.c < 16 ? x : block(x), false},
-                 {w, true},
-                 {bias, true},
-                 {t.residual ? block(residual) : Tensor(), false}},
-                {{"kernel_shape", std::vector<int64_t>{t.kh, t.kw}},
-                 {"strides", t.strides},
-                 {"pads", t.pads},
-                 {"dilations", t.dilations},
-                 {"group", t.group},
-                 {"channels", t.c},
-                 {"activation", t.activation},
-                 {"alpha", -0.3f},
-                 {"beta", 0.8f},
-                 {"residual_after_activation", int64_t{t.after}}});
+  BuiltNode node("Conv", "poprt",
+                 {{t.c < 16 ? x : block(x), false},
+                  {w, true},
+                  {bias, true},
+                  {t.residual ? block(residual) : Tensor(), false}},
+                 {{"kernel_shape", std::vector<int64_t>{t.kh, t.kw}},
+                  {"strides", t.strides},
+                  {"pads", t.pads},
+                  {"dilations", t.dilations},
+                  {"group", t.group},
+                  {"channels", t.c},
+                  {"activation", t.activation},
+                  {"alpha", -0.3f},
+                  {"beta", 0.8f},
+                  {"residual_after_activation", int64_t{t.after}}});
   if (t.activation == "silu") node.node->attributes["alpha"] = 1.0f;
   if (t.winograd >= 0) node.node->attributes["winograd_tile"] = t.winograd;
   const Tensor got = node.run()[0];
@@ -119,8 +119,8 @@ Rounding rounding_of(int64_t channels, int64_t tile) {
   constexpr int64_t kSize = 12, kOut = 32;
   const Tensor x = random_tensor({1, channels, kSize + 2, kSize + 2}, rng),
                w = random_tensor({kOut, channels, 3, 3}, rng);
-  NodeCase node("Conv", "poprt", {{block(x), false}, {w, true}},
-                {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"channels", channels}});
+  BuiltNode node("Conv", "poprt", {{block(x), false}, {w, true}},
+                 {{"kernel_shape", std::vector<int64_t>{3, 3}}, {"channels", channels}});
   node.node->attributes["winograd_tile"] = tile;
   const auto got = unblock(node.run()[0], kOut);
   double squares = 0, errors = 0, largest = 0;
@@ -336,4 +336,4 @@ TEST(BlockedConv, EpilogueOrderOfResidualAndActivation) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops

@@ -2,7 +2,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(BoundedNonZero) {
@@ -24,4 +24,4 @@ OPS_SAMPLE(BoundedNonZero) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -1,7 +1,7 @@
 #include "core/ops/recurrent_reference.h"
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 
 // One unit; gates in the order i, o, f, c.
 OPS_SAMPLE(ProjectedLSTM) {
@@ -26,7 +26,7 @@ OPS_SAMPLE(ProjectedLSTM) {
       });
 }
 
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled
 
 namespace poprt::test {
 namespace {
@@ -122,7 +122,7 @@ TEST(ProjectedLSTM, MultipliesBytesByQuantisedStates) {
         const size_t gates = 4 * hidden, columns = 2 * gates;
         const auto size = [](size_t n) { return static_cast<int64_t>(n); };
         const Tensor x =
-            ops::testing::random_f32({size(kSteps), size(kBatch), size(columns)}, -2, 2);
+            ops::sampled::random_f32({size(kSteps), size(kBatch), size(columns)}, -2, 2);
         Tensor r = Tensor::zeros(dtype, {2, size(gates), size(hidden)});
         const size_t scales = columns_scaled ? columns : 2;
         Tensor scale = Tensor::zeros(DType::f32, columns_scaled ? Shape{2, size(gates)} : Shape{2});

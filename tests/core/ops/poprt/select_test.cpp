@@ -2,7 +2,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(Select) {
@@ -18,4 +18,4 @@ OPS_SAMPLE(Select) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -2,7 +2,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 // What stays from run to run: tests/core/compiler/lower_test.cpp.
@@ -21,4 +21,4 @@ OPS_SAMPLE(Shift) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

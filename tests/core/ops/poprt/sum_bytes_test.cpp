@@ -1,7 +1,7 @@
 #include "core/ops/run_node.h"
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 using test::any_bytes;
@@ -26,4 +26,4 @@ OPS_SAMPLE(SumBytes) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -4,7 +4,7 @@
 
 #include "core/ops/sample.h"
 
-namespace poprt::ops::testing {
+namespace poprt::ops::sampled {
 namespace {
 
 OPS_SAMPLE(BoundedUnique) {
@@ -20,4 +20,4 @@ OPS_SAMPLE(BoundedUnique) {
 }
 
 }  // namespace
-}  // namespace poprt::ops::testing
+}  // namespace poprt::ops::sampled

@@ -5,7 +5,7 @@
 namespace poprt::test {
 namespace {
 
-constexpr const char* kModel = R"(
+constexpr const char* kQuantizedModel = R"(
   input %x : f32[3,4]
   const %w : f32[4,2] = [0.5, -4.0, 0.25, 2.0, -1.0, 1.0, 0.125, 0.0]
   %y = MatMul(%x, %w)
@@ -20,8 +20,8 @@ void run_int8(ir::Graph& graph, const passes::PrecisionParameters& parameters) {
 }
 
 TEST(FloatToInt8, StoresBytesWithAScaleForEachColumn) {
-  const auto graph = parsed(kModel);
-  const auto original = parsed(kModel);
+  const auto graph = parsed(kQuantizedModel);
+  const auto original = parsed(kQuantizedModel);
   run(*graph, {"float_to_int8"});
   EXPECT_EQ(ops_of(*graph), "Cast Mul MatMul");
   EXPECT_EQ(graph->find("w"), nullptr);
@@ -47,7 +47,7 @@ TEST(FloatToInt8, OfConvolutionsScalesChannels) {
 }
 
 TEST(FloatToInt8, TakesValuesOffsetsAndScalesAsTheyAreGiven) {
-  const auto graph = parsed(kModel), reference = parsed(kModel);
+  const auto graph = parsed(kQuantizedModel), reference = parsed(kQuantizedModel);
   passes::PrecisionParameters p;
   p.int8_offset_scale["w"] = {Tensor::of<int8_t>({4, 2}, {1, 2, 3, 4, -5, 6, 7, -128}),
                               Tensor::of<float>({2}, {0.5f, -3.0f}), Tensor::scalar(0.25f)};
@@ -67,7 +67,7 @@ TEST(FloatToInt8, RefusesWhatDoesNotFitTheWeight) {
        {std::pair(Tensor::zeros(DType::s8, {2, 4}), Tensor::scalar(1.0f)),
         std::pair(Tensor::zeros(DType::u8, {4, 2}), Tensor::scalar(1.0f)),
         std::pair(Tensor::zeros(DType::s8, {4, 2}), Tensor::zeros(DType::f32, {3}))}) {
-    const auto graph = parsed(kModel);
+    const auto graph = parsed(kQuantizedModel);
     passes::PrecisionParameters p;
     p.int8_offset_scale["w"] = {value, Tensor::scalar(0.0f), scale};
     try {

@@ -34,26 +34,26 @@ TEST(Deadline, IsSoLongAfterTheStart) {
 }
 
 // In the order of time: `done` says whether the request is seen to be done by whoever is told.
-struct Told {
+struct ToldStatus {
   std::vector<std::string> what;
   Request* request = nullptr;
   void add(const char* text) {
     what.push_back(std::string(text) + (request->done() ? " done" : " not done"));
   }
-  static Told& of(void* context) { return *static_cast<Told*>(context); }
+  static ToldStatus& of(void* context) { return *static_cast<ToldStatus*>(context); }
 };
 
-RequestCallback telling(Told& told) {
+RequestCallback telling(ToldStatus& told) {
   RequestCallback c;
   c.context = &told;
-  c.before = [](void* t) noexcept { Told::of(t).add("before"); };
-  c.call = [](void* t, ErrorCode) noexcept { Told::of(t).add("call"); };
+  c.before = [](void* t) noexcept { ToldStatus::of(t).add("before"); };
+  c.call = [](void* t, ErrorCode) noexcept { ToldStatus::of(t).add("call"); };
   return c;
 }
 
 TEST(Request, TheOneWhoClaimsItAnswersIt) {
   const auto pool = RequestPool::make(1, 1);
-  Told told;
+  ToldStatus told;
   const RequestPtr r = taken(*pool, telling(told));
   told.request = r.get();
   EXPECT_TRUE(r->queued());
@@ -85,7 +85,7 @@ std::string failure_text(const Request& r) {
 
 TEST(Request, SaysWhatItFailedWith) {
   const auto pool = RequestPool::make(1, 1);
-  Told told;
+  ToldStatus told;
   const RequestPtr failed = taken(*pool, telling(told));
   told.request = failed.get();
   EXPECT_TRUE(failed->claim());
@@ -133,7 +133,7 @@ TEST(Request, ThePoolIsToldOfWhatIsAnsweredWhileItWaits) {
 TEST(Request, IsWatchedWhileSomebodyWaitsOrWillBeCalled) {
   const auto pool = RequestPool::make(1, 1);
   pool->wake_on_watch = true;
-  Told told;
+  ToldStatus told;
   const RequestPtr quiet = taken(*pool), called = taken(*pool, telling(told));
   told.request = called.get();
   EXPECT_TRUE(called->watched());

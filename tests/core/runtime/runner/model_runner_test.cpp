@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 using testing::CopyModel;
 using testing::random_floats;
 
-struct Fixture {
-  explicit Fixture(size_t count = 16, RunnerConfig config = {})
+struct RunnerFixture {
+  explicit RunnerFixture(size_t count = 16, RunnerConfig config = {})
       : n(count),
         copy(static_cast<int64_t>(n)),
         runner(std::make_unique<ModelRunner>(make_model("m", copy.image()), config)) {}
@@ -32,8 +32,8 @@ struct Fixture {
 };
 
 // One client's memory and bindings.
-struct Client {
-  explicit Client(size_t n, unsigned seed = 1) : x(random_floats(n, seed)), y(n), c(n) {
+struct RunnerClient {
+  explicit RunnerClient(size_t n, unsigned seed = 1) : x(random_floats(n, seed)), y(n), c(n) {
     in[0] = {"x", 0, x.data(), n * 4};
     out[0] = {"y", 0, y.data(), n * 4};
     out[1] = {"c", 0, c.data(), n * 4};
@@ -44,7 +44,7 @@ struct Client {
 };
 
 template <class F>
-void expect_error(F&& f, ErrorCode code, std::string_view message) {
+void expect_message(F&& f, ErrorCode code, std::string_view message) {
   try {
     f();
     FAIL() << "no error";
@@ -55,20 +55,20 @@ void expect_error(F&& f, ErrorCode code, std::string_view message) {
 }
 
 TEST(ModelRunner, ExecutesByNameByIndexAndByPosition) {
-  Fixture f;
-  Client a(f.n);
+  RunnerFixture f;
+  RunnerClient a(f.n);
   f.runner->execute(a.in, a.out);
   EXPECT_EQ(a.x, a.y);
   EXPECT_EQ(a.c, f.copy.constants);
 
-  Client b(f.n, 2);
+  RunnerClient b(f.n, 2);
   const InputBinding in[] = {{{}, 0, b.x.data(), f.n * 4}};
   const OutputBinding out[] = {{{}, 1, b.c.data(), f.n * 4}, {{}, 0, b.y.data(), f.n * 4}};
   f.runner->execute(in, out);
   EXPECT_EQ(b.x, b.y);
   EXPECT_EQ(b.c, f.copy.constants);
 
-  Client c(f.n, 3);
+  RunnerClient c(f.n, 3);
   const void* inputs[] = {c.x.data()};
   void* outputs[] = {c.y.data(), c.c.data()};
   f.runner->execute(inputs, outputs);
@@ -76,7 +76,7 @@ TEST(ModelRunner, ExecutesByNameByIndexAndByPosition) {
 }
 
 TEST(ModelRunner, ExecutesWithMapsAndAllocatesOutputs) {
-  Fixture f;
+  RunnerFixture f;
   const std::vector<float> x = random_floats(f.n);
   const OutputMemory result = f.runner->execute(InputMemoryView{{"x", {x.data(), f.n * 4}}});
   ASSERT_EQ(result.size(), 2u);
@@ -90,40 +90,40 @@ TEST(ModelRunner, ExecutesWithMapsAndAllocatesOutputs) {
 }
 
 TEST(ModelRunner, NamesWhatIsWrongWithARequest) {
-  Fixture f;
-  Client k(f.n);
+  RunnerFixture f;
+  RunnerClient k(f.n);
   const auto run = [&](std::vector<InputBinding> in, std::vector<OutputBinding> out) {
     return [&f, in, out] { f.runner->execute(in, out); };
   };
   const InputBinding x = k.in[0];
   const OutputBinding y = k.out[0], c = k.out[1];
-  expect_error(run({{"image", 0, k.x.data(), 64}}, {y, c}), ErrorCode::not_found,
-               "there is no input 'image'; inputs are: 'x'");
-  expect_error(run({x}, {y, {"", 0, k.y.data(), 64}}), ErrorCode::not_found,
-               "there is no output ''; outputs are: 'y', 'c'");
-  expect_error(run({{{}, 4, k.x.data(), 64}}, {y, c}), ErrorCode::not_found,
-               "there is no input 4; the model has 1");
-  expect_error(run({{"x", 0, k.x.data(), 60}}, {y, c}), ErrorCode::invalid_argument,
-               "input 'x': expected 64 bytes (f32 [16]), given 60 bytes");
-  expect_error(run({x}, {y, {"c", 0, k.c.data(), 65}}), ErrorCode::invalid_argument,
-               "output 'c': expected 64 bytes (f32 [16]), given 65 bytes");
-  expect_error(run({x}, {y}), ErrorCode::invalid_argument, "output 'c' is missing");
-  expect_error(run({}, {y, c}), ErrorCode::invalid_argument, "input 'x' is missing");
-  expect_error(run({x, x}, {y, c}), ErrorCode::invalid_argument, "input 'x' is given twice");
-  expect_error(run({{"x", 0, nullptr, 64}}, {y, c}), ErrorCode::invalid_argument,
-               "input 'x': the pointer is null");
+  expect_message(run({{"image", 0, k.x.data(), 64}}, {y, c}), ErrorCode::not_found,
+                 "there is no input 'image'; inputs are: 'x'");
+  expect_message(run({x}, {y, {"", 0, k.y.data(), 64}}), ErrorCode::not_found,
+                 "there is no output ''; outputs are: 'y', 'c'");
+  expect_message(run({{{}, 4, k.x.data(), 64}}, {y, c}), ErrorCode::not_found,
+                 "there is no input 4; the model has 1");
+  expect_message(run({{"x", 0, k.x.data(), 60}}, {y, c}), ErrorCode::invalid_argument,
+                 "input 'x': expected 64 bytes (f32 [16]), given 60 bytes");
+  expect_message(run({x}, {y, {"c", 0, k.c.data(), 65}}), ErrorCode::invalid_argument,
+                 "output 'c': expected 64 bytes (f32 [16]), given 65 bytes");
+  expect_message(run({x}, {y}), ErrorCode::invalid_argument, "output 'c' is missing");
+  expect_message(run({}, {y, c}), ErrorCode::invalid_argument, "input 'x' is missing");
+  expect_message(run({x, x}, {y, c}), ErrorCode::invalid_argument, "input 'x' is given twice");
+  expect_message(run({{"x", 0, nullptr, 64}}, {y, c}), ErrorCode::invalid_argument,
+                 "input 'x': the pointer is null");
   const void* inputs[] = {nullptr};
   void* outputs[] = {k.y.data(), k.c.data()};
-  expect_error([&] { f.runner->execute(inputs, outputs); }, ErrorCode::invalid_argument,
-               "input 'x': the pointer is null");
-  expect_error([&] { f.runner->execute_async(std::span(k.in).first(0), k.out); },
-               ErrorCode::invalid_argument, "input 'x' is missing");
-  expect_error([&] { f.runner->profile(); }, ErrorCode::failed_precondition,
-               "the runner was made without profiling");
+  expect_message([&] { f.runner->execute(inputs, outputs); }, ErrorCode::invalid_argument,
+                 "input 'x': the pointer is null");
+  expect_message([&] { f.runner->execute_async(std::span(k.in).first(0), k.out); },
+                 ErrorCode::invalid_argument, "input 'x' is missing");
+  expect_message([&] { f.runner->profile(); }, ErrorCode::failed_precondition,
+                 "the runner was made without profiling");
 }
 
 TEST(ModelRunner, AnchorsWithoutBytesNeedNoPointer) {
-  Fixture f(0);
+  RunnerFixture f(0);
   const InputBinding in[] = {{"x", 0, nullptr, 0}};
   const OutputBinding out[] = {{"y", 0, nullptr, 0}, {"c", 0, nullptr, 0}};
   EXPECT_NO_THROW(f.runner->execute(in, out));
@@ -133,8 +133,8 @@ TEST(ModelRunner, AnchorsWithoutBytesNeedNoPointer) {
 }
 
 TEST(ModelRunner, SynchronousExecuteAllocatesNothing) {
-  Fixture f(1000);
-  Client k(f.n);
+  RunnerFixture f(1000);
+  RunnerClient k(f.n);
   const void* inputs[] = {k.x.data()};
   void* outputs[] = {k.y.data(), k.c.data()};
   const testing::AllocationCounter counter;
@@ -153,11 +153,11 @@ TEST(ModelRunner, AsynchronousExecuteAllocatesNothingOnceWarm) {
       config.batching_dim = 0;
       config.timeout = 1us;
     }
-    Fixture f(16, config);
-    std::vector<std::unique_ptr<Client>> clients;
+    RunnerFixture f(16, config);
+    std::vector<std::unique_ptr<RunnerClient>> clients;
     std::vector<RequestPtr> requests(32);
     for (unsigned i = 0; i < 32; i++) {
-      clients.push_back(std::make_unique<Client>(f.n, i));
+      clients.push_back(std::make_unique<RunnerClient>(f.n, i));
       if (dynamic && i % 2) {
         clients[i]->in[0].bytes = 12;
         clients[i]->out[0].bytes = clients[i]->out[1].bytes = 12;
@@ -178,7 +178,7 @@ TEST(ModelRunner, AsynchronousExecuteAllocatesNothingOnceWarm) {
 }
 
 TEST(ModelRunner, TheFourFlavoursAgreeAndStayInsideTheMemoryGiven) {
-  Fixture f(5);
+  RunnerFixture f(5);
   const std::vector<float> x = random_floats(5);
   const InputMemoryView in{{"x", {x.data(), 20}}};
   const OutputMemory allocated = f.runner->execute(in);
@@ -212,10 +212,10 @@ TEST(ModelRunner, TheFourFlavoursAgreeAndStayInsideTheMemoryGiven) {
 TEST(ModelRunner, WithoutThreadSafetyOneThreadAtATimeMaySubmit) {
   RunnerConfig config;
   config.thread_safe = false;
-  Fixture f(16, config);
+  RunnerFixture f(16, config);
   for (unsigned t = 0; t < 4; t++)
     std::thread([&] {
-      Client k(f.n, t);
+      RunnerClient k(f.n, t);
       const RequestPtr r = f.runner->execute_async(k.in, k.out);
       ASSERT_TRUE(r->wait(60s));
       EXPECT_EQ(k.x, k.y);
@@ -257,11 +257,11 @@ TEST(ModelRunner, RefusesBadQueueDepths) {
 }
 
 TEST(ModelRunner, AsyncRequestsComplete) {
-  Fixture f;
-  std::vector<std::unique_ptr<Client>> clients;
+  RunnerFixture f;
+  std::vector<std::unique_ptr<RunnerClient>> clients;
   std::vector<RequestPtr> requests;
   for (unsigned i = 0; i < 200; i++) {  // more than the queue holds
-    clients.push_back(std::make_unique<Client>(f.n, i));
+    clients.push_back(std::make_unique<RunnerClient>(f.n, i));
     requests.push_back(f.runner->execute_async(clients[i]->in, clients[i]->out));
   }
   for (unsigned i = 0; i < 200; i++) {
@@ -274,9 +274,9 @@ TEST(ModelRunner, AsyncRequestsComplete) {
 TEST(ModelRunner, AThousandRequestsInFlightAreAnsweredInOrder) {
   RunnerConfig config;
   config.queue_depth = 1024;
-  Fixture f(64, config);
+  RunnerFixture f(64, config);
   constexpr unsigned kCount = 1000;
-  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::unique_ptr<RunnerClient>> clients;
   std::vector<RequestPtr> requests;
   struct Order {
     std::mutex mutex;
@@ -289,7 +289,7 @@ TEST(ModelRunner, AThousandRequestsInFlightAreAnsweredInOrder) {
   std::vector<Call> calls;
   for (unsigned i = 0; i < kCount; i++) calls.push_back({&order, i});
   for (unsigned i = 0; i < kCount; i++) {
-    clients.push_back(std::make_unique<Client>(f.n, i));
+    clients.push_back(std::make_unique<RunnerClient>(f.n, i));
     RequestCallback callback;
     callback.call = [](void* context, ErrorCode) noexcept {
       const auto& call = *static_cast<Call*>(context);
@@ -310,7 +310,7 @@ TEST(ModelRunner, AThousandRequestsInFlightAreAnsweredInOrder) {
 
 struct Chain {
   ModelRunner* runner;
-  Client* client;
+  RunnerClient* client;
   std::atomic<int> left{100};
   std::atomic<bool> done{false};
   static void next(void* context, ErrorCode code) noexcept {
@@ -323,8 +323,8 @@ struct Chain {
 };
 
 TEST(ModelRunner, CallbacksMaySubmit) {
-  Fixture f;
-  Client k(f.n);
+  RunnerFixture f;
+  RunnerClient k(f.n);
   Chain chain{f.runner.get(), &k};
   f.runner->execute_async(k.in, k.out, {Chain::next, &chain});
   while (!chain.done) std::this_thread::sleep_for(1ms);
@@ -334,13 +334,13 @@ TEST(ModelRunner, CallbacksMaySubmit) {
 TEST(ModelRunner, ACallbackIsToldWhenTheQueueIsFull) {
   RunnerConfig config;
   config.queue_depth = 1;
-  Fixture f(16, config);
+  RunnerFixture f(16, config);
   struct Context {
     ModelRunner* runner;
-    Client a{16}, b{16};
+    RunnerClient a{16}, b{16};
     std::atomic<int> code{-1};
   } context{f.runner.get()};
-  Client k(16);
+  RunnerClient k(16);
   f.runner->execute_async(k.in, k.out,
                           {[](void* c, ErrorCode) noexcept {
                              auto& x = *static_cast<Context*>(c);
@@ -363,13 +363,13 @@ TEST(ModelRunner, ManyThreadsShareOne) {
     RunnerConfig config;
     config.session.load.threads = threads;
     config.queue_depth = 4;
-    Fixture f(threads == 1 ? 64 : 1 << 20, config);
+    RunnerFixture f(threads == 1 ? 64 : 1 << 20, config);
     EXPECT_EQ(f.runner->threads(), threads);
     std::vector<std::thread> clients;
     for (unsigned t = 0; t < 8; t++)
       clients.emplace_back([&, t] {
         for (unsigned i = 0; i < (threads == 1 ? 200u : 3u); i++) {
-          Client k(f.n, t * 1000 + i);
+          RunnerClient k(f.n, t * 1000 + i);
           if ((t + i) % 2) {
             f.runner->execute(k.in, k.out);
           } else {
@@ -386,27 +386,27 @@ TEST(ModelRunner, ManyThreadsShareOne) {
 }
 
 TEST(ModelRunner, StopCancelsAndIsRepeatable) {
-  Fixture f;
-  Client k(f.n);
+  RunnerFixture f;
+  RunnerClient k(f.n);
   f.runner->execute_async(k.in, k.out)->wait();
   f.runner->stop();
   f.runner->stop();
-  expect_error([&] { f.runner->execute(k.in, k.out); }, ErrorCode::cancelled,
-               "the runner was stopped");
-  expect_error([&] { f.runner->execute_async(k.in, k.out); }, ErrorCode::cancelled,
-               "the runner was stopped");
+  expect_message([&] { f.runner->execute(k.in, k.out); }, ErrorCode::cancelled,
+                 "the runner was stopped");
+  expect_message([&] { f.runner->execute_async(k.in, k.out); }, ErrorCode::cancelled,
+                 "the runner was stopped");
 }
 
 TEST(ModelRunner, StopWhileClientsSubmit) {
   for (int round = 0; round < 20; round++) {
     RunnerConfig config;
     config.queue_depth = 2;
-    Fixture f(256, config);
+    RunnerFixture f(256, config);
     std::vector<std::thread> clients;
     std::atomic<int> cancelled{0};
     for (unsigned t = 0; t < 3; t++)
       clients.emplace_back([&, t] {
-        Client k(f.n, t);
+        RunnerClient k(f.n, t);
         try {
           for (;;) {
             const auto request = f.runner->execute_async(k.in, k.out);
@@ -440,12 +440,12 @@ TEST(ModelRunner, GoingAwayAnswersWhatIsInFlightAndFreesTheDevice) {
   for (int round = 0; round < 20; round++) {
     RunnerConfig config;
     config.session.device = device_in_time(manager);
-    Fixture f(1 << 14, config);
+    RunnerFixture f(1 << 14, config);
     config.session.device.reset();
-    std::vector<std::unique_ptr<Client>> clients;
+    std::vector<std::unique_ptr<RunnerClient>> clients;
     std::vector<RequestPtr> requests;
     for (unsigned i = 0; i < 20; i++) {
-      clients.push_back(std::make_unique<Client>(f.n, i));
+      clients.push_back(std::make_unique<RunnerClient>(f.n, i));
       requests.push_back(f.runner->execute_async(clients[i]->in, clients[i]->out));
     }
     f.runner.reset();
@@ -464,9 +464,9 @@ TEST(ModelRunner, AnIdleRunnerFreesItsDeviceAtOnce) {
   for (int i = 0; i < 50; i++) {
     RunnerConfig config;
     config.session.device = manager.get_device();
-    Fixture f(16, config);
+    RunnerFixture f(16, config);
     config.session.device.reset();
-    Client k(f.n);
+    RunnerClient k(f.n);
     f.runner->execute_async(k.in, k.out)->wait();
   }
 }
@@ -476,14 +476,14 @@ TEST(ModelRunner, AnIdleRunnerFreesItsDeviceAtOnce) {
 TEST(ModelRunner, AForkedChildRunsSynchronously) {
   RunnerConfig config;
   config.session.load.threads = 2;
-  Fixture f(1 << 20, config);
-  Client k(f.n);
+  RunnerFixture f(1 << 20, config);
+  RunnerClient k(f.n);
   f.runner->execute_async(k.in, k.out)->wait();
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     alarm(60);
-    Client mine(f.n, 5);
+    RunnerClient mine(f.n, 5);
     f.runner->execute(mine.in, mine.out);
     int code = mine.x == mine.y ? 0 : 1;
     try {
@@ -505,8 +505,8 @@ TEST(ModelRunner, AForkedChildRunsSynchronously) {
 TEST(ModelRunner, ProfilesInstructions) {
   RunnerConfig config;
   config.session.load.profile = true;
-  Fixture f(16, config);
-  Client k(f.n);
+  RunnerFixture f(16, config);
+  RunnerClient k(f.n);
   f.runner->execute(k.in, k.out);
   f.runner->execute(k.in, k.out);
   const auto rows = f.runner->profile();

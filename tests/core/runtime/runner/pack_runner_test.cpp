@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::FunctionDevice;
 
-constexpr int64_t kRows = 2, kLength = 8, kItems = 4;
-constexpr size_t kPlaces = kRows * kLength;
+constexpr int64_t kPackRows = 2, kPackLength = 8, kPackItems = 4;
+constexpr size_t kPlaces = kPackRows * kPackLength;
 
 // Keeps what the device was given; y = ids * 2, per place.
 struct Packed {
@@ -31,14 +31,14 @@ struct Packed {
 struct PackSetup {
   explicit PackSetup(bool unpacks = false,
                      const std::function<void(PackRunnerConfig&)>& change = {}) {
-    std::vector<program::Anchor> in{{"ids", DType::s32, {kRows, kLength}},
-                                    {"mask", DType::s32, {kRows, kLength}}};
-    if (unpacks) in.push_back({"unpack_info", DType::s32, {kItems, 1}});
+    std::vector<program::Anchor> in{{"ids", DType::s32, {kPackRows, kPackLength}},
+                                    {"mask", DType::s32, {kPackRows, kPackLength}}};
+    if (unpacks) in.push_back({"unpack_info", DType::s32, {kPackItems, 1}});
     std::vector<program::Anchor> out;
     if (unpacks)
-      out = {{"sum", DType::s32, {kItems}}};
+      out = {{"sum", DType::s32, {kPackItems}}};
     else
-      out = {{"y", DType::s32, {kRows, kLength}}};
+      out = {{"y", DType::s32, {kPackRows, kPackLength}}};
     config.timeout = 24h;
     config.dynamic_input_name = "ids";
     config.dynamic_group = {"mask"};
@@ -56,8 +56,8 @@ struct PackSetup {
             return;
           }
           const auto* lengths = static_cast<const int32_t*>(inputs[2]);
-          seen.lengths.emplace_back(lengths, lengths + kItems);
-          for (int k = 0, at = 0; k < kItems; k++) {
+          seen.lengths.emplace_back(lengths, lengths + kPackItems);
+          for (int k = 0, at = 0; k < kPackItems; k++) {
             y[k] = 0;
             for (int i = 0; i < lengths[k]; i++) y[k] += ids[at++];
           }
@@ -179,9 +179,9 @@ TEST(PackRunner, UnpackInfoCarriesLengthsAndOutputsAreItems) {
   PackSetup s(true);
   std::vector<RequestPtr> requests;
   std::vector<Item> items;
-  std::vector<int32_t> sums(kItems, -1);
-  for (int i = 0; i < kItems; i++) items.emplace_back(static_cast<size_t>(i + 1), 10 * i);
-  for (size_t i = 0; i < kItems; i++) {
+  std::vector<int32_t> sums(kPackItems, -1);
+  for (int i = 0; i < kPackItems; i++) items.emplace_back(static_cast<size_t>(i + 1), 10 * i);
+  for (size_t i = 0; i < kPackItems; i++) {
     const std::vector<OutputBinding> out{{"sum", 0, &sums[i], 4}};
     requests.push_back(s.runner->execute_async(items[i].in, out));
   }
@@ -219,10 +219,10 @@ TEST(PackRunner, CompileBatchSizeDividesAFlatInput) {
       [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], kPlaces * 4); });
   PackRunner runner(
       testing::anchors_only({{"ids", DType::s32, {kPlaces}}}, {{"y", DType::s32, {kPlaces}}}), c);
-  EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, kLength * 4u);  // one row
-  std::vector<int32_t> x(kLength, 5), y(kLength);
-  const InputBinding in[] = {{"ids", 0, x.data(), kLength * 4}};
-  const OutputBinding out[] = {{"y", 0, y.data(), kLength * 4}};
+  EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, kPackLength * 4u);  // one row
+  std::vector<int32_t> x(kPackLength, 5), y(kPackLength);
+  const InputBinding in[] = {{"ids", 0, x.data(), kPackLength * 4}};
+  const OutputBinding out[] = {{"y", 0, y.data(), kPackLength * 4}};
   runner.execute(in, out);
   EXPECT_EQ(x, y);
 }
@@ -241,7 +241,7 @@ TEST(PackRunner, ResultsEqualUnpackedOnesForRandomRequests) {
       clients.emplace_back([&, t] {
         std::mt19937 rng(t);
         for (int i = 0; i < 60; i++) {
-          Item item(1 + rng() % kLength, static_cast<int32_t>(rng() % 1000));
+          Item item(1 + rng() % kPackLength, static_cast<int32_t>(rng() % 1000));
           s.runner->execute(item.in, item.out);
           ASSERT_TRUE(item.right());
         }
@@ -259,7 +259,7 @@ TEST(PackRunner, SingleRowModeNeedsTheMaskAlone) {
     c.timeout = 300us;
     c.enable_single_row_mode("mask", "", 1);
   });
-  EXPECT_EQ(s.runner->execute_outputs()[0].anchor.shape, (Shape{1, kLength}));
+  EXPECT_EQ(s.runner->execute_outputs()[0].anchor.shape, (Shape{1, kPackLength}));
   Item a(4, 10);
   s.runner->execute(a.in, a.out);
   EXPECT_TRUE(a.right());
@@ -355,8 +355,8 @@ TEST(PackRunner, AnOutputOfRowsIsRefused) {
   PackRunnerConfig c;
   c.timeout = 1ms;
   c.runner.session.device = std::make_shared<FunctionDevice>([](const auto*, auto*) {});
-  const auto model = testing::anchors_only({{"ids", DType::s32, {kRows, kLength}}},
-                                           {{"pooled", DType::s32, {kRows, kLength * 4}}});
+  const auto model = testing::anchors_only({{"ids", DType::s32, {kPackRows, kPackLength}}},
+                                           {{"pooled", DType::s32, {kPackRows, kPackLength * 4}}});
   EXPECT_THROW(PackRunner(model, c), Error);
 }
 
@@ -416,7 +416,8 @@ TEST(PackRunner, WhatItWritesItselfIsNotFrozen) {
   for (const std::string name : {"ids", "unpack_info"}) try {
       PackSetup(true, [&](PackRunnerConfig& c) {
         c.runner.frozen_inputs.emplace(
-            name, ConstTensorMemoryView{rubbish.data(), name == "ids" ? kPlaces * 4 : kItems * 4});
+            name,
+            ConstTensorMemoryView{rubbish.data(), name == "ids" ? kPlaces * 4 : kPackItems * 4});
       });
       ADD_FAILURE() << name;
     } catch (const Error& e) {

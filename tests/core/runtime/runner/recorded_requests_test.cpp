@@ -31,7 +31,7 @@ namespace {
 using test::RecordedLines;
 using testing::FunctionDevice;
 
-std::string message_of(const std::function<void()>& f) {
+std::string said_by(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -51,7 +51,7 @@ struct Memory {
   Shape shape;
 };
 
-struct Request {
+struct RecordedRequest {
   void add_input(std::string name, size_t count, Shape shape = {}, int first = 1) {
     Memory m{std::move(name), std::vector<int32_t>(count + 64), count, std::move(shape)};
     for (size_t i = 0; i < m.values.size(); i++) m.values[i] = first + static_cast<int>(i);
@@ -145,22 +145,22 @@ class RecordedRequests : public ::testing::Test {
   }
 
   // One request as it is.
-  void request_once(const std::string& heading, BaseRunner& runner, Request request) {
+  void request_once(const std::string& heading, BaseRunner& runner, RecordedRequest request) {
     describe(heading, runner);
-    const std::string said = message_of([&] { runner.execute(request.in(), request.out()); });
+    const std::string said = said_by([&] { runner.execute(request.in(), request.out()); });
     found[heading].insert(said + request.results());
     runner.stop();
   }
 
-  void requests(const std::string& heading, BaseRunner& runner, Request request) {
+  void requests(const std::string& heading, BaseRunner& runner, RecordedRequest request) {
     describe(heading, runner);
     const auto send = [&](const std::vector<InputBinding>& in,
                           const std::vector<OutputBinding>& out, const std::string& what) {
-      const std::string said = message_of([&] { runner.execute(in, out); });
+      const std::string said = said_by([&] { runner.execute(in, out); });
       const std::string line = said == "taken" ? "taken," + request.results() : said;
       found[heading].insert(what + ": " + line);
       request.results();
-      std::string later = message_of([&] {
+      std::string later = said_by([&] {
         const RequestPtr r = runner.execute_async(in, out);
         r->wait();
         r->check();
@@ -169,13 +169,13 @@ class RecordedRequests : public ::testing::Test {
       if (later != line) found[heading].insert(what + ", asynchronously: " + later);
       request.results();
       std::string shapes;
-      const std::string asked = message_of([&] {
+      const std::string asked = said_by([&] {
         for (const Shape& s : runner.output_shapes(in)) shapes += " " + shape_string(s);
       });
       if (shapes != usual_) found[heading].insert(what + " gives: " + asked + shapes);
       if (what == "input as it is") usual_ = shapes;
       std::string which;
-      const std::string outputs = message_of([&] {
+      const std::string outputs = said_by([&] {
         for (const size_t i : runner.outputs_of(in)) which += fmt::format(" {}", i);
       });
       if (which != usual_outputs_) found[heading].insert(what + " has outputs: " + outputs + which);
@@ -197,7 +197,7 @@ class RecordedRequests : public ::testing::Test {
         s.submitted == s.completed + s.failed + s.cancelled + s.timed_out));
     runner.stop();
     found[heading].insert("stopped: " +
-                          message_of([&] { runner.execute(request.in(), request.out()); }));
+                          said_by([&] { runner.execute(request.in(), request.out()); }));
   }
 
   void expect(const char* name) {
@@ -222,8 +222,8 @@ std::shared_ptr<device::Device> copying(size_t x_bytes, size_t w_bytes) {
     std::memcpy(out[1], in[1], w_bytes);
   });
 }
-Request two_inputs(size_t rows = 2) {
-  Request r;
+RecordedRequest two_inputs(size_t rows = 2) {
+  RecordedRequest r;
   r.add_input("x", rows * 4);
   r.add_input("w", rows, {}, 100);
   r.add_output("y", rows * 4);
@@ -250,7 +250,7 @@ TEST_F(RecordedRequests, OfModelRunners) {
 }
 
 // Two graphs that copy, and say which one they are.
-std::shared_ptr<const Model> fused() {
+std::shared_ptr<const Model> fused_copies() {
   program::Builder b;
   const auto copy = [&](program::BufferId from, program::BufferId to) {
     const program::BufferId operands[] = {from, to};
@@ -264,21 +264,21 @@ std::shared_ptr<const Model> fused() {
     copy(b.input(x, 0, 8, DType::s32, {2}), b.output(y, 0, 8, DType::s32, {2}));
     copy(b.input(index, 0, 4, DType::u32, {1}), b.output(s, 0, 4, DType::u32, {1}));
   }
-  return make_model("fused", {std::make_shared<program::Program>(b.program()), {}, {}});
+  return make_model("fused_copies", {std::make_shared<program::Program>(b.program()), {}, {}});
 }
 
 TEST_F(RecordedRequests, OfFusionRunners) {
   for (const std::string graph : {"graph0/", "graph1/", "graph2/"}) {
-    ModelFusionRunner runner(fused());
-    Request r;
+    ModelFusionRunner runner(fused_copies());
+    RecordedRequest r;
     r.add_input(graph + "x", 2);
     r.add_output(graph + "y", 2);
     r.add_output(graph + "s", 1);
     requests("fusion " + graph, runner, r);
   }
   for (const int index : {0, 1, 2}) {
-    ModelFusionRunner runner(fused());
-    Request r;
+    ModelFusionRunner runner(fused_copies());
+    RecordedRequest r;
     r.add_input("graph1/x", 2);
     r.add_input("index", 1, {}, index);
     r.add_output("graph1/y", 2);
@@ -286,15 +286,15 @@ TEST_F(RecordedRequests, OfFusionRunners) {
   }
   RunnerConfig unchecked;
   unchecked.validate_io_params = false;
-  ModelFusionRunner runner(fused(), unchecked);
-  Request r;
+  ModelFusionRunner runner(fused_copies(), unchecked);
+  RecordedRequest r;
   r.add_input("graph1/x", 2);
   r.add_output("graph1/y", 2);
   requests("fusion, unchecked", runner, r);
   expect("fusion_requests");
 }
 
-constexpr const char* kNotes = R"({"kind": "shapes", "dimensions": ["batch", "length"],
+constexpr const char* kShapeNotes = R"({"kind": "shapes", "dimensions": ["batch", "length"],
   "inputs": {"x": {"shape": ["batch", "length"], "pad": 7}, "mask": {"shape": ["batch", "length"], "pad": "mask"}},
   "outputs": {"y": {"shape": ["batch", "length"]}, "m": {"shape": ["batch", "length"]}},
   "buckets": [
@@ -329,9 +329,9 @@ TEST_F(RecordedRequests, OfBucketRunners) {
     for (const bool said : {true, false})
       for (const bool mask : {false, true}) {
         if (mask && shape != Shape{2, 3}) continue;
-        BucketRunner runner(bucketed(kNotes));
+        BucketRunner runner(bucketed(kShapeNotes));
         const auto count = static_cast<size_t>(element_count(shape));
-        Request r;
+        RecordedRequest r;
         r.add_input("x", count, said ? shape : Shape{});
         if (mask) r.add_input("mask", count, said ? shape : Shape{}, 50);
         r.add_output("y", count);
@@ -350,7 +350,7 @@ TEST_F(RecordedRequests, OfBucketRunners) {
 }
 
 TEST_F(RecordedRequests, OfBucketsThatNotesDescribe) {
-  std::string notes = kNotes;
+  std::string notes = kShapeNotes;
   std::vector<std::pair<std::string, std::string>> changes = {{"", ""}};
   for (const char* word : {"\"shapes\"", "\"dimensions\"", "\"batch\"", "\"length\"", "\"inputs\"",
                            "\"x\"", "\"mask\"", "\"pad\"", "\"outputs\"", "\"y\"", "\"buckets\"",
@@ -358,9 +358,9 @@ TEST_F(RecordedRequests, OfBucketsThatNotesDescribe) {
     for (const char* by : {"\"other\"", "3", "[]", "[1, 5]", "null", "-1", "{}"})
       changes.emplace_back(word, by);
   for (const auto& [word, by] : changes) {
-    std::string text = kNotes;
+    std::string text = kShapeNotes;
     if (!word.empty()) text.replace(text.find(word), word.size(), by);
-    std::string said = message_of([&] { BucketRunner runner(bucketed(text)); });
+    std::string said = said_by([&] { BucketRunner runner(bucketed(text)); });
     // What a library says of text that is no JSON is its own.
     if (const size_t at = said.find("[json"); at != said.npos) said.resize(at);
     found["buckets"].insert(word + " becomes " + by + ": " + said);
@@ -385,13 +385,13 @@ TEST_F(RecordedRequests, OfPackRunners) {
         });
     change(config);
     std::unique_ptr<PackRunner> runner;
-    const std::string said = message_of(
+    const std::string said = said_by(
         [&] { runner = std::make_unique<PackRunner>(testing::anchors_only(in, out), config); });
     if (!runner) {
       found[heading].insert(said);
       return;
     }
-    Request r;
+    RecordedRequest r;
     const size_t places = items ? items : 3;
     r.add_input("ids", places);
     r.add_input("mask", places, {}, 50);
@@ -460,12 +460,12 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
                               {{"y", DType::s32, {6}}, {"z", DType::s32, {1}}});
     std::unique_ptr<HostConcatRunner> runner;
     const std::string said =
-        message_of([&] { runner = std::make_unique<HostConcatRunner>(model, std::move(config)); });
+        said_by([&] { runner = std::make_unique<HostConcatRunner>(model, std::move(config)); });
     if (!runner) {
       found[heading].insert(said);
       return;
     }
-    Request r;
+    RecordedRequest r;
     const size_t sizes[] = {1, 2, 3};
     for (size_t i = 0; i < join.input_tensor_names.size() && i < 3; i++)
       r.add_input(join.input_tensor_names[i], join.sizes.empty() ? 2 : sizes[i], {},
@@ -512,7 +512,7 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
        R"({"joined": {"input_tensor_names": [1], "shape": [6], "data_size_bytes": 24}})",
        R"({"joined": {"input_tensor_names": ["a"], "shape": "6", "data_size_bytes": 24}})"}) {
     std::string shown;
-    std::string said = message_of([&] {
+    std::string said = said_by([&] {
       for (const auto& [name, c] : parse_host_concat_config(text))
         shown += fmt::format(" {}: {} of {} {} {}", name, c.tensor_name,
                              fmt::join(c.input_tensor_names, "+"), shape_string(c.shape),
@@ -535,17 +535,15 @@ TEST_F(RecordedRequests, OfLightRunners) {
   auto& lines = found["light, weights"];
   for (const char* name : {"w", "x", "y", "nobody", ""})
     for (const uint64_t bytes : {0, 4, 7, 8, 9, 12})
-      lines.insert(fmt::format("'{}' of {} bytes: {}", name, bytes, message_of([&] {
-                                 runner.set_input_anchor(name, {others, bytes});
-                               })));
-  lines.insert("without memory: " +
-               message_of([&] { runner.set_input_anchor("w", {nullptr, 8}); }));
-  lines.insert("update: " + message_of([&] { runner.update_weights(); }));
-  Request r = two_inputs();
+      lines.insert(fmt::format("'{}' of {} bytes: {}", name, bytes,
+                               said_by([&] { runner.set_input_anchor(name, {others, bytes}); })));
+  lines.insert("without memory: " + said_by([&] { runner.set_input_anchor("w", {nullptr, 8}); }));
+  lines.insert("update: " + said_by([&] { runner.update_weights(); }));
+  RecordedRequest r = two_inputs();
   r.inputs.pop_back();
   requests("light", runner, r);
-  lines.insert("update of a stopped one: " + message_of([&] { runner.update_weights(); }));
-  lines.insert("reload: " + message_of([&] { runner.reload(); }));
+  lines.insert("update of a stopped one: " + said_by([&] { runner.update_weights(); }));
+  lines.insert("reload: " + said_by([&] { runner.reload(); }));
   requests("light, again", runner, r);
   expect("light_requests");
 }
@@ -557,7 +555,7 @@ TEST_F(RecordedRequests, ConfigurationsOnBothSidesOfTheirLimits) {
     config.session.device = copying(32, 8);
     set(config, value);
     std::string told;
-    const std::string said = message_of([&] {
+    const std::string said = said_by([&] {
       const RunnerPlan plan(two_copies(), std::move(config));
       told = fmt::format(
           ": {} rows of chunks, {} replicas, {} chunks and {} rows a step, depth {}, dynamic {} "

@@ -370,8 +370,8 @@ TEST(UpdatedInputs, SurviveAReset) {
 
 // --- cancellation, timeouts of requests, the end
 
-struct Blocked {  // a runner whose first run waits for the gate
-  explicit Blocked(bool overlap = false, size_t batch = 1) {
+struct BlockedRunner {  // a runner whose first run waits for the gate
+  explicit BlockedRunner(bool overlap = false, size_t batch = 1) {
     RunnerConfig config =
         on(std::make_shared<FunctionDevice>([this](const void* const*, void* const*) {
           runs++;
@@ -396,7 +396,7 @@ struct Calls {
 };
 
 TEST(Cancellation, ARequestThatWaitsIsCancelledOnce) {
-  Blocked b;
+  BlockedRunner b;
   Rows x(1), y(1);
   Calls calls;
   const RequestPtr running = b.runner->execute_async(x.in, x.out);
@@ -435,7 +435,7 @@ TEST(Cancellation, ARequestLeavesAnOpenBatch) {
 }
 
 TEST(RequestTimeout, FailsWhatHasNotBegunInTime) {
-  Blocked b;
+  BlockedRunner b;
   Rows x(1), y(1);
   RequestPtr running;  // one that has begun in time, however busy this machine is
   ASSERT_TRUE(eventually([&] {
@@ -483,7 +483,7 @@ TEST(Threads, ARunnerThatCannotHaveAllOfThemSaysSoAndCanBeAskedAgain) {
 
 TEST(Destruction, FailsWhatWaitsAndFinishesWhatRuns) {
   for (const bool overlap : {false, true}) {
-    Blocked b(overlap);
+    BlockedRunner b(overlap);
     std::vector<std::unique_ptr<Rows>> memory;
     std::vector<RequestPtr> requests;
     Calls calls;
@@ -516,7 +516,7 @@ TEST(Destruction, FailsWhatWaitsAndFinishesWhatRuns) {
 }
 
 TEST(Destruction, OfARunnerWithAnOpenBatch) {
-  Blocked b(false, 4);
+  BlockedRunner b(false, 4);
   Rows k(1);
   const RequestPtr r = b.runner->execute_async(k.in, k.out);
   b.gate.open();
@@ -556,11 +556,11 @@ TEST(Destruction, OfReplicasFailsWhatWaitsOnAllOfThemFirst) {
 }
 
 TEST(Destruction, FromACallback) {
-  auto* const b = new Blocked;
+  auto* const b = new BlockedRunner;
   b->gate.open();
   Rows k(1);
   struct Context {
-    Blocked* blocked;
+    BlockedRunner* blocked;
     std::atomic<bool> gone{false};
   } context{b};
   b->runner->execute_async(k.in, k.out,

@@ -301,7 +301,7 @@ TEST(Branches, OfShapesAreReadAsWritten) {
   }
 }
 
-std::string said_of(const std::function<void()>& open) {
+std::string refusal_of(const std::function<void()>& open) {
   try {
     open();
   } catch (const Error& e) {
@@ -347,12 +347,12 @@ TEST(Branches, ShapesThatContradictTheProgramAreRefused) {
     const size_t at = blob.find(bend.from);
     ASSERT_NE(at, blob.npos) << bend.from;
     blob.replace(at, std::strlen(bend.from), bend.to);
-    EXPECT_EQ(said_of([&] { of_shapes(blob); }),
+    EXPECT_EQ(refusal_of([&] { of_shapes(blob); }),
               bend.says ? fmt::format("opaque blob '{}': {}", kBranches, bend.says) : "taken")
         << bend.to;
   }
   const std::string none = kShapes.substr(0, kShapes.find("\"buckets\"")) + "\"buckets\": []}";
-  EXPECT_EQ(said_of([&] { of_shapes(none); }),
+  EXPECT_EQ(refusal_of([&] { of_shapes(none); }),
             fmt::format("opaque blob '{}': 0 branches, expected 1 to 1024", kBranches));
 }
 
@@ -369,7 +369,7 @@ TEST(Branches, SizesOfBucketsHaveLimits) {
         "outputs": {{"y": {{"shape": [null, "length"]}}}},
         "buckets": [{{"inputs": {{"x": {}}}, "outputs": {{"y": {}}}}}]}})",
         shape, shape);
-    return said_of([&] { saved(b.program(), {}, {{kBranches, blob}}); });
+    return refusal_of([&] { saved(b.program(), {}, {{kBranches, blob}}); });
   };
   constexpr int64_t kMost = int64_t{1} << 40;
   EXPECT_EQ(with(0, kMost), "taken");
@@ -379,21 +379,21 @@ TEST(Branches, SizesOfBucketsHaveLimits) {
 }
 
 TEST(Branches, TheIndexIsOneNumberOfThatTypeAndName) {
-  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {}); }), "taken");
-  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {1, 1}); }), "taken");
+  EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {}); }), "taken");
+  EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {1, 1}); }), "taken");
   const std::string missing =
       fmt::format("opaque blob '{}': the program has no input '{}' of one u32", kBranches,
                   program::kBucketIndex);
-  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::s32); }), missing);
-  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {2}); }), missing);
-  EXPECT_EQ(said_of([] { of_shapes(kShapes, DType::u32, {1}, program::kGraphIndex); }), missing);
+  EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::s32); }), missing);
+  EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {2}); }), missing);
+  EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {1}, program::kGraphIndex); }), missing);
 }
 
 TEST(Branches, ThereAreAtMostAsManyAsNumbers) {
   const auto graphs = [](size_t count) {
     std::string blob = R"({"kind": "graphs", "graphs": ["a")";
     for (size_t i = 1; i < count; i++) blob += ", \"b\"";
-    return said_of([&] { of_shapes(blob + "]}", DType::u32, {1}, program::kGraphIndex); });
+    return refusal_of([&] { of_shapes(blob + "]}", DType::u32, {1}, program::kGraphIndex); });
   };
   EXPECT_EQ(graphs(1024), "taken");
   EXPECT_EQ(graphs(1025),
@@ -401,15 +401,16 @@ TEST(Branches, ThereAreAtMostAsManyAsNumbers) {
   for (const size_t i : {size_t{0}, size_t{7}, size_t{1023}}) EXPECT_EQ(*branch_number(i), i);
   EXPECT_THROW(branch_number(1024), std::out_of_range);
   const auto one = constant_model(1, 2, "m");
-  EXPECT_NE(said_of([&] { fuse_models(std::vector(1025, one)); }).find("1025 models: at most 1024"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of([&] { fuse_models(std::vector(1025, one)); }).find("1025 models: at most 1024"),
+      std::string::npos);
 }
 
 TEST(Branches, WhatCannotBeFusedIsSaid) {
   const auto with = [](const auto& change) {
     const auto model = std::make_shared<Model>(*constant_model(2, 3, "a"));
     change(*model);
-    return said_of([&] { fuse_models(std::vector<std::shared_ptr<const Model>>{model}); });
+    return refusal_of([&] { fuse_models(std::vector<std::shared_ptr<const Model>>{model}); });
   };
   EXPECT_EQ(with([](Model&) {}), "taken");
   EXPECT_NE(with([](Model& m) {

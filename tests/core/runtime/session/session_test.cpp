@@ -188,8 +188,8 @@ struct Recorder : StreamCallback {
   std::vector<float> taken;
 };
 
-struct Connected {
-  Connected(Session& session, size_t n)
+struct ConnectedSession {
+  ConnectedSession(Session& session, size_t n)
       : x(std::make_shared<Recorder>(n, true)),
         y(std::make_shared<Recorder>(n, false)),
         c(std::make_shared<Recorder>(n, false)) {
@@ -206,7 +206,7 @@ TEST(Session, CallbacksAreCalledForEveryIterationAndReplica) {
   SessionConfig config;
   config.device = manager.get_device(3);
   Session session(copy_model(copy, 5, 3), config);
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   session.run_load_programs();
   session.run_main_programs();
   EXPECT_EQ(at.x->completes, 15);
@@ -232,7 +232,7 @@ TEST(Session, AModelOfSeveralReplicasNeedsAsManyIpus) {
 TEST(Session, WhatWasPrefetchedIsNotFetched) {
   CopyModel copy(4);
   Session session(copy_model(copy, 4));
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   at.x->may_prefetch = true;
   session.run_main_programs();
   EXPECT_EQ(at.x->fetches, 1);  // the first; the others were there
@@ -249,7 +249,7 @@ TEST(Session, WhatWasPrefetchedIsNotFetched) {
 TEST(Session, WhatWasPrefetchedIsNoneOfTheNextCallbacks) {
   CopyModel copy(4);
   Session session(copy_model(copy));
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   at.x->may_prefetch = true;
   session.run_main_programs();
   EXPECT_EQ(at.x->prefetches, 1);
@@ -273,7 +273,7 @@ TEST(Session, VerifiesThatAnchorsAreConnected) {
   EXPECT_EQ(error_of([&] { session.run_main_programs(); }).code(), ErrorCode::failed_precondition);
   session.set_user_output_handler("c", std::make_shared<Recorder>(4, false));
   EXPECT_EQ(session.unconnected_anchors(), (std::vector<std::string>{"x", "y"}));
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   EXPECT_NO_THROW(session.verify_connected());
   session.set_user_input_handler("x", nullptr);
   EXPECT_EQ(session.unconnected_anchors(), (std::vector<std::string>{"x"}));
@@ -314,7 +314,7 @@ TEST(Session, ProgramsRunByIndexInTheOrderGiven) {
   p.main.pop_back();
   Session session(copy_model(copy));
   ASSERT_EQ(session.user_output_anchors().size(), 1u);  // c is not main's
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   session.run_programs(std::vector<uint32_t>{0, 2, 1, 2});
   // After load it is the constant, after main the input: trained, so to say.
   EXPECT_EQ(at.c->taken, (std::vector<float>{copy.constants[0], 1}));
@@ -335,7 +335,7 @@ TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
   m.programsMap()[9] = "custom";
   for (popef::Anchor& a : m.anchors()) a.setPrograms({a.name() == "x" ? 1u : 5u});
   Session session(make_model("m", copy.image(), {}, {}, m));
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   const auto run = [&](std::vector<uint32_t> indices) { session.run_programs(indices); };
   run({0, 2});
   EXPECT_TRUE(at.y->taken.empty());
@@ -357,7 +357,7 @@ TEST(Session, ProgramsOfOneFlowAreOneRunThatServesTheirAnchors) {
 TEST(Session, ProgramsThatTheMapNamesDoNothingWithoutAFlow) {
   CopyModel copy(4);
   Session session(copy_model(copy));  // 0 is load and 2 is save, of which there are none
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   session.run_programs(std::vector<uint32_t>{0, 1, 2});
   EXPECT_EQ(at.y->taken, std::vector<float>{1});
 }
@@ -414,7 +414,7 @@ TEST(Session, ARunOverDisconnectedQueuesSaysSo) {
 TEST(Session, StopEndsABlockedRun) {
   CopyModel copy(4);
   Session session(copy_model(copy));
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   at.x->blocked = true;
   ErrorCode code = ErrorCode::ok;
   std::chrono::steady_clock::time_point ended;
@@ -441,7 +441,7 @@ TEST(Session, StopEndsABlockedRun) {
 TEST(Session, UnloadsAndLoadsAgainWithTheSameResults) {
   CopyModel copy(4);
   Session session(copy_model(copy));
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   EXPECT_TRUE(session.is_loaded());
   session.unload_from_device();
   session.unload_from_device();
@@ -460,9 +460,9 @@ TEST(Session, ABoundDeviceIsTakenFromTheSessionBefore) {
   SessionConfig config;
   config.device = device::DeviceManager(1).get_device();
   Session first(model, config);
-  const Connected at_first(first, 4);
+  const ConnectedSession at_first(first, 4);
   Session second(model, config);
-  const Connected at_second(second, 4);
+  const ConnectedSession at_second(second, 4);
   EXPECT_FALSE(first.is_loaded());
   EXPECT_TRUE(second.is_loaded());
   EXPECT_EQ(error_of([&] { first.run_main_programs(); }).code(), ErrorCode::failed_precondition);
@@ -492,7 +492,7 @@ TEST(Session, ADeferredOneAcquiresItsDeviceLater) {
   Session session(copy_model(copy), config);
   EXPECT_FALSE(session.is_loaded());
   EXPECT_EQ(session.device(), nullptr);
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   session.run_load_programs();
   EXPECT_TRUE(session.is_loaded());
   ASSERT_NE(session.device(), nullptr);
@@ -511,7 +511,7 @@ TEST(Session, OpensFilesAndChecksTheirPackage) {
   write_popef(path, "m", copy.b.program(), copy.b.weight_records());
   const std::filesystem::path paths[] = {path};
   Session session(paths);
-  const Connected at(session, 4);
+  const ConnectedSession at(session, 4);
   session.run_main_programs();
   EXPECT_EQ(at.c->taken, std::vector<float>{copy.constants[0]});
   EXPECT_EQ(session.model().metadata.executable(), "m");

@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops::test {
+namespace poprt::ops {
 
 inline Tensor random_tensor(Shape shape, std::mt19937& rng) {
   Tensor t = Tensor::zeros(DType::f32, std::move(shape));
@@ -20,10 +20,10 @@ inline Tensor random_tensor(Shape shape, std::mt19937& rng) {
 }
 
 // Inputs are graph inputs or constants (second of the pair); undefined tensors are omitted inputs.
-struct NodeCase {
-  NodeCase(std::string op, std::string domain, std::vector<std::pair<Tensor, bool>> given,
-           std::map<std::string, ir::Attribute, std::less<>> attributes = {}, int64_t opset = 17,
-           size_t output_count = 1) {
+struct BuiltNode {
+  BuiltNode(std::string op, std::string domain, std::vector<std::pair<Tensor, bool>> given,
+            std::map<std::string, ir::Attribute, std::less<>> attributes = {}, int64_t opset = 17,
+            size_t output_count = 1) {
     graph.opsets = {{"", opset}, {"poprt", 1}};
     std::vector<ir::Value*> values;
     for (auto& [tensor, constant] : given) {
@@ -56,4 +56,4 @@ inline void expect_close(std::span<const float> got, std::span<const double> wan
         << "element " << i;
 }
 
-}  // namespace poprt::ops::test
+}  // namespace poprt::ops
