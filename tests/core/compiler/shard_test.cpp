@@ -255,6 +255,8 @@ std::string cut_of(const std::string& body, const Options& options) {
   for (const ShardGraph& shard : cut.shards) {
     EXPECT_EQ(shard.inputs.size(), shard.graph->inputs().size());
     EXPECT_EQ(shard.outputs.size(), shard.graph->outputs().size());
+    for (const ir::Value* v : shard.graph->values())
+      EXPECT_FALSE(v->is_constant() && v->uses().empty()) << v->name() << " is not needed";
     text += fmt::format("{}{}", text.empty() ? "" : " | ", shard.seat.ipu);
     if (shard.seat.stage >= 0) text += fmt::format(" stage {}", shard.seat.stage);
     text += ":";
@@ -380,7 +382,10 @@ TEST(Balance, PartsAreOfTheCostAndLeaveEachIpuANode) {
   EXPECT_EQ(balanced(six, {1, 0.001f, 0.001f}), " a b c d | e | f");
   EXPECT_EQ(balanced(six, {}, false, 6), " a | b | c | d | e | f");
   EXPECT_EQ(balanced(six, {}, true, 9), " a | b | c | d | e | f");
-  EXPECT_EQ(balanced(chain_of({"a Neg(@)"}, "input %x : f32[8]\n"), {}, true, 2), "") << "not cut";
+  const std::string head = "input %x : f32[8]\n";
+  EXPECT_EQ(balanced(chain_of({"a Neg(@)"}, head), {}, true, 2), "") << "not cut";
+  EXPECT_EQ(balanced(chain_of({"a Neg(@)", "b Neg(@)"}, head), {}, true, 2), " a | b");
+  EXPECT_EQ(balanced(chain_of({"a Neg(@)", "b Neg(@)"}, head), {}, true, 3), " a | b");
   EXPECT_THROW(balanced(six, {}, false, 7), Error);
 }
 
@@ -397,6 +402,31 @@ TEST(Balance, IsCutWhereFewBytesCross) {
                               weights),
                      {1, 1}),
             " a b c d | e f g");
+  // What is read at the end crosses wherever it is cut: least behind the node that makes it.
+  EXPECT_EQ(balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c ReduceSum(@)", "d Neg(@)",
+                               "e Expand(@, %s)", "f Add(@, %b)", "g MatMul(@, %w)"},
+                              weights),
+                     {1, 1}),
+            " a b | c d e f g");
+}
+
+// Few bytes are worth 3 % of the cost: a node of forty, and not two.
+TEST(Balance, GivesUpLittleOfTheCostForFewBytes) {
+  const auto first_part = [](size_t small) {
+    std::vector<std::string> nodes;
+    for (size_t i = 0; i < 40; i++) {
+      const char name = static_cast<char>(i < 26 ? 'A' + i : 'a' + (i - 26));
+      const char* op = i == small ? "ReduceSum(@)" : i == small + 1 ? "Expand(@, %s)" : "Neg(@)";
+      nodes.push_back(fmt::format("{} {}", name, op));
+    }
+    const std::string text =
+        balanced(chain_of(nodes, "input %x : f32[64]\nconst %s : s64[1] = [64]\n"), {1, 1});
+    return std::ranges::count(text.substr(0, text.find('|')), ' ') - 1;
+  };
+  EXPECT_EQ(first_part(19), 20) << "1217 of 2497, 31.5 from the middle";
+  EXPECT_EQ(first_part(20), 21) << "1281, 32.5 from the middle";
+  EXPECT_EQ(first_part(21), 20) << "1345, 96.5 from the middle, which is more than 74.9";
+  EXPECT_EQ(first_part(18), 20) << "1153, 95.5 from the middle";
 }
 
 // A product counts each weight once for each row, whichever dimension of the weight its results
@@ -415,6 +445,11 @@ TEST(Balance, ProductsCostWhatTheyMultiply) {
       " a | b c d e");
   EXPECT_EQ(balanced(chain_of({"a Add(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)"}, head), {1, 1}),
             " a b | c d");
+  // One multiplication for each result is no more than making it.
+  const std::string column = "input %x : f32[8,1]\n" + constant("w", "1,8", 8);
+  EXPECT_EQ(
+      balanced(chain_of({"a MatMul(@, %w)", "b Neg(@)", "c Neg(@)", "d Neg(@)"}, column), {1, 1}),
+      " a b | c d");
   // 9 taps of 2 channels: 18 for each of 4 * 25 results, whose 4 filters are the first dimension.
   const std::string image =
       "input %x : f32[1,2,5,5]\n" + constant("w", "4,2,3,3", 72) + constant("v", "4,4,1,1", 16);
