@@ -76,7 +76,7 @@ void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
       rows = n;
       told = anchors[at].name;
     }
-    if (!b.data && b.bytes)
+    if (!b.data && (b.bytes || row))
       fail(ErrorCode::invalid_argument, "{} '{}': the pointer is null", direction,
            anchors[at].name);
     pointers[at] = b.data ? b.data : &no_bytes;
