@@ -9,6 +9,18 @@ namespace {
 
 inline constexpr int64_t kJoinedRows = 16;
 
+// lanes[r] = make(r) for `count` rows, at least one; those that are missing are the last one once
+// more.
+template <class F>
+POPRT_INLINE void each_joined(f32x16 (&lanes)[kJoinedRows], int64_t count, F make) {
+  if (count == kJoinedRows) {
+    for (int64_t r = 0; r < kJoinedRows; r++) lanes[r] = make(r);
+    return;
+  }
+  for (int64_t r = 0; r < count; r++) lanes[r] = make(r);
+  for (int64_t r = count; r < kJoinedRows; r++) lanes[r] = lanes[count - 1];
+}
+
 // Two vectors of `kRows` rows each as one of twice as many: pieces of 16 / kRows lanes are halved.
 template <int kRows, class Join>
 POPRT_INLINE f32x16 join_halves(f32x16 a, f32x16 b, Join join) {

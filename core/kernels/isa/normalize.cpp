@@ -33,18 +33,16 @@ POPRT_INLINE float sum_of(const float* x, int64_t n, F f) {
 
 constexpr auto plus = [](f32x16 a, f32x16 b) { return a + b; };
 
-// f(first, count, y rows, x rows) for groups of up to sixteen rows; those that are missing at the
-// end are the last one once more.
+// f(first, count, y rows, x rows) for groups of up to sixteen rows.
 template <class F>
 POPRT_INLINE void each_group(float* y, const float* x, int64_t rows, int64_t n, F f) {
   for (int64_t first = 0; first < rows; first += kJoinedRows) {
     const float* from[kJoinedRows];
     float* to[kJoinedRows];
     const int64_t count = rows - first < kJoinedRows ? rows - first : kJoinedRows;
-    for (int64_t r = 0; r < kJoinedRows; r++) {
-      const int64_t row = first + (r < count ? r : count - 1);
-      from[r] = x + row * n;
-      to[r] = y + row * n;
+    for (int64_t r = 0; r < count; r++) {
+      from[r] = x + (first + r) * n;
+      to[r] = y + (first + r) * n;
     }
     f(first, count, to, from);
   }
@@ -110,18 +108,18 @@ void softmax_rows(float* y, const float* x, int64_t rows, int64_t n, bool log) n
   each_group(y, x, rows, n, [&](int64_t, int64_t count, float** to, const float** from) {
     f32x16 lanes[kJoinedRows];
     float top[kJoinedRows], last[kJoinedRows];
-    for (int64_t r = 0; r < kJoinedRows; r++) lanes[r] = lane_maxima(from[r], n);
+    each_joined(lanes, count, [&](int64_t r) { return lane_maxima(from[r], n); });
     store(top, join_rows(lanes, [](f32x16 a, f32x16 b) { return vmax(b, a); }));
-    for (int64_t r = 0; r < kJoinedRows; r++) {
+    each_joined(lanes, count, [&](int64_t r) {
       const f32x16 shift = splat(top[r]);
       f32x16 total = zero();
       each_vector(n, [&](int64_t i, int64_t l) {
         const f32x16 e = vexp(load_first(from[r] + i, l) - shift);
-        if (!log && r < count) store_first(to[r] + i, e, l);
+        if (!log) store_first(to[r] + i, e, l);
         total += l == 16 ? e : first_lanes(e, l);
       });
-      lanes[r] = total;
-    }
+      return total;
+    });
     const f32x16 sums = join_rows(lanes, plus);
     store(last, log ? vlog(sums) : 1.0f / sums);
     for (int64_t r = 0; r < count; r++) {
@@ -205,17 +203,17 @@ void normalize_rows(float* y, const float* x, int64_t rows, int64_t n, const flo
     f32x16 lanes[kJoinedRows];
     float m[kJoinedRows] = {}, inv[kJoinedRows];
     if (!rms) {
-      for (int64_t r = 0; r < kJoinedRows; r++)
-        lanes[r] = lane_sums(from[r], n, [](f32x16 v) { return v; });
+      each_joined(lanes, count,
+                  [&](int64_t r) { return lane_sums(from[r], n, [](f32x16 v) { return v; }); });
       store(m, join_rows(lanes, plus) / size);
     }
-    for (int64_t r = 0; r < kJoinedRows; r++) {
+    each_joined(lanes, count, [&](int64_t r) {
       const f32x16 center = splat(m[r]);
-      lanes[r] = lane_sums(from[r], n, [&](f32x16 v) {
+      return lane_sums(from[r], n, [&](f32x16 v) {
         const f32x16 d = v - center;
         return d * d;
       });
-    }
+    });
     store(inv, 1.0f / vsqrt(join_rows(lanes, plus) / size + epsilon));
     if (mean) store_first(mean + first, load(m), count);
     if (inverse) store_first(inverse + first, load(inv), count);

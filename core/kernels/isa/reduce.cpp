@@ -37,12 +37,14 @@ POPRT_INLINE float fold_row(const float* x, int64_t n, float start, Take take, J
   }
   return t[0];
 }
-// Of sixteen rows; take(v, r) knows the row.
+// Of up to sixteen rows; take(v, r) knows the row.
 template <class Take, class Join>
-POPRT_INLINE f32x16 fold_rows(const float* const* x, int64_t n, float start, Take take, Join join) {
+POPRT_INLINE f32x16 fold_rows(const float* const* x, int64_t rows, int64_t n, float start,
+                              Take take, Join join) {
   f32x16 lanes[kJoinedRows];
-  for (int r = 0; r < kJoinedRows; r++)
-    lanes[r] = fold_lanes(x[r], n, start, [&](f32x16 v) { return take(v, r); }, join);
+  each_joined(lanes, rows, [&](int64_t r) {
+    return fold_lanes(x[r], n, start, [&](f32x16 v) { return take(v, r); }, join);
+  });
   return join_rows(lanes, join);
 }
 
@@ -118,14 +120,13 @@ POPRT_INLINE f32x16 fold_packed(const float* x, float start, Take take, Join joi
   return join_rows<kRows>(lanes, join);
 }
 
-// f(first, left, from) for groups of sixteen rows; those that are missing at the end are the last
-// one once more.
+// f(first, left, from) for groups of up to sixteen rows.
 template <class F>
 POPRT_INLINE void each_group(const float* x, int64_t count, int64_t n, F f) {
   for (int64_t first = 0; first < count; first += kJoinedRows) {
     const int64_t left = count - first < kJoinedRows ? count - first : kJoinedRows;
     const float* from[kJoinedRows];
-    for (int64_t r = 0; r < kJoinedRows; r++) from[r] = x + (first + (r < left ? r : left - 1)) * n;
+    for (int64_t r = 0; r < left; r++) from[r] = x + (first + r) * n;
     f(first, left, from);
   }
 }
@@ -137,7 +138,7 @@ void rows(int64_t code, float* y, const float* x, int64_t count, int64_t n) noex
       if (left == kJoinedRows && n == 8) return fold_packed<2>(from[0], start, take, join);
       if (left == kJoinedRows && n == 4) return fold_packed<4>(from[0], start, take, join);
       if (left == kJoinedRows && n == 2) return fold_packed<8>(from[0], start, take, join);
-      return fold_rows(from, n, start, [&](f32x16 v, int) { return take(v); }, join);
+      return fold_rows(from, left, n, start, [&](f32x16 v, int64_t) { return take(v); }, join);
     };
     f32x16 result;
     if (kind == Reduction::log_sum_exp) {
@@ -145,8 +146,8 @@ void rows(int64_t code, float* y, const float* x, int64_t count, int64_t n) noex
       float top[kJoinedRows];
       store(top, tops);
       const auto plus = [](f32x16 a, f32x16 b) { return a + b; };
-      const auto term = [&](f32x16 v, int r) { return vexp(v - splat(top[r])); };
-      result = vlog(fold_rows(from, n, 0.0f, term, plus)) + tops;
+      const auto term = [&](f32x16 v, int64_t r) { return vexp(v - splat(top[r])); };
+      result = vlog(fold_rows(from, left, n, 0.0f, term, plus)) + tops;
     } else {
       result = finish(kind, dispatch(kind, fold), n);
     }
@@ -159,12 +160,12 @@ void arg_rows_of(int64_t* y, const float* x, int64_t count, int64_t n) {
   constexpr float kNowhere = kLast ? -1.0f : 0x1p25f;
   each_group(x, count, n, [&](int64_t first, int64_t left, const float* const* from) {
     float top[kJoinedRows], at[kJoinedRows];
-    const auto same = [](f32x16 v, int) { return v; };
+    const auto same = [](f32x16 v, int64_t) { return v; };
     const float inf = __builtin_inff();
-    store(top, kSmallest ? fold_rows(from, n, inf, same, nan_min)
-                         : fold_rows(from, n, -inf, same, nan_max));
+    store(top, kSmallest ? fold_rows(from, left, n, inf, same, nan_min)
+                         : fold_rows(from, left, n, -inf, same, nan_max));
     f32x16 places[kJoinedRows];
-    for (int r = 0; r < kJoinedRows; r++) {
+    each_joined(places, left, [&](int64_t r) {
       f32x16 place{}, found = splat(kNowhere);
       for (int l = 0; l < 16; l++) place[l] = static_cast<float>(l);
       const float end = static_cast<float>(n);
@@ -174,8 +175,8 @@ void arg_rows_of(int64_t* y, const float* x, int64_t count, int64_t n) {
         const f32x16 better = kLast ? vmax(place, found) : vmin(place, found);
         found = hit ? better : found;
       }
-      places[r] = found;
-    }
+      return found;
+    });
     store(at,
           join_rows(places, [](f32x16 a, f32x16 b) { return kLast ? vmax(a, b) : vmin(a, b); }));
     for (int64_t r = 0; r < left; r++)
