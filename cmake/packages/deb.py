@@ -1,6 +1,6 @@
 """Makes the Debian packages from the components of cmake --install. Standard library, dpkg-dev and binutils.
 
-Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE] [--only PACKAGE...]
+Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
 
 The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH)."""
 
@@ -194,7 +194,7 @@ def make(options, package, folder):
             if not os.path.islink(full):
                 os.chmod(full, 0o755 if "/usr/bin/" in full else 0o644)
     environment = dict(os.environ, SOURCE_DATE_EPOCH=str(metadata.epoch()))
-    # Level 2 takes twice the time for 4 % less.
+    # Level 2 takes 1.8 times as long for 3 % fewer bytes.
     run(["dpkg-deb", "--root-owner-group", "-Zxz", "-z1", "--build", root, options.out], env=environment)
 
 
@@ -203,13 +203,12 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--cmake", default="cmake")
-    parser.add_argument("--only", nargs="+", choices=PACKAGES, default=PACKAGES)
     options = parser.parse_args()
     options.build, options.out = os.path.abspath(options.build), os.path.abspath(options.out)
     shutil.rmtree(options.out, ignore_errors=True)
     os.makedirs(options.out)
     os.umask(0o022)
-    for package in options.only:
+    for package in PACKAGES:
         if package == "poprt-inspector" and not os.path.exists(os.path.join(options.build, "bin/poprt-inspector")):
             continue
         with tempfile.TemporaryDirectory() as folder:
