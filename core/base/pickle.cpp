@@ -103,7 +103,7 @@ class Unpickler {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& what)
       : bytes_(bytes), what_(what) {}
-  // A list may hold itself.
+  // Lists that hold themselves, which a file may ask for, would keep each other alive.
   ~Unpickler() {
     for (const Ref& v : made_) v->items.clear();
   }
