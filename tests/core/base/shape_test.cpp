@@ -7,21 +7,14 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "support/error_code.h"
 
 namespace poprt {
 namespace {
 
 constexpr int64_t kBig = int64_t{1} << 40;
 
-template <class F>
-ErrorCode code_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return ErrorCode::ok;
-}
+using test::code_of;
 
 TEST(Shape, CountsElements) {
   EXPECT_EQ(element_count(Shape{}), 1);

@@ -5,20 +5,13 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "support/error_code.h"
 #include "support/recorded_lines.h"
 
 namespace poprt {
 namespace {
 
-template <class F>
-ErrorCode code_from(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return ErrorCode::ok;
-}
+using test::code_of;
 
 TEST(Tensor, ZerosIsZeroAndAligned) {
   const Tensor t = Tensor::zeros(DType::f32, {3, 5});
@@ -37,14 +30,14 @@ TEST(Tensor, HoldsItsValues) {
   EXPECT_EQ(t.dtype(), DType::s32);
   EXPECT_EQ(t.values<int32_t>()[3], 4);
   EXPECT_EQ(Tensor::scalar(2.5).count(), 1);
-  EXPECT_EQ(code_from([] { Tensor::of<float>({3}, {1, 2}); }), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_from([&] { t.values<float>(); }), ErrorCode::internal);
+  EXPECT_EQ(code_of([] { Tensor::of<float>({3}, {1, 2}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { t.values<float>(); }), ErrorCode::internal);
 }
 
 TEST(Tensor, RefusesSizesThatOverflow) {
-  EXPECT_EQ(code_from([] { Tensor::zeros(DType::f32, {int64_t{1} << 62, 4}); }),
+  EXPECT_EQ(code_of([] { Tensor::zeros(DType::f32, {int64_t{1} << 62, 4}); }),
             ErrorCode::out_of_range);
-  EXPECT_EQ(code_from([] { Tensor::zeros(DType::f32, {-1}); }), ErrorCode::out_of_range);
+  EXPECT_EQ(code_of([] { Tensor::zeros(DType::f32, {-1}); }), ErrorCode::out_of_range);
 }
 
 TEST(Tensor, ViewKeepsItsOwner) {
@@ -62,9 +55,9 @@ TEST(Tensor, ViewKeepsItsOwner) {
 
 TEST(Tensor, ViewChecksItsSize) {
   const float data[4] = {};
-  EXPECT_EQ(code_from([&] { Tensor::view(DType::f32, {5}, data, 16, nullptr); }),
+  EXPECT_EQ(code_of([&] { Tensor::view(DType::f32, {5}, data, 16, nullptr); }),
             ErrorCode::data_loss);
-  EXPECT_EQ(code_from([&] { Tensor::view(DType::f32, {3}, data, 16, nullptr); }),
+  EXPECT_EQ(code_of([&] { Tensor::view(DType::f32, {3}, data, 16, nullptr); }),
             ErrorCode::data_loss);
 }
 
@@ -73,7 +66,7 @@ TEST(Tensor, ReshapeSharesBytes) {
   const Tensor r = t.reshaped({3, 2});
   EXPECT_EQ(r.data(), t.data());
   EXPECT_EQ(r.shape(), (Shape{3, 2}));
-  EXPECT_EQ(code_from([&] { t.reshaped({4}); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { t.reshaped({4}); }), ErrorCode::invalid_argument);
 }
 
 TEST(Tensor, ReadsSubByteIntegers) {
@@ -98,7 +91,7 @@ TEST(Tensor, ReadsIntegersOfAllWidths) {
   EXPECT_EQ(Tensor::of<uint32_t>({1}, {4000000000u}).to_int64s()[0], 4000000000);
   EXPECT_EQ(Tensor::of<int64_t>({1}, {-5}).to_int64s()[0], -5);
   EXPECT_EQ(Tensor::of<bool>({2}, {true, false}).to_int64s(), (std::vector<int64_t>{1, 0}));
-  EXPECT_EQ(code_from([] { Tensor::scalar(1.0f).to_int64s(); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { Tensor::scalar(1.0f).to_int64s(); }), ErrorCode::invalid_argument);
 }
 
 TEST(Tensor, ReadsFloatsOfAllWidths) {
@@ -110,8 +103,7 @@ TEST(Tensor, ReadsFloatsOfAllWidths) {
   Tensor f4 = Tensor::zeros(DType::f4e2m1, {2});
   static_cast<uint8_t*>(f4.mutable_data())[0] = 0xf2;  // codes 2 and 15
   EXPECT_EQ(f4.to_doubles(), (std::vector<double>{1.0, -6.0}));
-  EXPECT_EQ(code_from([] { Tensor::strings({1}, {"a"}).to_doubles(); }),
-            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { Tensor::strings({1}, {"a"}).to_doubles(); }), ErrorCode::invalid_argument);
 }
 
 // Sums of what a fixed run of bytes is in each type, whole and as integers.

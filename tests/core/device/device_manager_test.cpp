@@ -18,19 +18,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "support/error_code.h"
 
 namespace poprt::device {
 namespace {
 
-template <class F>
-ErrorCode code_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return ErrorCode::ok;
-}
+using test::code_of;
 
 TEST(DeviceManager, CountComesFromArgumentThenEnvironment) {
   unsetenv("POPRT_DEVICES");
