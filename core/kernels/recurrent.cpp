@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "base/checked.h"
 #include "kernels/calls/recurrent.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::string_view kName = "recurrent";
 constexpr int64_t kGroup = 4;          // sequences that share one pass over r
+constexpr int64_t kTogether = 8;       // groups that find their rows once for all blocks
 constexpr int64_t kPrefetched = 4096;  // the most floats of v to fetch ahead: half of an L1 cache
 
 struct Params {
@@ -175,7 +177,8 @@ struct GroupRows {
   std::array<isa::RecurrentRow, kGroup> active, over;
   int64_t active_count = 0, over_count = 0;
 
-  GroupRows(const Params& p, void* const* data, int64_t g, int64_t step, bool second_half) {
+  void find(const Params& p, void* const* data, int64_t g, int64_t step,
+            bool second_half) noexcept {
     for (int64_t b = g * kGroup; b < std::min((g + 1) * kGroup, p.batch); b++) {
       const int64_t length = length_of(p, data[kLens], b);
       const bool is_active = step < length;
@@ -206,30 +209,32 @@ void advance(const Params& p, void* const* data, int64_t half_step, int64_t from
       if (const float* v = row_of(p, data, b, step, step, second_half).v)
         for (int64_t i = 0; i < cell.hidden; i += 16) __builtin_prefetch(v + i);
   const ByteStates states = p.bytes ? ByteStates(p, scratch) : ByteStates();
-  if (p.bytes)
-    for (int64_t g = first; g < last; g++) {
-      const GroupRows rows(p, data, g, step, second_half);
-      for (int64_t i = 0; i < rows.active_count; i++)
-        if (const float* v = rows.active[static_cast<size_t>(i)].v)
-          states.put(p, g * kGroup + i, v);
+  for (int64_t begin = first; begin < last; begin += kTogether) {
+    const int64_t groups = std::min(kTogether, last - begin);
+    std::array<GroupRows, kTogether> rows;
+    for (int64_t g = 0; g < groups; g++) {
+      GroupRows& of = rows[static_cast<size_t>(g)];
+      of.find(p, data, begin + g, step, second_half);
+      for (int64_t i = 0; p.bytes && i < of.active_count; i++)
+        if (const float* v = of.active[static_cast<size_t>(i)].v)
+          states.put(p, (begin + g) * kGroup + i, v);
     }
-  for (int64_t i = from; i < to; i++) {
-    // Every other step walks r backwards, so that what the last step left in the cache is used.
-    const int64_t block = step % 2 ? from + to - 1 - i : i;
-    const float* weights = p.bytes ? nullptr : r + block * cell.hidden * gates * 16;
-    // Groups are the same however the work is split, and so are the bits of the result.
-    for (int64_t g = first; g < last; g++) {
-      GroupRows rows(p, data, g, step, second_half);
-      for (int64_t n = 0; n < rows.over_count; n++)
-        keep(p, rows.over[static_cast<size_t>(n)], block);
-      if (rows.active_count == 0) continue;
-      float products[kGroup][isa::kVnniPanel];
-      if (p.bytes && rows.active[0].v) {
-        multiply_bytes(p, data, states, g * kGroup, rows.active_count, block, products);
-        for (size_t n = 0; n < static_cast<size_t>(rows.active_count); n++)
-          rows.active[n].product = products[n];
+    for (int64_t i = from; i < to; i++) {
+      // Every other step walks r backwards, so that what the last step left in the cache is used.
+      const int64_t block = step % 2 ? from + to - 1 - i : i;
+      const float* weights = p.bytes ? nullptr : r + block * cell.hidden * gates * 16;
+      // Groups are the same however the work is split, and so are the bits of the result.
+      for (int64_t g = 0; g < groups; g++) {
+        const GroupRows& of = rows[static_cast<size_t>(g)];
+        for (int64_t n = 0; n < of.over_count; n++) keep(p, of.over[static_cast<size_t>(n)], block);
+        if (of.active_count == 0) continue;
+        float sums[kGroup][isa::kVnniPanel];
+        const bool multiplied = p.bytes && of.active[0].v;
+        if (multiplied)
+          multiply_bytes(p, data, states, (begin + g) * kGroup, of.active_count, block, sums);
+        p.table->block(cell, of.active.data(), of.active_count, block, weights,
+                       multiplied ? sums[0] : nullptr, bias, peephole);
       }
-      p.table->block(cell, rows.active.data(), rows.active_count, block, weights, bias, peephole);
     }
   }
 }
@@ -249,6 +254,15 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
   for (int64_t s = 0; s < half_steps; s++)
     advance(p, data, s, 0, p.blocks, begin * p.per_task, std::min(end * p.per_task, p.groups()),
             scratch);
+}
+
+// Of a call that has neither r_sums nor r_scales.
+void run_of_floats(const void* params, void* const* data, int64_t begin, int64_t end,
+                   std::byte* scratch) noexcept {
+  std::array<void*, kSlots> slots{};
+  std::copy_n(data, kRSums, slots.begin());
+  std::copy_n(data + kRSums, kSlots - kBias, slots.begin() + kBias);
+  run(params, slots.data(), begin, end, scratch);
 }
 
 // Nanoseconds of a step of `groups` groups on one thread that owns 1 / `share` of the units.
@@ -297,7 +311,14 @@ void read_byte_weights(const Call& call, Params& p) {
 }
 
 Plan prepare(const Call& call) {
-  expect(call.operands.size() == kSlots, kName, "expected 14 operands");
+  if (call.operands.size() == kSlots - 2) {
+    std::vector<Operand> slots(call.operands.begin(), call.operands.end());
+    slots.insert(slots.begin() + kRSums, 2, Operand{});
+    Plan plan = prepare({slots, call.ints, call.floats, call.threads});
+    plan.run = run_of_floats;
+    return plan;
+  }
+  expect(call.operands.size() == kSlots, kName, "expected 12 or 14 operands");
   const auto c = calls::decode<calls::Recurrent>(call);
   auto params = std::make_shared<Params>();
   Params& p = *params;

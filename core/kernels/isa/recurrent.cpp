@@ -176,15 +176,15 @@ POPRT_INLINE void finish(const RecurrentCell& cell, const RecurrentRow& row, int
 
 template <int G, int N>
 void rows_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t block, const float* r,
-                const float* bias, const float* peephole) {
+                const float* products, const float* bias, const float* peephole) {
   f32x16 acc[N][G] = {};
   // What finish() reads comes from afar: it arrives while the products run.
   for (int n = 0; n < N; n++)
     for (int g = 0; g < G; g++)
       __builtin_prefetch(rows[n].x + block * cell.x_block + g * cell.x_gate);
-  if (rows[0].product) {
+  if (G == 4 && products) {
     for (int n = 0; n < N; n++)
-      for (int g = 0; g < G; g++) acc[n][g] = load(rows[n].product + 16 * g);
+      for (int g = 0; g < G; g++) acc[n][g] = load(products + (n * G + g) * 16);
   } else if (rows[0].v) {
     multiply<G, N>(rows, r, cell.hidden, acc);
   }
@@ -195,24 +195,28 @@ void rows_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t blo
 
 template <int G>
 POPRT_INLINE void gates_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t n,
-                              int64_t block, const float* r, const float* bias,
-                              const float* peephole) {
+                              int64_t block, const float* r, const float* products,
+                              const float* bias, const float* peephole) {
   switch (n) {
-    case 1: return rows_block<G, 1>(cell, rows, block, r, bias, peephole);
-    case 2: return rows_block<G, 2>(cell, rows, block, r, bias, peephole);
-    case 3: return rows_block<G, 3>(cell, rows, block, r, bias, peephole);
-    default: return rows_block<G, 4>(cell, rows, block, r, bias, peephole);
+    case 1: return rows_block<G, 1>(cell, rows, block, r, products, bias, peephole);
+    case 2: return rows_block<G, 2>(cell, rows, block, r, products, bias, peephole);
+    case 3: return rows_block<G, 3>(cell, rows, block, r, products, bias, peephole);
+    default: return rows_block<G, 4>(cell, rows, block, r, products, bias, peephole);
   }
 }
 
 void run_block(const RecurrentCell& cell, const RecurrentRow* rows, int64_t n, int64_t block,
-               const float* r, const float* bias, const float* peephole) {
+               const float* r, const float* products, const float* bias, const float* peephole) {
   switch (cell.kind) {
     case RecurrentKind::rnn:
-    case RecurrentKind::gru_state: return gates_block<1>(cell, rows, n, block, r, bias, peephole);
-    case RecurrentKind::gru_gates: return gates_block<2>(cell, rows, n, block, r, bias, peephole);
-    case RecurrentKind::gru: return gates_block<3>(cell, rows, n, block, r, bias, peephole);
-    case RecurrentKind::lstm: return gates_block<4>(cell, rows, n, block, r, bias, peephole);
+    case RecurrentKind::gru_state:
+      return gates_block<1>(cell, rows, n, block, r, products, bias, peephole);
+    case RecurrentKind::gru_gates:
+      return gates_block<2>(cell, rows, n, block, r, products, bias, peephole);
+    case RecurrentKind::gru:
+      return gates_block<3>(cell, rows, n, block, r, products, bias, peephole);
+    case RecurrentKind::lstm:
+      return gates_block<4>(cell, rows, n, block, r, products, bias, peephole);
   }
 }
 

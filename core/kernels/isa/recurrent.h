@@ -47,16 +47,15 @@ struct RecurrentCell {
 struct RecurrentRow {
   const float *x, *v, *h_prev, *c_prev;
   float *h, *c, *y;
-  const float* product = nullptr;  // [gates][16]: R times v, when that is known already
 };
 
 struct RecurrentTable {
   // Hidden units [16 block, 16 block + 16) of `n` rows (1 to 4). `r` is this block's recurrent
   // weights, [hidden][gates][16]; `bias` (W part then R part, each [gates][hidden]) and `peephole`
-  // ([3][hidden]: i, o, f) may be null. All rows or none have a v,
-  // and a product.
+  // ([3][hidden]: i, o, f) may be null. All rows or none have a v. `products`, [n][4][16], is R
+  // times v of an LSTM when that is known already, and else null.
   void (*block)(const RecurrentCell& cell, const RecurrentRow* rows, int64_t n, int64_t block,
-                const float* r, const float* bias, const float* peephole);
+                const float* r, const float* products, const float* bias, const float* peephole);
 };
 
 POPRT_DECLARE_ISA(RecurrentTable, recurrent)

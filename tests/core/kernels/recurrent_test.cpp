@@ -1,0 +1,125 @@
+#include "kernels/calls/recurrent.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "core/kernels/run_call.h"
+
+namespace poprt::kernels {
+namespace {
+
+using test::random_numbers;
+using test::run_call;
+
+// Operands in their order.
+enum Slot : size_t {
+  kX,
+  kR,
+  kRState,
+  kRSums,
+  kRScales,
+  kBias,
+  kPeephole,
+  kLens,
+  kHFirst,
+  kCFirst,
+  kY,
+  kHLast,
+  kCLast,
+  kWork,
+  kOperands
+};
+
+constexpr int64_t kSteps = 3, kHidden = 20, kBlocks = 2, kGates = 4;
+
+calls::Recurrent lstm_of(int64_t batch) {
+  calls::Recurrent c;
+  c.kind = isa::RecurrentKind::lstm;
+  c.steps = kSteps;
+  c.batch = batch;
+  c.hidden = kHidden;
+  c.x_row = kBlocks * kGates * 16;
+  c.x_block = kGates * 16;
+  c.x_gate = 16;
+  c.activations[0].code = isa::RecurrentActivation::sigmoid;
+  c.activations[1].code = isa::RecurrentActivation::tanh;
+  c.activations[2].code = isa::RecurrentActivation::tanh;
+  return c;
+}
+
+std::vector<Tensor> operands_of(int64_t batch, std::mt19937& rng) {
+  std::vector<Tensor> o(kOperands);
+  const auto floats = [&](Shape shape) {
+    return random_numbers(DType::f32, std::move(shape), rng);
+  };
+  o[kX] = floats({kSteps, batch, kBlocks, kGates, 16});
+  o[kR] = floats({kBlocks, kHidden, kGates, 16});
+  o[kBias] = floats({2 * kGates, kHidden});
+  o[kLens] = Tensor::zeros(DType::s32, {batch});
+  for (int32_t& length : o[kLens].mutable_values<int32_t>())
+    length = static_cast<int32_t>(rng() % (kSteps + 1));
+  for (const Slot state : {kHFirst, kCFirst, kHLast, kCLast}) o[state] = floats({batch, kHidden});
+  o[kY] = floats({kSteps, 1, batch, kHidden});
+  o[kWork] = floats({3, batch, kHidden});
+  return o;
+}
+
+// Sequences [first, last) of an operand whose axis `axis` is the batch.
+Tensor sequences(const Tensor& t, size_t axis, int64_t first, int64_t last) {
+  Shape shape = t.shape();
+  const int64_t batch = shape[axis];
+  shape[axis] = last - first;
+  Tensor out = Tensor::zeros(t.dtype(), shape);
+  const auto outer = static_cast<size_t>(
+      element_count(Shape(shape.begin(), shape.begin() + static_cast<long>(axis))));
+  const size_t row = t.bytes() / outer / static_cast<size_t>(batch);
+  for (size_t i = 0; i < outer; i++)
+    std::memcpy(
+        static_cast<std::byte*>(out.mutable_data()) + i * row * static_cast<size_t>(last - first),
+        static_cast<const std::byte*>(t.data()) +
+            (i * static_cast<size_t>(batch) + static_cast<size_t>(first)) * row,
+        row * static_cast<size_t>(last - first));
+  return out;
+}
+
+// Programs of the first format of this call: neither sums nor scales of r.
+TEST(RecurrentKernel, ACallWithoutSumsAndScalesIsThatOfFloats) {
+  std::mt19937 rng(1);
+  std::vector<Tensor> now = operands_of(5, rng), then = now;
+  then.erase(then.begin() + kRSums, then.begin() + kBias);
+  for (std::vector<Tensor>* operands : {&now, &then}) run_call(lstm_of(5), *operands);
+  for (const Slot i : {kY, kHLast, kCLast})
+    EXPECT_EQ(now[i].to_doubles(), then[i - 2].to_doubles()) << i;
+  then.pop_back();
+  EXPECT_THROW(test::prepare_call(lstm_of(5), then), Error);
+  now.push_back(Tensor());
+  EXPECT_THROW(test::prepare_call(lstm_of(5), now), Error);
+}
+
+// More sequences than find their rows together, some of which are over before others.
+TEST(RecurrentKernel, ManySequencesGiveTheBitsOfFew) {
+  constexpr int64_t kBatch = 71;
+  std::mt19937 rng(2);
+  std::vector<Tensor> all = operands_of(kBatch, rng);
+  const std::vector<Tensor> given = all;
+  run_call(lstm_of(kBatch), all);
+  for (int64_t first = 0; first < kBatch; first += 4) {
+    const int64_t last = std::min(first + 4, kBatch);
+    std::vector<Tensor> few = given;
+    for (const Slot i : {kX, kY, kWork, kLens, kHFirst, kCFirst, kHLast, kCLast}) {
+      const size_t axis = i == kX || i == kWork ? 1 : i == kY ? 2 : 0;
+      few[i] = sequences(given[i], axis, first, last);
+    }
+    run_call(lstm_of(last - first), few);
+    EXPECT_EQ(few[kY].to_doubles(), sequences(all[kY], 2, first, last).to_doubles()) << first;
+    EXPECT_EQ(few[kHLast].to_doubles(), sequences(all[kHLast], 0, first, last).to_doubles())
+        << first;
+    EXPECT_EQ(few[kCLast].to_doubles(), sequences(all[kCLast], 0, first, last).to_doubles())
+        << first;
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels
