@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kChipBytes = 1472.0 * 638976;  // 1 472 tiles (Mk2, C600) of 624 KiB each
 
-struct Arguments {
+struct AutoShardArguments {
   std::string input_model, output_model;
   int64_t num_ipus = 0, num_processes = 2, runs = 200;
   double memory_proportion = 0.6;
@@ -51,7 +51,7 @@ struct Candidate {
 
 class Search {
  public:
-  explicit Search(const Arguments& a) : a_(a), graph_(onnx::import_file(a.input_model)) {
+  explicit Search(const AutoShardArguments& a) : a_(a), graph_(onnx::import_file(a.input_model)) {
     ops::infer(*graph_);
     apply("unique_name_for_nodes", {}, *graph_);
     parts_ = sub_graphs(*graph_);
@@ -253,12 +253,12 @@ class Search {
     return by_node;
   }
 
-  const Arguments& a_;
+  const AutoShardArguments& a_;
   std::unique_ptr<ir::Graph> graph_;
   std::vector<SubGraph> parts_;
 };
 
-void print(const Arguments& a, const Candidate& c) {
+void print(const AutoShardArguments& a, const Candidate& c) {
   if (a.json) {
     nlohmann::ordered_json ipus = nlohmann::ordered_json::array();
     for (size_t i = 0; i < c.bytes.size(); i++)
@@ -278,7 +278,7 @@ void print(const Arguments& a, const Candidate& c) {
              c.per_second, a.output_model);
 }
 
-int run(Arguments a) {
+int run(AutoShardArguments a) {
   warn_of_log_level();
   if (a.num_ipus < 2)
     throw Usage(fmt::format("--num_ipus: expected more than 1, found {}", a.num_ipus));
@@ -302,7 +302,7 @@ int run(Arguments a) {
 void add_auto_shard(Command& app, std::function<int()>& action) {
   Command* command = app.add_command(
       "auto_shard", "Choose where a converted model is cut for several IPUs, and try it");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<AutoShardArguments>();
   command->add_option("-i,--input_model", a->input_model, "Converted ONNX model")->required();
   command->add_option("--num_ipus", a->num_ipus, "How many IPUs share it, more than 1")->required();
   command->add_option("--output_model", a->output_model,

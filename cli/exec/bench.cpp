@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct BenchArguments {
   std::string model, through = "runner";
   std::vector<std::string> inputs, inputs_pb;
   int threads = 0, clients = 1, warmup = 3;
@@ -37,7 +37,7 @@ struct Buffers {
   std::vector<const void*> in_data;
   std::vector<void*> out_data;
 
-  Buffers(const Case& c, const Arguments& a) {
+  Buffers(const Case& c, const BenchArguments& a) {
     std::vector<const poprt_anchor*> anchors;
     for (const Case::Tensor& t : c.inputs) {
       anchors.push_back(t.anchor);
@@ -92,7 +92,7 @@ size_t in_flight_of(int64_t batches) {
   return static_cast<size_t>(std::clamp(2 * batches, kLeast, kMost));
 }
 
-void client(poprt_runner* runner, const Case& c, const Arguments& a, size_t in_flight,
+void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t in_flight,
             Clock::time_point until, std::vector<double>& ms) {
   const auto more = [&] {
     return a.iterations > 0 ? static_cast<int64_t>(ms.size()) < a.iterations
@@ -138,7 +138,7 @@ void client(poprt_runner* runner, const Case& c, const Arguments& a, size_t in_f
 }
 
 // All clients' milliseconds, in any order.
-SessionTimes through_runner(const Arguments& a, const Runner& runner, const Case& c,
+SessionTimes through_runner(const BenchArguments& a, const Runner& runner, const Case& c,
                             size_t in_flight) {
   {
     Buffers b(c, a);
@@ -157,7 +157,8 @@ SessionTimes through_runner(const Arguments& a, const Runner& runner, const Case
   return times;
 }
 
-SessionTimes through_session(const Arguments& a, const Executable& executable, size_t in_flight) {
+SessionTimes through_session(const BenchArguments& a, const Executable& executable,
+                             size_t in_flight) {
   SessionBench b;
   b.executable = executable.get();
   b.queues = a.through == "queues";
@@ -209,7 +210,7 @@ struct Measured {
 };
 
 // Inputs of files are for a model of one shape, or for one of several models.
-void check_inputs(const Arguments& a, const Cases& cases, const poprt_runner* runner) {
+void check_inputs(const BenchArguments& a, const Cases& cases, const poprt_runner* runner) {
   if (cases.kind == Cases::shapes && (!a.inputs.empty() || !a.inputs_pb.empty()))
     throw Usage("inputs of a model at several shapes are made up: leave --input out");
   for (const auto* words : {&a.inputs, &a.inputs_pb})
@@ -218,7 +219,7 @@ void check_inputs(const Arguments& a, const Cases& cases, const poprt_runner* ru
         find_anchor(inputs_of(runner), word.substr(0, word.find('=')), "input");
 }
 
-std::vector<Measured> measure(const Arguments& a, const Executable& executable,
+std::vector<Measured> measure(const BenchArguments& a, const Executable& executable,
                               const Runner& runner, size_t in_flight) {
   std::vector<Measured> measured;
   if (!runner) {
@@ -232,7 +233,7 @@ std::vector<Measured> measure(const Arguments& a, const Executable& executable,
   return measured;
 }
 
-int bench(Arguments& a) {
+int bench(BenchArguments& a) {
   const bool session = a.through != "runner";
   if (session && (a.clients > 1 || a.async))
     throw Usage(fmt::format("--through {} has one client, without --async", a.through));
@@ -273,7 +274,7 @@ int bench(Arguments& a) {
 }  // namespace
 
 void add_bench(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BenchArguments>();
   Command* c = app.add_command("bench", "Measure latency and throughput");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->expected(1, 1 << 20);

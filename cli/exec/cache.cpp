@@ -13,7 +13,7 @@
 namespace poprt::cli {
 namespace {
 
-struct Settings {
+struct CacheSettings {
   std::string path;
   bool list = false, prune = false, json = false;
   uint64_t max_bytes = 0;
@@ -43,7 +43,7 @@ void print_entries(const std::vector<runtime::CacheEntry>& entries) {
 }
 
 // What the compiler would use, in the order of its choice.
-std::string folder(const Settings& s) {
+std::string folder(const CacheSettings& s) {
   if (!s.path.empty()) return s.path;
   for (const char* variable : {"POPXL_CACHE_DIR", "POPART_CACHE_DIR"})
     if (const char* value = std::getenv(variable); value && *value) return value;
@@ -52,7 +52,7 @@ std::string folder(const Settings& s) {
       "POPXL_CACHE_DIR or POPART_CACHE_DIR");
 }
 
-int run(const Settings& s) {
+int run(const CacheSettings& s) {
   const runtime::ExecutableCache cache(folder(s));
   if (s.prune) {
     runtime::ExecutableCache::Limits limits;
@@ -87,7 +87,7 @@ int run(const Settings& s) {
 
 void add_cache(Command& app, std::function<int()>& action) {
   auto* command = app.add_command("cache", "List or prune a folder of cached executables.");
-  auto s = std::make_shared<Settings>();
+  auto s = std::make_shared<CacheSettings>();
   command->add_option("--path", s->path,
                       "The folder (cache_path); else that of POPXL_CACHE_DIR or POPART_CACHE_DIR");
   auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");

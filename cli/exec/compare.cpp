@@ -21,7 +21,7 @@
 namespace poprt::cli {
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   std::string model, data_set;
   std::vector<std::string> inputs, inputs_pb, references;
   // What is not given comes from data.json of the data set, or is Tolerance's.
@@ -39,7 +39,7 @@ struct Tolerance {
 
 // data.json beside the model of a data set, as ONNX's own test data have it: rtol and atol, and two
 // more for whole and for quantised models.
-Tolerance tolerance_of(const Arguments& a) {
+Tolerance tolerance_of(const CompareArguments& a) {
   namespace fs = std::filesystem;
   Tolerance t;
   if (!a.data_set.empty()) {
@@ -67,12 +67,12 @@ Tolerance tolerance_of(const Arguments& a) {
   return t;
 }
 
-std::string numbered(const Arguments& a, const char* stem, size_t i) {
+std::string numbered(const CompareArguments& a, const char* stem, size_t i) {
   return fmt::format("{}/{}_{}.pb", a.data_set, stem, i);
 }
 
 // Variable dimensions of an ONNX model that no option fixes are those of the data.
-void shapes_from_data(Arguments& a) {
+void shapes_from_data(CompareArguments& a) {
   if (a.model.ends_with(".popef")) return;
   const auto graph = onnx::import_file(a.model);
   const auto named = parse_shapes(a.compile.input_shape);
@@ -187,7 +187,7 @@ using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
 // One run for each model that has inputs, all outputs by name.
 class BranchRuns {
  public:
-  BranchRuns(const Arguments& a, poprt_runner* runner)
+  BranchRuns(const CompareArguments& a, poprt_runner* runner)
       : arrays_(read_arrays(a.inputs, a.inputs_pb, runner)) {
     std::map<std::string, std::vector<poprt_tensor>> by_graph;
     for (auto& [name, array] : arrays_)
@@ -220,7 +220,7 @@ class BranchRuns {
 // The one run of a model.
 class Run {
  public:
-  Run(const Arguments& a, poprt_runner* runner) : outs_(outputs_of(runner)) {
+  Run(const CompareArguments& a, poprt_runner* runner) : outs_(outputs_of(runner)) {
     const auto ins = inputs_of(runner);
     std::vector<AnchorMemory> memory;
     for (const auto* anchor : ins) memory.emplace_back(anchor);
@@ -249,7 +249,7 @@ class Run {
   std::vector<AnchorMemory> out_;
 };
 
-int run(Arguments& a) {
+int run(CompareArguments& a) {
   const Tolerance tolerance = tolerance_of(a);
   shapes_from_data(a);
   const Executable executable = load_model(a.model, a.compile);
@@ -313,7 +313,7 @@ int run(Arguments& a) {
 }  // namespace
 
 void add_compare(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CompareArguments>();
   Command* c = app.add_command(
       "compare", "Compare a model's outputs with reference outputs; exit 1 when they differ");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();

@@ -16,7 +16,7 @@
 namespace poprt::cli {
 namespace {
 
-struct Arguments {
+struct FlopsArguments {
   std::string model;
   bool verbose = false, json = false;
   CompileSettings compile;
@@ -80,7 +80,7 @@ Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipp
   return total;
 }
 
-int run(const Arguments& a) {
+int run(const FlopsArguments& a) {
   const auto graph = onnx::import_file(
       a.model, {.allow_links = a.compile.allow_links, .strict = a.compile.strict});
   fix_shapes(*graph, a.compile);
@@ -122,7 +122,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 void add_flops(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<FlopsArguments>();
   Command* c = app.add_command(
       "flops",
       "Count the floating-point operations of a model (a multiplication and an addition are two)");

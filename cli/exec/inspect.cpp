@@ -24,7 +24,7 @@ namespace {
 
 using namespace poprt::inspector;
 
-struct Settings {
+struct InspectSettings {
   std::string file, other, view = "summary", filter, node, record, folder;
   int64_t most = 0;
   double seconds = 1, profile = 0;
@@ -53,7 +53,7 @@ Document load(const std::string& path) {
   return d;
 }
 
-void print(const Settings& s, const std::vector<Table>& tables) {
+void print(const InspectSettings& s, const std::vector<Table>& tables) {
   if (s.json) {
     fmt::print("{}\n", tables_json(tables));
     return;
@@ -69,7 +69,7 @@ std::string picture(const Document& d) {
 }
 
 // Running processes: looks for a while, then prints what it saw.
-int watch(const Settings& s) {
+int watch(const InspectSettings& s) {
   TelemetryWatcher watcher(s.folder);
   if (!s.record.empty()) watcher.record(s.record);
   std::this_thread::sleep_for(std::chrono::duration<double>(s.seconds));
@@ -101,7 +101,7 @@ const NamedTensor& output_called(const RunResult& result, const std::string& nam
 }
 
 // A graph as it is looked at, for the shapes that were asked for.
-Compilation compiled(const Settings& s, const Document& d) {
+Compilation compiled(const InspectSettings& s, const Document& d) {
   const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(s.shapes, " ")));
   std::string assumed;
   Compilation made = compile_with_history(*d.ir, options_for_looking(*d.ir, assumed, shapes));
@@ -110,7 +110,7 @@ Compilation compiled(const Settings& s, const Document& d) {
 }
 
 // Runs the model, and what it is compared with; 1 when outputs differ.
-int run_view(const Settings& s, const Document& d) {
+int run_view(const InspectSettings& s, const Document& d) {
   Progress progress;
   const InputChoices choices = choices_of(s.inputs);
   std::optional<Compilation> compilation;
@@ -155,7 +155,7 @@ int run_view(const Settings& s, const Document& d) {
 }
 
 // With programs, memory and times when those were asked for by --profile.
-DocumentDiff comparison(const Settings& s, const Document& left, const Document& right) {
+DocumentDiff comparison(const InspectSettings& s, const Document& left, const Document& right) {
   Progress progress;
   DocumentDiff diff = diff_documents(left, right, progress);
   if (s.profile <= 0) return diff;
@@ -168,7 +168,7 @@ DocumentDiff comparison(const Settings& s, const Document& left, const Document&
 }
 
 // Which of the programs in a file, by name.
-size_t executable_of(const Settings& s, const Document& d) {
+size_t executable_of(const InspectSettings& s, const Document& d) {
   if (s.executable.empty()) return 0;
   if (!d.popef) throw Usage("--executable is for .popef files");
   std::vector<std::string> names;
@@ -180,7 +180,7 @@ size_t executable_of(const Settings& s, const Document& d) {
                             fmt::join(names, ", ")));
 }
 
-ProgramProfile profiled(const Settings& s, const Document& d,
+ProgramProfile profiled(const InspectSettings& s, const Document& d,
                         const std::optional<Compilation>& compilation) {
   Progress progress;
   if (d.popef) return profile_program(d.popef->program(executable_of(s, d)), s.profile, progress);
@@ -190,7 +190,7 @@ ProgramProfile profiled(const Settings& s, const Document& d,
                          s.profile, progress);
 }
 
-int run(const Settings& s) {
+int run(const InspectSettings& s) {
   warn_of_log_level();
   kernels::warn_of_isa();
   const bool runs = s.view == kRunView;
@@ -239,7 +239,7 @@ int run(const Settings& s) {
   return 0;
 }
 
-void add_run_options(Command& c, Settings& s) {
+void add_run_options(Command& c, InspectSettings& s) {
   c.add_option(
        "--input", s.inputs,
        "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
@@ -284,7 +284,7 @@ void add_run_options(Command& c, Settings& s) {
 }  // namespace
 
 void add_inspect(Command& app, std::function<int()>& action) {
-  auto s = std::make_shared<Settings>();
+  auto s = std::make_shared<InspectSettings>();
   auto* c = app.add_command("inspect", "Print what the desktop inspector shows of a file");
   c->add_option("FILE", s->file,
                 ".onnx, .popef, IR text or a recording of telemetry; none with --view queues: "

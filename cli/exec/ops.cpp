@@ -21,7 +21,7 @@ struct Row {
   ops::OpSupport support;
 };
 
-int run(bool json, bool markdown) {
+int list_operators(bool json, bool markdown) {
   std::vector<Row> rows;
   for (const ops::OpDef* op : ops::all_ops())
     rows.push_back({op,
@@ -81,7 +81,7 @@ void add_ops(Command& app, std::function<int()>& action) {
       ->excludes(m);
   c->callback([=, &action] {
     action = [=] {
-      if (!*changes) return run(*json, *markdown);
+      if (!*changes) return list_operators(*json, *markdown);
       fmt::print("{}", opsets::listing());
       return 0;
     };

@@ -18,7 +18,7 @@
 namespace poprt::cli {
 namespace {
 
-struct Arguments {
+struct OptArguments {
   std::string model;
   std::vector<std::string> passes, skip_passes, input_shape, pass_args;
   std::string stage = "none", stop_after;
@@ -56,7 +56,7 @@ std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
   }
 }
 
-int run(const Arguments& a) {
+int run(const OptArguments& a) {
   warn_of_log_level();
   kernels::warn_of_isa();
   for (const auto& names : {a.passes, a.skip_passes})  // unknown names before any work
@@ -117,7 +117,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 void add_opt(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<OptArguments>();
   Command* c =
       app.add_command("opt", "Run passes on an .onnx model or a text graph and print the graph");
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();

@@ -94,7 +94,7 @@ void print_markdown(const Json& j) {
              fmt::join(j["popart_options"].get<std::vector<std::string>>(), ", "));
 }
 
-int run(bool json, bool markdown) {
+int list_options(bool json, bool markdown) {
   poprt_string* raw = nullptr;
   check(poprt_compiler_list_options(&raw));
   const Json j = parse_ordered_json(take(raw));
@@ -121,8 +121,9 @@ void add_options(Command& app, std::function<int()>& action) {
       "warns or fails");
   auto* j = c->add_flag("--json", *json, "As JSON");
   c->add_flag("--markdown", *markdown, "As a Markdown page")->excludes(j);
-  c->callback(
-      [json, markdown, &action] { action = [json, markdown] { return run(*json, *markdown); }; });
+  c->callback([json, markdown, &action] {
+    action = [json, markdown] { return list_options(*json, *markdown); };
+  });
 }
 
 }  // namespace poprt::cli

@@ -25,7 +25,7 @@ std::string parameters(const passes::PassDef& pass) {
   return text;
 }
 
-int run(bool json, bool markdown) {
+int list_passes(bool json, bool markdown) {
   if (json) {
     fmt::print("{}", compiler::passes_json());
     return 0;
@@ -59,8 +59,9 @@ void add_passes(Command& app, std::function<int()>& action) {
       "one off");
   auto* j = c->add_flag("--json", *json, "As JSON");
   c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
-  c->callback(
-      [json, markdown, &action] { action = [json, markdown] { return run(*json, *markdown); }; });
+  c->callback([json, markdown, &action] {
+    action = [json, markdown] { return list_passes(*json, *markdown); };
+  });
 }
 
 }  // namespace poprt::cli

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct RunPopefArguments {
   std::string popef, runner = "modelRunner", dynamic_input_name, mask_name;
   int64_t iteration = 100, threads = 1, index = 0, max_valid_num = 0, pack_timeout = 1000,
           batch_size = 0, replicas = 1, processes = 1;
@@ -41,7 +41,7 @@ int64_t places_of(const poprt_anchor* anchor) {
   return poprt_anchor_rank(anchor) < 2 ? 0 : poprt_anchor_shape(anchor)[1];
 }
 
-Runner make_pack_runner(const Arguments& a, const poprt_executable* executable) {
+Runner make_pack_runner(const RunPopefArguments& a, const poprt_executable* executable) {
   const bool named = !a.dynamic_input_name.empty();
   poprt_pack_runner_options options = {};
   options.struct_size = sizeof options;
@@ -55,7 +55,7 @@ Runner make_pack_runner(const Arguments& a, const poprt_executable* executable) 
   return Runner(made);
 }
 
-Served make(const Arguments& a, const poprt_executable* executable) {
+Served make(const RunPopefArguments& a, const poprt_executable* executable) {
   if (a.packs()) return {make_pack_runner(a, executable), a.runner, ""};
   poprt_runner* made = nullptr;
   if (a.runner == "lightRunner") {
@@ -80,7 +80,8 @@ Served make(const Arguments& a, const poprt_executable* executable) {
 // The memory of one client, and requests on it.
 class Client {
  public:
-  Client(const Arguments& a, const Served& served, uint64_t seed) : packs_(a.packs()), rng_(seed) {
+  Client(const RunPopefArguments& a, const Served& served, uint64_t seed)
+      : packs_(a.packs()), rng_(seed) {
     const auto inputs = inputs_of(served.runner.get());
     for (size_t i = 0; i < inputs.size(); i++) {
       if (!takes(served, inputs[i]) || poprt_runner_input_has_data(served.runner.get(), i))
@@ -147,7 +148,7 @@ struct Report {
   }
 };
 
-Report run_here(const Arguments& a) {
+Report run_here(const RunPopefArguments& a) {
   poprt_executable* opened = nullptr;
   check(poprt_executable_open(a.popef.c_str(), &opened));
   const Executable executable(opened);
@@ -184,7 +185,7 @@ Report read_report(const nlohmann::ordered_json& json) {
 }
 
 // Replicas in processes of their own, which share the devices: none has another's.
-std::vector<Report> run_in_processes(const Arguments& a) {
+std::vector<Report> run_in_processes(const RunPopefArguments& a) {
   const TemporaryFolder folder;
   // Where nobody has said what is shared, these processes share with each other.
   setenv("POPRT_SHARED_DEVICES", folder.path().c_str(), 0);
@@ -221,7 +222,7 @@ std::vector<Report> run_in_processes(const Arguments& a) {
   return reports;
 }
 
-int run(const Arguments& a) {
+int run(const RunPopefArguments& a) {
   if (a.replicas > 1 && a.runner != "modelRunner")
     throw Usage(
         fmt::format("--replicationFactor: a {} is one replica; give --numProcesses", a.runner));
@@ -258,7 +259,7 @@ int run(const Arguments& a) {
 }  // namespace
 
 void add_poprt_run_popef(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RunPopefArguments>();
   Command* c = app.add_command("poprt_run_popef", "Run any PopEF file with random data");
   c->add_option("--popef", a->popef, "PopEF file")->required();
   add_plugin_option(*c);

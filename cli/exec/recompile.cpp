@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using popef::Metadata;
 using Model = std::shared_ptr<popef::Model>;
 
-struct Arguments {
+struct RecompileArguments {
   std::string file, output, source;
   bool force = false, allow_links = false, json = false;
 };
@@ -93,7 +93,8 @@ std::optional<Source> embedded(const popef::Model& model) {
   return source;
 }
 
-Source find_source(const Arguments& a, const popef::Model& model, const RecordedOptions& recorded) {
+Source find_source(const RecompileArguments& a, const popef::Model& model,
+                   const RecordedOptions& recorded) {
   if (a.source.empty())
     if (auto source = embedded(model)) {
       source->name = recorded.source;
@@ -123,7 +124,8 @@ Source find_source(const Arguments& a, const popef::Model& model, const Recorded
   return source;
 }
 
-void check_hash(const Arguments& a, const Source& source, const RecordedOptions& recorded) {
+void check_hash(const RecompileArguments& a, const Source& source,
+                const RecordedOptions& recorded) {
   if (recorded.source_hash.empty() || source.hash == recorded.source_hash) return;
   throw Failure(fmt::format(
       "{} is not what '{}' was compiled from: its hash is {}, that of {} is {}; compile another "
@@ -133,7 +135,7 @@ void check_hash(const Arguments& a, const Source& source, const RecordedOptions&
 }
 
 // The new executable as the blobs of a PopEF file.
-Model compile(const Arguments& a, const Source& source, RecordedOptions& recorded) {
+Model compile(const RecompileArguments& a, const Source& source, RecordedOptions& recorded) {
   ProgressBar bar(!a.json);
   recorded.options.progress = ProgressBar::callback;
   recorded.options.user_data = &bar;
@@ -175,7 +177,8 @@ std::vector<popef::Anchor> interface_of(const Metadata& metadata) {
 }
 
 // The new metadata, with what somebody may have set in the file after it was compiled.
-Metadata merged(const Arguments& a, const Source& source, const Metadata& was, Metadata now) {
+Metadata merged(const RecompileArguments& a, const Source& source, const Metadata& was,
+                Metadata now) {
   now.setExecutable(was.executable());
   std::vector<popef::Option> options;
   for (const popef::Option& o : now.engineOptions()) {
@@ -242,7 +245,7 @@ void write(const std::string& path, const popef::Model& was, const popef::Model&
   writer.close();
 }
 
-int recompile(const Arguments& a) {
+int recompile(const RecompileArguments& a) {
   const auto reader = std::make_shared<popef::Reader>();
   reader->parseFile(a.file);
   const Model was = read(reader, a.file);
@@ -289,7 +292,7 @@ int recompile(const Arguments& a) {
 }  // namespace
 
 void add_recompile(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RecompileArguments>();
   Command* c = app.add_command(
       "recompile", "Compile the source of a PopEF file again, with the options that it records");
   c->add_option("FILE", a->file, "PopEF file of one executable; replaced when that has succeeded")

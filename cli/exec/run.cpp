@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct RunArguments {
   std::string model;
   std::vector<std::string> inputs, inputs_pb, outputs;
   int threads = 0, iterations = 1;
@@ -56,7 +56,7 @@ std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const Prepare
 }
 
 // Of several models the one whose inputs are given. Empty: there is one.
-std::string chosen_graph(const Arguments& a, const std::vector<const poprt_anchor*>& outputs) {
+std::string chosen_graph(const RunArguments& a, const std::vector<const poprt_anchor*>& outputs) {
   for (const poprt_anchor* output : outputs)
     if (graph_of(poprt_anchor_name(output)).empty()) return "";
   for (const auto* words : {&a.inputs, &a.inputs_pb})
@@ -66,7 +66,7 @@ std::string chosen_graph(const Arguments& a, const std::vector<const poprt_ancho
 }
 
 // As runners call them.
-const char* runner_numerics(const Arguments& a) {
+const char* runner_numerics(const RunArguments& a) {
   if (a.numerics == "fast") return nullptr;
   return a.overflow == "saturate" ? "saturating" : "faithful";
 }
@@ -74,7 +74,7 @@ const char* runner_numerics(const Arguments& a) {
 // Runs of a program and what they are run on.
 class Execution {
  public:
-  Execution(const Arguments& a, const PreparedModel& model)
+  Execution(const RunArguments& a, const PreparedModel& model)
       : runner_(make_runner(model.executable.get(), a.threads, a.profile, runner_numerics(a))),
         ins_(inputs_of(runner_.get())),
         outs_(outputs_of(runner_.get())) {
@@ -212,7 +212,7 @@ void print_profile(const nlohmann::json& profile) {
 }
 
 // The same keys whether there was something to run or all outputs are text.
-void print_report(const Arguments& a, const PreparedModel& model, const Execution* execution,
+void print_report(const RunArguments& a, const PreparedModel& model, const Execution* execution,
                   double load_ms, const std::vector<double>& ms) {
   nlohmann::json j;
   j["model"] = a.model;
@@ -228,7 +228,7 @@ void print_report(const Arguments& a, const PreparedModel& model, const Executio
   print_json(j);
 }
 
-int run_as_the_chip(const Arguments& a) {
+int run_as_the_chip(const RunArguments& a) {
   if (a.json || a.random || a.profile || a.iterations != 1)
     throw Usage(
         "--numerics faithful computes once, from files: without --json, --random, --profile "
@@ -237,7 +237,7 @@ int run_as_the_chip(const Arguments& a) {
       {a.model, a.inputs, a.inputs_pb, a.outputs, a.overflow == "saturate", a.compile});
 }
 
-int run(Arguments& a) {
+int run(RunArguments& a) {
   // An executable that keeps its model is run as others are.
   if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   if (a.numerics == "fast" && a.overflow != "nan")
@@ -285,7 +285,7 @@ int run(Arguments& a) {
 }  // namespace
 
 void add_run(Command& app, std::function<int()>& action) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RunArguments>();
   Command* c = app.add_command("run", "Run a model on data from files");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs,

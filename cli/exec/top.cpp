@@ -17,14 +17,14 @@
 namespace poprt::cli {
 namespace {
 
-struct Settings {
+struct TopSettings {
   std::string folder;
   bool json = false;
   double interval = 1;
   int64_t count = 0;
 };
 
-std::string read(const Settings& s) {
+std::string read(const TopSettings& s) {
   poprt_string* text = nullptr;
   check(poprt_telemetry_read(s.folder.empty() ? nullptr : s.folder.c_str(), &text));
   const std::unique_ptr<poprt_string, decltype(&poprt_string_free)> owner(text, poprt_string_free);
@@ -96,7 +96,7 @@ void print(const nlohmann::json& segments, std::map<std::string, Sample>& before
   std::fflush(stdout);
 }
 
-int run(const Settings& s) {
+int run(const TopSettings& s) {
   std::map<std::string, Sample> before;
   const bool screen = !s.json && isatty(STDOUT_FILENO);
   const int64_t count = s.count > 0 ? s.count : screen ? INT64_MAX : 1;
@@ -119,7 +119,7 @@ int run(const Settings& s) {
 void add_top(Command& app, std::function<int()>& action) {
   auto* command = app.add_command(
       "top", "Show what sessions of other processes do (those with POPRT_TELEMETRY=1).");
-  auto s = std::make_shared<Settings>();
+  auto s = std::make_shared<TopSettings>();
   command->add_option(
       "--folder", s->folder,
       "Where they publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
