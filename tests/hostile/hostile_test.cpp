@@ -101,28 +101,36 @@ std::map<std::string, std::string> listing(const fs::path& root) {
 // Whether somebody opened or read what lies directly in a folder.
 class Watch {
  public:
-  explicit Watch(const fs::path& folder) : fd_(inotify_init1(IN_NONBLOCK)) {
-    EXPECT_GE(inotify_add_watch(fd_, folder.c_str(), IN_OPEN | IN_ACCESS | IN_MODIFY | IN_CREATE),
-              0);
+  explicit Watch(const fs::path& folder)
+      : watch_(inotify_add_watch(events(), folder.c_str(),
+                                 IN_OPEN | IN_ACCESS | IN_MODIFY | IN_CREATE)) {
+    EXPECT_GE(watch_, 0);
   }
-  ~Watch() { close(fd_); }
+  ~Watch() { inotify_rm_watch(events(), watch_); }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   std::string touched() {
     alignas(inotify_event) char buffer[4096];
     std::string names;
-    for (ssize_t n; (n = ::read(fd_, buffer, sizeof buffer)) > 0;)
+    for (ssize_t n; (n = ::read(events(), buffer, sizeof buffer)) > 0;)
       for (char* p = buffer; p < buffer + n;) {
         const auto* event = reinterpret_cast<const inotify_event*>(p);
         // Opening the folder itself to walk through it reads nothing of it.
-        if (event->len) names += std::string(names.empty() ? "" : ", ") + event->name;
+        if (event->wd == watch_ && event->len)
+          names += std::string(names.empty() ? "" : ", ") + event->name;
         p += sizeof(inotify_event) + event->len;
       }
     return names;
   }
 
  private:
-  int fd_;
+  // One for all cases: to close it takes the kernel some thirty milliseconds.
+  static int events() {
+    static const int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    return fd;
+  }
+
+  int watch_;
 };
 
 // A folder for one case, gone with it.
