@@ -314,7 +314,9 @@ Plan prepare(const Call& call) {
   if (call.operands.size() == kSlots - 2) {
     std::vector<Operand> slots(call.operands.begin(), call.operands.end());
     slots.insert(slots.begin() + kRSums, 2, Operand{});
-    Plan plan = prepare({slots, call.ints, call.floats, call.threads});
+    Call whole = call;
+    whole.operands = slots;
+    Plan plan = prepare(whole);
     plan.run = run_of_floats;
     return plan;
   }
