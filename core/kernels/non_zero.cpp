@@ -1,5 +1,6 @@
 // non_zero (calls/non_zero.h). One task.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "kernels/calls/non_zero.h"
@@ -18,20 +19,22 @@ void run(const void* params, void* const* data, int64_t, int64_t, std::byte*) no
   const auto& p = *static_cast<const Params*>(params);
   const T* x = static_cast<const T*>(data[0]);
   auto* y = static_cast<int64_t*>(data[1]);
-  const auto rank = static_cast<int64_t>(p.dims.size());
+  const size_t rank = p.dims.size(), last = rank ? rank - 1 : 0;
+  const int64_t row = rank ? p.dims[last] : 1;
+  const auto line = [&](size_t d) { return y + static_cast<int64_t>(d) * p.bound; };
+  std::array<int64_t, calls::NonZero::kMaxRank> place{};  // of an element, counted without division
   int64_t column = 0;
-  for (int64_t i = 0; i < p.count && column < p.bound; i++) {
-    if (x[i] == T{}) continue;
-    int64_t rest = i;
-    for (int64_t d = rank; d-- > 0;) {
-      const int64_t size = p.dims[static_cast<size_t>(d)];
-      y[d * p.bound + column] = rest % size;
-      rest /= size;
+  for (int64_t begin = 0; begin < p.count && column < p.bound; begin += row) {
+    for (int64_t j = 0; j < row && column < p.bound; j++) {
+      if (x[begin + j] == T{}) continue;
+      place[last] = j;
+      for (size_t d = 0; d < rank; d++) line(d)[column] = place[d];
+      column++;
     }
-    column++;
+    for (size_t d = last; d-- > 0; place[d] = 0)
+      if (++place[d] < p.dims[d]) break;
   }
-  for (int64_t d = 0; d < rank; d++)
-    std::fill(y + d * p.bound + column, y + (d + 1) * p.bound, int64_t{-1});
+  for (size_t d = 0; d < rank; d++) std::fill(line(d) + column, line(d + 1), int64_t{-1});
 }
 
 Plan prepare(const Call& call) {

@@ -8,13 +8,14 @@ namespace poprt::kernels::calls {
 
 struct NonZero {
   static constexpr std::string_view kKernel = "non_zero";
+  static constexpr size_t kMaxRank = 64;
 
   int64_t bound = 0;          // columns of y
-  std::vector<int64_t> dims;  // of x, at most 64; none for a scalar
+  std::vector<int64_t> dims;  // of x, at most kMaxRank; none for a scalar
 
   void fields(Fields& f) {
     f.size("bound", bound);
-    f.rest("dims", dims, 1, 64);
+    f.rest("dims", dims, 1, kMaxRank);
     f.sizes("dim", dims);
   }
 };

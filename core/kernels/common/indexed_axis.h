@@ -68,13 +68,16 @@ struct IndexedAxis {
   void each_of(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
     if (from >= to) return;
     Origin origin(*this, from);
+    // What use() writes could be a member for all that the compiler knows: these are not read
+    // again.
+    const int64_t most = size, count = line;
     for (int64_t l = from; l < to; l++, origin.next()) {
-      const int64_t start = origin.offset(), first = l * line;
-      const auto walk = [&](auto element) {
-        for (int64_t j = 0; j < line; j++) {
+      const int64_t start = origin.offset(), first = l * count;
+      const auto walk = [=](auto element) {
+        for (int64_t j = 0; j < count; j++) {
           int64_t i = load_index(indices, sizeof(Index) == 8, first + j);
-          i += i < 0 ? size : 0;
-          use(first + j, i >= 0 && i < size ? element(i, j) : -1);
+          i += i < 0 ? most : 0;
+          use(first + j, i >= 0 && i < most ? element(i, j) : -1);
         }
       };
       if (along)
