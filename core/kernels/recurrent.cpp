@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kName = "recurrent";
 constexpr int64_t kGroup = 4;          // sequences that share one pass over r
-constexpr int64_t kTogether = 8;       // groups that find their rows once for all blocks
+constexpr int64_t kTogether = 8;       // groups whose rows are found once a step, not once a block
 constexpr int64_t kPrefetched = 4096;  // the most floats of v to fetch ahead: half of an L1 cache
 
 struct Params {
@@ -256,7 +256,7 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end,
             scratch);
 }
 
-// Of a call that has neither r_sums nor r_scales.
+// Runs a call of twelve operands, which has neither r_sums nor r_scales.
 void run_of_floats(const void* params, void* const* data, int64_t begin, int64_t end,
                    std::byte* scratch) noexcept {
   std::array<void*, kSlots> slots{};

@@ -9,7 +9,8 @@
 //   r_sums, r_scales   of an LSTM whose r is bytes: kernels/common/pack_vnni.h's panels of 64
 //            columns, which are the gates of a block, then the sums (s32) and scales of the
 //            columns. Each step quantises the state of each sequence as DynamicQuantizeLinear does.
-//            Calls from before r could be bytes are without the two: they have twelve operands
+//            Programs that were compiled before r could be bytes have neither operand: their calls
+//            have twelve
 //   bias     [2 * gates of the cell, hidden]: of W, then of R; peephole [3, hidden]
 //   lens     valid steps of each sequence; later steps keep the state and give zeros in y
 //   h_first, c_first   [batch, hidden], zeros when omitted; h_last, c_last likewise

@@ -68,8 +68,8 @@ struct IndexedAxis {
   void each_of(const void* indices, int64_t from, int64_t to, Use use) const noexcept {
     if (from >= to) return;
     Origin origin(*this, from);
-    // What use() writes could be a member for all that the compiler knows: these are not read
-    // again.
+    // Copies stay in registers. The members would be loaded again for each element, because use()
+    // writes through a pointer that might point to them.
     const int64_t most = size, count = line;
     for (int64_t l = from; l < to; l++, origin.next()) {
       const int64_t start = origin.offset(), first = l * count;

@@ -13,7 +13,8 @@ namespace {
 using test::random_numbers;
 using test::run_call;
 
-// Operands in their order.
+// Operands in the order of program files. The kernel has a list of its own: when its order changes,
+// these calls must fail.
 enum Slot : size_t {
   kX,
   kR,
@@ -84,7 +85,7 @@ Tensor sequences(const Tensor& t, size_t axis, int64_t first, int64_t last) {
   return out;
 }
 
-// Programs of the first format of this call: neither sums nor scales of r.
+// Programs that were compiled before r could be bytes.
 TEST(RecurrentKernel, ACallWithoutSumsAndScalesIsThatOfFloats) {
   std::mt19937 rng(1);
   std::vector<Tensor> now = operands_of(5, rng), then = now;
