@@ -25,15 +25,15 @@ uint64_t resident_bytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-constexpr std::pair<std::string_view, poprt::testing::SoakKind> kKinds[] = {
-    {"batched", poprt::testing::SoakKind::batched},
-    {"fused", poprt::testing::SoakKind::fused},
-    {"packed", poprt::testing::SoakKind::packed},
-    {"pipelined", poprt::testing::SoakKind::pipelined},
-    {"fused_pipelined", poprt::testing::SoakKind::fused_pipelined}};
+constexpr std::pair<std::string_view, poprt::test::SoakKind> kKinds[] = {
+    {"batched", poprt::test::SoakKind::batched},
+    {"fused", poprt::test::SoakKind::fused},
+    {"packed", poprt::test::SoakKind::packed},
+    {"pipelined", poprt::test::SoakKind::pipelined},
+    {"fused_pipelined", poprt::test::SoakKind::fused_pipelined}};
 
-bool soak_of(std::string_view name, const poprt::testing::SoakOptions& options) {
-  poprt::testing::RunnerSoak soak(options);
+bool soak_of(std::string_view name, const poprt::test::SoakOptions& options) {
+  poprt::test::RunnerSoak soak(options);
   const auto start = std::chrono::steady_clock::now();
   uint64_t early = 0;
   std::atomic<bool> done{false};
@@ -70,7 +70,7 @@ bool soak_of(std::string_view name, const poprt::testing::SoakOptions& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  poprt::testing::SoakOptions options;
+  poprt::test::SoakOptions options;
   options.requests = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
   if (argc > 2) options.seed = static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10));
   options.requests_per_runner = 50'000;

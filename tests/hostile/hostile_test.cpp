@@ -14,21 +14,12 @@
 #include <set>
 
 #include "case.h"
+#include "support/sanitized.h"
 
 namespace poprt::hostile {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr long kMostMemory = 4 << 20;  // KiB
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr long kMostMemory = 4 << 20;
-#else
-constexpr long kMostMemory = 768 << 10;
-#endif
-#else
-constexpr long kMostMemory = 768 << 10;
-#endif
+constexpr long kMostMemory = POPRT_TEST_SANITIZED ? 4 << 20 : 768 << 10;  // KiB
 constexpr unsigned kMostSeconds = 120;  // far more than any needs: what hangs is stopped
 
 std::string tool(const char* name = "poprt_exec") {

@@ -7,46 +7,47 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define POPRT_TEST_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define POPRT_TEST_SANITIZER 1
-#endif
+#include "support/sanitized.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 inline std::atomic<int64_t> allocations{0};
+inline std::atomic<uint64_t> allocated_bytes{0};
 inline std::atomic<int> counting{0};
 
-inline void count_allocation() noexcept {
-  if (counting.load(std::memory_order_relaxed)) allocations.fetch_add(1, std::memory_order_relaxed);
+inline void count_allocation(size_t bytes) noexcept {
+  if (!counting.load(std::memory_order_relaxed)) return;
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  allocated_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 class AllocationCounter {
  public:
-  AllocationCounter() : start_(allocations.load()) { counting.fetch_add(1); }
+  AllocationCounter() : start_(allocations.load()), start_bytes_(allocated_bytes.load()) {
+    counting.fetch_add(1);
+  }
   ~AllocationCounter() { counting.fetch_sub(1); }
   AllocationCounter(const AllocationCounter&) = delete;
   AllocationCounter& operator=(const AllocationCounter&) = delete;
   int64_t count() const { return allocations.load() - start_; }
+  uint64_t bytes() const { return allocated_bytes.load() - start_bytes_; }  // freed ones too
 
  private:
   int64_t start_;
+  uint64_t start_bytes_;
 };
 
-}  // namespace poprt::testing
+}  // namespace poprt::test
 
-#if defined(POPRT_TEST_SANITIZER)
+#if POPRT_TEST_SANITIZED
 // The sanitizers own malloc and operator new, and report both.
 #include <sanitizer/allocator_interface.h>
 
-namespace poprt::testing {
+namespace poprt::test {
 inline const int allocation_hooks = __sanitizer_install_malloc_and_free_hooks(
-    [](const volatile void*, size_t) { count_allocation(); }, [](const volatile void*) {});
-}  // namespace poprt::testing
+    [](const volatile void*, size_t bytes) { count_allocation(bytes); },
+    [](const volatile void*) {});
+}  // namespace poprt::test
 #else
 // glibc's own names for what malloc does; operator new calls malloc.
 extern "C" {
@@ -55,19 +56,19 @@ void* __libc_calloc(size_t n, size_t bytes);
 void* __libc_realloc(void* p, size_t bytes);
 void* __libc_memalign(size_t alignment, size_t bytes);
 void* malloc(size_t bytes) noexcept {
-  poprt::testing::count_allocation();
+  poprt::test::count_allocation(bytes);
   return __libc_malloc(bytes);
 }
 void* calloc(size_t n, size_t bytes) noexcept {
-  poprt::testing::count_allocation();
+  poprt::test::count_allocation(n * bytes);
   return __libc_calloc(n, bytes);
 }
 void* realloc(void* p, size_t bytes) noexcept {
-  poprt::testing::count_allocation();
+  poprt::test::count_allocation(bytes);
   return __libc_realloc(p, bytes);
 }
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
-  poprt::testing::count_allocation();
+  poprt::test::count_allocation(bytes);
   return __libc_memalign(alignment, bytes);
 }
 }

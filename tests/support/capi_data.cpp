@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path folder = argv[1];
   try {
-    testing::CopyModel copy(16);
+    test::CopyModel copy(16);
     runtime::write_popef(folder / "copies.popef", "copies", copy.b.program(),
                          copy.b.weight_records());
     // The same where x has a value, the constants.

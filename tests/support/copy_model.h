@@ -12,7 +12,7 @@
 #include "device/device.h"
 #include "program/builder.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 inline std::vector<float> random_floats(size_t n, unsigned seed = 7) {
   std::mt19937 rng(seed);
@@ -57,4 +57,4 @@ struct CopyModel {
   std::vector<std::byte> weights;
 };
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <thread>
 
-namespace poprt::testing {
+namespace poprt::test {
 
 class FewThreads {
  public:
@@ -44,4 +44,4 @@ class FewThreads {
   rlimit limit_{};
 };
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

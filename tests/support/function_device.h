@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "runtime/session/model.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 // Called for every run of the main program.
 using DeviceFunction = std::function<void(const void* const* inputs, void* const* outputs)>;
@@ -86,4 +86,4 @@ inline DeviceFunction add_one(size_t count) {
   };
 }
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

@@ -11,7 +11,7 @@
 #include "device/device.h"
 #include "program/builder.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 struct LongMatmul {
   static constexpr int64_t kSize = 1024;
@@ -47,4 +47,4 @@ bool caught_in_the_middle(Round&& round) {
   return false;
 }
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

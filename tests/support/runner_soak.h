@@ -19,7 +19,7 @@
 #include "support/function_device.h"
 #include "support/shard_chain.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 enum class SoakKind {
   batched,          // rows of several requests share a batch, on two replicas
@@ -267,4 +267,4 @@ class RunnerSoak {
   SoakResult result_;
 };
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

@@ -6,7 +6,7 @@
 #include "runtime/session/model.h"
 #include "support/shard_program.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 // y = x, and z = x, as shard_program().
 inline std::shared_ptr<const runtime::Model> shard_chain(size_t ipus, bool pipelined,
@@ -14,4 +14,4 @@ inline std::shared_ptr<const runtime::Model> shard_chain(size_t ipus, bool pipel
   return runtime::make_model("chain", shard_program(ipus, pipelined, shape));
 }
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

@@ -12,7 +12,7 @@
 #include "program/control.h"
 #include "program/shards.h"
 
-namespace poprt::testing {
+namespace poprt::test {
 
 // y = x, and z = x, through as many IPUs: the first keeps what the last reads beside its neighbour.
 inline device::Image shard_program(size_t ipus, bool pipelined, const Shape& shape) {
@@ -53,4 +53,4 @@ inline device::Image shard_program(size_t ipus, bool pipelined, const Shape& sha
   return image;
 }
 
-}  // namespace poprt::testing
+}  // namespace poprt::test

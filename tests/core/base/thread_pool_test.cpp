@@ -16,6 +16,7 @@
 
 #include "base/denormals.h"
 #include "base/error.h"
+#include "support/sanitized.h"
 
 namespace poprt {
 namespace {
@@ -197,9 +198,7 @@ TEST(ThreadPool, CanBeDestroyedInsideARun) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if !defined(__has_feature) || \
-    !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#if !POPRT_TEST_SANITIZED
 // In a process of its own, which has no memory for the stacks of more threads.
 TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
   const pid_t child = fork();
@@ -228,7 +227,6 @@ TEST(ThreadPool, ThreadsThatCannotBeStartedAreAnError) {
   ASSERT_TRUE(WIFEXITED(status)) << "it died of signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
-#endif
 #endif
 
 TEST(ThreadPool, RefusesZeroThreads) {

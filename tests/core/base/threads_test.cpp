@@ -39,7 +39,7 @@ TEST(WorkOnThreads, ThrowsWhatOneThrowsWhenAllHaveEnded) {
 TEST(WorkOnThreads, FewerDoItWhereNoMoreCanBeHad) {
   std::atomic<int> called{0};
   {
-    const testing::FewThreads few(1);
+    const test::FewThreads few(1);
     work_on_threads(8, [&] { called++; });
   }
   EXPECT_EQ(called, 2);

@@ -16,12 +16,10 @@
 #include "support/random_graph/maker.h"
 #include "support/random_graph/random_graph.h"
 #include "support/recorded_lines.h"
+#include "support/sanitized.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if POPRT_TEST_SANITIZED
 #include <sanitizer/common_interface_defs.h>
-#define POPRT_TEST_SANITIZED 1
-#endif
 #endif
 
 namespace poprt::test {

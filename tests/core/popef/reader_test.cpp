@@ -5,26 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "core/popef/support.h"
 #include "popef/error.h"
 #include "popef/header.h"
+#include "support/allocation_counter.h"
 #include "support/recorded_lines.h"
-
-// Counts what this thread allocates: the reader promises a bound.
-namespace {
-thread_local uint64_t allocated = 0;
-}
-void* operator new(size_t bytes) {
-  allocated += bytes;
-  if (void* p = std::malloc(bytes == 0 ? 1 : bytes)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace poprt::popef {
 namespace {
@@ -393,10 +381,10 @@ TEST(Reader, AllocationIsBoundedForManySmallThings) {
   writer.write(m);
   writer.close();
   const std::string file = out.str();
-  const uint64_t before = allocated;
+  const test::AllocationCounter counter;
   Reader reader;
   reader.parseMemory(std::as_bytes(std::span(file)), nullptr);
-  EXPECT_LT(allocated - before, 64 * file.size() + (256 << 10));
+  EXPECT_LT(counter.bytes(), 64 * file.size() + (256 << 10));
   EXPECT_EQ(reader.metadata().at(0).anchors().size(), 5000u);
 }
 
@@ -413,8 +401,8 @@ void mutate(bool compress, uint32_t seed, int rounds) {
   std::mt19937 random(seed);
   std::string bytes;
   int accepted = 0;
-  const auto check_bound = [&](uint64_t before) {
-    ASSERT_LT(allocated - before, 64 * bytes.size() + (256 << 10));
+  const auto check_bound = [&](uint64_t allocated) {
+    ASSERT_LT(allocated, 64 * bytes.size() + (256 << 10));
   };
   for (int i = 0; i < rounds; i++) {
     bytes = original;
@@ -432,13 +420,13 @@ void mutate(bool compress, uint32_t seed, int rounds) {
       }
     }
     if (random() % 16 == 0) bytes.resize(random() % bytes.size());
-    const uint64_t before = allocated;
+    const test::AllocationCounter counter;
     try {
       Reader reader;
       reader.parseMemory(std::as_bytes(std::span(bytes)), nullptr);
     } catch (const Error&) {
     }
-    check_bound(before);
+    check_bound(counter.bytes());
     try {
       read_everything(bytes);
       accepted++;

@@ -311,7 +311,7 @@ TEST(NarrowPayload, HasPlainWeightsForWinogradsAndTheSameBits) {
 TEST(NarrowPayload, IsWrittenAndReadWhereNoThreadsCanBeHad) {
   NarrowSample s = winograd_sample({33, 5, 2});
   const LoadedProgram wide = load_in_memory(s.builder.program(), s.builder.weight_records());
-  const testing::FewThreads none(0);
+  const test::FewThreads none(0);
   expect_same_weights(read_executable(payload_of(s, s.builder), nullptr), wide);
 }
 

@@ -260,7 +260,7 @@ TEST_F(RunTest, TablesHaveValuesAndTheLargestElements) {
 }
 
 TEST(Task, HasEndedWhereThereCanBeNoThread) {
-  const poprt::testing::FewThreads none(0);
+  const poprt::test::FewThreads none(0);
   Task<int> task([](Progress&) { return 1; });
   EXPECT_TRUE(task.started());
   EXPECT_FALSE(task.running());

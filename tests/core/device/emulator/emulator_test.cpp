@@ -236,7 +236,7 @@ TEST(Emulator, RunAllocatesNothing) {
     std::vector<float> y(x.size()), c(x.size());
     const void* inputs[] = {x.data()};
     void* outputs[] = {y.data(), c.data()};
-    const testing::AllocationCounter counter;
+    const test::AllocationCounter counter;
     for (int i = 0; i < 10; i++) engine->run(Flow::main, inputs, outputs);
     EXPECT_EQ(counter.count(), 0);
   }
@@ -261,7 +261,7 @@ TEST(Emulator, ALoopAllocatesNothing) {
   int64_t rounds = 0;
   const void* inputs[] = {values};
   void* outputs[] = {&rounds};
-  const testing::AllocationCounter counter;
+  const test::AllocationCounter counter;
   engine->run(Flow::main, inputs, outputs);
   EXPECT_EQ(counter.count(), 0);
   EXPECT_EQ(rounds, 100);
@@ -417,11 +417,11 @@ TEST(DefaultThreads, ComesFromTheEnvironment) {
 }
 
 TEST(Emulator, AnInterruptEndsALongInstruction) {
-  using poprt::testing::LongMatmul;
+  using poprt::test::LongMatmul;
   for (const int n : {1, 2}) {
     LongMatmul m;
     const auto engine = EmulatedDevice().load(LongMatmul::image(), threads(n));
-    EXPECT_TRUE(poprt::testing::caught_in_the_middle([&](auto delay) {
+    EXPECT_TRUE(poprt::test::caught_in_the_middle([&](auto delay) {
       std::fill(m.y.begin(), m.y.end(), 0);
       std::thread stopper([&] {
         std::this_thread::sleep_for(delay);

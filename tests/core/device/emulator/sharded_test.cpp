@@ -45,7 +45,7 @@ struct Memory {
 };
 
 TEST(ShardedFailures, AreToldAfterARun) {
-  const auto engine = failing_shards(testing::shard_program(3, false, {16}));
+  const auto engine = failing_shards(test::shard_program(3, false, {16}));
   Memory m;
   EXPECT_FALSE(engine->take_failure());
   engine->run(Flow::main, m.in, m.out);
@@ -56,7 +56,7 @@ TEST(ShardedFailures, AreToldAfterARun) {
 }
 
 TEST(ShardedFailures, OfAStageAreToldToWhoeverRunsIt) {
-  const auto engine = failing_shards(testing::shard_program(2, true, {16}));
+  const auto engine = failing_shards(test::shard_program(2, true, {16}));
   Memory m;
   std::vector<std::byte> frame(engine->frame_bytes());
   for (size_t stage : {0, 1}) engine->run_stage(stage, m.in, m.out, frame.data());
@@ -79,7 +79,7 @@ std::string threads_of(size_t ipus, bool pipelined, int threads) {
   std::string text;
   int next = 0;
   const auto engine =
-      load_shards(testing::shard_program(ipus, pipelined, {16}), {threads, true},
+      load_shards(test::shard_program(ipus, pipelined, {16}), {threads, true},
                   [&](const Image&, const LoadOptions& options) {
                     text += std::to_string(options.threads) + (options.profile ? " " : "! ");
                     return std::make_unique<Fixed>(5 - next++);
@@ -102,8 +102,7 @@ TEST(Sharded, StagesShareTheThreads) {
 
 TEST(Sharded, WhatIsInterruptedComputesNothingUntilItIsResumed) {
   for (const bool pipelined : {false, true}) {
-    const auto engine =
-        EmulatedDevice().load(testing::shard_program(3, pipelined, {16}), {1, false});
+    const auto engine = EmulatedDevice().load(test::shard_program(3, pipelined, {16}), {1, false});
     EXPECT_EQ(engine->stages(), pipelined ? 3u : 1u);
     Memory m;
     for (int i = 0; i < 16; i++) m.x[i] = static_cast<float>(i + 1);

@@ -21,7 +21,7 @@
 namespace poprt::runtime {
 namespace {
 
-using testing::CopyModel;
+using test::CopyModel;
 
 // Counts what callbacks say.
 struct Answers {

@@ -16,14 +16,13 @@ struct JoinSetup {
   static HostConcatConfig join() { return {"joined", {"a", "b", "c"}, {6}, 24, {4, 8, 12}}; }
   explicit JoinSetup(std::map<std::string, HostConcatConfig> join_config = {{"joined", join()}},
                      std::string blob = "") {
-    const auto model =
-        testing::anchors_only({{"joined", DType::f32, {6}}, {"other", DType::f32, {1}}},
-                              {{"y", DType::f32, {6}}, {"z", DType::f32, {1}}});
+    const auto model = test::anchors_only({{"joined", DType::f32, {6}}, {"other", DType::f32, {1}}},
+                                          {{"y", DType::f32, {6}}, {"z", DType::f32, {1}}});
     if (!blob.empty()) model->opaque["HostConcatRunnerConfig"] = blob;
     HostConcatRunnerConfig config;
     config.host_concat_config = std::move(join_config);
     config.runner.session.device =
-        std::make_shared<testing::FunctionDevice>([](const void* const* in, void* const* out) {
+        std::make_shared<test::FunctionDevice>([](const void* const* in, void* const* out) {
           std::memcpy(out[0], in[0], 24);
           std::memcpy(out[1], in[1], 4);
         });
@@ -58,10 +57,10 @@ TEST(HostConcatRunner, JoinsTheOriginalInputs) {
 
 TEST(HostConcatRunner, InputsAlongAnAxisOfTheirOwnKeepTheirShape) {
   const auto model =
-      testing::anchors_only({{"joined", DType::f32, {3, 2, 1}}}, {{"y", DType::f32, {3, 2, 1}}});
+      test::anchors_only({{"joined", DType::f32, {3, 2, 1}}}, {{"y", DType::f32, {3, 2, 1}}});
   HostConcatRunnerConfig config;
   config.host_concat_config = {{"joined", {"joined", {"a", "b", "c"}, {3, 2, 1}, 24, {}}}};
-  config.runner.session.device = std::make_shared<testing::FunctionDevice>(
+  config.runner.session.device = std::make_shared<test::FunctionDevice>(
       [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], 24); });
   HostConcatRunner runner(model, std::move(config));
   ASSERT_EQ(runner.execute_inputs().size(), 3u);

@@ -156,10 +156,10 @@ TEST(ModelFusionRunner, RefusesOtherModels) {
 std::string graphs_of(std::vector<program::Anchor> inputs, std::vector<program::Anchor> outputs) {
   RunnerConfig config;
   config.session.device =
-      std::make_shared<poprt::testing::FunctionDevice>([](const void* const*, void* const*) {});
+      std::make_shared<poprt::test::FunctionDevice>([](const void* const*, void* const*) {});
   try {
-    const ModelFusionRunner runner(
-        poprt::testing::anchors_only(std::move(inputs), std::move(outputs)), config);
+    const ModelFusionRunner runner(poprt::test::anchors_only(std::move(inputs), std::move(outputs)),
+                                   config);
     return fmt::format("{} graphs, {} inputs", runner.graphs(), runner.execute_inputs().size());
   } catch (const Error& e) {
     return e.message();

@@ -18,8 +18,8 @@ namespace poprt::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::CopyModel;
-using testing::random_floats;
+using test::CopyModel;
+using test::random_floats;
 
 struct RunnerFixture {
   explicit RunnerFixture(size_t count = 16, RunnerConfig config = {})
@@ -137,7 +137,7 @@ TEST(ModelRunner, SynchronousExecuteAllocatesNothing) {
   RunnerClient k(f.n);
   const void* inputs[] = {k.x.data()};
   void* outputs[] = {k.y.data(), k.c.data()};
-  const testing::AllocationCounter counter;
+  const test::AllocationCounter counter;
   for (int i = 0; i < 10; i++) {
     f.runner->execute(k.in, k.out);
     f.runner->execute(inputs, outputs);
@@ -171,7 +171,7 @@ TEST(ModelRunner, AsynchronousExecuteAllocatesNothingOnceWarm) {
     round();
     f.runner->execute(clients[0]->in, clients[0]->out);
     round();
-    const testing::AllocationCounter counter;
+    const test::AllocationCounter counter;
     for (int i = 0; i < 20; i++) round();
     EXPECT_EQ(counter.count(), 0);
   }
@@ -472,7 +472,7 @@ TEST(ModelRunner, AnIdleRunnerFreesItsDeviceAtOnce) {
 }
 
 // A sanitizer's own threads do not survive fork().
-#if !defined(POPRT_TEST_SANITIZER)
+#if !POPRT_TEST_SANITIZED
 TEST(ModelRunner, AForkedChildRunsSynchronously) {
   RunnerConfig config;
   config.session.load.threads = 2;
@@ -516,12 +516,12 @@ TEST(ModelRunner, ProfilesInstructions) {
 
 TEST(ModelRunner, StopEndsARunWithinALongInstruction) {
   for (const bool synchronous : {false, true}) {
-    testing::LongMatmul m;
-    EXPECT_TRUE(testing::caught_in_the_middle([&](auto delay) {
-      ModelRunner runner(make_model("long", testing::LongMatmul::image()));
+    test::LongMatmul m;
+    EXPECT_TRUE(test::caught_in_the_middle([&](auto delay) {
+      ModelRunner runner(make_model("long", test::LongMatmul::image()));
       std::fill(m.y.begin(), m.y.end(), 0);
-      const InputBinding in[] = {{"x", 0, m.x.data(), testing::LongMatmul::kBytes}};
-      const OutputBinding out[] = {{"y", 0, m.y.data(), testing::LongMatmul::kBytes}};
+      const InputBinding in[] = {{"x", 0, m.x.data(), test::LongMatmul::kBytes}};
+      const OutputBinding out[] = {{"y", 0, m.y.data(), test::LongMatmul::kBytes}};
       std::thread stopper([&] {
         std::this_thread::sleep_for(delay);
         runner.stop();

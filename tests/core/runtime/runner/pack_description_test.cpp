@@ -18,17 +18,17 @@ namespace poprt::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::FunctionDevice;
+using test::FunctionDevice;
 
 constexpr int64_t kRows = 2, kLength = 8, kItems = 4;
 
 // A model as pass packed_transformer makes it: sums of up to two segments of at most 3 and 4.
 std::shared_ptr<const Model> described_model(const char* segments, int64_t count) {
   auto model =
-      std::make_shared<Model>(*testing::anchors_only({{"ids", DType::s32, {kRows, kLength}},
-                                                      {"types", DType::s32, {kRows, kLength}},
-                                                      {"unpack_info", DType::s32, {kItems, count}}},
-                                                     {{"sums", DType::s32, {kItems, 2}}}));
+      std::make_shared<Model>(*test::anchors_only({{"ids", DType::s32, {kRows, kLength}},
+                                                   {"types", DType::s32, {kRows, kLength}},
+                                                   {"unpack_info", DType::s32, {kItems, count}}},
+                                                  {{"sums", DType::s32, {kItems, 2}}}));
   model->onnx_metadata.emplace_back(
       "prop.PackRunnerConfig",
       fmt::format("{{\"unpack_info\":\"unpack_info\",\"max_valid_num\":{},"
@@ -277,7 +277,7 @@ TEST(PackDescription, SegmentsOfAModelThatSaysNothing) {
 std::string completed(const std::vector<program::Anchor>& inputs, PackRunnerConfig config,
                       const std::optional<PackDescription>& description = std::nullopt,
                       const std::function<void(Model&)>& change = {}) {
-  Model model(*testing::anchors_only(inputs, {{"y", DType::s32, {1}}}));
+  Model model(*test::anchors_only(inputs, {{"y", DType::s32, {1}}}));
   if (change) change(model);
   const std::string said = said_of([&] { complete(config, model, description); });
   if (!said.empty()) return said;

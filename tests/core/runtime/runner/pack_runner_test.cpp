@@ -17,7 +17,7 @@ namespace poprt::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::FunctionDevice;
+using test::FunctionDevice;
 
 constexpr int64_t kPackRows = 2, kPackLength = 8, kPackItems = 4;
 constexpr size_t kPlaces = kPackRows * kPackLength;
@@ -63,7 +63,7 @@ struct PackSetup {
           }
         });
     if (change) change(config);
-    runner = std::make_unique<PackRunner>(testing::anchors_only(in, out), config);
+    runner = std::make_unique<PackRunner>(test::anchors_only(in, out), config);
   }
   Packed seen;
   PackRunnerConfig config;
@@ -218,7 +218,7 @@ TEST(PackRunner, CompileBatchSizeDividesAFlatInput) {
   c.runner.session.device = std::make_shared<FunctionDevice>(
       [](const void* const* in, void* const* out) { std::memcpy(out[0], in[0], kPlaces * 4); });
   PackRunner runner(
-      testing::anchors_only({{"ids", DType::s32, {kPlaces}}}, {{"y", DType::s32, {kPlaces}}}), c);
+      test::anchors_only({{"ids", DType::s32, {kPlaces}}}, {{"y", DType::s32, {kPlaces}}}), c);
   EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, kPackLength * 4u);  // one row
   std::vector<int32_t> x(kPackLength, 5), y(kPackLength);
   const InputBinding in[] = {{"ids", 0, x.data(), kPackLength * 4}};
@@ -302,8 +302,7 @@ TEST(PackRunner, HoldsRequestsForFourPacks) {
     c.runner.queue_depth = depth;
     c.runner.session.device = std::make_shared<FunctionDevice>([](const auto*, auto*) {});
     const PackRunner runner(
-        testing::anchors_only({{"ids", DType::u8, {1, places}}}, {{"y", DType::u8, {1, places}}}),
-        c);
+        test::anchors_only({{"ids", DType::u8, {1, places}}}, {{"y", DType::u8, {1, places}}}), c);
     return runner.statistics().queue_capacity;
   };
   EXPECT_EQ(capacity(8, 0), 64u);
@@ -314,7 +313,7 @@ TEST(PackRunner, HoldsRequestsForFourPacks) {
 
 TEST(PackRunner, TheNextPackIsMadeWhileOneComputesIfAsked) {
   for (const bool prefetch : {true, false}) {
-    testing::Gate gate;
+    test::Gate gate;
     std::atomic<int> runs{0};
     PackSetup s(false, [&](auto& c) {
       c.max_valid_num = 1;
@@ -355,8 +354,8 @@ TEST(PackRunner, AnOutputOfRowsIsRefused) {
   PackRunnerConfig c;
   c.timeout = 1ms;
   c.runner.session.device = std::make_shared<FunctionDevice>([](const auto*, auto*) {});
-  const auto model = testing::anchors_only({{"ids", DType::s32, {kPackRows, kPackLength}}},
-                                           {{"pooled", DType::s32, {kPackRows, kPackLength * 4}}});
+  const auto model = test::anchors_only({{"ids", DType::s32, {kPackRows, kPackLength}}},
+                                        {{"pooled", DType::s32, {kPackRows, kPackLength * 4}}});
   EXPECT_THROW(PackRunner(model, c), Error);
 }
 
@@ -450,7 +449,7 @@ TEST(PackRunner, CancelledItemsOfRowsOfTheirOwnLeaveTheOthersWhereTheyAre) {
         given = {ids, ids + 36};
         std::memset(outputs[0], 0, 32);
       });
-  PackRunner runner(testing::anchors_only(in, {{"sum", DType::s32, {8}}}), config);
+  PackRunner runner(test::anchors_only(in, {{"sum", DType::s32, {8}}}), config);
   for (int round = 0; round < 100; round++) {
     std::vector<std::vector<int32_t>> ids;
     std::vector<RequestPtr> requests;
@@ -556,7 +555,7 @@ std::string asked(const std::vector<program::Anchor>& in, const std::vector<prog
       std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
   if (change) change(c);
   try {
-    const PackRunner runner(testing::anchors_only(in, out), c);
+    const PackRunner runner(test::anchors_only(in, out), c);
     std::string text;
     const auto list = [&](const std::vector<DataDesc>& all) {
       for (const DataDesc& d : all)
@@ -696,8 +695,8 @@ TEST(PackRunner, ItemNumbersAreOfTheMasksType) {
           const std::lock_guard lock(mutex);
           mask = Tensor::view(type, {2, 8}, inputs[1], dtype_bytes(type, 16), nullptr).to_doubles();
         });
-    PackRunner runner(testing::anchors_only({{"ids", DType::s32, {2, 8}}, {"mask", type, {2, 8}}},
-                                            {{"y", DType::s32, {2, 8}}}),
+    PackRunner runner(test::anchors_only({{"ids", DType::s32, {2, 8}}, {"mask", type, {2, 8}}},
+                                         {{"y", DType::s32, {2, 8}}}),
                       c);
     const std::vector<int32_t> ids(8, 5);
     std::vector<int32_t> y(8);
@@ -740,10 +739,9 @@ TEST(PackRunner, OutputShapesAreOfTheItem) {
         std::make_shared<FunctionDevice>([](const void* const*, void* const*) {});
     Shape out = in;
     out.push_back(3);
-    const PackRunner runner(
-        testing::anchors_only({{"ids", DType::s32, in}, {"types", DType::u8, in}},
-                              {{"y", DType::s32, out}}),
-        c);
+    const PackRunner runner(test::anchors_only({{"ids", DType::s32, in}, {"types", DType::u8, in}},
+                                               {{"y", DType::s32, out}}),
+                            c);
     const std::vector<std::byte> data(64);
     const auto shapes = [&](uint64_t ids, uint64_t types, bool by_index = false) {
       std::vector<InputBinding> bindings{{"ids", 0, data.data(), ids * 4},

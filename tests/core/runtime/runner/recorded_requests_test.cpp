@@ -28,8 +28,8 @@
 namespace poprt::runtime {
 namespace {
 
+using test::FunctionDevice;
 using test::RecordedLines;
-using testing::FunctionDevice;
 
 std::string said_by(const std::function<void()>& f) {
   try {
@@ -213,8 +213,8 @@ class RecordedRequests : public ::testing::Test {
 
 // y = x, z = w.
 std::shared_ptr<Model> two_copies(int64_t rows = 2) {
-  return testing::anchors_only({{"x", DType::s32, {rows, 4}}, {"w", DType::s32, {rows}}},
-                               {{"y", DType::s32, {rows, 4}}, {"z", DType::s32, {rows}}});
+  return test::anchors_only({{"x", DType::s32, {rows, 4}}, {"w", DType::s32, {rows}}},
+                            {{"y", DType::s32, {rows, 4}}, {"z", DType::s32, {rows}}});
 }
 std::shared_ptr<device::Device> copying(size_t x_bytes, size_t w_bytes) {
   return std::make_shared<FunctionDevice>([=](const void* const* in, void* const* out) {
@@ -386,7 +386,7 @@ TEST_F(RecordedRequests, OfPackRunners) {
     change(config);
     std::unique_ptr<PackRunner> runner;
     const std::string said = said_by(
-        [&] { runner = std::make_unique<PackRunner>(testing::anchors_only(in, out), config); });
+        [&] { runner = std::make_unique<PackRunner>(test::anchors_only(in, out), config); });
     if (!runner) {
       found[heading].insert(said);
       return;
@@ -455,9 +455,8 @@ TEST_F(RecordedRequests, OfHostConcatRunners) {
     HostConcatRunnerConfig config;
     config.host_concat_config = {{join.tensor_name, join}};
     config.runner.session.device = copying(24, 4);
-    const auto model =
-        testing::anchors_only({{"joined", DType::s32, {6}}, {"other", DType::s32, {1}}},
-                              {{"y", DType::s32, {6}}, {"z", DType::s32, {1}}});
+    const auto model = test::anchors_only({{"joined", DType::s32, {6}}, {"other", DType::s32, {1}}},
+                                          {{"y", DType::s32, {6}}, {"z", DType::s32, {1}}});
     std::unique_ptr<HostConcatRunner> runner;
     const std::string said =
         said_by([&] { runner = std::make_unique<HostConcatRunner>(model, std::move(config)); });

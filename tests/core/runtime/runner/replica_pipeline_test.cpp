@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr int64_t kSize = 64;
 
 std::shared_ptr<const Model> chain(size_t ipus, bool pipelined, int64_t rows = 1) {
-  return testing::shard_chain(ipus, pipelined, {rows, kSize});
+  return test::shard_chain(ipus, pipelined, {rows, kSize});
 }
 
 struct Call {
@@ -209,7 +209,7 @@ TEST(Pipeline, WithoutAThreadForEachStageThereIsOneLine) {
   ModelRunner runner(chain(3, true), {});
   Call c(1);
   for (uint64_t threads = 0; threads < 5; threads++) {
-    const testing::FewThreads few(threads);
+    const test::FewThreads few(threads);
     try {
       runner.execute_async(c.in, c.out);
       ADD_FAILURE() << threads;

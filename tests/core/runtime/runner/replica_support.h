@@ -14,10 +14,10 @@
 
 namespace poprt::runtime::replica_test {
 
-using poprt::testing::add_one;
-using poprt::testing::add_one_model;
-using poprt::testing::FunctionDevice;
-using poprt::testing::Gate;
+using poprt::test::add_one;
+using poprt::test::add_one_model;
+using poprt::test::FunctionDevice;
+using poprt::test::Gate;
 
 inline RunnerConfig on(std::shared_ptr<device::Device> device) {
   RunnerConfig config;

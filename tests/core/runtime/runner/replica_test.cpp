@@ -262,10 +262,10 @@ std::vector<std::ptrdiff_t> places_of_dropped(const std::shared_ptr<Model>& mode
 
 TEST(Unconnected, OutputsLieApartButForThoseOfOtherGraphs) {
   const auto model =
-      testing::anchors_only({{"index", DType::u32, {1}}}, {{"graph0/a", DType::u8, {20}},
-                                                           {"graph0/b", DType::u8, {64}},
-                                                           {"graph1/c", DType::u8, {300}},
-                                                           {"graph1/d", DType::u8, {1}}});
+      test::anchors_only({{"index", DType::u32, {1}}}, {{"graph0/a", DType::u8, {20}},
+                                                        {"graph0/b", DType::u8, {64}},
+                                                        {"graph1/c", DType::u8, {300}},
+                                                        {"graph1/d", DType::u8, {1}}});
   EXPECT_EQ(places_of_dropped(model), (std::vector<std::ptrdiff_t>{0, 64, 128, 448}));
   auto branches = std::make_shared<Branches>();
   branches->count = 2;
@@ -285,8 +285,8 @@ TEST(Unconnected, InputsAreZerosOfTheLargest) {
       }));
   config.validate_io_params = false;
   ModelRunner runner(
-      testing::anchors_only({{"a", DType::u8, {3}}, {"b", DType::u8, {500}}, {"c", DType::u8, {7}}},
-                            {{"y", DType::u8, {1}}}),
+      test::anchors_only({{"a", DType::u8, {3}}, {"b", DType::u8, {500}}, {"c", DType::u8, {7}}},
+                         {{"y", DType::u8, {1}}}),
       config);
   const std::vector<uint8_t> a = {1, 2, 3};
   const InputBinding in[] = {{"a", 0, a.data(), 3}};
@@ -303,7 +303,7 @@ TEST(Anchors, ThereMayBeMany) {
       out.push_back({fmt::format("y{}", i), DType::s32, {1}});
     }
     ModelRunner runner(
-        testing::anchors_only(in, out),
+        test::anchors_only(in, out),
         on(std::make_shared<FunctionDevice>([n](const void* const* from, void* const* to) {
           for (size_t i = 0; i < n; i++)
             *static_cast<int32_t*>(to[n - 1 - i]) = *static_cast<const int32_t*>(from[i]) + 1;
@@ -323,9 +323,9 @@ TEST(Anchors, ThereMayBeMany) {
 
 // What was updated holds when the device has been reset, too.
 TEST(UpdatedInputs, SurviveAReset) {
-  const auto model = testing::anchors_only(
-      {{"x", DType::f32, {1}}, {"w", DType::f32, {1}}, {"f", DType::f32, {1}}},
-      {{"y", DType::f32, {3}}});
+  const auto model =
+      test::anchors_only({{"x", DType::f32, {1}}, {"w", DType::f32, {1}}, {"f", DType::f32, {1}}},
+                         {{"y", DType::f32, {3}}});
   const float w[] = {1}, f[] = {2};
   model->input_data[1] = std::as_bytes(std::span(w));
   RunnerConfig config =
@@ -471,7 +471,7 @@ TEST(Threads, ARunnerThatCannotHaveAllOfThemSaysSoAndCanBeAskedAgain) {
     ModelRunner runner(add_one_model({4}), config);
     Rows rows(4);
     for (uint64_t threads = 0; threads < (overlap ? 3u : 1u); threads++) {
-      const testing::FewThreads few(threads);
+      const test::FewThreads few(threads);
       EXPECT_EQ(code_of([&] { runner.execute_async(rows.in, rows.out); }),
                 ErrorCode::resource_exhausted)
           << threads;

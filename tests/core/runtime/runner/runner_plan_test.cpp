@@ -15,7 +15,7 @@ namespace poprt::runtime {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::FunctionDevice;
+using test::FunctionDevice;
 
 template <class F>
 void expect_error(F&& f, ErrorCode code, std::string_view part) {
@@ -49,7 +49,7 @@ TEST(RuntimeConfig, HasTheDocumentedDefaults) {
 }
 
 TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
-  const auto model = testing::add_one_model({4, 2});
+  const auto model = test::add_one_model({4, 2});
   const auto refuse = [&](auto change, ErrorCode code, std::string_view part) {
     RunnerConfig c;
     change(c);
@@ -70,7 +70,7 @@ TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
   refuse([](auto& c) { c.flush_by_name.outputs["x"] = {}; }, ErrorCode::not_found, "no output 'x'");
   refuse([](auto& c) { c.flush_by_name.inputs["x"] = {&c, 32}; }, invalid, "lacks: output 'y'");
   refuse([](auto& c) { c.flush_by_name.outputs["y"] = {&c, 32}; }, invalid, "lacks: input 'x'");
-  const auto odd = testing::anchors_only({{"x", DType::f32, {4}}}, {{"y", DType::f32, {3}}});
+  const auto odd = test::anchors_only({{"x", DType::f32, {4}}}, {{"y", DType::f32, {3}}});
   RunnerConfig c;
   c.batching_dim = 0;
   expect_error([&] { RunnerPlan(odd, c); }, ErrorCode::failed_precondition,
@@ -80,8 +80,8 @@ TEST(RuntimeConfig, RefusesWhatMakesNoSense) {
 // Two inputs and two outputs; the device copies "a" to "p" and "b" to "q".
 struct Pair {
   explicit Pair(RunnerConfig config = {}, std::vector<float> data_of_b = {}) : b_data(data_of_b) {
-    const auto model = testing::anchors_only({{"a", DType::f32, {2}}, {"b", DType::f32, {2}}},
-                                             {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}});
+    const auto model = test::anchors_only({{"a", DType::f32, {2}}, {"b", DType::f32, {2}}},
+                                          {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}});
     if (!b_data.empty()) {
       model->input_data.resize(2);
       model->input_data[1] = std::as_bytes(std::span(b_data));
@@ -184,8 +184,8 @@ TEST(DataDesc, SaysWhatCallersGiveAndWhatComesWithTheModel) {
 }
 
 TEST(FrozenInputs, WithDynamicBatchesAreUsedAsTheyAre) {
-  const auto model = testing::anchors_only({{"x", DType::f32, {4}}, {"w", DType::f32, {3}}},
-                                           {{"y", DType::f32, {4}}});
+  const auto model = test::anchors_only({{"x", DType::f32, {4}}, {"w", DType::f32, {3}}},
+                                        {{"y", DType::f32, {4}}});
   const float w[] = {10, 20, 30};
   RunnerConfig config;
   config.batching_dim = 0;
@@ -217,7 +217,7 @@ TEST(WholeBatches, ARequestMayHaveSeveral) {
 }
 
 TEST(RingBufferMultiplier, IsTheCapacityInRowsOfAStep) {
-  const auto model = testing::add_one_model({4, 2});
+  const auto model = test::add_one_model({4, 2});
   RunnerConfig c;
   EXPECT_EQ(RunnerPlan(model, c).depth, 64u);  // the default: at least 64
   for (const size_t multiplier : {1, 3, 30}) {
@@ -235,7 +235,7 @@ TEST(RingBufferMultiplier, IsTheCapacityInRowsOfAStep) {
 }
 
 TEST(RunnerPlan, StepsAreAsCompiledWhileThereIsRoom) {
-  const auto model = testing::add_one_model({1024, 1024});  // 4 MB in, 4 MB out
+  const auto model = test::add_one_model({1024, 1024});  // 4 MB in, 4 MB out
   set_engine_options(*model, {{"batches_per_step", "1000"}});
   RunnerConfig c;
   EXPECT_EQ(RunnerPlan(model, c).step_chunks, 1000u) << "requests are used in place";
@@ -246,13 +246,13 @@ TEST(RunnerPlan, StepsAreAsCompiledWhileThereIsRoom) {
   c = {};
   c.batching_dim = 0;
   EXPECT_EQ(RunnerPlan(model, c).step_chunks, 7u);
-  const auto rows = testing::add_one_model({1024});
+  const auto rows = test::add_one_model({1024});
   set_engine_options(*rows, {{"batches_per_step", "1000000"}});
   EXPECT_EQ(RunnerPlan(rows, c).step_rows, 1u << 19) << "the ring has 2^20 rows";
 }
 
 TEST(RunnerPlan, OverlapsWhenTheModelWasCompiledSo) {
-  const auto model = testing::add_one_model({4});
+  const auto model = test::add_one_model({4});
   EXPECT_FALSE(RunnerPlan(model, {}).config.overlap_io);
   for (const auto& [value, on] :
        {std::pair("32", true), std::pair("0", false), std::pair("x", false)}) {
@@ -263,7 +263,7 @@ TEST(RunnerPlan, OverlapsWhenTheModelWasCompiledSo) {
 }
 
 TEST(ModelRunner, MakesTheSeedThatNobodyGives) {
-  const auto model = testing::anchors_only({{"a", DType::u64, {2}}}, {{"p", DType::u64, {2}}});
+  const auto model = test::anchors_only({{"a", DType::u64, {2}}}, {{"p", DType::u64, {2}}});
   model->metadata.setSeedHandle("h2d_a");
   RunnerConfig config;
   const auto another = [] {
@@ -312,7 +312,7 @@ TEST(ModelRunner, AFeedGivesEveryStepItsNextValue) {
 }
 
 TEST(RuntimeConfig, TakesItsLimits) {
-  const auto model = testing::add_one_model({4, 2});
+  const auto model = test::add_one_model({4, 2});
   RunnerConfig c;
   c.replication_factor = 1024;
   EXPECT_NO_THROW(RunnerPlan(model, c));
@@ -338,7 +338,7 @@ TEST(RuntimeConfig, TakesItsLimits) {
 }
 
 TEST(RuntimeConfig, EachTimeoutIsChecked) {
-  const auto model = testing::add_one_model({4, 2});
+  const auto model = test::add_one_model({4, 2});
   for (const auto field : {&RunnerConfig::timeout, &RunnerConfig::batch_size_timeout,
                            &RunnerConfig::data_parallel_timeout}) {
     RunnerConfig c;
@@ -351,7 +351,7 @@ TEST(RuntimeConfig, EachTimeoutIsChecked) {
 }
 
 TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
-  const auto model = std::make_shared<Model>(*testing::add_one_model({4, 2}));
+  const auto model = std::make_shared<Model>(*test::add_one_model({4, 2}));
   model->replication_factor = 3;
   const auto said = [&](int id) -> std::string {
     RunnerConfig c;
@@ -372,7 +372,7 @@ TEST(RuntimeConfig, DevicesAreOfReplicasThatThereAre) {
 
 // A request of flush_by_name needs what any other needs, and no more.
 TEST(FlushByName, LacksWhatARequestWouldLack) {
-  const auto model = testing::anchors_only(
+  const auto model = test::anchors_only(
       {{"a", DType::f32, {2}}, {"b", DType::f32, {2}}, {"none", DType::f32, {0}}},
       {{"p", DType::f32, {2}}, {"q", DType::f32, {2}}, {"empty", DType::f32, {2, 0}}});
   float data[2] = {1, 2};
@@ -402,8 +402,8 @@ TEST(FlushByName, LacksWhatARequestWouldLack) {
 }
 
 TEST(FrozenInputs, HaveMemoryOfTheirSize) {
-  const auto model = testing::anchors_only({{"a", DType::f32, {2}}, {"none", DType::f32, {0}}},
-                                           {{"p", DType::f32, {2}}});
+  const auto model = test::anchors_only({{"a", DType::f32, {2}}, {"none", DType::f32, {0}}},
+                                        {{"p", DType::f32, {2}}});
   RunnerConfig c;
   c.frozen_inputs["none"] = {nullptr, 0};
   EXPECT_TRUE(RunnerPlan(model, c).fixed[1]);
@@ -519,7 +519,7 @@ TEST_F(RunnerPlans, AreThoseThatAreRecorded) {
   for (const Kind& kind : kinds())
     for (const uint32_t replicas : {1, 3})
       for (const auto& [what, change] : configs) {
-        const auto model = std::make_shared<Model>(*testing::anchors_only(kind.in, kind.out));
+        const auto model = std::make_shared<Model>(*test::anchors_only(kind.in, kind.out));
         model->replication_factor = replicas;
         model->batches_per_step = 1000;
         RunnerConfig config;
@@ -537,7 +537,7 @@ TEST_F(RunnerPlans, OfFrozenInputs) {
   for (const uint32_t dim : {UINT32_MAX, 0u})
     for (const std::vector<std::string>& names :
          {std::vector<std::string>{"a"}, {"b"}, {"a", "b"}}) {
-      const auto model = std::make_shared<Model>(*testing::anchors_only(
+      const auto model = std::make_shared<Model>(*test::anchors_only(
           {{"a", DType::f32, {3}}, {"b", DType::f32, {1 << 18}}}, {{"p", DType::f32, {1 << 18}}}));
       model->batches_per_step = 1000;
       RunnerConfig config;

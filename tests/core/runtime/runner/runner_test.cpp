@@ -13,14 +13,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class RunnerSoak : public ::testing::TestWithParam<testing::SoakKind> {};
+class RunnerSoak : public ::testing::TestWithParam<test::SoakKind> {};
 
 TEST_P(RunnerSoak, EveryRequestIsAnsweredExactlyOnce) {
-  testing::SoakOptions options;
+  test::SoakOptions options;
   options.kind = GetParam();
   options.requests = 40'000;
   options.requests_per_runner = 4'000;
-  testing::RunnerSoak soak(options);
+  test::RunnerSoak soak(options);
   soak.run();
   const auto& r = soak.result();
   EXPECT_EQ(r.answered(), options.requests);
@@ -33,15 +33,15 @@ TEST_P(RunnerSoak, EveryRequestIsAnsweredExactlyOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RunnerSoak,
-                         ::testing::Values(testing::SoakKind::batched, testing::SoakKind::fused,
-                                           testing::SoakKind::packed, testing::SoakKind::pipelined,
-                                           testing::SoakKind::fused_pipelined),
+                         ::testing::Values(test::SoakKind::batched, test::SoakKind::fused,
+                                           test::SoakKind::packed, test::SoakKind::pipelined,
+                                           test::SoakKind::fused_pipelined),
                          [](const auto& kind) -> std::string {
                            switch (kind.param) {
-                             case testing::SoakKind::batched: return "Batched";
-                             case testing::SoakKind::fused: return "Fused";
-                             case testing::SoakKind::packed: return "Packed";
-                             case testing::SoakKind::fused_pipelined: return "FusedPipelined";
+                             case test::SoakKind::batched: return "Batched";
+                             case test::SoakKind::fused: return "Fused";
+                             case test::SoakKind::packed: return "Packed";
+                             case test::SoakKind::fused_pipelined: return "FusedPipelined";
                              default: return "Pipelined";
                            }
                          });
@@ -61,8 +61,8 @@ TEST(Idle, ARunnerThatWaitsUsesNoCpu) {
     config.overlap_io = overlap;
     config.batching_dim = 0;
     config.timeout = 0ns;
-    config.session.device = std::make_shared<testing::FunctionDevice>(testing::add_one(4));
-    ModelRunner runner(testing::add_one_model({4}), config);
+    config.session.device = std::make_shared<test::FunctionDevice>(test::add_one(4));
+    ModelRunner runner(test::add_one_model({4}), config);
     float x[5] = {}, y[5] = {};
     const InputBinding whole[] = {{"x", 0, x, 16}}, part[] = {{"x", 0, x, 4}};
     const OutputBinding whole_out[] = {{"y", 0, y, 16}}, part_out[] = {{"y", 0, y + 4, 4}};

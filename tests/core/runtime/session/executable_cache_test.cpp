@@ -21,7 +21,7 @@ namespace poprt::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::CopyModel;
+using test::CopyModel;
 
 class Cache : public ::testing::Test {
  protected:

@@ -15,7 +15,7 @@
 namespace poprt::runtime {
 namespace {
 
-using poprt::testing::Gate;
+using poprt::test::Gate;
 
 // Items go through slots as values; hooks of the test come first.
 struct Recorded : IoOverlap::Work {

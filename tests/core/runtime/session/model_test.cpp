@@ -14,7 +14,7 @@ namespace {
 
 template <class F>
 void expect_refused(F&& change, ErrorCode code, std::string_view part) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   change(copy.b.program());
   try {
     make_model("m", copy.image());
@@ -52,7 +52,7 @@ std::string said_of(const std::function<void()>& f) {
 }
 
 TEST(Model, WeightsReachToTheEndOfTheProgramsOwn) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   device::Image image = copy.image();
   ASSERT_EQ(image.weights.size(), image.program->weights_bytes);
   EXPECT_EQ(said_of([&] { make_model("m", image); }), "");
@@ -62,7 +62,7 @@ TEST(Model, WeightsReachToTheEndOfTheProgramsOwn) {
 }
 
 TEST(Model, ReplicasIterationsAndIpusHaveLimits) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   const auto with = [&](uint32_t replicas, uint32_t ipus, uint64_t iterations) {
     popef::Metadata m = make_metadata("m", copy.b.program());
     m.setReplicationFactor(replicas);
@@ -170,7 +170,7 @@ TEST(Model, VariablesAreInputsOfTheLoadProgramAlone) {
 }
 
 TEST(Model, ASeedIsTheInputOfItsHandleWithoutAValue) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   const auto with = [&](const char* handle, const char* anchor_handle = nullptr) {
     popef::Metadata m = make_metadata("m", copy.b.program());
     m.setSeedHandle(handle);
@@ -188,7 +188,7 @@ TEST(Model, ASeedIsTheInputOfItsHandleWithoutAValue) {
 }
 
 TEST(Model, ADeviceHasItsIpusAndItsVersion) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   Model model(*make_model("m", copy.image()));
   model.replication_factor = 3;
   model.ipus = 4;
@@ -201,7 +201,7 @@ TEST(Model, ADeviceHasItsIpusAndItsVersion) {
 }
 
 TEST(Model, OptionsOfTheCompilationSayHowItRuns) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   Model model(*make_model("m", copy.image()));
   const auto with = [&](std::vector<popef::Option> options) {
     set_engine_options(model, std::move(options));
@@ -216,7 +216,7 @@ TEST(Model, OptionsOfTheCompilationSayHowItRuns) {
 }
 
 TEST(Model, OnnxMetadataAreTexts) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   const auto with = [&](const char* text) {
     Model model(*make_model("m", copy.image()));
     if (text) model.opaque.emplace(kOnnxMetadata, text);
@@ -236,7 +236,7 @@ TEST(Model, OnnxMetadataAreTexts) {
 }
 
 TEST(Model, DataOfAnInputAreWholeValues) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   static const std::array<std::byte, 48> data{};
   const auto with = [&](const char* name, size_t bytes) {
     const InputData given[] = {{name, std::span(data).first(bytes)}};
@@ -253,7 +253,7 @@ TEST(Model, DataOfAnInputAreWholeValues) {
 }
 
 TEST(Model, KeepsNameAndAnchors) {
-  testing::CopyModel copy(4);
+  test::CopyModel copy(4);
   const auto model = make_model("m", copy.image());
   EXPECT_EQ(model->name, "m");
   EXPECT_EQ(model->inputs()[0].name, "x");

@@ -29,7 +29,7 @@ namespace poprt::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::CopyModel;
+using test::CopyModel;
 
 class PopefFile : public ::testing::Test {
  protected:
@@ -56,7 +56,7 @@ class PopefFile : public ::testing::Test {
 
 void expect_runs(std::shared_ptr<const Model> model, const CopyModel& copy) {
   ModelRunner runner(std::move(model));
-  const std::vector<float> x = testing::random_floats(copy.constants.size());
+  const std::vector<float> x = test::random_floats(copy.constants.size());
   std::vector<float> y(x.size()), c(x.size());
   const void* inputs[] = {x.data()};
   void* outputs[] = {y.data(), c.data()};

@@ -19,7 +19,7 @@
 namespace poprt::runtime {
 namespace {
 
-using testing::CopyModel;
+using test::CopyModel;
 
 constexpr size_t kCount = 2;
 

@@ -27,7 +27,7 @@
 namespace poprt::runtime {
 namespace {
 
-using testing::CopyModel;
+using test::CopyModel;
 
 TEST(Session, RunsLoadMainAndSavePrograms) {
   CopyModel copy(8);
@@ -607,9 +607,9 @@ TEST(Session, MakesSeedsWhereTheFileHasNone) {
 }
 
 TEST(Session, StopEndsARunWithinALongInstruction) {
-  testing::LongMatmul m;
-  Session session(make_model("long", testing::LongMatmul::image()));
-  EXPECT_TRUE(testing::caught_in_the_middle([&](auto delay) {
+  test::LongMatmul m;
+  Session session(make_model("long", test::LongMatmul::image()));
+  EXPECT_TRUE(test::caught_in_the_middle([&](auto delay) {
     std::fill(m.y.begin(), m.y.end(), 0);
     std::thread stopper([&] {
       std::this_thread::sleep_for(delay);

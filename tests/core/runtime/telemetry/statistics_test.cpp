@@ -158,10 +158,10 @@ TEST(RunnerStatistics, TheSumOfTwoHasTheSumsOfAllFields) {
 struct Traced {
   explicit Traced(size_t buffer, bool flush = true) {
     RunnerConfig config;
-    config.session.device = std::make_shared<testing::FunctionDevice>(testing::add_one(1));
+    config.session.device = std::make_shared<test::FunctionDevice>(test::add_one(1));
     config.flush_on_waiting_outputs = flush;
     config.request_tracepoints_buffer_size = buffer;
-    runner = std::make_unique<ModelRunner>(testing::add_one_model({1}), config);
+    runner = std::make_unique<ModelRunner>(test::add_one_model({1}), config);
   }
   void run(int n, bool async) {
     const InputBinding in[] = {{"x", 0, &x, 4}};
@@ -197,11 +197,11 @@ TEST(Tracepoints, OfARunnerWrapAtTheBufferSizeAndAreMonotonic) {
 TEST(Tracepoints, SayWhatARequestWasAndWhatItEndedWith) {
   for (const bool async : {true, false}) {
     RunnerConfig config;
-    config.session.device = std::make_shared<testing::FunctionDevice>(testing::add_one(2));
+    config.session.device = std::make_shared<test::FunctionDevice>(test::add_one(2));
     config.flush_on_waiting_outputs = true;
     config.auto_reset = true;
     config.faults = std::make_shared<FaultInjector>("application_runtime_error@2");
-    ModelRunner runner(testing::add_one_model({2}), config);
+    ModelRunner runner(test::add_one_model({2}), config);
     const float x[8] = {};
     float y[8];
     for (const uint64_t batches : {1, 2, 3}) {

@@ -31,7 +31,7 @@ namespace poprt::runtime {
 namespace {
 
 using std::chrono::nanoseconds;
-using testing::CopyModel;
+using test::CopyModel;
 
 class TelemetryTest : public ::testing::Test {
  protected:
