@@ -7,11 +7,10 @@
 namespace poprt::kernels::isa {
 namespace {
 
-POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
+// Not inlined: each of the forms below would compile them again.
+[[gnu::noinline]] f32x16 activate_rarely(const RecurrentCell& cell, int which, f32x16 x) {
   const float a = cell.alpha[which], b = cell.beta[which];
   switch (cell.activation[which]) {
-    case RecurrentActivation::sigmoid: return vsigmoid(x);
-    case RecurrentActivation::tanh: return vtanh(x);
     case RecurrentActivation::relu: return x > 0.0f ? x : zero();
     case RecurrentActivation::affine: return x * a + b;
     case RecurrentActivation::leaky_relu: return x < 0.0f ? x * a : x;
@@ -21,8 +20,16 @@ POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
     case RecurrentActivation::elu: return x < 0.0f ? vexpm1(x) * a : x;
     case RecurrentActivation::softsign: return x / (vabs(x) + 1.0f);
     case RecurrentActivation::softplus: return vsoftplus(x);
+    default: return x;
   }
-  return x;
+}
+
+POPRT_INLINE f32x16 activate(const RecurrentCell& cell, int which, f32x16 x) {
+  switch (cell.activation[which]) {
+    case RecurrentActivation::sigmoid: return vsigmoid(x);
+    case RecurrentActivation::tanh: return vtanh(x);
+    default: return activate_rarely(cell, which, x);
+  }
 }
 
 POPRT_INLINE f32x16 clipped(const RecurrentCell& cell, f32x16 x) {
