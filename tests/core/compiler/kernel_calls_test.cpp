@@ -1,0 +1,95 @@
+// The calls that compiled graphs make are bent (support/kernel_call_tests.h): those of blocked,
+// packed and fused kernels, which no operator alone calls.
+#include "support/kernel_call_tests.h"
+
+#include <set>
+
+#include "compiler/compiler.h"
+#include "ir/text.h"
+#include "support/random_graph/random_graph.h"
+
+namespace poprt::test {
+namespace {
+
+void add_calls_of(ir::Graph& graph, std::vector<OneCall>& calls) {
+  compiler::Options options;
+  options.winograd = compiler::Winograd::fast;
+  compiler::convert(graph, options);
+  const compiler::Executable executable = compiler::compile(graph, options);
+  for (const program::Instruction& in : executable.program.main)
+    calls.push_back(call_of(executable.program, in));
+}
+
+// What random graphs are too small for, or do not have: 8-bit depthwise convolutions and pools,
+// transposed and 3-d ones, Winograd's, a normalization in front of one, a recurrent layer in
+// double, a slice of weights that change.
+constexpr const char* kLayers = R"(graph "g" opset {"": 17, "com.microsoft": 1} {
+    input %x : f32[1,64,28,28]
+    input %u : u8[1,16,8,8]
+    input %v : u8[1,8,8,16]
+    input %d : f64[1,4,5,5,5,4]
+    input %r : f64[5,2,8]
+    const %w : f32[64,64,3,3] = fill 0.5
+    const %wt : f32[64,32,2,2] = fill 0.5
+    const %w1 : f32[48,64,1,1] = fill 0.5
+    const %norm : f32[64,1,1] = fill 0.5
+    const %wd : f64[8,4,3,3,3,2] = fill 0.5
+    const %wr : f64[1,32,8] = fill 0.5
+    const %w8 : s8[16,1,3,3] = fill 1
+    const %s : f32[] = 0.02
+    const %z : u8[] = 100
+    const %zw : s8[] = 0
+    %winograd : ? = Conv(%x, %w) {pads = [1, 1, 1, 1]}
+    %transposed : ? = ConvTranspose(%winograd, %wt) {strides = [2, 2]}
+    %scaled : ? = Mul(%winograd, %norm)
+    %shifted : ? = Add(%scaled, %norm)
+    %positive : ? = Relu(%shifted)
+    %normalized : ? = Conv(%positive, %w1) {strides = [2, 2]}
+    %bytes : ? = QLinearConv(%u, %s, %z, %w8, %s, %zw, %s, %z) {pads = [1, 1, 1, 1], group = 16}
+    %pool : ? = com.microsoft.NhwcMaxPool(%v) {kernel_shape = [2, 2]}
+    %volume : ? = Conv(%d, %wd)
+    %recurrent : ?, %state : ?, %cell : ? = LSTM(%r, %wr, %wr) {hidden_size = 8}
+    output %transposed
+    output %normalized
+    output %bytes
+    output %pool
+    output %volume
+    output %recurrent
+  })";
+
+}  // namespace
+
+// Those of compiled graphs.
+const std::vector<OneCall>& all_calls() {
+  static const std::vector<OneCall> calls = [] {
+    std::vector<OneCall> found;
+    add_calls_of(*ir::parse_text(kLayers), found);
+    for (const std::string_view profile : profiles())
+      for (uint64_t seed = 0; seed < 150; seed++) {
+        Choices choices(seed);
+        const RandomGraph g = random_graph(profile, choices);
+        try {
+          add_calls_of(*g.graph, found);
+        } catch (const Error&) {  // RandomGraphs says which may be refused
+        }
+      }
+    return distinct(std::move(found));
+  }();
+  return calls;
+}
+
+namespace {
+
+TEST(KernelCalls, KernelsAreCalledByAGraphOrByTheSampleOfAnOperator) {
+  // Those of samples (core/ops/kernel_calls_test.cpp), and what plug-ins bring.
+  std::set<std::string_view> others = {
+      "crop_and_resize", "custom",           "fill",         "inverse", "label_map",
+      "label_table",     "linear_attention", "random",       "shift",   "sum_bytes",
+      "svm_classify",    "tf_idf",           "tree_ensemble"};
+  for (const OneCall& c : all_calls()) others.insert(c.kernel);
+  for (const kernels::Kernel* k : kernels::all_kernels())
+    EXPECT_TRUE(others.contains(k->name)) << k->name;
+}
+
+}  // namespace
+}  // namespace poprt::test
