@@ -24,6 +24,7 @@ ALLOWED = {
     "examples/": ["capi/include/"],
     "tests/": ["capi/include/"],
     "tests/capi/recorded_": ["capi/include/", "tests/support/"],  # the helper that reads records
+    "tests/hostile/": ["capi/include/", "tests/support/"],
     "tests/support/": ["core/", "capi/include/"],
     "tests/bench/": ["core/", "capi/include/", "tests/support/"],
     "tests/bench/inspector_attach_bench": ["core/", "inspector/model/"],

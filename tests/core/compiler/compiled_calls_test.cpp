@@ -80,7 +80,7 @@ const std::vector<OneCall>& all_calls() {
 
 namespace {
 
-TEST(KernelCalls, KernelsAreCalledByAGraphOrByTheSampleOfAnOperator) {
+TEST(CompiledCalls, LeaveNoKernelButThoseOfSamples) {
   // Those of samples (core/ops/kernel_calls_test.cpp), and what plug-ins bring.
   std::set<std::string_view> others = {
       "crop_and_resize", "custom",           "fill",         "inverse", "label_map",
