@@ -3,7 +3,18 @@
 set(POPRT_STANDARD_HEADERS <algorithm> <array> <cmath> <functional> <map> <memory> <mutex> <optional> <span> <string>
   <string_view> <unordered_map> <unordered_set> <utility> <variant> <vector>)
 
-# poprt_precompile(TARGET HEADER...)
+# poprt_precompile(TARGET HEADER...). The list is a header of ours: CMake gives its own an old date, so that a build folder
+# whose list changes would keep the old one, and fail.
 function(poprt_precompile target)
-  target_precompile_headers(${target} PRIVATE ${POPRT_STANDARD_HEADERS} ${ARGN})
+  set(lines "")
+  foreach(header ${POPRT_STANDARD_HEADERS} ${ARGN})
+    if(NOT header MATCHES "^<")
+      cmake_path(ABSOLUTE_PATH header NORMALIZE)
+      set(header "\"${header}\"")
+    endif()
+    string(APPEND lines "#include ${header}\n")
+  endforeach()
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/precompiled/${target}.h)
+  file(CONFIGURE OUTPUT ${list} CONTENT "#pragma once\n${lines}" @ONLY)
+  target_precompile_headers(${target} PRIVATE ${list})
 endfunction()
