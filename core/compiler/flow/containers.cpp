@@ -4,7 +4,7 @@
 namespace poprt::compiler {
 namespace {
 
-constexpr int64_t kMaxLength = 1 << 16;
+constexpr int64_t kMaxTensors = 1 << 16;
 
 ir::ValueType element_type(const ir::Node& n) {
   ir::ValueType type;
@@ -39,7 +39,7 @@ void expand(ir::Graph& graph, ir::Node& n, const Options& options) {
          "input '{}' is a sequence: give the shape of each element, `input_shapes` '{}[0]=...' and "
          "so on; its length is fixed when the model is compiled",
          name, name);
-  if (length < 0 || length > kMaxLength || (!is_sequence && length > 1))
+  if (length < 0 || length > kMaxTensors || (!is_sequence && length > 1))
     fail(ErrorCode::invalid_argument, "input '{}' cannot have {} elements", name, length);
   graph.rename(old, name + ":container");
   std::vector<ir::Value*> elements;
