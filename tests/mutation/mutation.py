@@ -67,6 +67,13 @@ class Scratch:
         subprocess.run(["cmake", "--preset", self.preset, "-DPOPRT_UNITY=OFF"], cwd=self.tree, check=True,
                        stdout=subprocess.DEVNULL)
 
+    def begin(self, chosen):
+        """Notes what was chosen. What was found out of other mutants, which had the same numbers, goes."""
+        for path in (self.reached, self.results):
+            if os.path.exists(path):
+                os.remove(path)
+        save(self.mutants, chosen)
+
     def environment(self, **more):
         """Tests write below the notes, whatever a mutant makes of their paths."""
         places = {n: os.path.join(self.notes, n.lower()) for n in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")}
@@ -101,7 +108,7 @@ def prepare(options):
         sys.exit(f"mutation.py: {len(mutants)} mutants are more than a build may have, {MARKS}: take fewer seeds")
     choose.write(scratch.tree, list(enumerate(mutants)))
     listen(scratch.tree)
-    save(scratch.mutants, {"samples": samples, "mutants": [dataclasses.asdict(m) for m in mutants]})
+    scratch.begin({"samples": samples, "mutants": [dataclasses.asdict(m) for m in mutants]})
 
 
 def sample_of(noted, options):

@@ -3,6 +3,7 @@ compiles, is dormant by default, acts when it is named and marks that it was rea
 
     sites_test.py CXX_COMPILER"""
 
+import argparse
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import tempfile
 import unittest
 
 import choose
+import mutation
 import sites
 import suite
 
@@ -121,6 +123,15 @@ class Sites(unittest.TestCase):
         with open(marks + ".tests", encoding="utf-8") as file:
             notes = [line.split() for line in file]
         self.assertEqual([(n[0], n[2:]) for n in notes], [("*", ["7"]), ("A.One", ["1"]), ("B.Two", ["1", "2"])])
+
+    def test_a_new_choice_forgets_what_was_found_out_of_the_last(self):
+        with tempfile.TemporaryDirectory() as folder:
+            scratch = mutation.Scratch(argparse.Namespace(scratch=folder, preset="release"))
+            for path in (scratch.reached, scratch.results):
+                mutation.save(path, [])
+            scratch.begin({"samples": [], "mutants": [1]})
+            self.assertEqual(os.listdir(scratch.notes), ["mutants.json"])
+            self.assertEqual(mutation.load(scratch.mutants)["mutants"], [1])
 
     def test_files_of_unittest_are_run_method_by_method(self):
         path = os.path.join(self.folder, "x_test.py")
