@@ -1,4 +1,5 @@
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "passes/rewrite.h"
@@ -11,16 +12,16 @@ using ir::Node;
 
 void run(Graph& graph, PassContext& context) {
   std::unordered_set<std::string> taken;
+  // All numbers below are taken: exporters that name no node have tens of thousands of one
+  // operator.
+  std::unordered_map<std::string, uint64_t> next;
   for_each_node(graph, [&](Node& n) {
     if (!n.name.empty() && taken.insert(n.name).second) return;
     if (!context.allow()) return;
     const std::string stem = n.name.empty() ? n.op_type : n.name;
-    for (uint64_t i = 0;; i++) {
-      std::string name = fmt::format("{}_{}", stem, i);
-      if (!taken.insert(name).second) continue;
-      n.name = std::move(name);
-      break;
-    }
+    uint64_t& number = next[stem];
+    do n.name = fmt::format("{}_{}", stem, number++);
+    while (!taken.insert(n.name).second);
   });
 }
 

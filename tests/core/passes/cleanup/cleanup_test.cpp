@@ -756,5 +756,18 @@ TEST(Cleanup, ALimitOfNoRewritesLeavesEveryGraphAsItIs) {
   }
 }
 
+// A try at each number for each node would take beyond the test's limit.
+TEST(Cleanup, TwoHundredThousandNodesWithoutANameGetOneEach) {
+  constexpr int kNodes = 200'000;
+  ir::Graph g;
+  g.opsets = {{"", 17}};
+  ir::Value* last = g.add_input("x", ir::ValueType::of(DType::f32, {1}));
+  for (int i = 0; i < kNodes; i++) last = g.add_node("Relu", "", {last}, 1)->output();
+  g.add_output(last);
+  run(g, {"unique_name_for_nodes"});
+  EXPECT_EQ(g.nodes().front()->name, "Relu_0");
+  EXPECT_EQ(g.nodes().back()->name, fmt::format("Relu_{}", kNodes - 1));
+}
+
 }  // namespace
 }  // namespace poprt::test
