@@ -3,8 +3,8 @@
 set(POPRT_STANDARD_HEADERS <algorithm> <array> <cmath> <functional> <map> <memory> <mutex> <optional> <span> <string>
   <string_view> <unordered_map> <unordered_set> <utility> <variant> <vector>)
 
-# poprt_precompile(TARGET HEADER...). The list is a header of ours: CMake gives its own an old date, so that a build folder
-# whose list changes would keep the old one, and fail.
+# poprt_precompile(TARGET HEADER...). The list is written into a header of ours, since CMake gives its own header an old date:
+# in a build folder that is there already, the precompiled one was not made again when the list changed, and the compiler refused it.
 function(poprt_precompile target)
   set(lines "")
   foreach(header ${POPRT_STANDARD_HEADERS} ${ARGN})

@@ -3,9 +3,7 @@
 # unnamed namespaces.
 option(POPRT_UNITY "Compile several sources of a target as one" OFF)
 
-# poprt_unity(TARGET [SOURCES]): so many of its sources are one, eight where nothing is said.
-function(poprt_unity target)
-  set(sources 8 ${ARGN})
-  list(GET sources -1 sources)
+# poprt_unity(TARGET SOURCES): so many of its sources are one: as many as do not use a name twice, sixteen at the most.
+function(poprt_unity target sources)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${POPRT_UNITY} UNITY_BUILD_BATCH_SIZE ${sources})
 endfunction()
