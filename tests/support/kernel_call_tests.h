@@ -5,11 +5,13 @@
 // in one file of a test program.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -17,10 +19,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "base/checked.h"
+#include "base/error.h"
+#include "base/tensor.h"
 #include "kernels/kernel.h"
 #include "program/program.h"
 
@@ -65,6 +70,11 @@ inline std::vector<OneCall> distinct(std::vector<OneCall> found) {
       kept.push_back(std::move(c));
   return kept;
 }
+
+// Kernels that no compiled graph of compiled_calls_test.cpp calls, but the sample of an operator.
+inline constexpr std::string_view kKernelsOfSamples[] = {
+    "crop_and_resize", "fill",  "inverse",   "label_map",    "label_table", "linear_attention",
+    "random",          "shift", "sum_bytes", "svm_classify", "tf_idf",      "tree_ensemble"};
 
 // Whose calls these are: defined by the file that includes this one.
 const std::vector<OneCall>& all_calls();

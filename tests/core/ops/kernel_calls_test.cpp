@@ -2,6 +2,7 @@
 // compute for them and say of them is recorded.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -59,9 +60,7 @@ void collect(const ir::Node& node, std::vector<OneCall>& calls) {
   CallContext context(node, builder);
   lower(op, context);
   const program::Program& p = builder.program();
-  for (const program::Instruction& in : p.main) {
-    calls.push_back(test::call_of(p, in));
-  }
+  for (const program::Instruction& in : p.main) calls.push_back(test::call_of(p, in));
 }
 
 }  // namespace
@@ -88,6 +87,13 @@ const std::vector<poprt::test::OneCall>& poprt::test::all_calls() {
 
 namespace poprt::ops::sampled {
 namespace {
+
+TEST(KernelSamples, CallWhatNoCompiledGraphCalls) {
+  for (const std::string_view kernel : test::kKernelsOfSamples)
+    EXPECT_TRUE(std::ranges::any_of(all_calls(), [&](const OneCall& c) {
+      return c.kernel == kernel;
+    })) << kernel;
+}
 
 // What a call computes: sums of its results, one behind the other. Nothing where it is refused, or
 // would take long.
