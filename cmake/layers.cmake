@@ -17,9 +17,9 @@ set(POPRT_LAYERS
 )
 
 # poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...): generates the table of all
-# `extern const TYPE <stem>_SUFFIX` that the files define, as `std::span<const TYPE* const> ACCESSOR()`.
-# Where PREFIXED names a folder, files of folders below it define <folder>_<stem>_SUFFIX: the
-# operators of other domains than ai.onnx.
+# `extern const TYPE def` that the files define, each in a namespace <stem>_SUFFIX of its own, as
+# `std::span<const TYPE* const> ACCESSOR()`. Where PREFIXED names a folder, the namespaces of files of folders below
+# it are <folder>_<stem>_SUFFIX: the operators of other domains than ai.onnx.
 function(poprt_table target namespace type suffix accessor header prefixed)
   set(externs "")
   set(rows "")
@@ -31,8 +31,8 @@ function(poprt_table target namespace type suffix accessor header prefixed)
     if(prefixed AND NOT folder STREQUAL prefixed)
       set(stem ${folder}_${stem})
     endif()
-    string(APPEND externs "extern const ${type} ${stem}_${suffix};\n")
-    string(APPEND rows "    &${stem}_${suffix},\n")
+    string(APPEND externs "namespace ${stem}_${suffix} { extern const ${type} def; }\n")
+    string(APPEND rows "    &${stem}_${suffix}::def,\n")
   endforeach()
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${target}_table.cpp)
   file(GENERATE OUTPUT ${out} CONTENT

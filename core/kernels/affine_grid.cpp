@@ -5,7 +5,7 @@
 #include "kernels/calls/affine_grid.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::affine_grid_kernel {
 namespace {
 
 template <class T>
@@ -89,7 +89,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel affine_grid_kernel;
-const Kernel affine_grid_kernel = {"affine_grid", prepare};
+extern const Kernel def;
+const Kernel def = {"affine_grid", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::affine_grid_kernel

@@ -8,7 +8,7 @@
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::arg_extreme_kernel {
 namespace {
 
 using Params = calls::ArgExtreme;
@@ -147,7 +147,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel arg_extreme_kernel;
-const Kernel arg_extreme_kernel = {"arg_extreme", prepare};
+extern const Kernel def;
+const Kernel def = {"arg_extreme", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::arg_extreme_kernel

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::attention_kernel {
 namespace {
 
 constexpr int64_t kQueryBlock = 192;  // a multiple of the rows that a head does at once
@@ -118,7 +118,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel attention_kernel;
-const Kernel attention_kernel = {"attention", prepare};
+extern const Kernel def;
+const Kernel def = {"attention", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::attention_kernel

@@ -12,7 +12,7 @@
 #include "kernels/isa/gemm.h"
 #include "kernels/isa/normalize.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::attention_generic_kernel {
 namespace {
 
 constexpr int64_t kQueryBlock = 192, kRows = 24, kBlockK = 512;
@@ -276,7 +276,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel attention_generic_kernel;
-const Kernel attention_generic_kernel = {"attention_generic", prepare};
+extern const Kernel def;
+const Kernel def = {"attention_generic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::attention_generic_kernel

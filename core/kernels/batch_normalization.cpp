@@ -9,7 +9,7 @@
 #include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::batch_normalization_kernel {
 namespace {
 
 struct Params {
@@ -88,7 +88,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel batch_normalization_kernel;
-const Kernel batch_normalization_kernel = {"batch_normalization", prepare};
+extern const Kernel def;
+const Kernel def = {"batch_normalization", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::batch_normalization_kernel

@@ -2,7 +2,7 @@
 #include "kernels/calls/block.h"
 #include "kernels/common/layout.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::block_kernel {
 namespace {
 
 Plan prepare(const Call& call) {
@@ -12,7 +12,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel block_kernel;
-const Kernel block_kernel = {"block", prepare};
+extern const Kernel def;
+const Kernel def = {"block", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::block_kernel

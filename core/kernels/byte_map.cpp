@@ -6,7 +6,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::byte_map_kernel {
 namespace {
 
 constexpr int64_t kTask = 32 << 10;
@@ -45,7 +45,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel byte_map_kernel;
-const Kernel byte_map_kernel = {"byte_map", prepare};
+extern const Kernel def;
+const Kernel def = {"byte_map", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::byte_map_kernel

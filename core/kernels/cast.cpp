@@ -12,7 +12,7 @@
 #include "kernels/isa/cast.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::cast_kernel {
 namespace {
 
 constexpr int64_t kTaskElements =
@@ -238,7 +238,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel cast_kernel;
-const Kernel cast_kernel = {"cast", prepare};
+extern const Kernel def;
+const Kernel def = {"cast", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::cast_kernel

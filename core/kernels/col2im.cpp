@@ -4,7 +4,7 @@
 #include "kernels/calls/col2im.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::col2im_kernel {
 namespace {
 
 struct Params {
@@ -75,7 +75,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel col2im_kernel;
-const Kernel col2im_kernel = {"col2im", prepare};
+extern const Kernel def;
+const Kernel def = {"col2im", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::col2im_kernel

@@ -2,7 +2,7 @@
 #include "kernels/calls/conv.h"
 #include "kernels/common/conv_blocked.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_kernel {
 namespace {
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -25,7 +25,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_kernel;
-const Kernel conv_kernel = {"conv", prepare};
+extern const Kernel def;
+const Kernel def = {"conv", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_kernel

@@ -15,7 +15,7 @@
 #include "kernels/common/pack_vnni.h"
 #include "kernels/isa/byte_pixels.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_bytes_kernel {
 namespace {
 
 static_assert(kPackedVnniColumns == isa::kPixelPanel);
@@ -343,7 +343,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_bytes_kernel;
-const Kernel conv_bytes_kernel = {"conv_bytes", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_bytes", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_bytes_kernel

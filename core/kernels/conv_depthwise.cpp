@@ -5,7 +5,7 @@
 #include "kernels/calls/conv_depthwise.h"
 #include "kernels/common/conv.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_depthwise_kernel {
 namespace {
 
 struct Params {
@@ -42,7 +42,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_depthwise_kernel;
-const Kernel conv_depthwise_kernel = {"conv_depthwise", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_depthwise", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_depthwise_kernel

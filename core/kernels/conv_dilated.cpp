@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "kernels/common/conv.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_dilated_kernel {
 namespace {
 
 struct Params {
@@ -63,7 +63,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_dilated_kernel;
-const Kernel conv_dilated_kernel = {"conv_dilated", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_dilated", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_dilated_kernel

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "kernels/common/conv.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_grouped_kernel {
 namespace {
 
 struct Params {
@@ -50,7 +50,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_grouped_kernel;
-const Kernel conv_grouped_kernel = {"conv_grouped", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_grouped", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_grouped_kernel

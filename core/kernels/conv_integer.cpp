@@ -10,7 +10,7 @@
 #include "kernels/isa/quantize.h"
 #include "kernels/isa/vnni.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_integer_kernel {
 namespace {
 
 struct Params {
@@ -204,7 +204,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_integer_kernel;
-const Kernel conv_integer_kernel = {"conv_integer", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_integer", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_integer_kernel

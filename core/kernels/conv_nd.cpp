@@ -4,7 +4,7 @@
 #include "kernels/calls/conv_nd.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_nd_kernel {
 namespace {
 
 using Axis = calls::WindowAxis;
@@ -84,7 +84,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_nd_kernel;
-const Kernel conv_nd_kernel = {"conv_nd", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_nd", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_nd_kernel

@@ -5,7 +5,7 @@
 #include "kernels/calls/conv_normalized.h"
 #include "kernels/common/conv_blocked.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_normalized_kernel {
 namespace {
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -39,7 +39,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_normalized_kernel;
-const Kernel conv_normalized_kernel = {"conv_normalized", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_normalized", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_normalized_kernel

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "kernels/common/conv_rows.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_plain_kernel {
 namespace {
 
 struct Params : ConvRowsParams {
@@ -36,7 +36,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_plain_kernel;
-const Kernel conv_plain_kernel = {"conv_plain", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_plain", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_plain_kernel

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "kernels/common/conv_rows.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_stem_kernel {
 namespace {
 
 void run(const void* params, void* const* data, int64_t begin, int64_t end,
@@ -30,7 +30,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_stem_kernel;
-const Kernel conv_stem_kernel = {"conv_stem", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_stem", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_stem_kernel

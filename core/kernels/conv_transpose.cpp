@@ -5,7 +5,7 @@
 #include "kernels/calls/conv_transpose.h"
 #include "kernels/common/conv.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_transpose_kernel {
 namespace {
 
 struct Params {
@@ -45,7 +45,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_transpose_kernel;
-const Kernel conv_transpose_kernel = {"conv_transpose", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_transpose", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_transpose_kernel

@@ -9,7 +9,7 @@
 #include "kernels/common/conv_generic.h"
 #include "kernels/isa/gemm.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_transpose_generic_kernel {
 namespace {
 
 constexpr int64_t kBlockK = 512, kChannels = 16;  // output channels of a task
@@ -177,7 +177,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_transpose_generic_kernel;
-const Kernel conv_transpose_generic_kernel = {"conv_transpose_generic", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_transpose_generic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_transpose_generic_kernel

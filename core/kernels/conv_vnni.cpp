@@ -14,7 +14,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/vnni.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_vnni_kernel {
 namespace {
 
 constexpr int64_t kPanelsOfTask = 4;
@@ -232,7 +232,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_vnni_kernel;
-const Kernel conv_vnni_kernel = {"conv_vnni", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_vnni", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_vnni_kernel

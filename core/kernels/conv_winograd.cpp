@@ -6,7 +6,7 @@
 #include "kernels/common/conv.h"
 #include "kernels/isa/winograd.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::conv_winograd_kernel {
 namespace {
 
 struct Params {
@@ -65,7 +65,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel conv_winograd_kernel;
-const Kernel conv_winograd_kernel = {"conv_winograd", prepare};
+extern const Kernel def;
+const Kernel def = {"conv_winograd", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::conv_winograd_kernel

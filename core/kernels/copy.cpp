@@ -5,7 +5,7 @@
 #include "kernels/calls/copy.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::copy_kernel {
 namespace {
 
 constexpr int64_t kBlock = 256 << 10;
@@ -39,7 +39,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel copy_kernel;
-const Kernel copy_kernel = {"copy", prepare};
+extern const Kernel def;
+const Kernel def = {"copy", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::copy_kernel

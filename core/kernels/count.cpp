@@ -3,7 +3,7 @@
 #include "kernels/common/numbers.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::count_kernel {
 namespace {
 
 struct Params {
@@ -36,7 +36,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel count_kernel;
-const Kernel count_kernel = {"count", prepare};
+extern const Kernel def;
+const Kernel def = {"count", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::count_kernel

@@ -6,7 +6,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::crop_and_resize_kernel {
 namespace {
 
 using Params = calls::CropAndResize;
@@ -96,7 +96,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel crop_and_resize_kernel;
-const Kernel crop_and_resize_kernel = {"crop_and_resize", prepare};
+extern const Kernel def;
+const Kernel def = {"crop_and_resize", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::crop_and_resize_kernel

@@ -7,7 +7,7 @@
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::cumsum_kernel {
 namespace {
 
 struct Params : calls::Cumsum {
@@ -105,7 +105,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel cumsum_kernel;
-const Kernel cumsum_kernel = {"cumsum", prepare};
+extern const Kernel def;
+const Kernel def = {"cumsum", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::cumsum_kernel

@@ -183,7 +183,9 @@ plugins::Record custom_record(const Call& call) {
 
 poprt_op_cost custom_cost(const Call& call) { return make_step(call)->call.cost(); }
 
-extern const Kernel custom_kernel;
-const Kernel custom_kernel = {"custom", prepare};
+namespace custom_kernel {
+extern const Kernel def;
+const Kernel def = {"custom", prepare};
+}  // namespace custom_kernel
 
 }  // namespace poprt::kernels

@@ -7,7 +7,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/gemm.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::deform_conv_kernel {
 namespace {
 
 struct Params : calls::DeformConv {
@@ -126,7 +126,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel deform_conv_kernel;
-const Kernel deform_conv_kernel = {"deform_conv", prepare};
+extern const Kernel def;
+const Kernel def = {"deform_conv", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::deform_conv_kernel

@@ -2,7 +2,7 @@
 #include "kernels/calls/dequantize.h"
 #include "kernels/common/quantization.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::dequantize_kernel {
 namespace {
 
 struct Params : QuantizationParams {
@@ -44,7 +44,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel dequantize_kernel;
-const Kernel dequantize_kernel = {"dequantize", prepare};
+extern const Kernel def;
+const Kernel def = {"dequantize", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::dequantize_kernel

@@ -6,7 +6,7 @@
 #include "kernels/calls/det.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::det_kernel {
 namespace {
 
 struct Params {
@@ -59,7 +59,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel det_kernel;
-const Kernel det_kernel = {"det", prepare};
+extern const Kernel def;
+const Kernel def = {"det", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::det_kernel

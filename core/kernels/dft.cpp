@@ -10,7 +10,7 @@
 #include "kernels/calls/dft.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::dft_kernel {
 namespace {
 
 struct Complex {
@@ -182,7 +182,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel dft_kernel;
-const Kernel dft_kernel = {"dft", prepare};
+extern const Kernel def;
+const Kernel def = {"dft", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::dft_kernel

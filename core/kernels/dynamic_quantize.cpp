@@ -3,7 +3,7 @@
 #include "kernels/common/dynamic_grid.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::dynamic_quantize_kernel {
 namespace {
 
 struct Params {
@@ -38,7 +38,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel dynamic_quantize_kernel;
-const Kernel dynamic_quantize_kernel = {"dynamic_quantize", prepare};
+extern const Kernel def;
+const Kernel def = {"dynamic_quantize", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::dynamic_quantize_kernel

@@ -7,7 +7,7 @@
 #include "kernels/common/numbers.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::einsum_kernel {
 namespace {
 
 constexpr auto kMaxInputs = static_cast<size_t>(calls::Einsum::kMostInputs),
@@ -87,7 +87,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel einsum_kernel;
-const Kernel einsum_kernel = {"einsum", prepare};
+extern const Kernel def;
+const Kernel def = {"einsum", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::einsum_kernel

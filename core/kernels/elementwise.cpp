@@ -15,7 +15,7 @@
 #include "kernels/isa/quantize.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::elementwise_kernel {
 namespace {
 
 using Op = ElementwiseOp;
@@ -599,7 +599,7 @@ Plan prepare(const Call& call) { return Planner(call).plan(); }
 
 }  // namespace
 
-extern const Kernel elementwise_kernel;
-const Kernel elementwise_kernel = {"elementwise", prepare};
+extern const Kernel def;
+const Kernel def = {"elementwise", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::elementwise_kernel

@@ -11,7 +11,7 @@
 #include "kernels/isa/integer_rows.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::elementwise_generic_kernel {
 namespace {
 
 using Op = ElementwiseOp;
@@ -434,7 +434,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel elementwise_generic_kernel;
-const Kernel elementwise_generic_kernel = {"elementwise_generic", prepare};
+extern const Kernel def;
+const Kernel def = {"elementwise_generic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::elementwise_generic_kernel

@@ -4,7 +4,7 @@
 #include "kernels/calls/fill.h"
 #include "kernels/common/elements.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::fill_kernel {
 namespace {
 
 constexpr std::string_view kName = "fill";
@@ -46,7 +46,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel fill_kernel;
-const Kernel fill_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::fill_kernel

@@ -5,7 +5,7 @@
 #include "kernels/calls/gather.h"
 #include "kernels/common/elements.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::gather_kernel {
 namespace {
 
 constexpr std::string_view kName = "gather";
@@ -124,7 +124,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel gather_kernel;
-const Kernel gather_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::gather_kernel

@@ -2,7 +2,7 @@
 #include "kernels/calls/gather_elements.h"
 #include "kernels/common/indexed_axis.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::gather_elements_kernel {
 namespace {
 
 constexpr std::string_view kName = "gather_elements";
@@ -46,7 +46,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel gather_elements_kernel;
-const Kernel gather_elements_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::gather_elements_kernel

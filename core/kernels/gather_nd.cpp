@@ -2,7 +2,7 @@
 #include "kernels/calls/gather_nd.h"
 #include "kernels/common/indexed_slices.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::gather_nd_kernel {
 namespace {
 
 constexpr std::string_view kName = "gather_nd";
@@ -48,7 +48,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel gather_nd_kernel;
-const Kernel gather_nd_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::gather_nd_kernel

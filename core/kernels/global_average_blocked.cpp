@@ -4,7 +4,7 @@
 #include "kernels/isa/pool.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::global_average_blocked_kernel {
 namespace {
 
 struct Params {
@@ -40,7 +40,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel global_average_blocked_kernel;
-const Kernel global_average_blocked_kernel = {"global_average_blocked", prepare};
+extern const Kernel def;
+const Kernel def = {"global_average_blocked", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::global_average_blocked_kernel

@@ -6,7 +6,7 @@
 #include "kernels/calls/grid_sample.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::grid_sample_kernel {
 namespace {
 
 using calls::SampleMode;
@@ -170,7 +170,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel grid_sample_kernel;
-const Kernel grid_sample_kernel = {"grid_sample", prepare};
+extern const Kernel def;
+const Kernel def = {"grid_sample", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::grid_sample_kernel

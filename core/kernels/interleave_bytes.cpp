@@ -7,7 +7,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/vnni.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::interleave_bytes_kernel {
 namespace {
 
 using Axis = calls::PaddedAxis;
@@ -78,7 +78,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel interleave_bytes_kernel;
-const Kernel interleave_bytes_kernel = {"interleave_bytes", prepare};
+extern const Kernel def;
+const Kernel def = {"interleave_bytes", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::interleave_bytes_kernel

@@ -6,7 +6,7 @@
 #include "kernels/calls/inverse.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::inverse_kernel {
 namespace {
 
 struct Params {
@@ -60,7 +60,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel inverse_kernel;
-const Kernel inverse_kernel = {"inverse", prepare};
+extern const Kernel def;
+const Kernel def = {"inverse", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::inverse_kernel

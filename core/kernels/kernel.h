@@ -61,7 +61,7 @@ struct Kernel {
 };
 
 // The kernel of that name, or null. The table is generated from the folder: core/kernels/foo.cpp
-// defines `extern const Kernel foo_kernel`.
+// defines `extern const Kernel def` in namespace poprt::kernels::foo_kernel.
 const Kernel* find_kernel(std::string_view name);
 std::span<const Kernel* const> all_kernels();
 

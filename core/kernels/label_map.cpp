@@ -6,7 +6,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::label_map_kernel {
 namespace {
 
 constexpr int64_t kBlock = 1024;
@@ -61,7 +61,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel label_map_kernel;
-const Kernel label_map_kernel = {"label_map", prepare};
+extern const Kernel def;
+const Kernel def = {"label_map", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::label_map_kernel

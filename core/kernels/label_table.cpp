@@ -5,7 +5,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::label_table_kernel {
 namespace {
 
 constexpr int64_t kBlock = 4096;
@@ -49,7 +49,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel label_table_kernel;
-const Kernel label_table_kernel = {"label_table", prepare};
+extern const Kernel def;
+const Kernel def = {"label_table", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::label_table_kernel

@@ -7,7 +7,7 @@
 #include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::layer_norm_kernel {
 namespace {
 
 struct Params : calls::LayerNorm {
@@ -91,7 +91,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel layer_norm_kernel;
-const Kernel layer_norm_kernel = {"layer_norm", prepare};
+extern const Kernel def;
+const Kernel def = {"layer_norm", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::layer_norm_kernel

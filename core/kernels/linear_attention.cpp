@@ -5,7 +5,7 @@
 #include "kernels/calls/linear_attention.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::linear_attention_kernel {
 namespace {
 
 struct Params : calls::LinearAttention {
@@ -86,7 +86,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel linear_attention_kernel;
-const Kernel linear_attention_kernel = {"linear_attention", prepare};
+extern const Kernel def;
+const Kernel def = {"linear_attention", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::linear_attention_kernel

@@ -5,7 +5,7 @@
 #include "kernels/calls/lrn.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::lrn_kernel {
 namespace {
 
 using Params = calls::Lrn;
@@ -57,7 +57,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel lrn_kernel;
-const Kernel lrn_kernel = {"lrn", prepare};
+extern const Kernel def;
+const Kernel def = {"lrn", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::lrn_kernel

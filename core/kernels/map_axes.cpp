@@ -7,7 +7,7 @@
 #include "kernels/calls/map_axes.h"
 #include "kernels/common/elements.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::map_axes_kernel {
 namespace {
 
 constexpr std::string_view kName = "map_axes";
@@ -191,7 +191,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel map_axes_kernel;
-const Kernel map_axes_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::map_axes_kernel

@@ -7,7 +7,7 @@
 #include "kernels/isa/gemm.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::matmul_kernel {
 namespace {
 
 struct Params {
@@ -81,7 +81,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel matmul_kernel;
-const Kernel matmul_kernel = {"matmul", prepare};
+extern const Kernel def;
+const Kernel def = {"matmul", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::matmul_kernel

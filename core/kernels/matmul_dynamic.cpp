@@ -7,7 +7,7 @@
 #include "kernels/common/strided_matmul.h"
 #include "kernels/isa/gemm.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::matmul_dynamic_kernel {
 namespace {
 
 constexpr int64_t kBlockK = 512;
@@ -79,7 +79,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel matmul_dynamic_kernel;
-const Kernel matmul_dynamic_kernel = {"matmul_dynamic", prepare};
+extern const Kernel def;
+const Kernel def = {"matmul_dynamic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::matmul_dynamic_kernel

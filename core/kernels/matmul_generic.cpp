@@ -7,7 +7,7 @@
 #include "kernels/common/strided_matmul.h"
 #include "kernels/isa/matmul_plain.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::matmul_generic_kernel {
 namespace {
 
 template <class T>
@@ -170,7 +170,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel matmul_generic_kernel;
-const Kernel matmul_generic_kernel = {"matmul_generic", prepare};
+extern const Kernel def;
+const Kernel def = {"matmul_generic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::matmul_generic_kernel

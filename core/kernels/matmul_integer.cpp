@@ -6,7 +6,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/common/vnni_product.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::matmul_integer_kernel {
 namespace {
 
 struct Params {
@@ -83,7 +83,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel matmul_integer_kernel;
-const Kernel matmul_integer_kernel = {"matmul_integer", prepare};
+extern const Kernel def;
+const Kernel def = {"matmul_integer", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::matmul_integer_kernel

@@ -4,7 +4,7 @@
 #include "kernels/common/pack_vnni.h"
 #include "kernels/common/vnni_product.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::matmul_integer_packed_kernel {
 namespace {
 
 static_assert(kPackedVnniColumns == isa::kVnniPanel);
@@ -111,7 +111,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel matmul_integer_packed_kernel;
-const Kernel matmul_integer_packed_kernel = {"matmul_integer_packed", prepare};
+extern const Kernel def;
+const Kernel def = {"matmul_integer_packed", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::matmul_integer_packed_kernel

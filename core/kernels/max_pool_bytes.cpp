@@ -6,7 +6,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/pool.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::max_pool_bytes_kernel {
 namespace {
 
 struct Axis : calls::WindowAxis {
@@ -116,7 +116,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel max_pool_bytes_kernel;
-const Kernel max_pool_bytes_kernel = {"max_pool_bytes", prepare};
+extern const Kernel def;
+const Kernel def = {"max_pool_bytes", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::max_pool_bytes_kernel

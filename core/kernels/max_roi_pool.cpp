@@ -5,7 +5,7 @@
 #include "kernels/calls/max_roi_pool.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::max_roi_pool_kernel {
 namespace {
 
 using Params = calls::MaxRoiPool;
@@ -67,7 +67,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel max_roi_pool_kernel;
-const Kernel max_roi_pool_kernel = {"max_roi_pool", prepare};
+extern const Kernel def;
+const Kernel def = {"max_roi_pool", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::max_roi_pool_kernel

@@ -6,7 +6,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::max_unpool_kernel {
 namespace {
 
 struct Params {
@@ -60,7 +60,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel max_unpool_kernel;
-const Kernel max_unpool_kernel = {"max_unpool", prepare};
+extern const Kernel def;
+const Kernel def = {"max_unpool", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::max_unpool_kernel

@@ -3,7 +3,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::nll_loss_kernel {
 namespace {
 
 using calls::LossReduction;
@@ -50,7 +50,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel nll_loss_kernel;
-const Kernel nll_loss_kernel = {"nll_loss", prepare};
+extern const Kernel def;
+const Kernel def = {"nll_loss", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::nll_loss_kernel

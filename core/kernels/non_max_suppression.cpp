@@ -5,7 +5,7 @@
 #include "kernels/calls/non_max_suppression.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::non_max_suppression_kernel {
 namespace {
 
 using Params = calls::NonMaxSuppression;
@@ -100,7 +100,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel non_max_suppression_kernel;
-const Kernel non_max_suppression_kernel = {"non_max_suppression", prepare};
+extern const Kernel def;
+const Kernel def = {"non_max_suppression", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::non_max_suppression_kernel

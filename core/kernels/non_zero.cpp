@@ -7,7 +7,7 @@
 #include "kernels/common/numbers.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::non_zero_kernel {
 namespace {
 
 struct Params : calls::NonZero {
@@ -52,7 +52,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel non_zero_kernel;
-const Kernel non_zero_kernel = {"non_zero", prepare};
+extern const Kernel def;
+const Kernel def = {"non_zero", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::non_zero_kernel

@@ -6,7 +6,7 @@
 #include "kernels/calls/one_hot.h"
 #include "kernels/common/elements.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::one_hot_kernel {
 namespace {
 
 constexpr std::string_view kName = "one_hot";
@@ -71,7 +71,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel one_hot_kernel;
-const Kernel one_hot_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::one_hot_kernel

@@ -7,7 +7,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/pool.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::pack_conv_kernel {
 namespace {
 
 struct Params {
@@ -57,7 +57,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel pack_conv_kernel;
-const Kernel pack_conv_kernel = {"pack_conv", prepare};
+extern const Kernel def;
+const Kernel def = {"pack_conv", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::pack_conv_kernel

@@ -6,7 +6,7 @@
 #include "kernels/isa/pool.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::pool_blocked_kernel {
 namespace {
 
 struct Params {
@@ -47,7 +47,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel pool_blocked_kernel;
-const Kernel pool_blocked_kernel = {"pool_blocked", prepare};
+extern const Kernel def;
+const Kernel def = {"pool_blocked", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::pool_blocked_kernel

@@ -14,7 +14,7 @@
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::pool_generic_kernel {
 namespace {
 
 constexpr int64_t kMaxScratch = 1 << 22;  // floats
@@ -232,7 +232,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel pool_generic_kernel;
-const Kernel pool_generic_kernel = {"pool_generic", prepare};
+extern const Kernel def;
+const Kernel def = {"pool_generic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::pool_generic_kernel

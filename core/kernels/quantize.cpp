@@ -2,7 +2,7 @@
 #include "kernels/calls/quantize.h"
 #include "kernels/common/quantization.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::quantize_kernel {
 namespace {
 
 struct Params : QuantizationParams {
@@ -52,7 +52,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel quantize_kernel;
-const Kernel quantize_kernel = {"quantize", prepare};
+extern const Kernel def;
+const Kernel def = {"quantize", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::quantize_kernel

@@ -8,7 +8,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/elementwise.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::random_kernel {
 namespace {
 
 using calls::RandomKind;
@@ -124,7 +124,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel random_kernel;
-const Kernel random_kernel = {"random", prepare};
+extern const Kernel def;
+const Kernel def = {"random", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::random_kernel

@@ -11,7 +11,7 @@
 #include "kernels/isa/recurrent.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::recurrent_kernel {
 namespace {
 
 constexpr std::string_view kName = "recurrent";
@@ -404,7 +404,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel recurrent_kernel;
-const Kernel recurrent_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::recurrent_kernel

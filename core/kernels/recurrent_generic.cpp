@@ -7,7 +7,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/recurrent.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::recurrent_generic_kernel {
 namespace {
 
 using isa::RecurrentActivation;
@@ -190,7 +190,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel recurrent_generic_kernel;
-const Kernel recurrent_generic_kernel = {"recurrent_generic", prepare};
+extern const Kernel def;
+const Kernel def = {"recurrent_generic", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::recurrent_generic_kernel

@@ -11,7 +11,7 @@
 #include "kernels/isa/reduce.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::reduce_kernel {
 namespace {
 
 struct Dim {
@@ -280,7 +280,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel reduce_kernel;
-const Kernel reduce_kernel = {"reduce", prepare};
+extern const Kernel def;
+const Kernel def = {"reduce", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::reduce_kernel

@@ -7,7 +7,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::requantize_kernel {
 namespace {
 
 struct Params : calls::Requantize {
@@ -77,7 +77,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel requantize_kernel;
-const Kernel requantize_kernel = {"requantize", prepare};
+extern const Kernel def;
+const Kernel def = {"requantize", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::requantize_kernel

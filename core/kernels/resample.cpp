@@ -9,7 +9,7 @@
 #include "kernels/calls/resample.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::resample_kernel {
 namespace {
 
 constexpr std::string_view kName = "resample";
@@ -201,7 +201,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel resample_kernel;
-const Kernel resample_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::resample_kernel

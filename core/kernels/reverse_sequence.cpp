@@ -5,7 +5,7 @@
 #include "kernels/calls/reverse_sequence.h"
 #include "kernels/common/elements.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::reverse_sequence_kernel {
 namespace {
 
 constexpr std::string_view kName = "reverse_sequence";
@@ -57,7 +57,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel reverse_sequence_kernel;
-const Kernel reverse_sequence_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::reverse_sequence_kernel

@@ -6,7 +6,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::roi_align_kernel {
 namespace {
 
 struct Params : calls::RoiAlign {
@@ -192,7 +192,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel roi_align_kernel;
-const Kernel roi_align_kernel = {"roi_align", prepare};
+extern const Kernel def;
+const Kernel def = {"roi_align", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::roi_align_kernel

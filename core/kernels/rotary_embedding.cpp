@@ -4,7 +4,7 @@
 #include "kernels/calls/rotary_embedding.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::rotary_embedding_kernel {
 namespace {
 
 constexpr int64_t kBlock = 64;
@@ -76,7 +76,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel rotary_embedding_kernel;
-const Kernel rotary_embedding_kernel = {"rotary_embedding", prepare};
+extern const Kernel def;
+const Kernel def = {"rotary_embedding", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::rotary_embedding_kernel

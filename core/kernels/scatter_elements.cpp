@@ -3,7 +3,7 @@
 #include "kernels/common/accumulate.h"
 #include "kernels/common/indexed_axis.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::scatter_elements_kernel {
 namespace {
 
 constexpr std::string_view kName = "scatter_elements";
@@ -77,7 +77,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel scatter_elements_kernel;
-const Kernel scatter_elements_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::scatter_elements_kernel

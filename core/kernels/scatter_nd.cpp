@@ -3,7 +3,7 @@
 #include "kernels/common/accumulate.h"
 #include "kernels/common/indexed_slices.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::scatter_nd_kernel {
 namespace {
 
 constexpr std::string_view kName = "scatter_nd";
@@ -47,7 +47,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel scatter_nd_kernel;
-const Kernel scatter_nd_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::scatter_nd_kernel

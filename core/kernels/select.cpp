@@ -5,7 +5,7 @@
 #include "kernels/calls/select.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::select_kernel {
 namespace {
 
 constexpr int64_t kBlock = 256 << 10;
@@ -43,7 +43,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel select_kernel;
-const Kernel select_kernel = {"select", prepare};
+extern const Kernel def;
+const Kernel def = {"select", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::select_kernel

@@ -5,7 +5,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::shift_kernel {
 namespace {
 
 constexpr std::string_view kName = "shift";
@@ -54,7 +54,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel shift_kernel;
-const Kernel shift_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::shift_kernel

@@ -8,7 +8,7 @@
 #include "kernels/isa/normalize.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::softmax_kernel {
 namespace {
 
 struct Params : calls::Softmax {
@@ -131,7 +131,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel softmax_kernel;
-const Kernel softmax_kernel = {"softmax", prepare};
+extern const Kernel def;
+const Kernel def = {"softmax", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::softmax_kernel

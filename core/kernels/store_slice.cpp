@@ -4,7 +4,7 @@
 #include "kernels/calls/store_slice.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::store_slice_kernel {
 namespace {
 
 struct Params {
@@ -42,7 +42,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel store_slice_kernel;
-const Kernel store_slice_kernel = {"store_slice", prepare};
+extern const Kernel def;
+const Kernel def = {"store_slice", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::store_slice_kernel

@@ -9,7 +9,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/isa/transpose.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::strided_copy_kernel {
 namespace {
 
 constexpr std::string_view kName = "strided_copy";
@@ -219,7 +219,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel strided_copy_kernel;
-const Kernel strided_copy_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::strided_copy_kernel

@@ -6,7 +6,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/isa/quantize.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::sum_bytes_kernel {
 namespace {
 
 struct Params : calls::SumBytes {
@@ -40,7 +40,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel sum_bytes_kernel;
-const Kernel sum_bytes_kernel = {"sum_bytes", prepare};
+extern const Kernel def;
+const Kernel def = {"sum_bytes", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::sum_bytes_kernel

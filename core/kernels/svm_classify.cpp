@@ -5,7 +5,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/common/post_transform.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::svm_classify_kernel {
 namespace {
 
 using Params = calls::SvmClassify;
@@ -124,7 +124,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel svm_classify_kernel;
-const Kernel svm_classify_kernel = {"svm_classify", prepare};
+extern const Kernel def;
+const Kernel def = {"svm_classify", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::svm_classify_kernel

@@ -4,7 +4,7 @@
 #include "kernels/calls/tensor_scatter.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::tensor_scatter_kernel {
 namespace {
 
 using Params = calls::TensorScatter;
@@ -46,7 +46,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel tensor_scatter_kernel;
-const Kernel tensor_scatter_kernel = {"tensor_scatter", prepare};
+extern const Kernel def;
+const Kernel def = {"tensor_scatter", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::tensor_scatter_kernel

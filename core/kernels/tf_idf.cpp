@@ -6,7 +6,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::tf_idf_kernel {
 namespace {
 
 struct Length {
@@ -123,7 +123,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel tf_idf_kernel;
-const Kernel tf_idf_kernel = {"tf_idf", prepare};
+extern const Kernel def;
+const Kernel def = {"tf_idf", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::tf_idf_kernel

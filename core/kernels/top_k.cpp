@@ -8,7 +8,7 @@
 #include "kernels/common/numbers.h"
 #include "kernels/kernel.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::top_k_kernel {
 namespace {
 
 using Params = calls::TopK;
@@ -191,7 +191,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel top_k_kernel;
-const Kernel top_k_kernel = {"top_k", prepare};
+extern const Kernel def;
+const Kernel def = {"top_k", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::top_k_kernel

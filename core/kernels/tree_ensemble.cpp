@@ -5,7 +5,7 @@
 #include "kernels/common/operands.h"
 #include "kernels/common/tree_walk.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::tree_ensemble_kernel {
 namespace {
 
 constexpr int kWalks = 8;
@@ -250,7 +250,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel tree_ensemble_kernel;
-const Kernel tree_ensemble_kernel = {"tree_ensemble", prepare};
+extern const Kernel def;
+const Kernel def = {"tree_ensemble", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::tree_ensemble_kernel

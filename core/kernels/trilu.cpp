@@ -5,7 +5,7 @@
 #include "kernels/calls/trilu.h"
 #include "kernels/common/elements.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::trilu_kernel {
 namespace {
 
 constexpr std::string_view kName = "trilu";
@@ -60,7 +60,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel trilu_kernel;
-const Kernel trilu_kernel = {kName, prepare};
+extern const Kernel def;
+const Kernel def = {kName, prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::trilu_kernel

@@ -2,7 +2,7 @@
 #include "kernels/calls/unblock.h"
 #include "kernels/common/layout.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::unblock_kernel {
 namespace {
 
 Plan prepare(const Call& call) {
@@ -12,7 +12,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel unblock_kernel;
-const Kernel unblock_kernel = {"unblock", prepare};
+extern const Kernel def;
+const Kernel def = {"unblock", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::unblock_kernel

@@ -5,7 +5,7 @@
 #include "kernels/common/numbers.h"
 #include "kernels/common/operands.h"
 
-namespace poprt::kernels {
+namespace poprt::kernels::unique_kernel {
 namespace {
 
 using Params = calls::Unique;
@@ -108,7 +108,7 @@ Plan prepare(const Call& call) {
 
 }  // namespace
 
-extern const Kernel unique_kernel;
-const Kernel unique_kernel = {"unique", prepare};
+extern const Kernel def;
+const Kernel def = {"unique", prepare};
 
-}  // namespace poprt::kernels
+}  // namespace poprt::kernels::unique_kernel

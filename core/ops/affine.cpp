@@ -1,7 +1,7 @@
 // alpha * x + beta: an experimental operator of early ONNX, which opset 10 took back.
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::affine_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -12,7 +12,7 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::affine_op
 
 POPRT_ELEMENTWISE_DEF(
     affine, .name = "Affine", .until = 9,

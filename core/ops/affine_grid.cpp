@@ -2,7 +2,7 @@
 #include "kernels/calls/affine_grid.h"
 #include "ops/common/as_real.h"
 
-namespace poprt::ops {
+namespace poprt::ops::affine_grid_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -35,13 +35,13 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef affine_grid_op;
-const OpDef affine_grid_op = {.name = "AffineGrid",
-                              .since = 20,
-                              .infer = infer,
-                              .lower = lower,
-                              .facts = {.shape_inputs = 0b10,
-                                        .constant_inputs = 0b10,
-                                        .trial = {"T[1,2,3]; s64[4] = [1, 1, 2, 2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "AffineGrid",
+                   .since = 20,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .trial = {"T[1,2,3]; s64[4] = [1, 1, 2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::affine_grid_op

@@ -1,12 +1,12 @@
 #include "ops/common/arg_extreme.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::arg_max_op {
 
-extern const OpDef arg_max_op;
-const OpDef arg_max_op = {.name = "ArgMax",
-                          .infer = infer_arg,
-                          .lower = [](LowerContext& c) { lower_arg(c, false); },
-                          .facts = {.size_rule = SizeRule::arg_max, .flops = flops::per_input}};
+extern const OpDef def;
+const OpDef def = {.name = "ArgMax",
+                   .infer = infer_arg,
+                   .lower = [](LowerContext& c) { lower_arg(c, false); },
+                   .facts = {.size_rule = SizeRule::arg_max, .flops = flops::per_input}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::arg_max_op

@@ -1,12 +1,12 @@
 #include "ops/common/arg_extreme.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::arg_min_op {
 
-extern const OpDef arg_min_op;
-const OpDef arg_min_op = {.name = "ArgMin",
-                          .infer = infer_arg,
-                          .lower = [](LowerContext& c) { lower_arg(c, true); },
-                          .facts = {.size_rule = SizeRule::arg_min, .flops = flops::per_input}};
+extern const OpDef def;
+const OpDef def = {.name = "ArgMin",
+                   .infer = infer_arg,
+                   .lower = [](LowerContext& c) { lower_arg(c, true); },
+                   .facts = {.size_rule = SizeRule::arg_min, .flops = flops::per_input}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::arg_min_op

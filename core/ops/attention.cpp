@@ -12,7 +12,7 @@
 #include <cmath>
 #include <limits>
 
-namespace poprt::ops {
+namespace poprt::ops::attention_op {
 namespace {
 
 using BufferId = LowerContext::BufferId;
@@ -177,12 +177,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef attention_op;
-const OpDef attention_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Attention",
     .since = 23,
     .infer = infer,
     .lower = lower,
     .facts = {.flops = flops::attention, .trial = {"T[1,4,4,4]; T[1,4,4,4]; T[1,4,4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::attention_op

@@ -1,16 +1,15 @@
 #include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
-namespace poprt::ops {
+namespace poprt::ops::average_pool_op {
 
-extern const OpDef average_pool_op;
-const OpDef average_pool_op = {
-    .name = "AveragePool",
+extern const OpDef def;
+const OpDef def = {.name = "AveragePool",
 
-    .infer = infer_pool,
-    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); },
-    .facts = {.per_sample = true,
-              .flops = flops::pool,
-              .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
+                   .infer = infer_pool,
+                   .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::average); },
+                   .facts = {.per_sample = true,
+                             .flops = flops::pool,
+                             .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::average_pool_op

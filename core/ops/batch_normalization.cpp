@@ -10,7 +10,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/reduce.h"
 
-namespace poprt::ops {
+namespace poprt::ops::batch_normalization_op {
 namespace {
 
 // Without `spatial` every element of an image has its own mean and variance.
@@ -102,14 +102,14 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef batch_normalization_op;
-const OpDef batch_normalization_op = {.name = "BatchNormalization",
-                                      .infer = infer,
-                                      .lower = lower,
-                                      .sharing = {.in_place = 1},
-                                      .facts = {.per_sample = true,
-                                                .weight_inputs = 0b11110,
-                                                .flops = flops::batch_normalization,
-                                                .trial = {"T[1,4,4,4]; T[4]; T[4]; T[4]; T[4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "BatchNormalization",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.in_place = 1},
+                   .facts = {.per_sample = true,
+                             .weight_inputs = 0b11110,
+                             .flops = flops::batch_normalization,
+                             .trial = {"T[1,4,4,4]; T[4]; T[4]; T[4]; T[4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::batch_normalization_op

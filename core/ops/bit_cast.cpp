@@ -3,7 +3,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::bit_cast_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -21,8 +21,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef bit_cast_op;
-const OpDef bit_cast_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "BitCast",
     .since = 26,
     .infer = infer,
@@ -31,4 +31,4 @@ const OpDef bit_cast_op = {
     .facts = {.per_element = true,
               .trial = {"T[4,4]", "to = 1 | to = 2 | to = 4 | to = 13 | to = 21 | to = 25"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::bit_cast_op

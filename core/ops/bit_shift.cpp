@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::bit_shift_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -14,7 +14,7 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::bit_shift_op
 
 POPRT_ELEMENTWISE_OP(bit_shift, "BitShift", 11, integer, .elementwise = {append, 2, 2},
                      .trial = {"T[4,4]; T[4,4]", R"(direction = "LEFT")"})

@@ -4,7 +4,7 @@
 #include "ops/common/cast.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::cast_op {
 namespace {
 
 // Opsets below 6 name the type; passes give its number in all of them.
@@ -45,18 +45,18 @@ TextForm text_form(const ir::Node& node) {
 
 }  // namespace
 
-extern const OpDef cast_op;
-const OpDef cast_op = {.name = "Cast",
-                       .infer = infer,
-                       .lower = lower_cast,
-                       .facts = {.per_element = true,
-                                 .narrows = true,
-                                 .cast = CastForm::to_type,
-                                 .text_form_of = text_form,
-                                 .text_inputs = 0b1,
-                                 .elementwise = {append_cast, 1, 1},
-                                 .monotone = Monotone::first,
-                                 .flops = flops::none,
-                                 .trial = {"T[4,4]", "to = 1"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Cast",
+                   .infer = infer,
+                   .lower = lower_cast,
+                   .facts = {.per_element = true,
+                             .narrows = true,
+                             .cast = CastForm::to_type,
+                             .text_form_of = text_form,
+                             .text_inputs = 0b1,
+                             .elementwise = {append_cast, 1, 1},
+                             .monotone = Monotone::first,
+                             .flops = flops::none,
+                             .trial = {"T[4,4]", "to = 1"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::cast_op

@@ -1,7 +1,7 @@
 #include "ops/common/cast.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::cast_like_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -16,16 +16,16 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef cast_like_op;
-const OpDef cast_like_op = {.name = "CastLike",
-                            .since = 15,
-                            .infer = infer,
-                            .lower = lower_cast,
-                            .facts = {.per_element = true,
-                                      .type_inputs = 0b10,
-                                      .cast = CastForm::to_type,
-                                      .elementwise = {append_cast, 1, 2},
-                                      .monotone = Monotone::first,
-                                      .flops = flops::none}};
+extern const OpDef def;
+const OpDef def = {.name = "CastLike",
+                   .since = 15,
+                   .infer = infer,
+                   .lower = lower_cast,
+                   .facts = {.per_element = true,
+                             .type_inputs = 0b10,
+                             .cast = CastForm::to_type,
+                             .elementwise = {append_cast, 1, 2},
+                             .monotone = Monotone::first,
+                             .flops = flops::none}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::cast_like_op

@@ -4,7 +4,7 @@
 #include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::causal_conv_with_state_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -67,11 +67,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef causal_conv_with_state_op;
-const OpDef causal_conv_with_state_op = {.name = "CausalConvWithState",
-                                         .since = 27,
-                                         .infer = infer,
-                                         .lower = lower,
-                                         .facts = {.trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "CausalConvWithState",
+                   .since = 27,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::causal_conv_with_state_op

@@ -4,7 +4,7 @@
 
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::center_crop_pad_op {
 namespace {
 
 Shape result_of(const ir::Node& node, const Shape& x, const std::vector<int64_t>& sizes) {
@@ -51,12 +51,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef center_crop_pad_op;
-const OpDef center_crop_pad_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "CenterCropPad",
     .since = 18,
     .infer = infer,
     .lower = lower,
     .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .trial = {"T[4,4]; s64[2] = [2, 6]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::center_crop_pad_op

@@ -1,7 +1,7 @@
 #include "ir/match.h"
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::clip_op {
 namespace {
 
 // The bounds are attributes before opset 11.
@@ -38,7 +38,7 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::clip_op
 
 POPRT_ELEMENTWISE_OP(clip, "Clip", 1, numeric, .narrows = true, .blocked = BlockedForm::unary,
                      .elementwise = {append, 1, 3}, .epilogue = epilogue, .monotone = Monotone::all,

@@ -4,7 +4,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/window.h"
 
-namespace poprt::ops {
+namespace poprt::ops::col2im_op {
 namespace {
 
 struct Plan {
@@ -65,13 +65,13 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef col2im_op;
-const OpDef col2im_op = {.name = "Col2Im",
-                         .since = 18,
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.shape_inputs = 0b110,
-                                   .constant_inputs = 0b110,
-                                   .trial = {"T[1,4,4]; s64[2] = [3, 3]; s64[2] = [2, 2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Col2Im",
+                   .since = 18,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.shape_inputs = 0b110,
+                             .constant_inputs = 0b110,
+                             .trial = {"T[1,4,4]; s64[2] = [3, 3]; s64[2] = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::col2im_op

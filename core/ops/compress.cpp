@@ -2,7 +2,7 @@
 #include "kernels/calls/gather.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::compress_op {
 namespace {
 
 std::vector<int64_t> kept(const ir::Node& node, const std::vector<int64_t>& condition,
@@ -61,16 +61,16 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef compress_op;
-const OpDef compress_op = {.name = "Compress",
-                           .since = 9,
-                           .infer = infer,
-                           .lower = lower,
-                           .facts = {.moves = true,
-                                     .narrows = true,
-                                     .data_sized = true,
-                                     .constant_inputs = 0b10,
-                                     .size_rule = SizeRule::compress,
-                                     .trial = {"T[4,4]; bool[4]", "axis = 0"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Compress",
+                   .since = 9,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .data_sized = true,
+                             .constant_inputs = 0b10,
+                             .size_rule = SizeRule::compress,
+                             .trial = {"T[4,4]; bool[4]", "axis = 0"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::compress_op

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::concat_op {
 namespace {
 
 int64_t axis_attr(const ir::Node& node) {
@@ -63,18 +63,18 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef concat_op;
-const OpDef concat_op = {.name = "Concat",
-                         .infer = infer,
-                         .lower = lower,
-                         .sharing = {.joins = true},
-                         .facts = {.moves = true,
-                                   .narrows = true,
-                                   .source = ElementSource::joined,
-                                   .text_form = TextForm::hands_on,
-                                   .text_inputs = kEveryInput,
-                                   .monotone = Monotone::all,
-                                   .size_rule = SizeRule::concat,
-                                   .trial = {"T[4,4]; T[4,4]", "axis = 0"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Concat",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.joins = true},
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .source = ElementSource::joined,
+                             .text_form = TextForm::hands_on,
+                             .text_inputs = kEveryInput,
+                             .monotone = Monotone::all,
+                             .size_rule = SizeRule::concat,
+                             .trial = {"T[4,4]; T[4,4]", "axis = 0"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::concat_op

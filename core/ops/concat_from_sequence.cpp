@@ -1,13 +1,13 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::concat_from_sequence_op {
 
-extern const OpDef concat_from_sequence_op;
-const OpDef concat_from_sequence_op = {.name = "ConcatFromSequence",
-                                       .since = 11,
-                                       .infer = infer_nothing,
-                                       .lower = lower_container,
-                                       .facts = {.flow = Flow::concat_from_sequence}};
+extern const OpDef def;
+const OpDef def = {.name = "ConcatFromSequence",
+                   .since = 11,
+                   .infer = infer_nothing,
+                   .lower = lower_container,
+                   .facts = {.flow = Flow::concat_from_sequence}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::concat_from_sequence_op

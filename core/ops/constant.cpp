@@ -1,7 +1,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::constant_op {
 namespace {
 
 Tensor value_of(const ir::Node& node) {
@@ -41,11 +41,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef constant_op;
-const OpDef constant_op = {
-    .name = "Constant",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.moves = true, .narrows = true, .trial = {"", "value = T[4] fill @"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Constant",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true, .narrows = true, .trial = {"", "value = T[4] fill @"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::constant_op

@@ -2,7 +2,7 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/early_onnx.h"
 
-namespace poprt::ops {
+namespace poprt::ops::constant_fill_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -13,7 +13,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::constant_fill_op
 
 POPRT_EARLY_ONNX_OP(constant_fill_op, "ConstantFill", expand,
                     .trial = {"", "shape = [2, 2], value = 1.0"})

@@ -1,7 +1,7 @@
 #include "kernels/calls/fill.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::constant_of_shape_op {
 namespace {
 
 Tensor value_of(const ir::Node& node) {
@@ -38,15 +38,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef constant_of_shape_op;
-const OpDef constant_of_shape_op = {.name = "ConstantOfShape",
-                                    .since = 9,
-                                    .infer = infer,
-                                    .lower = lower,
-                                    .facts = {.moves = true,
-                                              .shape_inputs = 0b1,
-                                              .constant_inputs = 0b1,
-                                              .size_rule = SizeRule::constant_of_shape,
-                                              .trial = {"s64[2] = [2, 3]", "value = T[1] fill @"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ConstantOfShape",
+                   .since = 9,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .shape_inputs = 0b1,
+                             .constant_inputs = 0b1,
+                             .size_rule = SizeRule::constant_of_shape,
+                             .trial = {"s64[2] = [2, 3]", "value = T[1] fill @"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::constant_of_shape_op

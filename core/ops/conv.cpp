@@ -6,7 +6,7 @@
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::conv_op {
 namespace {
 
 std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
@@ -65,15 +65,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef conv_op;
-const OpDef conv_op = {.name = "Conv",
-                       .infer = infer,
-                       .lower = lower,
-                       .packs = 0b110,
-                       .facts = {.per_sample = true,
-                                 .layer = LayerForm::conv,
-                                 .weight_inputs = 0b110,
-                                 .flops = flops::conv,
-                                 .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Conv",
+                   .infer = infer,
+                   .lower = lower,
+                   .packs = 0b110,
+                   .facts = {.per_sample = true,
+                             .layer = LayerForm::conv,
+                             .weight_inputs = 0b110,
+                             .flops = flops::conv,
+                             .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::conv_op

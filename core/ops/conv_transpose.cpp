@@ -3,7 +3,7 @@
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::conv_transpose_op {
 namespace {
 
 std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2, shape.end()}; }
@@ -45,14 +45,14 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef conv_transpose_op;
-const OpDef conv_transpose_op = {.name = "ConvTranspose",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .packs = 0b110,
-                                 .facts = {.per_sample = true,
-                                           .weight_inputs = 0b110,
-                                           .flops = flops::conv_transpose,
-                                           .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ConvTranspose",
+                   .infer = infer,
+                   .lower = lower,
+                   .packs = 0b110,
+                   .facts = {.per_sample = true,
+                             .weight_inputs = 0b110,
+                             .flops = flops::conv_transpose,
+                             .trial = {"T[1,4,4,4]; T[4,4,1,1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::conv_transpose_op

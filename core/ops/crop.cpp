@@ -2,7 +2,7 @@
 // width] that many rows and columns behind the left and the top one.
 #include "ops/common/early_onnx.h"
 
-namespace poprt::ops {
+namespace poprt::ops::crop_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -25,6 +25,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::crop_op
 
 POPRT_EARLY_ONNX_OP(crop_op, "Crop", expand, .trial = {"T[1,4,4,4]", "border = [1, 1, 1, 1]"})

@@ -1,13 +1,13 @@
 #include "ops/common/cumulative.h"
 
-namespace poprt::ops {
+namespace poprt::ops::cum_prod_op {
 
-extern const OpDef cum_prod_op;
-const OpDef cum_prod_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "CumProd",
     .since = 26,
     .infer = [](InferContext& c) { c.out(0, c.in(0)); },
     .lower = [](LowerContext& c) { lower_cumulative(c, true); },
     .facts = {.size_rule = SizeRule::cumulative_product, .trial = {"T[4,4]; s64[] = 0"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::cum_prod_op

@@ -1,14 +1,14 @@
 #include "ops/common/cumulative.h"
 
-namespace poprt::ops {
+namespace poprt::ops::cum_sum_op {
 
-extern const OpDef cum_sum_op;
-const OpDef cum_sum_op = {.name = "CumSum",
-                          .since = 11,
-                          .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                          .lower = [](LowerContext& c) { lower_cumulative(c, false); },
-                          .facts = {.monotone = Monotone::first,
-                                    .size_rule = SizeRule::cumulative_sum,
-                                    .trial = {"T[4,4]; s64[] = 0"}}};
+extern const OpDef def;
+const OpDef def = {.name = "CumSum",
+                   .since = 11,
+                   .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                   .lower = [](LowerContext& c) { lower_cumulative(c, false); },
+                   .facts = {.monotone = Monotone::first,
+                             .size_rule = SizeRule::cumulative_sum,
+                             .trial = {"T[4,4]; s64[] = 0"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::cum_sum_op

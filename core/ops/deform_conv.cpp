@@ -3,7 +3,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/window.h"
 
-namespace poprt::ops {
+namespace poprt::ops::deform_conv_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -46,11 +46,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef deform_conv_op;
-const OpDef deform_conv_op = {.name = "DeformConv",
-                              .since = 19,
-                              .infer = infer,
-                              .lower = lower,
-                              .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]; T[1,2,4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "DeformConv",
+                   .since = 19,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]; T[1,2,4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::deform_conv_op

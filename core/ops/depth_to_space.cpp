@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::depth_to_space_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -35,11 +35,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef depth_to_space_op;
-const OpDef depth_to_space_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "DepthToSpace",
     .infer = infer,
     .lower = lower,
     .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::depth_to_space_op

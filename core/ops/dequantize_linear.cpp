@@ -5,7 +5,7 @@
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::dequantize_linear_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -39,14 +39,14 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 
 }  // namespace
 
-extern const OpDef dequantize_linear_op;
-const OpDef dequantize_linear_op = {.name = "DequantizeLinear",
-                                    .since = 10,
-                                    .infer = infer,
-                                    .lower = lower,
-                                    .facts = {.unpacks = true,
-                                              .f32_inputs = ~0b1u,
-                                              .elementwise = {append, 2, 3},
-                                              .trial = {"T[4,4]; f32[]; T[]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "DequantizeLinear",
+                   .since = 10,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.unpacks = true,
+                             .f32_inputs = ~0b1u,
+                             .elementwise = {append, 2, 3},
+                             .trial = {"T[4,4]; f32[]; T[]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::dequantize_linear_op

@@ -1,7 +1,7 @@
 #include "kernels/calls/det.h"
 #include "ops/common/as_real.h"
 
-namespace poprt::ops {
+namespace poprt::ops::det_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -24,8 +24,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef det_op;
-const OpDef det_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Det", .since = 11, .infer = infer, .lower = lower, .facts = {.trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::det_op

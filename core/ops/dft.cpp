@@ -5,7 +5,7 @@
 #include "ops/common/reduce.h"
 #include "ops/common/signal.h"
 
-namespace poprt::ops {
+namespace poprt::ops::dft_op {
 namespace {
 
 struct Transform {
@@ -81,11 +81,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef dft_op;
-const OpDef dft_op = {.name = "DFT",
-                      .since = 17,
-                      .infer = infer,
-                      .lower = lower,
-                      .facts = {.constant_inputs = 0b110, .trial = {"T[1,4,2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "DFT",
+                   .since = 17,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.constant_inputs = 0b110, .trial = {"T[1,4,2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::dft_op

@@ -11,7 +11,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/random.h"
 
-namespace poprt::ops {
+namespace poprt::ops::dropout_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -95,15 +95,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef dropout_op;
-const OpDef dropout_op = {.name = "Dropout",
-                          .infer = infer,
-                          .lower = lower,
-                          .sharing = {.in_place = 1},
-                          .pure = false,
-                          .facts = {.per_element = true,
-                                    .elementwise = {append_step<ElementwiseOp::copy>, 1, 3},
-                                    .flops = flops::none,
-                                    .trial = {"T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Dropout",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.in_place = 1},
+                   .pure = false,
+                   .facts = {.per_element = true,
+                             .elementwise = {append_step<ElementwiseOp::copy>, 1, 3},
+                             .flops = flops::none,
+                             .trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::dropout_op

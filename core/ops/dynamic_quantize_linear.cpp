@@ -1,7 +1,7 @@
 #include "kernels/calls/dynamic_quantize.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::dynamic_quantize_linear_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -13,15 +13,14 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef dynamic_quantize_linear_op;
-const OpDef dynamic_quantize_linear_op = {.name = "DynamicQuantizeLinear",
-                                          .since = 11,
-                                          .infer = infer,
-                                          .lower =
-                                              [](LowerContext& c) {
-                                                c.emit(calls::DynamicQuantize{},
-                                                       {c.in(0), c.out(0), c.out(1), c.out(2)});
-                                              },
-                                          .facts = {.trial = {"T[4,4]", "", 3}}};
+extern const OpDef def;
+const OpDef def = {.name = "DynamicQuantizeLinear",
+                   .since = 11,
+                   .infer = infer,
+                   .lower =
+                       [](LowerContext& c) {
+                         c.emit(calls::DynamicQuantize{}, {c.in(0), c.out(0), c.out(1), c.out(2)});
+                       },
+                   .facts = {.trial = {"T[4,4]", "", 3}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::dynamic_quantize_linear_op

@@ -10,7 +10,7 @@
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::einsum_op {
 namespace {
 
 // Labels in the order of the output, then those that are summed. A letter is itself, dimension i of
@@ -178,12 +178,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef einsum_op;
-const OpDef einsum_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Einsum",
     .since = 12,
     .infer = infer,
     .lower = lower,
     .facts = {.flops = flops::einsum, .trial = {"T[4,4]; T[4,4]", R"(equation = "ij,jk->ik")"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::einsum_op

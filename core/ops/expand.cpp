@@ -1,6 +1,6 @@
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::expand_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -29,18 +29,18 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef expand_op;
-const OpDef expand_op = {.name = "Expand",
-                         .since = 8,
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.moves = true,
-                                   .narrows = true,
-                                   .shape_inputs = 0b10,
-                                   .constant_inputs = 0b10,
-                                   .s64_inputs = ~0b1u,
-                                   .monotone = Monotone::first,
-                                   .size_rule = SizeRule::expand,
-                                   .trial = {"T[4,4]; s64[3] = [2, 4, 4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Expand",
+                   .since = 8,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .s64_inputs = ~0b1u,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::expand,
+                             .trial = {"T[4,4]; s64[3] = [2, 4, 4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::expand_op

@@ -2,7 +2,7 @@
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::eye_like_op {
 namespace {
 
 // The attribute holds a TensorProto.DataType number.
@@ -56,11 +56,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef eye_like_op;
-const OpDef eye_like_op = {.name = "EyeLike",
-                           .since = 9,
-                           .infer = infer,
-                           .lower = lower,
-                           .facts = {.moves = true, .trial = {"T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "EyeLike",
+                   .since = 9,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true, .trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::eye_like_op

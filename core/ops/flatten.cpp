@@ -1,7 +1,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::flatten_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -20,16 +20,16 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 
 }  // namespace
 
-extern const OpDef flatten_op;
-const OpDef flatten_op = {.name = "Flatten",
-                          .infer = infer,
-                          .lower = lower,
-                          .sharing = {.view = true},
-                          .facts = {.moves = true,
-                                    .narrows = true,
-                                    .source = ElementSource::in_order,
-                                    .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first,
-                                    .size_rule = SizeRule::flatten}};
+extern const OpDef def;
+const OpDef def = {.name = "Flatten",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.view = true},
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .source = ElementSource::in_order,
+                             .qdq = QdqForm::moves,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::flatten}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::flatten_op

@@ -1,7 +1,7 @@
 // Attention with modifier subgraphs, which the compiler inlines (compiler/flow/specialize.h).
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::flex_attention_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -12,12 +12,12 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef flex_attention_op;
-const OpDef flex_attention_op = {.name = "FlexAttention",
-                                 .domain = "ai.onnx.preview",
-                                 .since = 1,
-                                 .infer = infer,
-                                 .lower = lower_container,
-                                 .facts = {.flow = Flow::flex_attention}};
+extern const OpDef def;
+const OpDef def = {.name = "FlexAttention",
+                   .domain = "ai.onnx.preview",
+                   .since = 1,
+                   .infer = infer,
+                   .lower = lower_container,
+                   .facts = {.flow = Flow::flex_attention}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::flex_attention_op

@@ -2,7 +2,7 @@
 #include "kernels/calls/gather.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::gather_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -38,18 +38,18 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef gather_op;
-const OpDef gather_op = {.name = "Gather",
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.moves = true,
-                                   .narrows = true,
-                                   .weight_inputs = 0b1,
-                                   .source = ElementSource::picked,
-                                   .text_form = TextForm::hands_on,
-                                   .text_inputs = 0b1,
-                                   .monotone = Monotone::first,
-                                   .size_rule = SizeRule::gather,
-                                   .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Gather",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .weight_inputs = 0b1,
+                             .source = ElementSource::picked,
+                             .text_form = TextForm::hands_on,
+                             .text_inputs = 0b1,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::gather,
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::gather_op

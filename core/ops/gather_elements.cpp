@@ -2,7 +2,7 @@
 #include "kernels/calls/gather_elements.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::gather_elements_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -36,14 +36,14 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef gather_elements_op;
-const OpDef gather_elements_op = {.name = "GatherElements",
-                                  .since = 11,
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.moves = true,
-                                            .narrows = true,
-                                            .size_rule = SizeRule::gather_elements,
-                                            .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "GatherElements",
+                   .since = 11,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .size_rule = SizeRule::gather_elements,
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::gather_elements_op

@@ -2,7 +2,7 @@
 #include "kernels/calls/gather_nd.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::gather_nd_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -48,8 +48,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef gather_nd_op;
-const OpDef gather_nd_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "GatherND",
     .since = 11,
     .infer = infer,
@@ -57,4 +57,4 @@ const OpDef gather_nd_op = {
     .facts = {
         .moves = true, .size_rule = SizeRule::gather_nd, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::gather_nd_op

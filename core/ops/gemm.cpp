@@ -2,7 +2,7 @@
 #include "ops/common/matmul.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::gemm_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -79,15 +79,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef gemm_op;
-const OpDef gemm_op = {.name = "Gemm",
-                       .infer = infer,
-                       .lower = lower,
-                       .packs = 0b110,
-                       .facts = {.layer = LayerForm::gemm,
-                                 .weight_inputs = 0b111,
-                                 .size_rule = SizeRule::product,
-                                 .flops = flops::gemm,
-                                 .trial = {"T[4,4]; T[4,4]; T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Gemm",
+                   .infer = infer,
+                   .lower = lower,
+                   .packs = 0b110,
+                   .facts = {.layer = LayerForm::gemm,
+                             .weight_inputs = 0b111,
+                             .size_rule = SizeRule::product,
+                             .flops = flops::gemm,
+                             .trial = {"T[4,4]; T[4,4]; T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::gemm_op

@@ -1,7 +1,7 @@
 // A tensor of the given floats.
 #include "ops/common/early_onnx.h"
 
-namespace poprt::ops {
+namespace poprt::ops::given_tensor_fill_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -14,7 +14,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::given_tensor_fill_op
 
 POPRT_EARLY_ONNX_OP(given_tensor_fill_op, "GivenTensorFill", expand,
                     .trial = {"", "shape = [2], values = [1.0, 2.0]"})

@@ -1,14 +1,13 @@
 #include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
-namespace poprt::ops {
+namespace poprt::ops::global_average_pool_op {
 
-extern const OpDef global_average_pool_op;
-const OpDef global_average_pool_op = {
-    .name = "GlobalAveragePool",
+extern const OpDef def;
+const OpDef def = {.name = "GlobalAveragePool",
 
-    .infer = infer_global_pool,
-    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); },
-    .facts = {.per_sample = true, .flops = flops::per_input}};
+                   .infer = infer_global_pool,
+                   .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::average); },
+                   .facts = {.per_sample = true, .flops = flops::per_input}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::global_average_pool_op

@@ -1,14 +1,13 @@
 #include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
-namespace poprt::ops {
+namespace poprt::ops::global_max_pool_op {
 
-extern const OpDef global_max_pool_op;
-const OpDef global_max_pool_op = {
-    .name = "GlobalMaxPool",
+extern const OpDef def;
+const OpDef def = {.name = "GlobalMaxPool",
 
-    .infer = infer_global_pool,
-    .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); },
-    .facts = {.per_sample = true, .flops = flops::per_input}};
+                   .infer = infer_global_pool,
+                   .lower = [](LowerContext& ctx) { lower_global_pool(ctx, PoolKind::max); },
+                   .facts = {.per_sample = true, .flops = flops::per_input}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::global_max_pool_op

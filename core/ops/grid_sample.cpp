@@ -2,7 +2,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/value_since.h"
 
-namespace poprt::ops {
+namespace poprt::ops::grid_sample_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -59,12 +59,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef grid_sample_op;
-const OpDef grid_sample_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "GridSample",
     .since = 16,
     .infer = infer,
     .lower = lower,
     .facts = {.size_rule = SizeRule::grid_sample, .trial = {"T[1,4,4,4]; T[1,2,2,2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::grid_sample_op

@@ -1,7 +1,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::group_normalization_op {
 namespace {
 
 // Opset 18 has one scale a group, 21 one a channel; they agree where both counts are equal.
@@ -12,16 +12,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef group_normalization_op;
-const OpDef group_normalization_op = {
-    .name = "GroupNormalization",
-    .since = 18,
-    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-    .lower = lower,
-    .sharing = {.in_place = 1},
-    .facts = {.per_sample = true,
-              .weight_inputs = 0b110,
-              .flops = flops::normalization,
-              .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"}}};
+extern const OpDef def;
+const OpDef def = {.name = "GroupNormalization",
+                   .since = 18,
+                   .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                   .lower = lower,
+                   .sharing = {.in_place = 1},
+                   .facts = {.per_sample = true,
+                             .weight_inputs = 0b110,
+                             .flops = flops::normalization,
+                             .trial = {"T[1,4,4,4]; T[4]; T[4]", "num_groups = 2"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::group_normalization_op

@@ -1,7 +1,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/recurrent.h"
 
-namespace poprt::ops {
+namespace poprt::ops::gru_op {
 namespace {
 
 const RecurrentOp kOp = {
@@ -13,13 +13,13 @@ void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
 
 }  // namespace
 
-extern const OpDef gru_op;
-const OpDef gru_op = {.name = "GRU",
-                      .infer = infer,
-                      .lower = lower,
-                      .packs = 0b1110,
-                      .facts = {.weight_inputs = 0b1110,
-                                .flops = flops::recurrent,
-                                .trial = {"T[2,1,4]; T[1,6,4]; T[1,6,2]", "hidden_size = 2", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "GRU",
+                   .infer = infer,
+                   .lower = lower,
+                   .packs = 0b1110,
+                   .facts = {.weight_inputs = 0b1110,
+                             .flops = flops::recurrent,
+                             .trial = {"T[2,1,4]; T[1,6,4]; T[1,6,2]", "hidden_size = 2", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::gru_op

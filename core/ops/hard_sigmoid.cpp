@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::hard_sigmoid_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -15,7 +15,7 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::hard_sigmoid_op
 
 POPRT_ELEMENTWISE_OP(hard_sigmoid, "HardSigmoid", 1, floating, .blocked = BlockedForm::unary,
                      .elementwise = {append}, .epilogue = epilogue, .monotone = Monotone::all)

@@ -1,7 +1,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::identity_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, ctx.in(0)); }
@@ -10,17 +10,17 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 
 }  // namespace
 
-extern const OpDef identity_op;
-const OpDef identity_op = {.name = "Identity",
-                           .infer = infer,
-                           .lower = lower,
-                           .sharing = {.view = true},
-                           .facts = {.per_element = true,
-                                     .moves = true,
-                                     .narrows = true,
-                                     .source = ElementSource::itself,
-                                     .text_form = TextForm::hands_on,
-                                     .text_inputs = 0b1,
-                                     .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};
+extern const OpDef def;
+const OpDef def = {.name = "Identity",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.view = true},
+                   .facts = {.per_element = true,
+                             .moves = true,
+                             .narrows = true,
+                             .source = ElementSource::itself,
+                             .text_form = TextForm::hands_on,
+                             .text_inputs = 0b1,
+                             .elementwise = {append_step<ElementwiseOp::copy>, 1, 1}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::identity_op

@@ -2,7 +2,7 @@
 // must make the same static types.
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::if_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -34,11 +34,11 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef if_op;
-const OpDef if_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "If",
     .infer = infer,
     .lower = lower_container,
     .facts = {.moves = true, .narrows = true, .constant_inputs = 0b1, .flow = Flow::branch}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::if_op

@@ -1,7 +1,7 @@
 // Computed by the compiler from a constant (ops/common/images.h).
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::image_decoder_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -18,11 +18,11 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef image_decoder_op;
-const OpDef image_decoder_op = {.name = "ImageDecoder",
-                                .since = 20,
-                                .infer = infer,
-                                .lower = lower_image,
-                                .facts = {.constant_inputs = 0b1}};
+extern const OpDef def;
+const OpDef def = {.name = "ImageDecoder",
+                   .since = 20,
+                   .infer = infer,
+                   .lower = lower_image,
+                   .facts = {.constant_inputs = 0b1}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::image_decoder_op

@@ -1,7 +1,7 @@
 // scale * x + bias of the channel, of an image [N,C,H,W].
 #include "ops/common/early_onnx.h"
 
-namespace poprt::ops {
+namespace poprt::ops::image_scaler_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,7 +18,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::image_scaler_op
 
 POPRT_EARLY_ONNX_OP(image_scaler_op, "ImageScaler", expand,
                     .trial = {"T[1,4,4,4]", "scale = 2.0, bias = [1.0, 2.0, 3.0, 4.0]"})

@@ -1,10 +1,10 @@
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::instance_normalization_op {
 
-extern const OpDef instance_normalization_op;
-const OpDef instance_normalization_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "InstanceNormalization",
     .since = 1,
     .infer = [](InferContext& c) { c.out(0, c.in(0)); },
@@ -12,4 +12,4 @@ const OpDef instance_normalization_op = {
     .sharing = {.in_place = 1},
     .facts = {.per_sample = true, .weight_inputs = 0b110, .flops = flops::normalization}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::instance_normalization_op

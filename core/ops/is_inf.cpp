@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::is_inf_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -13,6 +13,6 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::is_inf_op
 
 POPRT_ELEMENTWISE_BOOL_OP(is_inf, "IsInf", 10, floating, .elementwise = {append})

@@ -1,17 +1,17 @@
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::layer_normalization_op {
 
-extern const OpDef layer_normalization_op;
-const OpDef layer_normalization_op = {.name = "LayerNormalization",
-                                      .since = 1,
-                                      .infer = infer_layer_norm,
-                                      .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
-                                      .sharing = {.in_place = 1},
-                                      .facts = {.weight_inputs = 0b110,
-                                                .size_rule = SizeRule::normalization,
-                                                .flops = flops::normalization,
-                                                .trial = {"T[4,4]; T[4]", "axis = -1"}}};
+extern const OpDef def;
+const OpDef def = {.name = "LayerNormalization",
+                   .since = 1,
+                   .infer = infer_layer_norm,
+                   .lower = [](LowerContext& c) { lower_layer_norm(c, false); },
+                   .sharing = {.in_place = 1},
+                   .facts = {.weight_inputs = 0b110,
+                             .size_rule = SizeRule::normalization,
+                             .flops = flops::normalization,
+                             .trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::layer_normalization_op

@@ -6,7 +6,7 @@
 #include "kernels/calls/linear_attention.h"
 #include "ops/common/as_real.h"
 
-namespace poprt::ops {
+namespace poprt::ops::linear_attention_op {
 namespace {
 
 struct Sizes {
@@ -82,8 +82,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef linear_attention_op;
-const OpDef linear_attention_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "LinearAttention",
     .since = 27,
     .infer = infer,
@@ -91,4 +91,4 @@ const OpDef linear_attention_op = {
     .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]",
                         R"(q_num_heads = 2, kv_num_heads = 2, update_rule = "linear")", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::linear_attention_op

@@ -3,7 +3,7 @@
 // the loop before: that is their bound.
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::loop_op {
 namespace {
 
 // Shapes may change from round to round, element types may not.
@@ -65,10 +65,10 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef loop_op;
-const OpDef loop_op = {.name = "Loop",
-                       .infer = infer,
-                       .lower = lower_container,
-                       .facts = {.moves = true, .constant_inputs = 0b11, .flow = Flow::loop}};
+extern const OpDef def;
+const OpDef def = {.name = "Loop",
+                   .infer = infer,
+                   .lower = lower_container,
+                   .facts = {.moves = true, .constant_inputs = 0b11, .flow = Flow::loop}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::loop_op

@@ -6,7 +6,7 @@
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
 
-namespace poprt::ops {
+namespace poprt::ops::lp_normalization_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -37,10 +37,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef lp_normalization_op;
-const OpDef lp_normalization_op = {.name = "LpNormalization",
-                                   .infer = infer,
-                                   .lower = lower,
-                                   .facts = {.size_rule = SizeRule::lp_normalization}};
+extern const OpDef def;
+const OpDef def = {.name = "LpNormalization",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.size_rule = SizeRule::lp_normalization}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::lp_normalization_op

@@ -1,15 +1,15 @@
 #include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
-namespace poprt::ops {
+namespace poprt::ops::lp_pool_op {
 
-extern const OpDef lp_pool_op;
-const OpDef lp_pool_op = {.name = "LpPool",
+extern const OpDef def;
+const OpDef def = {.name = "LpPool",
 
-                          .infer = infer_pool,
-                          .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
-                          .facts = {.per_sample = true,
-                                    .flops = flops::pool,
-                                    .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
+                   .infer = infer_pool,
+                   .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::lp); },
+                   .facts = {.per_sample = true,
+                             .flops = flops::pool,
+                             .trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::lp_pool_op

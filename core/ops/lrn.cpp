@@ -2,7 +2,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::lrn_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -30,10 +30,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef lrn_op;
-const OpDef lrn_op = {.name = "LRN",
-                      .infer = infer,
-                      .lower = lower,
-                      .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "size = 3"}}};
+extern const OpDef def;
+const OpDef def = {.name = "LRN",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "size = 3"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::lrn_op

@@ -5,7 +5,7 @@
 #include "ops/common/matmul.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::matmul_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -79,14 +79,14 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef matmul_op;
-const OpDef matmul_op = {.name = "MatMul",
-                         .infer = infer,
-                         .lower = lower,
-                         .packs = 0b10,
-                         .facts = {.layer = LayerForm::matmul,
-                                   .weight_inputs = 0b11,
-                                   .size_rule = SizeRule::product,
-                                   .flops = flops::product}};
+extern const OpDef def;
+const OpDef def = {.name = "MatMul",
+                   .infer = infer,
+                   .lower = lower,
+                   .packs = 0b10,
+                   .facts = {.layer = LayerForm::matmul,
+                             .weight_inputs = 0b11,
+                             .size_rule = SizeRule::product,
+                             .flops = flops::product}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::matmul_op

@@ -2,20 +2,19 @@
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::matmul_integer_op {
 
-extern const OpDef matmul_integer_op;
-const OpDef matmul_integer_op = {
-    .name = "MatMulInteger",
-    .since = 10,
-    .infer =
-        [](InferContext& c) {
-          check_zero_point(c, 2, 0);
-          check_zero_point(c, 3, 1);
-          infer_integer_matmul(c, 0, 1, DType::s32);
-        },
-    .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); },
-    .packs = 0b10,
-    .facts = {.flops = flops::product}};
+extern const OpDef def;
+const OpDef def = {.name = "MatMulInteger",
+                   .since = 10,
+                   .infer =
+                       [](InferContext& c) {
+                         check_zero_point(c, 2, 0);
+                         check_zero_point(c, 3, 1);
+                         infer_integer_matmul(c, 0, 1, DType::s32);
+                       },
+                   .lower = [](LowerContext& c) { lower_integer_matmul(c, 0, 1, 2, 3, c.out(0)); },
+                   .packs = 0b10,
+                   .facts = {.flops = flops::product}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::matmul_integer_op

@@ -1,7 +1,7 @@
 #include "kernels/calls/max_roi_pool.h"
 #include "ops/common/as_real.h"
 
-namespace poprt::ops {
+namespace poprt::ops::max_roi_pool_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -40,10 +40,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef max_roi_pool_op;
-const OpDef max_roi_pool_op = {.name = "MaxRoiPool",
-                               .infer = infer,
-                               .lower = lower,
-                               .facts = {.trial = {"T[2,4,4,4]; T[1,5]", "pooled_shape = [2, 2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "MaxRoiPool",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[2,4,4,4]; T[1,5]", "pooled_shape = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::max_roi_pool_op

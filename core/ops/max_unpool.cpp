@@ -5,7 +5,7 @@
 #include "ops/common/window.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::max_unpool_op {
 namespace {
 
 // The result that the attributes give.
@@ -59,8 +59,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef max_unpool_op;
-const OpDef max_unpool_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "MaxUnpool",
     .since = 9,
     .infer = infer,
@@ -68,4 +68,4 @@ const OpDef max_unpool_op = {
     .facts = {.constant_inputs = 0b100,
               .trial = {"T[1,4,2,2]; s64[1,4,2,2]", "kernel_shape = [2, 2], strides = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::max_unpool_op

@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::mean_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -11,7 +11,7 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::mean_op
 
 POPRT_ELEMENTWISE_OP(mean, "Mean", 1, floating, .elementwise = {append, 1, kAnyNumber},
                      .monotone = Monotone::all)

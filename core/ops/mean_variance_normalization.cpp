@@ -7,7 +7,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/reduce.h"
 
-namespace poprt::ops {
+namespace poprt::ops::mean_variance_normalization_op {
 namespace {
 
 std::vector<int64_t> axes_of(const LowerContext& ctx) {
@@ -58,10 +58,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef mean_variance_normalization_op;
-const OpDef mean_variance_normalization_op = {.name = "MeanVarianceNormalization",
-                                              .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                                              .lower = lower,
-                                              .facts = {.flops = flops::normalization}};
+extern const OpDef def;
+const OpDef def = {.name = "MeanVarianceNormalization",
+                   .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                   .lower = lower,
+                   .facts = {.flops = flops::normalization}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::mean_variance_normalization_op

@@ -5,7 +5,7 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/constant_result.h"
 
-namespace poprt::ops {
+namespace poprt::ops::mel_weight_matrix_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -59,8 +59,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef mel_weight_matrix_op;
-const OpDef mel_weight_matrix_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "MelWeightMatrix",
     .since = 17,
     .infer = infer,
@@ -68,4 +68,4 @@ const OpDef mel_weight_matrix_op = {
     .facts = {.constant_inputs = 0b11111,
               .trial = {"T[]; s64[] = 16; s64[] = 8192; f32[] = 0.0; f32[] = 4096.0"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::mel_weight_matrix_op

@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::mod_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -9,7 +9,7 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::mod_op
 
 POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2},
                      .monotone = Monotone::remainder, .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})

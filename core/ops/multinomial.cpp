@@ -1,7 +1,7 @@
 // x [batch, classes] of logarithms of probabilities; sample_size classes of each row.
 #include "ops/common/random.h"
 
-namespace poprt::ops {
+namespace poprt::ops::multinomial_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -18,12 +18,11 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef multinomial_op;
-const OpDef multinomial_op = {
-    .name = "Multinomial",
-    .since = 7,
-    .infer = infer,
-    .lower = [](LowerContext& c) { lower_random(c, RandomKind::multinomial); },
-    .pure = false};
+extern const OpDef def;
+const OpDef def = {.name = "Multinomial",
+                   .since = 7,
+                   .infer = infer,
+                   .lower = [](LowerContext& c) { lower_random(c, RandomKind::multinomial); },
+                   .pure = false};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::multinomial_op

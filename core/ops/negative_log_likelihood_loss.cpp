@@ -1,14 +1,13 @@
 #include "ops/common/as_real.h"
 #include "ops/common/loss.h"
 
-namespace poprt::ops {
+namespace poprt::ops::negative_log_likelihood_loss_op {
 
-extern const OpDef negative_log_likelihood_loss_op;
-const OpDef negative_log_likelihood_loss_op = {
-    .name = "NegativeLogLikelihoodLoss",
-    .since = 12,
-    .infer = infer_loss,
-    .lower = [](LowerContext& c) { lower_loss(c, in_as(c, 0, real_type(c))); },
-    .facts = {.trial = {"T[4,4]; s64[4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "NegativeLogLikelihoodLoss",
+                   .since = 12,
+                   .infer = infer_loss,
+                   .lower = [](LowerContext& c) { lower_loss(c, in_as(c, 0, real_type(c))); },
+                   .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::negative_log_likelihood_loss_op

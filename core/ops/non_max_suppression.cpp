@@ -8,7 +8,7 @@
 #include "ops/common/as_f32.h"
 #include "ops/common/evaluate.h"
 
-namespace poprt::ops {
+namespace poprt::ops::non_max_suppression_op {
 namespace {
 
 std::optional<double> limit_of(const ir::Node& node, size_t i) {
@@ -78,15 +78,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef non_max_suppression_op;
-const OpDef non_max_suppression_op = {.name = "NonMaxSuppression",
-                                      .since = 10,
-                                      .infer = infer,
-                                      .lower = lower,
-                                      .facts = {.data_sized = true,
-                                                .shape_inputs = 0b100,
-                                                .constant_inputs = 0b11100,
-                                                .size_rule = SizeRule::non_max_suppression,
-                                                .trial = {"T[1,4,4]; T[1,1,4]; s64[] = 2"}}};
+extern const OpDef def;
+const OpDef def = {.name = "NonMaxSuppression",
+                   .since = 10,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.data_sized = true,
+                             .shape_inputs = 0b100,
+                             .constant_inputs = 0b11100,
+                             .size_rule = SizeRule::non_max_suppression,
+                             .trial = {"T[1,4,4]; T[1,1,4]; s64[] = 2"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::non_max_suppression_op

@@ -3,7 +3,7 @@
 #include "kernels/calls/non_zero.h"
 #include "ops/common/as_f32.h"
 
-namespace poprt::ops {
+namespace poprt::ops::non_zero_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -26,12 +26,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef non_zero_op;
-const OpDef non_zero_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "NonZero",
     .since = 9,
     .infer = infer,
     .lower = lower,
     .facts = {.data_sized = true, .size_rule = SizeRule::non_zero, .trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::non_zero_op

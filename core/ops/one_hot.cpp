@@ -2,7 +2,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::one_hot_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -40,16 +40,16 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef one_hot_op;
-const OpDef one_hot_op = {.name = "OneHot",
-                          .since = 9,
-                          .infer = infer,
-                          .lower = lower,
-                          .facts = {.narrows = true,
-                                    .shape_inputs = 0b10,
-                                    .constant_inputs = 0b10,
-                                    .size_rule = SizeRule::one_hot,
-                                    .flops = flops::none,
-                                    .trial = {"s64[2]; s64[1] = [3]; T[2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "OneHot",
+                   .since = 9,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.narrows = true,
+                             .shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .size_rule = SizeRule::one_hot,
+                             .flops = flops::none,
+                             .trial = {"s64[2]; s64[1] = [3]; T[2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::one_hot_op

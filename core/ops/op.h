@@ -1,9 +1,10 @@
 // What every operator is: type and shape inference, and lowering to program instructions.
 //
-// core/ops/foo_bar.cpp defines `extern const OpDef foo_bar_op`; the table is generated from the
-// folder. One definition covers every historical version of the operator; it asks ctx.opset() where
-// versions differ. There is no separate reference implementation: constant folding and tests
-// evaluate a node by lowering it and running its kernels (ops/common/evaluate.h).
+// core/ops/foo_bar.cpp defines `extern const OpDef def` in namespace poprt::ops::foo_bar_op, which
+// no other file has; the table is generated from the folder. One definition covers every historical
+// version of the operator; it asks ctx.opset() where versions differ. There is no separate
+// reference implementation: constant folding and tests evaluate a node by lowering it and running
+// its kernels (ops/common/evaluate.h).
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::optional_op {
 
-extern const OpDef optional_op;
-const OpDef optional_op = {.name = "Optional",
-                           .since = 15,
-                           .infer = infer_nothing,
-                           .lower = lower_container,
-                           .facts = {.flow = Flow::optional}};
+extern const OpDef def;
+const OpDef def = {.name = "Optional",
+                   .since = 15,
+                   .infer = infer_nothing,
+                   .lower = lower_container,
+                   .facts = {.flow = Flow::optional}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::optional_op

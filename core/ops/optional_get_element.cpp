@@ -1,13 +1,13 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::optional_get_element_op {
 
-extern const OpDef optional_get_element_op;
-const OpDef optional_get_element_op = {.name = "OptionalGetElement",
-                                       .since = 15,
-                                       .infer = infer_nothing,
-                                       .lower = lower_container,
-                                       .facts = {.flow = Flow::optional_get_element}};
+extern const OpDef def;
+const OpDef def = {.name = "OptionalGetElement",
+                   .since = 15,
+                   .infer = infer_nothing,
+                   .lower = lower_container,
+                   .facts = {.flow = Flow::optional_get_element}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::optional_get_element_op

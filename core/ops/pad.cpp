@@ -4,7 +4,7 @@
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
 
-namespace poprt::ops {
+namespace poprt::ops::pad_op {
 namespace {
 
 // Maps longer than this in total are not worth listing when a fill and a copy do the same.
@@ -153,16 +153,16 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef pad_op;
-const OpDef pad_op = {.name = "Pad",
-                      .infer = infer,
-                      .lower = lower,
-                      .facts = {.moves = true,
-                                .narrows = true,
-                                .shape_inputs = 0b10,
-                                .constant_inputs = 0b1010,
-                                .s64_inputs = ~0b101u,
-                                .size_rule = SizeRule::pad,
-                                .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Pad",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .shape_inputs = 0b10,
+                             .constant_inputs = 0b1010,
+                             .s64_inputs = ~0b101u,
+                             .size_rule = SizeRule::pad,
+                             .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::pad_op

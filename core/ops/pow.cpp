@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::pow_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node&,
@@ -16,7 +16,7 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node&,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::pow_op
 
 POPRT_ELEMENTWISE_DEF(
     pow, .name = "Pow", .since = 1,

@@ -1,7 +1,7 @@
 #include "ir/match.h"
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::prelu_op {
 namespace {
 
 std::optional<Epilogue> epilogue(const ir::Node& n) {
@@ -11,7 +11,7 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::prelu_op
 
 POPRT_ELEMENTWISE_OP(prelu, "PRelu", 1, numeric, .weight_inputs = 0b10,
                      .elementwise = step<ElementwiseOp::prelu>, .epilogue = epilogue,

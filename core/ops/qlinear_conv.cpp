@@ -2,7 +2,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"
 
-namespace poprt::ops {
+namespace poprt::ops::qlinear_conv_op {
 namespace {
 
 void lower(LowerContext& ctx) {
@@ -26,8 +26,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef qlinear_conv_op;
-const OpDef qlinear_conv_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "QLinearConv",
     .since = 10,
     .infer =
@@ -42,4 +42,4 @@ const OpDef qlinear_conv_op = {
               .flops = flops::qlinear_conv,
               .trial = {"T[1,4,4,4]; f32[]; T[]; T[4,4,1,1]; f32[]; T[]; f32[]; T[]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::qlinear_conv_op

@@ -3,7 +3,7 @@
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::qlinear_matmul_op {
 namespace {
 
 void lower(LowerContext& ctx) {
@@ -48,20 +48,19 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef qlinear_matmul_op;
-const OpDef qlinear_matmul_op = {
-    .name = "QLinearMatMul",
-    .since = 10,
-    .infer =
-        [](InferContext& c) {
-          check_zero_point(c, 2, 0);
-          check_zero_point(c, 5, 3);
-          infer_integer_matmul(c, 0, 3, c.in(7).dtype);
-        },
-    .lower = lower,
-    .packs = 0b1000,
-    .facts = {.f32_inputs = ~0u,
-              .flops = flops::product,
-              .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "QLinearMatMul",
+                   .since = 10,
+                   .infer =
+                       [](InferContext& c) {
+                         check_zero_point(c, 2, 0);
+                         check_zero_point(c, 5, 3);
+                         infer_integer_matmul(c, 0, 3, c.in(7).dtype);
+                       },
+                   .lower = lower,
+                   .packs = 0b1000,
+                   .facts = {.f32_inputs = ~0u,
+                             .flops = flops::product,
+                             .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]; f32[]; T[]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::qlinear_matmul_op

@@ -7,7 +7,7 @@
 #include "ops/common/elementwise_program.h"
 #include "ops/common/quantization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::quantize_linear_op {
 namespace {
 
 // Attribute precision: the type in which x is divided by the scale.
@@ -104,12 +104,12 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 
 }  // namespace
 
-extern const OpDef quantize_linear_op;
-const OpDef quantize_linear_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "QuantizeLinear",
     .since = 10,
     .infer = infer,
     .lower = lower,
     .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}, .trial = {"T[4,4]; T[]; u8[]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::quantize_linear_op

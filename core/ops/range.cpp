@@ -7,7 +7,7 @@
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::range_op {
 namespace {
 
 struct Bounds {
@@ -64,16 +64,16 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef range_op;
-const OpDef range_op = {.name = "Range",
-                        .since = 11,
-                        .infer = infer,
-                        .lower = lower,
-                        .facts = {.narrows = true,
-                                  .shape_inputs = 0b111,
-                                  .constant_inputs = 0b111,
-                                  .size_rule = SizeRule::range,
-                                  .flops = flops::none,
-                                  .trial = {"T[]; T[]; T[]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Range",
+                   .since = 11,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.narrows = true,
+                             .shape_inputs = 0b111,
+                             .constant_inputs = 0b111,
+                             .size_rule = SizeRule::range,
+                             .flops = flops::none,
+                             .trial = {"T[]; T[]; T[]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::range_op

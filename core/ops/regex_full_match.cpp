@@ -1,7 +1,7 @@
 // Computed by the compiler from constants (ops/common/strings.h).
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::regex_full_match_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -10,12 +10,11 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef regex_full_match_op;
-const OpDef regex_full_match_op = {
-    .name = "RegexFullMatch",
-    .since = 20,
-    .infer = infer,
-    .lower = lower_text,
-    .facts = {.text = true, .trial = {R"(T[1] = ["a"])", R"(pattern = "a")"}}};
+extern const OpDef def;
+const OpDef def = {.name = "RegexFullMatch",
+                   .since = 20,
+                   .infer = infer,
+                   .lower = lower_text,
+                   .facts = {.text = true, .trial = {R"(T[1] = ["a"])", R"(pattern = "a")"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::regex_full_match_op

@@ -2,7 +2,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::reshape_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -69,20 +69,20 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 
 }  // namespace
 
-extern const OpDef reshape_op;
-const OpDef reshape_op = {.name = "Reshape",
-                          .infer = infer,
-                          .lower = lower,
-                          .sharing = {.view = true},
-                          .facts = {.moves = true,
-                                    .narrows = true,
-                                    .shape_inputs = 0b10,
-                                    .constant_inputs = 0b10,
-                                    .s64_inputs = ~0b1u,
-                                    .source = ElementSource::in_order,
-                                    .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first,
-                                    .size_rule = SizeRule::reshape,
-                                    .trial = {"T[4,4]; s64[2] = [2, 8]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Reshape",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.view = true},
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .s64_inputs = ~0b1u,
+                             .source = ElementSource::in_order,
+                             .qdq = QdqForm::moves,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::reshape,
+                             .trial = {"T[4,4]; s64[2] = [2, 8]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::reshape_op

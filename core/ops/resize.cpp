@@ -5,7 +5,7 @@
 
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::resize_op {
 namespace {
 
 // nullopt when scales or sizes are not constant. Needs the input's rank.
@@ -118,14 +118,14 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef resize_op;
-const OpDef resize_op = {.name = "Resize",
-                         .since = 10,
-                         .infer = infer,
-                         .lower = lower,
-                         .facts = {.shape_inputs = 0b1100,
-                                   .constant_inputs = 0b1110,
-                                   .f32_inputs = ~0b1u,
-                                   .trial = {"T[1,4,4,4]; _; _; s64[4] = [1, 4, 8, 8]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Resize",
+                   .since = 10,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.shape_inputs = 0b1100,
+                             .constant_inputs = 0b1110,
+                             .f32_inputs = ~0b1u,
+                             .trial = {"T[1,4,4,4]; _; _; s64[4] = [1, 4, 8, 8]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::resize_op

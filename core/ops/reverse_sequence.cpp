@@ -2,7 +2,7 @@
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::reverse_sequence_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -38,11 +38,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef reverse_sequence_op;
-const OpDef reverse_sequence_op = {.name = "ReverseSequence",
-                                   .since = 10,
-                                   .infer = infer,
-                                   .lower = lower,
-                                   .facts = {.moves = true, .trial = {"T[4,4]; s64[4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ReverseSequence",
+                   .since = 10,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true, .trial = {"T[4,4]; s64[4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::reverse_sequence_op

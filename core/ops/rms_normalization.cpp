@@ -1,17 +1,17 @@
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::rms_normalization_op {
 
-extern const OpDef rms_normalization_op;
-const OpDef rms_normalization_op = {.name = "RMSNormalization",
-                                    .since = 23,
-                                    .infer = infer_layer_norm,
-                                    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
-                                    .sharing = {.in_place = 1},
-                                    .facts = {.weight_inputs = 0b10,
-                                              .size_rule = SizeRule::normalization,
-                                              .flops = flops::normalization,
-                                              .trial = {"T[4,4]; T[4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "RMSNormalization",
+                   .since = 23,
+                   .infer = infer_layer_norm,
+                   .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+                   .sharing = {.in_place = 1},
+                   .facts = {.weight_inputs = 0b10,
+                             .size_rule = SizeRule::normalization,
+                             .flops = flops::normalization,
+                             .trial = {"T[4,4]; T[4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::rms_normalization_op

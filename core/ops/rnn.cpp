@@ -1,7 +1,7 @@
 #include "ops/common/flops.h"
 #include "ops/common/recurrent.h"
 
-namespace poprt::ops {
+namespace poprt::ops::rnn_op {
 namespace {
 
 const RecurrentOp kOp = {
@@ -13,13 +13,13 @@ void lower(LowerContext& ctx) { lower_recurrent(ctx, kOp); }
 
 }  // namespace
 
-extern const OpDef rnn_op;
-const OpDef rnn_op = {.name = "RNN",
-                      .infer = infer,
-                      .lower = lower,
-                      .packs = 0b1110,
-                      .facts = {.weight_inputs = 0b1110,
-                                .flops = flops::recurrent,
-                                .trial = {"T[2,1,4]; T[1,2,4]; T[1,2,2]", "hidden_size = 2", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "RNN",
+                   .infer = infer,
+                   .lower = lower,
+                   .packs = 0b1110,
+                   .facts = {.weight_inputs = 0b1110,
+                             .flops = flops::recurrent,
+                             .trial = {"T[2,1,4]; T[1,2,4]; T[1,2,2]", "hidden_size = 2", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::rnn_op

@@ -5,7 +5,7 @@
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::roi_align_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -47,12 +47,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef roi_align_op;
-const OpDef roi_align_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "RoiAlign",
     .since = 10,
     .infer = infer,
     .lower = lower,
     .facts = {.size_rule = SizeRule::roi_align, .trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::roi_align_op

@@ -3,7 +3,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::rotary_embedding_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -47,11 +47,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef rotary_embedding_op;
-const OpDef rotary_embedding_op = {.name = "RotaryEmbedding",
-                                   .since = 23,
-                                   .infer = infer,
-                                   .lower = lower,
-                                   .facts = {.trial = {"T[1,4,4,4]; T[1,4,2]; T[1,4,2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "RotaryEmbedding",
+                   .since = 23,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,4,4,4]; T[1,4,2]; T[1,4,2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::rotary_embedding_op

@@ -1,7 +1,7 @@
 // Becomes Loop (compiler/flow/specialize.h).
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::scan_op {
 namespace {
 
 // Element types only: the compiler works the shapes out.
@@ -43,11 +43,11 @@ uint32_t lengths(const ir::Node& n) { return n.opset() < 9 ? 0b1 : 0; }
 
 }  // namespace
 
-extern const OpDef scan_op;
-const OpDef scan_op = {.name = "Scan",
-                       .since = 8,
-                       .infer = infer,
-                       .lower = lower_container,
-                       .facts = {.moves = true, .constant_inputs_of = lengths, .flow = Flow::scan}};
+extern const OpDef def;
+const OpDef def = {.name = "Scan",
+                   .since = 8,
+                   .infer = infer,
+                   .lower = lower_container,
+                   .facts = {.moves = true, .constant_inputs_of = lengths, .flow = Flow::scan}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::scan_op

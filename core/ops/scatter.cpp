@@ -1,17 +1,17 @@
 #include "ops/common/scatter.h"
 
-namespace poprt::ops {
+namespace poprt::ops::scatter_op {
 
-extern const OpDef scatter_op;
+extern const OpDef def;
 // Deprecated in opset 11, where ScatterElements took its place.
-const OpDef scatter_op = {.name = "Scatter",
-                          .since = 9,
-                          .until = 10,
-                          .infer = infer_scatter_elements,
-                          .lower = lower_scatter_elements,
-                          .facts = {.moves = true,
-                                    .narrows = true,
-                                    .size_rule = SizeRule::scatter,
-                                    .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}}};
+const OpDef def = {.name = "Scatter",
+                   .since = 9,
+                   .until = 10,
+                   .infer = infer_scatter_elements,
+                   .lower = lower_scatter_elements,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .size_rule = SizeRule::scatter,
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::scatter_op

@@ -1,15 +1,15 @@
 #include "ops/common/scatter.h"
 
-namespace poprt::ops {
+namespace poprt::ops::scatter_elements_op {
 
-extern const OpDef scatter_elements_op;
-const OpDef scatter_elements_op = {.name = "ScatterElements",
-                                   .since = 11,
-                                   .infer = infer_scatter_elements,
-                                   .lower = lower_scatter_elements,
-                                   .facts = {.moves = true,
-                                             .narrows = true,
-                                             .size_rule = SizeRule::scatter,
-                                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ScatterElements",
+                   .since = 11,
+                   .infer = infer_scatter_elements,
+                   .lower = lower_scatter_elements,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .size_rule = SizeRule::scatter,
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::scatter_elements_op

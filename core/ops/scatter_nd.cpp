@@ -3,7 +3,7 @@
 #include "ops/common/movement.h"
 #include "ops/common/scatter.h"
 
-namespace poprt::ops {
+namespace poprt::ops::scatter_nd_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -43,8 +43,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef scatter_nd_op;
-const OpDef scatter_nd_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "ScatterND",
     .since = 11,
     .infer = infer,
@@ -52,4 +52,4 @@ const OpDef scatter_nd_op = {
     .facts = {
         .moves = true, .size_rule = SizeRule::scatter_nd, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::scatter_nd_op

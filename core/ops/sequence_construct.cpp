@@ -1,13 +1,13 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::sequence_construct_op {
 
-extern const OpDef sequence_construct_op;
-const OpDef sequence_construct_op = {.name = "SequenceConstruct",
-                                     .since = 11,
-                                     .infer = infer_nothing,
-                                     .lower = lower_container,
-                                     .facts = {.flow = Flow::sequence_construct}};
+extern const OpDef def;
+const OpDef def = {.name = "SequenceConstruct",
+                   .since = 11,
+                   .infer = infer_nothing,
+                   .lower = lower_container,
+                   .facts = {.flow = Flow::sequence_construct}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::sequence_construct_op

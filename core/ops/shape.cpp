@@ -3,7 +3,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::shape_op {
 namespace {
 
 // [first, last) of the dimensions; attributes start and end exist from opset 15.
@@ -36,10 +36,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef shape_op;
-const OpDef shape_op = {.name = "Shape",
-                        .infer = infer,
-                        .lower = lower,
-                        .facts = {.moves = true, .from_shapes = from_shapes}};
+extern const OpDef def;
+const OpDef def = {.name = "Shape",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true, .from_shapes = from_shapes}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::shape_op

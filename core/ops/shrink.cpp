@@ -4,7 +4,7 @@
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::shrink_op {
 namespace {
 
 void lower(LowerContext& ctx) {
@@ -25,11 +25,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef shrink_op;
-const OpDef shrink_op = {.name = "Shrink",
-                         .since = 9,
-                         .infer = [](InferContext& c) { c.out(0, c.in(0)); },
-                         .lower = lower,
-                         .facts = {.per_element = true}};
+extern const OpDef def;
+const OpDef def = {.name = "Shrink",
+                   .since = 9,
+                   .infer = [](InferContext& c) { c.out(0, c.in(0)); },
+                   .lower = lower,
+                   .facts = {.per_element = true}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::shrink_op

@@ -1,14 +1,13 @@
 #include "ops/common/normalization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::simplified_layer_normalization_op {
 
-extern const OpDef simplified_layer_normalization_op;
-const OpDef simplified_layer_normalization_op = {
-    .name = "SimplifiedLayerNormalization",
-    .since = 1,
-    .infer = infer_layer_norm,
-    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
-    .sharing = {.in_place = 1},
-    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
+extern const OpDef def;
+const OpDef def = {.name = "SimplifiedLayerNormalization",
+                   .since = 1,
+                   .infer = infer_layer_norm,
+                   .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+                   .sharing = {.in_place = 1},
+                   .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::simplified_layer_normalization_op

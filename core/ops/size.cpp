@@ -1,7 +1,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::size_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
@@ -16,10 +16,10 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef size_op;
-const OpDef size_op = {.name = "Size",
-                       .infer = infer,
-                       .lower = lower,
-                       .facts = {.moves = true, .from_shapes = from_shapes}};
+extern const OpDef def;
+const OpDef def = {.name = "Size",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true, .from_shapes = from_shapes}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::size_op

@@ -2,7 +2,7 @@
 
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::slice_op {
 namespace {
 
 struct Range {
@@ -121,18 +121,18 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef slice_op;
-const OpDef slice_op = {.name = "Slice",
-                        .infer = infer,
-                        .lower = lower,
-                        .facts = {.moves = true,
-                                  .narrows = true,
-                                  .shape_inputs = 0b11110,
-                                  .constant_inputs = 0b11110,
-                                  .s64_inputs = ~0b1u,
-                                  .qdq = QdqForm::moves,
-                                  .monotone = Monotone::first,
-                                  .size_rule = SizeRule::slice,
-                                  .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Slice",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .shape_inputs = 0b11110,
+                             .constant_inputs = 0b11110,
+                             .s64_inputs = ~0b1u,
+                             .qdq = QdqForm::moves,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::slice,
+                             .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::slice_op

@@ -4,7 +4,7 @@
 #include "ops/common/loss.h"
 #include "ops/common/reduce.h"
 
-namespace poprt::ops {
+namespace poprt::ops::softmax_cross_entropy_loss_op {
 namespace {
 
 void lower(LowerContext& ctx) {
@@ -22,11 +22,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef softmax_cross_entropy_loss_op;
-const OpDef softmax_cross_entropy_loss_op = {.name = "SoftmaxCrossEntropyLoss",
-                                             .since = 12,
-                                             .infer = infer_loss,
-                                             .lower = lower,
-                                             .facts = {.trial = {"T[4,4]; s64[4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "SoftmaxCrossEntropyLoss",
+                   .since = 12,
+                   .infer = infer_loss,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::softmax_cross_entropy_loss_op

@@ -1,7 +1,7 @@
 #include "base/checked.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::space_to_depth_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -32,11 +32,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef space_to_depth_op;
-const OpDef space_to_depth_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "SpaceToDepth",
     .infer = infer,
     .lower = lower,
     .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::space_to_depth_op

@@ -1,7 +1,7 @@
 #include "ops/common/movement.h"
 #include "ops/common/whole_numbers.h"
 
-namespace poprt::ops {
+namespace poprt::ops::split_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -73,18 +73,18 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef split_op;
-const OpDef split_op = {.name = "Split",
-                        .infer = infer,
-                        .lower = lower,
-                        .sharing = {.parts = true},
-                        .facts = {.moves = true,
-                                  .narrows = true,
-                                  .shape_inputs = 0b10,
-                                  .constant_inputs = 0b10,
-                                  .s64_inputs = ~0b1u,
-                                  .monotone = Monotone::first,
-                                  .size_rule = SizeRule::split,
-                                  .trial = {"T[4,4]", "num_outputs = 2", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "Split",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.parts = true},
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .s64_inputs = ~0b1u,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::split,
+                             .trial = {"T[4,4]", "num_outputs = 2", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::split_op

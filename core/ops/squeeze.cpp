@@ -3,7 +3,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::squeeze_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -36,19 +36,19 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 
 }  // namespace
 
-extern const OpDef squeeze_op;
-const OpDef squeeze_op = {.name = "Squeeze",
-                          .infer = infer,
-                          .lower = lower,
-                          .sharing = {.view = true},
-                          .facts = {.moves = true,
-                                    .narrows = true,
-                                    .constant_inputs = 0b10,
-                                    .s64_inputs = ~0b1u,
-                                    .source = ElementSource::in_order,
-                                    .qdq = QdqForm::moves,
-                                    .monotone = Monotone::first,
-                                    .size_rule = SizeRule::squeeze,
-                                    .trial = {"T[4,1,4]; s64[1] = [1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Squeeze",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.view = true},
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .constant_inputs = 0b10,
+                             .s64_inputs = ~0b1u,
+                             .source = ElementSource::in_order,
+                             .qdq = QdqForm::moves,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::squeeze,
+                             .trial = {"T[4,1,4]; s64[1] = [1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::squeeze_op

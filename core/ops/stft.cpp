@@ -3,7 +3,7 @@
 #include "ops/common/as_f32.h"
 #include "ops/common/signal.h"
 
-namespace poprt::ops {
+namespace poprt::ops::stft_op {
 namespace {
 
 struct Frames {
@@ -73,13 +73,13 @@ bool misjudged_by_onnx(const ir::Node& node) { return node.find_attr("onesided")
 
 }  // namespace
 
-extern const OpDef stft_op;
-const OpDef stft_op = {.name = "STFT",
-                       .since = 17,
-                       .infer = infer,
-                       .lower = lower,
-                       .facts = {.constant_inputs = 0b1010,
-                                 .misjudged_by_onnx = misjudged_by_onnx,
-                                 .trial = {"T[1,8]; s64[] = 2; _; s64[] = 4"}}};
+extern const OpDef def;
+const OpDef def = {.name = "STFT",
+                   .since = 17,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.constant_inputs = 0b1010,
+                             .misjudged_by_onnx = misjudged_by_onnx,
+                             .trial = {"T[1,8]; s64[] = 2; _; s64[] = 4"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::stft_op

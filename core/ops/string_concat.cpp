@@ -1,19 +1,18 @@
 // Computed by the compiler from constants (ops/common/strings.h).
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::string_concat_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out_dtype(0, DType::string); }
 
 }  // namespace
 
-extern const OpDef string_concat_op;
-const OpDef string_concat_op = {
-    .name = "StringConcat",
-    .since = 20,
-    .infer = infer,
-    .lower = lower_text,
-    .facts = {.text = true, .trial = {R"(T[1] = ["a"]; T[1] = ["b"])"}}};
+extern const OpDef def;
+const OpDef def = {.name = "StringConcat",
+                   .since = 20,
+                   .infer = infer,
+                   .lower = lower_text,
+                   .facts = {.text = true, .trial = {R"(T[1] = ["a"]; T[1] = ["b"])"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::string_concat_op

@@ -1,7 +1,7 @@
 // Computed by the compiler from constants (ops/common/strings.h).
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::string_split_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -11,11 +11,11 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef string_split_op;
-const OpDef string_split_op = {.name = "StringSplit",
-                               .since = 20,
-                               .infer = infer,
-                               .lower = lower_text,
-                               .facts = {.text = true, .trial = {R"(T[1] = ["a b"])", "", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "StringSplit",
+                   .since = 20,
+                   .infer = infer,
+                   .lower = lower_text,
+                   .facts = {.text = true, .trial = {R"(T[1] = ["a b"])", "", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::string_split_op

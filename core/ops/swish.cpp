@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::swish_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -9,6 +9,6 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::swish_op
 
 POPRT_ELEMENTWISE_OP(swish, "Swish", 24, floating, .elementwise = {append})

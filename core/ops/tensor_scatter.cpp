@@ -7,7 +7,7 @@
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::tensor_scatter_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -58,11 +58,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef tensor_scatter_op;
-const OpDef tensor_scatter_op = {.name = "TensorScatter",
-                                 .since = 24,
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .sharing = {.in_place = 1}};
+extern const OpDef def;
+const OpDef def = {.name = "TensorScatter",
+                   .since = 24,
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.in_place = 1}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::tensor_scatter_op

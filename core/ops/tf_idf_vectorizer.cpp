@@ -4,7 +4,7 @@
 #include "kernels/calls/tf_idf.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::tf_idf_vectorizer_op {
 namespace {
 
 int64_t results_of(const ir::Node& node) {
@@ -55,8 +55,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef tf_idf_vectorizer_op;
-const OpDef tf_idf_vectorizer_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "TfIdfVectorizer",
     .since = 9,
     .infer = infer,
@@ -66,4 +66,4 @@ const OpDef tf_idf_vectorizer_op = {
                   R"(mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0,
                ngram_counts = [0], ngram_indexes = [0, 1], pool_int64s = [1, 2])"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::tf_idf_vectorizer_op

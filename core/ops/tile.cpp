@@ -2,7 +2,7 @@
 #include "ops/common/movement.h"
 #include "ops/common/whole_numbers.h"
 
-namespace poprt::ops {
+namespace poprt::ops::tile_op {
 namespace {
 
 // One factor per axis. Opset 1 has inputs tiles and axis, later versions a list.
@@ -67,17 +67,17 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef tile_op;
-const OpDef tile_op = {.name = "Tile",
-                       .infer = infer,
-                       .lower = lower,
-                       .facts = {.moves = true,
-                                 .narrows = true,
-                                 .shape_inputs = 0b10,
-                                 .constant_inputs = 0b110,
-                                 .s64_inputs = ~0b1u,
-                                 .monotone = Monotone::first,
-                                 .size_rule = SizeRule::tile,
-                                 .trial = {"T[4,4]; s64[2] = [2, 1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Tile",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .shape_inputs = 0b10,
+                             .constant_inputs = 0b110,
+                             .s64_inputs = ~0b1u,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::tile,
+                             .trial = {"T[4,4]; s64[2] = [2, 1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::tile_op

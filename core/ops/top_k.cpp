@@ -3,7 +3,7 @@
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
-namespace poprt::ops {
+namespace poprt::ops::top_k_op {
 namespace {
 
 std::optional<int64_t> count_of(const ir::Node& node) {
@@ -51,13 +51,13 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef top_k_op;
-const OpDef top_k_op = {.name = "TopK",
-                        .infer = infer,
-                        .lower = lower,
-                        .facts = {.shape_inputs = 0b10,
-                                  .constant_inputs = 0b10,
-                                  .size_rule = SizeRule::top_k,
-                                  .trial = {"T[4,4]; s64[1] = [2]", "", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "TopK",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .size_rule = SizeRule::top_k,
+                             .trial = {"T[4,4]; s64[1] = [2]", "", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::top_k_op

@@ -1,6 +1,6 @@
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::transpose_op {
 namespace {
 
 std::vector<int64_t> permutation(const ir::Node& node, size_t rank) {
@@ -41,14 +41,14 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef transpose_op;
-const OpDef transpose_op = {.name = "Transpose",
-                            .infer = infer,
-                            .lower = lower,
-                            .facts = {.moves = true,
-                                      .narrows = true,
-                                      .qdq = QdqForm::moves,
-                                      .monotone = Monotone::first,
-                                      .size_rule = SizeRule::transpose}};
+extern const OpDef def;
+const OpDef def = {.name = "Transpose",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .qdq = QdqForm::moves,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::transpose}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::transpose_op

@@ -1,7 +1,7 @@
 #include "kernels/calls/trilu.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::trilu_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -28,8 +28,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef trilu_op;
-const OpDef trilu_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Trilu", .since = 14, .infer = infer, .lower = lower, .facts = {.trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::trilu_op

@@ -7,7 +7,7 @@
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
-namespace poprt::ops {
+namespace poprt::ops::unique_op {
 namespace {
 
 AxisSplit split_of(const ir::Node& node, const Shape& x) {
@@ -88,8 +88,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef unique_op;
-const OpDef unique_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Unique",
     .since = 11,
     .infer = infer,
@@ -97,4 +97,4 @@ const OpDef unique_op = {
     .facts = {
         .data_sized = true, .size_rule = SizeRule::unique, .trial = {"T[4]", "sorted = 1", 4}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::unique_op

@@ -1,7 +1,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::unsqueeze_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -30,19 +30,19 @@ void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)})
 
 }  // namespace
 
-extern const OpDef unsqueeze_op;
-const OpDef unsqueeze_op = {.name = "Unsqueeze",
-                            .infer = infer,
-                            .lower = lower,
-                            .sharing = {.view = true},
-                            .facts = {.moves = true,
-                                      .narrows = true,
-                                      .constant_inputs = 0b10,
-                                      .s64_inputs = ~0b1u,
-                                      .source = ElementSource::in_order,
-                                      .qdq = QdqForm::moves,
-                                      .monotone = Monotone::first,
-                                      .size_rule = SizeRule::unsqueeze,
-                                      .trial = {"T[4,4]; s64[1] = [1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Unsqueeze",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.view = true},
+                   .facts = {.moves = true,
+                             .narrows = true,
+                             .constant_inputs = 0b10,
+                             .s64_inputs = ~0b1u,
+                             .source = ElementSource::in_order,
+                             .qdq = QdqForm::moves,
+                             .monotone = Monotone::first,
+                             .size_rule = SizeRule::unsqueeze,
+                             .trial = {"T[4,4]; s64[1] = [1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::unsqueeze_op

@@ -2,7 +2,7 @@
 #include "ops/common/resize.h"
 #include "ops/common/value_since.h"
 
-namespace poprt::ops {
+namespace poprt::ops::upsample_op {
 namespace {
 
 template <class Context>
@@ -57,15 +57,15 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef upsample_op;
+extern const OpDef def;
 // Deprecated in opset 10, where Resize took its place.
-const OpDef upsample_op = {.name = "Upsample",
-                           .until = 9,
-                           .infer = infer,
-                           .lower = lower,
-                           .facts = {.shape_inputs = 0b10,
-                                     .constant_inputs = 0b10,
-                                     .f32_inputs = ~0b1u,
-                                     .trial = {"T[1,4,4,4]; f32[4] = [1.0, 1.0, 2.0, 2.0]"}}};
+const OpDef def = {.name = "Upsample",
+                   .until = 9,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.shape_inputs = 0b10,
+                             .constant_inputs = 0b10,
+                             .f32_inputs = ~0b1u,
+                             .trial = {"T[1,4,4,4]; f32[4] = [1.0, 1.0, 2.0, 2.0]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::upsample_op

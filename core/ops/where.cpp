@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::where_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -23,19 +23,19 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef where_op;
-const OpDef where_op = {.name = "Where",
-                        .since = 9,
-                        .infer = infer,
-                        .lower = lower_elementwise,
-                        .sharing = {.in_place = 6},
-                        .facts = {.per_element = true,
-                                  .narrows = true,
-                                  .source = ElementSource::chosen,
-                                  .text_form = TextForm::hands_on,
-                                  .text_inputs = 0b110,
-                                  .elementwise = step<ElementwiseOp::where>,
-                                  .monotone = Monotone::all,
-                                  .trial = {"bool[4,4]; T[4,4]; T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Where",
+                   .since = 9,
+                   .infer = infer,
+                   .lower = lower_elementwise,
+                   .sharing = {.in_place = 6},
+                   .facts = {.per_element = true,
+                             .narrows = true,
+                             .source = ElementSource::chosen,
+                             .text_form = TextForm::hands_on,
+                             .text_inputs = 0b110,
+                             .elementwise = step<ElementwiseOp::where>,
+                             .monotone = Monotone::all,
+                             .trial = {"bool[4,4]; T[4,4]; T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::where_op

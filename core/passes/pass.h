@@ -1,8 +1,9 @@
 // What every pass is, and the manager that runs them.
 //
-// core/passes/FAMILY/foo_bar.cpp defines `extern const PassDef foo_bar_pass`; the table is
-// generated from the folders. The order of the default pipeline stands in compiler/pipeline.cpp and
-// nowhere else; `depend`, `before` and `against` check that order and sort what a user selects.
+// core/passes/FAMILY/foo_bar.cpp defines `extern const PassDef def` in namespace
+// poprt::passes::foo_bar_pass, which no other file has; the table is generated from the folders.
+// The order of the default pipeline stands in compiler/pipeline.cpp and nowhere else; `depend`,
+// `before` and `against` check that order and sort what a user selects.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,16 @@ class Scratch:
         os.makedirs(self.notes, exist_ok=True)
 
     def configure(self):
-        """An object a source: mutants are chosen by it, and a mutant needs no other built again."""
-        subprocess.run(["cmake", "--preset", self.preset, "-DPOPRT_UNITY=OFF"], cwd=self.tree, check=True,
+        self._cmake(self.build)
+
+    def sources(self):
+        """A build folder that is only configured, with an object a source: mutants are chosen by its compile commands."""
+        folder = os.path.join(self.notes, "sources")
+        self._cmake(folder, "-DPOPRT_UNITY=OFF")
+        return folder
+
+    def _cmake(self, folder, *more):
+        subprocess.run(["cmake", "--preset", self.preset, "-B", folder, *more], cwd=self.tree, check=True,
                        stdout=subprocess.DEVNULL)
 
     def begin(self, chosen):
@@ -96,11 +104,11 @@ def prepare(options):
         sys.exit("mutation.py: --scratch must be another tree than this one: its files are rewritten")
     subprocess.run(["git", "-C", scratch.tree, "checkout", "--quiet", "--detach", options.revision], check=True)
     subprocess.run(["git", "-C", scratch.tree, "checkout", "--quiet", options.revision, "--", "."], check=True)
-    scratch.configure()
+    sources = scratch.sources()
     import choose  # needs libclang
     mutants, samples = [], []
     for seed in options.seed:
-        chosen, named = choose.choose(scratch.tree, scratch.build, options.count, seed, mutants, options.jobs)
+        chosen, named = choose.choose(scratch.tree, sources, options.count, seed, mutants, options.jobs)
         samples.append({"seed": seed, "folders": named, "first": len(mutants), "count": len(chosen)})
         mutants += chosen
         say(f"seed {seed}: {len(chosen)} mutants; half of them in {', '.join(named)}")

@@ -35,13 +35,13 @@ inline Shape filled_shape(const Expansion& e) {
 
 }  // namespace poprt::ops
 
-// Defines the operator of core/ops/STEM.cpp as `symbol`; its Facts come last.
-#define POPRT_EARLY_ONNX_OP(symbol, op_name, expand, ...)                            \
-  namespace poprt::ops {                                                             \
-  extern const OpDef symbol;                                                         \
-  const OpDef symbol = {.name = op_name,                                             \
-                        .until = 9,                                                  \
-                        .infer = infer_by_expansion,                                 \
-                        .lower = [](LowerContext& c) { (expand)(expansion_of(c)); }, \
-                        .facts = {__VA_ARGS__}};                                     \
+// Defines the operator of core/ops/STEM.cpp as `symbol::def`; its Facts come last.
+#define POPRT_EARLY_ONNX_OP(symbol, op_name, expand, ...)                         \
+  namespace poprt::ops::symbol {                                                  \
+  extern const OpDef def;                                                         \
+  const OpDef def = {.name = op_name,                                             \
+                     .until = 9,                                                  \
+                     .infer = infer_by_expansion,                                 \
+                     .lower = [](LowerContext& c) { (expand)(expansion_of(c)); }, \
+                     .facts = {__VA_ARGS__}};                                     \
   }

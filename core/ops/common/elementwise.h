@@ -31,10 +31,10 @@ void emit_program(LowerContext& ctx, const ElementwiseProgram& program,
 Shape broadcast_input_shape(const ir::Node& node, size_t i);
 
 #define POPRT_ELEMENTWISE_DEF(symbol, ...) \
-  namespace poprt::ops {                   \
-  extern const OpDef symbol##_op;          \
-  const OpDef symbol##_op = {__VA_ARGS__}; \
-  }  // namespace poprt::ops
+  namespace poprt::ops::symbol##_op {      \
+    extern const OpDef def;                \
+    const OpDef def = {__VA_ARGS__};       \
+  }  // namespace poprt::ops::symbol##_op
 
 // An operator whose result has its operands' type and may overwrite the first two. What follows the
 // types are further Facts.

@@ -149,23 +149,23 @@ Expansion& expansion_of(LowerContext& ctx);
 
 }  // namespace poprt::ops
 
-// Defines the operator of core/ops/FOLDER/STEM.cpp as `symbol`.
-#define POPRT_EXPANSION(symbol, op_domain, op_name, ...)                                   \
-  namespace poprt::ops {                                                                   \
-  extern const OpDef symbol;                                                               \
-  const OpDef symbol = {.name = op_name,                                                   \
-                        .domain = op_domain,                                               \
-                        .infer = infer_by_expansion,                                       \
-                        .lower = [](LowerContext& c) { (__VA_ARGS__)(expansion_of(c)); }}; \
+// Defines the operator of core/ops/FOLDER/STEM.cpp as `symbol::def`.
+#define POPRT_EXPANSION(symbol, op_domain, op_name, ...)                                \
+  namespace poprt::ops::symbol {                                                        \
+  extern const OpDef def;                                                               \
+  const OpDef def = {.name = op_name,                                                   \
+                     .domain = op_domain,                                               \
+                     .infer = infer_by_expansion,                                       \
+                     .lower = [](LowerContext& c) { (__VA_ARGS__)(expansion_of(c)); }}; \
   }
 
 // The same for an operator of which passes know more: its Facts come last.
-#define POPRT_EXPANSION_WITH_FACTS(symbol, op_domain, op_name, expand, ...)          \
-  namespace poprt::ops {                                                             \
-  extern const OpDef symbol;                                                         \
-  const OpDef symbol = {.name = op_name,                                             \
-                        .domain = op_domain,                                         \
-                        .infer = infer_by_expansion,                                 \
-                        .lower = [](LowerContext& c) { (expand)(expansion_of(c)); }, \
-                        .facts = {__VA_ARGS__}};                                     \
+#define POPRT_EXPANSION_WITH_FACTS(symbol, op_domain, op_name, expand, ...)       \
+  namespace poprt::ops::symbol {                                                  \
+  extern const OpDef def;                                                         \
+  const OpDef def = {.name = op_name,                                             \
+                     .domain = op_domain,                                         \
+                     .infer = infer_by_expansion,                                 \
+                     .lower = [](LowerContext& c) { (expand)(expansion_of(c)); }, \
+                     .facts = {__VA_ARGS__}};                                     \
   }

@@ -17,14 +17,14 @@ void lower_random(LowerContext& ctx, RandomKind kind);
 // Attribute seed, or what stands for it.
 int64_t seed_of(const ir::Node& node);
 
-#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                       \
-  namespace poprt::ops {                                                                          \
-  extern const OpDef symbol##_op;                                                                 \
-  const OpDef symbol##_op = {.name = op_name,                                                     \
-                             .since = first_opset,                                                \
-                             .infer = infer_function,                                             \
-                             .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); }, \
-                             .pure = false};                                                      \
+#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                 \
+  namespace poprt::ops::symbol##_op {                                                       \
+    extern const OpDef def;                                                                 \
+    const OpDef def = {.name = op_name,                                                     \
+                       .since = first_opset,                                                \
+                       .infer = infer_function,                                             \
+                       .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); }, \
+                       .pure = false};                                                      \
   }
 
 }  // namespace poprt::ops

@@ -20,14 +20,14 @@ struct AxisSplit {
 };
 AxisSplit split_at(const Shape& shape, int64_t axis);
 
-#define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                          \
-  namespace poprt::ops {                                                                     \
-  extern const OpDef symbol##_op;                                                            \
-  const OpDef symbol##_op = {                                                                \
-      .name = op_name,                                                                       \
-      .infer = infer_reduce,                                                                 \
-      .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },           \
-      .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}}}; \
+#define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                            \
+  namespace poprt::ops::symbol##_op {                                                          \
+    extern const OpDef def;                                                                    \
+    const OpDef def = {                                                                        \
+        .name = op_name,                                                                       \
+        .infer = infer_reduce,                                                                 \
+        .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },           \
+        .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}}}; \
   }
 
 }  // namespace poprt::ops

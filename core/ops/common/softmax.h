@@ -44,14 +44,14 @@ inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
   finish_as(ctx, 0, y, t);
 }
 
-#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                                   \
-  namespace poprt::ops {                                                                          \
-  extern const OpDef symbol##_op;                                                                 \
-  const OpDef symbol##_op = {.name = op_name,                                                     \
-                             .infer = infer_softmax,                                              \
-                             .lower = [](LowerContext& c) { lower_softmax(c, mode); },            \
-                             .sharing = {.in_place = 1},                                          \
-                             .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}}; \
+#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                             \
+  namespace poprt::ops::symbol##_op {                                                       \
+    extern const OpDef def;                                                                 \
+    const OpDef def = {.name = op_name,                                                     \
+                       .infer = infer_softmax,                                              \
+                       .lower = [](LowerContext& c) { lower_softmax(c, mode); },            \
+                       .sharing = {.in_place = 1},                                          \
+                       .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}}; \
   }
 
 }  // namespace poprt::ops

@@ -1,7 +1,7 @@
 // Angle of the point (input 1, input 0).
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_atan2_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -19,6 +19,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_atan2_op
 
 POPRT_EXPANSION(graphcore_atan2_op, "ai.graphcore", "Atan2", expand)

@@ -4,7 +4,7 @@
 // layout.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_attention_mask_op {
 namespace {
 
 constexpr double kMasked = -10000;
@@ -24,6 +24,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_attention_mask_op
 
 POPRT_EXPANSION(graphcore_attention_mask_op, "ai.graphcore", "AttentionMask", expand)

@@ -6,7 +6,7 @@
 // first count.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_beam_search_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -49,7 +49,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_beam_search_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_beam_search_op, "ai.graphcore", "BeamSearch", expand,
                            .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"})

@@ -1,12 +1,12 @@
 // As ai.onnx has it from opset 18.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_bitwise_xor_op {
 namespace {
 
 void expand(Expansion& e) { e.out(0, e.newest("BitwiseXor", {e.in(0), e.in(1)})); }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_bitwise_xor_op
 
 POPRT_EXPANSION(graphcore_bitwise_xor_op, "ai.graphcore", "BitwiseXor", expand)

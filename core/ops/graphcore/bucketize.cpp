@@ -1,7 +1,7 @@
 // How many boundaries lie below each element of x (right: below it or on it), as s32.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_bucketize_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -17,6 +17,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_bucketize_op
 
 POPRT_EXPANSION(graphcore_bucketize_op, "ai.graphcore", "Bucketize", expand)

@@ -2,7 +2,7 @@
 // (FLOAT or FLOAT16).
 #include "ops/common/quarter_bytes.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_cast_then_pow2_scale_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -14,6 +14,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_cast_then_pow2_scale_op
 
 POPRT_EXPANSION(graphcore_cast_then_pow2_scale_op, "ai.graphcore", "CastThenPow2Scale", expand)

@@ -1,7 +1,7 @@
 // tensor, index [axes]
 #include "ops/common/dynamic_slice.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_dynamic_slice_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -14,7 +14,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_dynamic_slice_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_dynamic_slice_op, "ai.graphcore", "DynamicSlice", expand,
                            .trial = {"T[4,4]; s32[1]", "axes = [0], sizes = [2]"})

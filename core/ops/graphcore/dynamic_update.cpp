@@ -1,7 +1,7 @@
 // tensor, index [axes], slice: the tensor with the slice in the window.
 #include "ops/common/dynamic_slice.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_dynamic_update_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -29,7 +29,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_dynamic_update_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_dynamic_update_op, "ai.graphcore", "DynamicUpdate", expand,
                            .trial = {"T[4,4]; s32[1]; T[2,4]", "axes = [0], sizes = [2]"})

@@ -1,7 +1,7 @@
 // exp(x) - 1 = tanh(x / 2) (exp(x) + 1), which does not cancel near 0.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_expm1_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,6 +10,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_expm1_op
 
 POPRT_EXPANSION(graphcore_expm1_op, "ai.graphcore", "Expm1", expand)

@@ -2,7 +2,7 @@
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_fast_norm_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,7 +11,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_fast_norm_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_fast_norm_op, "ai.graphcore", "FastNorm", expand,
                            .flops = flops::normalization)

@@ -1,7 +1,7 @@
 // With tanh.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_gelu_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -9,6 +9,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_gelu_op
 
 POPRT_EXPANSION(graphcore_gelu_op, "ai.graphcore", "Gelu", expand)

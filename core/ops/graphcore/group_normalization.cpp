@@ -2,7 +2,7 @@
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_group_normalization_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -27,7 +27,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_group_normalization_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_group_normalization_op, "ai.graphcore", "GroupNormalization",
                            expand, .flops = flops::normalization,

@@ -2,7 +2,7 @@
 // n results of that shape.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_hcsr_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -19,6 +19,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_hcsr_op
 
 POPRT_EXPANSION(graphcore_hcsr_op, "ai.graphcore", "HCSR", expand)

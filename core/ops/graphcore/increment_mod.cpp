@@ -1,7 +1,7 @@
 // (x + increment) mod modulus.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_increment_mod_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,7 +18,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_increment_mod_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_increment_mod_op, "ai.graphcore", "IncrementMod", expand,
                            .trial = {"T[4,4]", "increment = 1.0, modulus = 3.0"})

@@ -4,7 +4,7 @@
 // `remap` is about layout.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_int4_to_half_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -33,7 +33,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_int4_to_half_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_int4_to_half_op, "ai.graphcore", "Int4ToHalf", expand,
                            .trial = {"T[4,4]; f16[4]"})

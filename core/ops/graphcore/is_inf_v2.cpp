@@ -1,7 +1,7 @@
 // Another implementation of IsInf.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_is_inf_v2_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,7 +11,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_is_inf_v2_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_is_inf_v2_op, "ai.graphcore", "IsInfV2", expand,
                            .per_element = true)

@@ -1,18 +1,17 @@
 // As kv_cache.h says, sequence_axis 0 by default.
 #include "ops/common/kv_cache.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_kv_cache_op {
 
 static void expand_kv_cache(Expansion& e) { expand_kv_cache(e, 0, 1); }
 
-extern const OpDef graphcore_kv_cache_op;
-const OpDef graphcore_kv_cache_op = {
-    .name = "KVCache",
-    .domain = "ai.graphcore",
-    .infer = infer_by_expansion,
-    .lower = [](LowerContext& c) { expand_kv_cache(expansion_of(c)); },
-    .pure = false,
-    .stateful = true,
-    .facts = {.trial = {"s32[]; T[4,4]", "max_len = 8, step_len = 4"}}};
+extern const OpDef def;
+const OpDef def = {.name = "KVCache",
+                   .domain = "ai.graphcore",
+                   .infer = infer_by_expansion,
+                   .lower = [](LowerContext& c) { expand_kv_cache(expansion_of(c)); },
+                   .pure = false,
+                   .stateful = true,
+                   .facts = {.trial = {"s32[]; T[4,4]", "max_len = 8, step_len = 4"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_kv_cache_op

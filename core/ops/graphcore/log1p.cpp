@@ -1,7 +1,7 @@
 // log(1 + x), near 0 as 2 atanh(x / (2 + x)), which does not cancel.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_log1p_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -13,6 +13,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_log1p_op
 
 POPRT_EXPANSION(graphcore_log1p_op, "ai.graphcore", "Log1p", expand)

@@ -3,7 +3,7 @@
 // number, s32 [1]. No definition was published; this is what a pass that replaces Compress needs.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_mask_compress_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -27,7 +27,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_mask_compress_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_mask_compress_op, "ai.graphcore", "MaskCompress", expand,
                            .trial = {"T[4,4]; bool[4]", "axis = 0"})

@@ -1,12 +1,12 @@
 // Changes where or whether the chip keeps a tensor, not its values.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_nop_op {
 namespace {
 
 void expand(Expansion& e) { e.out(0, e.add("Identity", {e.in(0)})); }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_nop_op
 
 POPRT_EXPANSION(graphcore_nop_op, "ai.graphcore", "Nop", expand)

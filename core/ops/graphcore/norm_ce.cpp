@@ -1,7 +1,7 @@
 // x, gamma, beta: LayerNormalization over the last axis.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_norm_ce_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,6 +10,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_norm_ce_op
 
 POPRT_EXPANSION(graphcore_norm_ce_op, "ai.graphcore", "NormCE", expand)

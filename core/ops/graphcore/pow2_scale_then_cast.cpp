@@ -1,7 +1,7 @@
 // x, log2Scale: x * 2^log2Scale as quarter numbers of type `to`, in bytes.
 #include "ops/common/quarter_bytes.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_pow2_scale_then_cast_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,6 +10,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_pow2_scale_then_cast_op
 
 POPRT_EXPANSION(graphcore_pow2_scale_then_cast_op, "ai.graphcore", "Pow2ScaleThenCast", expand)

@@ -1,7 +1,7 @@
 // The remainder with the sign of the divisor.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_remainder_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,6 +11,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_remainder_op
 
 POPRT_EXPANSION(graphcore_remainder_op, "ai.graphcore", "Remainder", expand)

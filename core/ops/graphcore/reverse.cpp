@@ -3,7 +3,7 @@
 
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_reverse_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -16,6 +16,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_reverse_op
 
 POPRT_EXPANSION(graphcore_reverse_op, "ai.graphcore", "Reverse", expand)

@@ -1,7 +1,7 @@
 // x times a number.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_scale_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -9,6 +9,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_scale_op
 
 POPRT_EXPANSION(graphcore_scale_op, "ai.graphcore", "Scale", expand)

@@ -2,7 +2,7 @@
 // whose index is i; without any it is 0, or initial_values (input 2).
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_scatter_reduce_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -33,6 +33,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_scatter_reduce_op
 
 POPRT_EXPANSION(graphcore_scatter_reduce_op, "ai.graphcore", "ScatterReduce", expand)

@@ -2,7 +2,7 @@
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_softmax_v2_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,7 +10,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_softmax_v2_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_softmax_v2_op, "ai.graphcore", "SoftmaxV2", expand,
                            .flops = flops::softmax)

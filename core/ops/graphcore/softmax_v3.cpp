@@ -1,7 +1,7 @@
 // Another implementation of Softmax.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_softmax_v3_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -9,6 +9,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_softmax_v3_op
 
 POPRT_EXPANSION(graphcore_softmax_v3_op, "ai.graphcore", "SoftmaxV3", expand)

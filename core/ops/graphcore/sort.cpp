@@ -2,7 +2,7 @@
 #include "ir/newest.h"
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_sort_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -17,6 +17,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_sort_op
 
 POPRT_EXPANSION(graphcore_sort_op, "ai.graphcore", "Sort", expand)

@@ -1,7 +1,7 @@
 // Every strides[d]-th element of axis d.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_subsample_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,7 +18,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_subsample_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_subsample_op, "ai.graphcore", "Subsample", expand,
                            .trial = {"T[4,4]", "strides = [2, 2]"})

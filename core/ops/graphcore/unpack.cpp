@@ -3,7 +3,7 @@
 // segment_max_size, ...].
 #include "ops/common/sequence_packing.h"
 
-namespace poprt::ops {
+namespace poprt::ops::graphcore_unpack_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -30,7 +30,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::graphcore_unpack_op
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_unpack_op, "ai.graphcore", "Unpack", expand,
                            .trial = {"T[4,4]; s32[2,1]",

@@ -1,7 +1,7 @@
 // input, weights [I, q+k+v columns], bias?, mask_index?, past?, attention_bias?
 #include "ops/common/contrib_attention.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_attention_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,7 +18,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_attention_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_attention_op, "com.microsoft", "Attention", expand,
                            .trial = {"T[1,2,4]; T[4,12]", "num_heads = 2"})

@@ -3,16 +3,15 @@
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_beam_search_op {
 
-extern const OpDef microsoft_beam_search_op;
-const OpDef microsoft_beam_search_op = {
-    .name = "BeamSearch",
-    .domain = "com.microsoft",
-    .infer = infer_search,
-    .lower = lower_container,
-    .facts = {.constant_inputs_of = search_sizes,
-              .flow = Flow::beam_search,
-              .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}}};
+extern const OpDef def;
+const OpDef def = {.name = "BeamSearch",
+                   .domain = "com.microsoft",
+                   .infer = infer_search,
+                   .lower = lower_container,
+                   .facts = {.constant_inputs_of = search_sizes,
+                             .flow = Flow::beam_search,
+                             .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_beam_search_op

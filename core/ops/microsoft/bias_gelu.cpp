@@ -1,7 +1,7 @@
 // Gelu(A + B).
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_bias_gelu_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -9,6 +9,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_bias_gelu_op
 
 POPRT_EXPANSION(microsoft_bias_gelu_op, "com.microsoft", "BiasGelu", expand)

@@ -1,7 +1,7 @@
 // Distances of every row of A to every row of B.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_cdist_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -23,6 +23,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_cdist_op
 
 POPRT_EXPANSION(microsoft_cdist_op, "com.microsoft", "CDist", expand)

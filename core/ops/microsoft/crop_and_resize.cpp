@@ -5,7 +5,7 @@
 #include "ops/common/as_f32.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_crop_and_resize_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -46,12 +46,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef microsoft_crop_and_resize_op;
-const OpDef microsoft_crop_and_resize_op = {
-    .name = "CropAndResize",
-    .domain = "com.microsoft",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s32[1] = [0]; s32[2] = [2, 2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "CropAndResize",
+                   .domain = "com.microsoft",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s32[1] = [0]; s32[2] = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_crop_and_resize_op

@@ -1,7 +1,7 @@
 // Of more types than ai.onnx had: u16, s16, s32, u4, s4.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_dequantize_linear_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -9,7 +9,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_dequantize_linear_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_dequantize_linear_op, "com.microsoft", "DequantizeLinear",
                            expand, .trial = {"T[4,4]; f32[]; T[]"})

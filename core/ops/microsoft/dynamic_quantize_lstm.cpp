@@ -7,7 +7,7 @@
 
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_dynamic_quantize_lstm_op {
 namespace {
 
 // Scale or zero point of one direction: a scalar, or one for each column.
@@ -85,7 +85,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_dynamic_quantize_lstm_op
 
 POPRT_EXPANSION_WITH_FACTS(
     microsoft_dynamic_quantize_lstm_op, "com.microsoft", "DynamicQuantizeLSTM", expand,

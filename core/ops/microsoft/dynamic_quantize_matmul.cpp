@@ -2,7 +2,7 @@
 #include "ir/newest.h"
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_dynamic_quantize_matmul_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -14,7 +14,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_dynamic_quantize_matmul_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_dynamic_quantize_matmul_op, "com.microsoft",
                            "DynamicQuantizeMatMul", expand, .trial = {"T[4,4]; u8[4,4]; f32[]"})

@@ -5,7 +5,7 @@
 #include "ops/common/expansion.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_embed_layer_normalization_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -35,7 +35,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_embed_layer_normalization_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_embed_layer_normalization_op, "com.microsoft",
                            "EmbedLayerNormalization", expand,

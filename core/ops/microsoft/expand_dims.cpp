@@ -1,7 +1,7 @@
 // A new axis of one, before the axis that input 1 names.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_expand_dims_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,6 +11,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_expand_dims_op
 
 POPRT_EXPANSION(microsoft_expand_dims_op, "com.microsoft", "ExpandDims", expand)

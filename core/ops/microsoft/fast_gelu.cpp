@@ -1,7 +1,7 @@
 // Gelu with tanh, of X + bias.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_fast_gelu_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,6 +10,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_fast_gelu_op
 
 POPRT_EXPANSION(microsoft_fast_gelu_op, "com.microsoft", "FastGelu", expand)

@@ -1,7 +1,7 @@
 // Conv, plus Z, then an activation.
 #include "ops/common/contrib_activation.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_fused_conv_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -13,6 +13,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_fused_conv_op
 
 POPRT_EXPANSION(microsoft_fused_conv_op, "com.microsoft", "FusedConv", expand)

@@ -1,7 +1,7 @@
 // Gemm, then an activation.
 #include "ops/common/contrib_activation.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_fused_gemm_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,6 +18,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_fused_gemm_op
 
 POPRT_EXPANSION(microsoft_fused_gemm_op, "com.microsoft", "FusedGemm", expand)

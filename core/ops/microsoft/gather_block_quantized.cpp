@@ -1,7 +1,7 @@
 // data (u8 that packs `bits`, u4, s4, or an 8-bit float), indices, scales, zero_points?
 #include "ops/common/block_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_gather_block_quantized_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -61,7 +61,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_gather_block_quantized_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_gather_block_quantized_op, "com.microsoft",
                            "GatherBlockQuantized", expand,

@@ -1,7 +1,7 @@
 // As ai.onnx has it.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_gather_nd_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,7 +10,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_gather_nd_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_gather_nd_op, "com.microsoft", "GatherND", expand,
                            .trial = {"T[4,4]; s64[1,2] = [0, 1]"})

@@ -1,7 +1,7 @@
 // The modes have other names in ai.onnx.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_grid_sample_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -15,7 +15,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_grid_sample_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_grid_sample_op, "com.microsoft", "GridSample", expand,
                            .trial = {"T[1,4,4,4]; T[1,2,2,2]"})

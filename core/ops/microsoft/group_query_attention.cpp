@@ -10,7 +10,7 @@
 #include "ops/common/dimension.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_group_query_attention_op {
 namespace {
 
 // The node while it is expanded, step by step.
@@ -196,7 +196,7 @@ class GroupQueryAttention {
 void expand(Expansion& e) { GroupQueryAttention(e).run(); }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_group_query_attention_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_group_query_attention_op, "com.microsoft",
                            "GroupQueryAttention", expand,

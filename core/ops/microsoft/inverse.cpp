@@ -2,7 +2,7 @@
 #include "kernels/calls/inverse.h"
 #include "ops/common/as_f32.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_inverse_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -28,11 +28,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef microsoft_inverse_op;
-const OpDef microsoft_inverse_op = {.name = "Inverse",
-                                    .domain = "com.microsoft",
-                                    .infer = infer,
-                                    .lower = lower,
-                                    .facts = {.trial = {"T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Inverse",
+                   .domain = "com.microsoft",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_inverse_op

@@ -1,7 +1,7 @@
 // A, B, a_scale, b_scale, a_zero_point?, b_zero_point?, bias?
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_matmul_integer_to_float_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -12,7 +12,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_matmul_integer_to_float_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_matmul_integer_to_float_op, "com.microsoft",
                            "MatMulIntegerToFloat", expand,

@@ -2,7 +2,7 @@
 // the type of A), g_idx?, bias? [N]: A times the transpose of the widened B.
 #include "ops/common/block_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_matmul_nbits_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -54,7 +54,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_matmul_nbits_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_matmul_nbits_op, "com.microsoft", "MatMulNBits", expand,
                            .trial = {"T[4,16]; u8[4,1,8]; T[4]",

@@ -3,7 +3,7 @@
 #include "ops/common/window.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_nhwc_maxpool_op {
 namespace {
 
 std::vector<int64_t> spatial_of(const Shape& x) { return {x.begin() + 1, x.end() - 1}; }
@@ -35,12 +35,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef microsoft_nhwc_maxpool_op;
-const OpDef microsoft_nhwc_maxpool_op = {
-    .name = "NhwcMaxPool",
-    .domain = "com.microsoft",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "NhwcMaxPool",
+                   .domain = "com.microsoft",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_nhwc_maxpool_op

@@ -1,7 +1,7 @@
 // data, pads, value?
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_pad_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -13,7 +13,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_pad_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_pad_op, "com.microsoft", "Pad", expand,
                            .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"})

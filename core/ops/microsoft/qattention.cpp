@@ -2,7 +2,7 @@
 // weight_zero_point?, past?
 #include "ops/common/contrib_attention.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qattention_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -17,7 +17,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qattention_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qattention_op, "com.microsoft", "QAttention", expand,
                            .trial = {"T[1,2,4]; T[4,12]; f32[12]; f32[]; f32[]", "num_heads = 2"})

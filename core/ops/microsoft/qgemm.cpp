@@ -1,7 +1,7 @@
 // A, a_scale, a_zero_point, B, b_scale, b_zero_point, C? (s32), y_scale?, y_zero_point?
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qgemm_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,7 +18,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qgemm_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qgemm_op, "com.microsoft", "QGemm", expand,
                            .trial = {"T[4,4]; f32[]; T[]; T[4,4]; f32[]; T[]"})

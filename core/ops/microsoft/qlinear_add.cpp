@@ -1,7 +1,7 @@
 // A, A_scale, A_zero_point?, B, B_scale, B_zero_point?, C_scale, C_zero_point?
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_add_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -10,7 +10,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_add_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_add_op, "com.microsoft", "QLinearAdd", expand,
                            .f32_inputs = ~0u,

@@ -1,7 +1,7 @@
 // X, x_scale, x_zero_point?, y_scale, y_zero_point?
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_average_pool_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -14,7 +14,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_average_pool_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_average_pool_op, "com.microsoft", "QLinearAveragePool",
                            expand, .f32_inputs = ~0u,

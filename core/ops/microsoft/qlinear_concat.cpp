@@ -1,7 +1,7 @@
 // Y_scale, Y_zero_point, then x, scale, zero_point of each part.
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_concat_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -14,7 +14,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_concat_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_concat_op, "com.microsoft", "QLinearConcat", expand,
                            .f32_inputs = ~0u,

@@ -3,7 +3,7 @@
 #include "ops/common/contrib_quantized.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_conv_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -17,7 +17,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_conv_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_conv_op, "com.microsoft", "QLinearConv", expand,
                            .f32_inputs = ~0u, .flops = flops::qlinear_conv,

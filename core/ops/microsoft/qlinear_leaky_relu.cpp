@@ -1,7 +1,7 @@
 // X, X_scale, X_zero_point?, Y_scale, Y_zero_point?
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_leaky_relu_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,7 +11,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_leaky_relu_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_leaky_relu_op, "com.microsoft", "QLinearLeakyRelu",
                            expand, .f32_inputs = ~0u,

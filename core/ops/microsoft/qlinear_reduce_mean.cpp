@@ -1,7 +1,7 @@
 // data, data_scale, data_zero_point?, reduced_scale, reduced_zero_point?
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_reduce_mean_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,7 +11,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_reduce_mean_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_reduce_mean_op, "com.microsoft", "QLinearReduceMean",
                            expand, .f32_inputs = ~0u,

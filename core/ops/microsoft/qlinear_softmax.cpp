@@ -2,7 +2,7 @@
 // vector.
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_softmax_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -23,7 +23,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_softmax_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_softmax_op, "com.microsoft", "QLinearSoftmax", expand,
                            .f32_inputs = ~0u, .trial = {"T[1,4,4,4]; f32[]; T[]; f32[]; T[]"})

@@ -1,7 +1,7 @@
 // condition, X, x_scale, x_zero_point, Y, y_scale, y_zero_point, z_scale, z_zero_point
 #include "ops/common/contrib_quantized.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_qlinear_where_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,7 +11,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_qlinear_where_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_qlinear_where_op, "com.microsoft", "QLinearWhere", expand,
                            .f32_inputs = ~0u,

@@ -1,7 +1,7 @@
 // x * sigmoid(alpha x).
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_quick_gelu_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,6 +11,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_quick_gelu_op
 
 POPRT_EXPANSION(microsoft_quick_gelu_op, "com.microsoft", "QuickGelu", expand)

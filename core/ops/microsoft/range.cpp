@@ -2,7 +2,7 @@
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_range_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -17,7 +17,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_range_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_range_op, "com.microsoft", "Range", expand,
                            .flops = flops::none, .trial = {"T[]; T[]; T[]"})

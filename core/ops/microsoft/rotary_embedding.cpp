@@ -3,7 +3,7 @@
 #include "ops/common/expansion.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_rotary_embedding_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -37,7 +37,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_rotary_embedding_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_rotary_embedding_op, "com.microsoft", "RotaryEmbedding",
                            expand, .trial = {"T[1,4,4,4]; s64[1] = [0]; T[4,2]; T[4,2]"})

@@ -3,14 +3,13 @@
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_sampling_op {
 
-extern const OpDef microsoft_sampling_op;
-const OpDef microsoft_sampling_op = {
-    .name = "Sampling",
-    .domain = "com.microsoft",
-    .infer = infer_search,
-    .lower = lower_container,
-    .facts = {.constant_inputs_of = search_sizes, .flow = Flow::sampling}};
+extern const OpDef def;
+const OpDef def = {.name = "Sampling",
+                   .domain = "com.microsoft",
+                   .infer = infer_search,
+                   .lower = lower_container,
+                   .facts = {.constant_inputs_of = search_sizes, .flow = Flow::sampling}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_sampling_op

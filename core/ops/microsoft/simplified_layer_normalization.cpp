@@ -1,15 +1,14 @@
 // Some exporters put the operator here; ONNX Runtime knows it in ai.onnx.
 #include "ops/common/normalization.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_simplified_layer_normalization_op {
 
-extern const OpDef microsoft_simplified_layer_normalization_op;
-const OpDef microsoft_simplified_layer_normalization_op = {
-    .name = "SimplifiedLayerNormalization",
-    .domain = "com.microsoft",
-    .infer = infer_layer_norm,
-    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
-    .sharing = {.in_place = 1},
-    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
+extern const OpDef def;
+const OpDef def = {.name = "SimplifiedLayerNormalization",
+                   .domain = "com.microsoft",
+                   .infer = infer_layer_norm,
+                   .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+                   .sharing = {.in_place = 1},
+                   .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_simplified_layer_normalization_op

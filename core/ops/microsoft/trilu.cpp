@@ -1,7 +1,7 @@
 // As ai.onnx has it from opset 14.
 #include "ops/common/expansion.h"
 
-namespace poprt::ops {
+namespace poprt::ops::microsoft_trilu_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -9,7 +9,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::microsoft_trilu_op
 
 POPRT_EXPANSION_WITH_FACTS(microsoft_trilu_op, "com.microsoft", "Trilu", expand,
                            .trial = {"T[4,4]"})

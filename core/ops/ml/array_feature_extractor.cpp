@@ -2,7 +2,7 @@
 #include "ops/common/ml.h"
 #include "ops/common/value_range.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_array_feature_extractor_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -16,7 +16,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_array_feature_extractor_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_array_feature_extractor_op, "ai.onnx.ml", "ArrayFeatureExtractor",
                            expand, .text_form = TextForm::hands_on, .text_inputs = 0b1,

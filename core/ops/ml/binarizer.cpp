@@ -1,7 +1,7 @@
 // X > threshold, as 0 and 1 of the type of X.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_binarizer_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -11,6 +11,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_binarizer_op
 
 POPRT_EXPANSION(ml_binarizer_op, "ai.onnx.ml", "Binarizer", expand)

@@ -1,7 +1,7 @@
 // All inputs side by side as f32, each with as many columns as inputdimensions says.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_feature_vectorizer_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -27,6 +27,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_feature_vectorizer_op
 
 POPRT_EXPANSION(ml_feature_vectorizer_op, "ai.onnx.ml", "FeatureVectorizer", expand)

@@ -1,7 +1,7 @@
 // Elements equal to the replaced value (NaN too) become the imputed one of their column.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_imputer_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -29,7 +29,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_imputer_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_imputer_op, "ai.onnx.ml", "Imputer", expand,
                            .trial = {"T[4,4]",

@@ -9,7 +9,7 @@
 #include "ops/common/label_table.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_label_encoder_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -87,8 +87,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef ml_label_encoder_op;
-const OpDef ml_label_encoder_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "LabelEncoder",
     .domain = "ai.onnx.ml",
     .infer = infer,
@@ -97,4 +97,4 @@ const OpDef ml_label_encoder_op = {
               .text_inputs = 0b1,
               .trial = {"T[4,4]", "keys_tensor = T[1] fill @, values_tensor = T[1] fill @"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_label_encoder_op

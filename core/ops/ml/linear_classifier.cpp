@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_linear_classifier_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -48,7 +48,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_linear_classifier_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_linear_classifier_op, "ai.onnx.ml", "LinearClassifier", expand,
                            .class_numbers = "classlabels_ints",

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_linear_regressor_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -22,7 +22,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_linear_regressor_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_linear_regressor_op, "ai.onnx.ml", "LinearRegressor", expand,
                            .trial = {"T[4,2]", "coefficients = [1.0, 2.0]"})

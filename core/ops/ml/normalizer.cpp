@@ -1,7 +1,7 @@
 // Rows divided by their largest element, the sum of absolutes, or their length.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_normalizer_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,6 +18,6 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_normalizer_op
 
 POPRT_EXPANSION(ml_normalizer_op, "ai.onnx.ml", "Normalizer", expand)

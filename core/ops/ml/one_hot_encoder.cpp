@@ -3,7 +3,7 @@
 
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_one_hot_encoder_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -31,7 +31,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_one_hot_encoder_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_one_hot_encoder_op, "ai.onnx.ml", "OneHotEncoder", expand,
                            .trial = {"T[4,4]", "cats_int64s = [0, 1]"})

@@ -1,7 +1,7 @@
 // (X - offset) * scale as f32; each is one number or one for a column.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_scaler_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -17,7 +17,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_scaler_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_scaler_op, "ai.onnx.ml", "Scaler", expand,
                            .trial = {"T[4,4]", "offset = [1.0], scale = [2.0]"})

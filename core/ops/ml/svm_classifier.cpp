@@ -3,7 +3,7 @@
 // there.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_svm_classifier_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -67,7 +67,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_svm_classifier_op
 
 POPRT_EXPANSION_WITH_FACTS(ml_svm_classifier_op, "ai.onnx.ml", "SVMClassifier", expand,
                            .class_numbers = "classlabels_ints",

@@ -2,7 +2,7 @@
 // the coefficients are those of a linear model.
 #include "ops/common/ml.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_svm_regressor_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -25,7 +25,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_svm_regressor_op
 
 POPRT_EXPANSION_WITH_FACTS(
     ml_svm_regressor_op, "ai.onnx.ml", "SVMRegressor", expand,

@@ -4,7 +4,7 @@
 
 #include "ops/common/tree_ensemble.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_tree_ensemble_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -97,8 +97,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef ml_tree_ensemble_op;
-const OpDef ml_tree_ensemble_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "TreeEnsemble",
     .domain = "ai.onnx.ml",
     .since = 5,
@@ -111,4 +111,4 @@ const OpDef ml_tree_ensemble_op = {
                         "@, tree_roots = [0], "
                         "leaf_targetids = [0], leaf_weights = T[1] fill @"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_tree_ensemble_op

@@ -1,7 +1,7 @@
 // X to the label [rows] and the scores [rows, classes].
 #include "ops/common/tree_ensemble.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_tree_ensemble_classifier_op {
 namespace {
 
 std::vector<int64_t> labels_of(const ir::Node& node) {
@@ -30,8 +30,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef ml_tree_ensemble_classifier_op;
-const OpDef ml_tree_ensemble_classifier_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "TreeEnsembleClassifier",
     .domain = "ai.onnx.ml",
     .until = 4,  // TreeEnsemble took its place
@@ -46,4 +46,4 @@ const OpDef ml_tree_ensemble_classifier_op = {
                classlabels_int64s = [0, 1])",
                   2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_tree_ensemble_classifier_op

@@ -4,7 +4,7 @@
 
 #include "ops/common/tree_ensemble.h"
 
-namespace poprt::ops {
+namespace poprt::ops::ml_tree_ensemble_regressor_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -29,8 +29,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef ml_tree_ensemble_regressor_op;
-const OpDef ml_tree_ensemble_regressor_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "TreeEnsembleRegressor",
     .domain = "ai.onnx.ml",
     .until = 4,  // TreeEnsemble took its place
@@ -42,4 +42,4 @@ const OpDef ml_tree_ensemble_regressor_op = {
                ["LEAF"], nodes_values = [0.0], nodes_truenodeids = [0], nodes_falsenodeids = [0],
                target_ids = [0], target_nodeids = [0], target_treeids = [0], target_weights = [1.0])"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::ml_tree_ensemble_regressor_op

@@ -8,7 +8,7 @@
 #include "kernels/calls/attention.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_attention_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -54,8 +54,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_attention_op;
-const OpDef poprt_attention_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Attention",
     .domain = "poprt",
     .infer = infer,
@@ -63,4 +63,4 @@ const OpDef poprt_attention_op = {
     .facts = {.attends = true,
               .trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]", "heads = 2, head_size = 2"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_attention_op

@@ -1,14 +1,14 @@
 #include "ops/common/flops.h"
 #include "ops/common/pool.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_average_pool_op {
 
-extern const OpDef poprt_average_pool_op;
-const OpDef poprt_average_pool_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "AveragePool",
     .domain = "poprt",
     .infer = infer_blocked_pool,
     .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::average); },
     .facts = {.flops = flops::pool, .trial = {"T[1,1,4,4,16]", "kernel_shape = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_average_pool_op

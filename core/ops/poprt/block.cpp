@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_block_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -25,7 +25,7 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_block_op;
-const OpDef poprt_block_op = {.name = "Block", .domain = "poprt", .infer = infer, .lower = lower};
+extern const OpDef def;
+const OpDef def = {.name = "Block", .domain = "poprt", .infer = infer, .lower = lower};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_block_op

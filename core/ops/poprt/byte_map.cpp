@@ -3,7 +3,7 @@
 #include "kernels/calls/byte_map.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_byte_map_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -20,12 +20,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_byte_map_op;
-const OpDef poprt_byte_map_op = {.name = "ByteMap",
-                                 .domain = "poprt",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .sharing = {.in_place = 1},
-                                 .facts = {.trial = {"T[4,4]; T[256]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ByteMap",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.in_place = 1},
+                   .facts = {.trial = {"T[4,4]; T[256]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_byte_map_op

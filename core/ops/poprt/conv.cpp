@@ -17,7 +17,7 @@
 #include "ops/common/packed_bias.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_conv_op {
 namespace {
 
 int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
@@ -126,13 +126,13 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_conv_op;
-const OpDef poprt_conv_op = {.name = "Conv",
-                             .domain = "poprt",
-                             .infer = infer,
-                             .lower = lower,
-                             .facts = {.winograd = true,
-                                       .flops = flops::conv,
-                                       .trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Conv",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.winograd = true,
+                             .flops = flops::conv,
+                             .trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_conv_op

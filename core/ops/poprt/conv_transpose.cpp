@@ -7,7 +7,7 @@
 #include "ops/common/packed_bias.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_conv_transpose_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -70,13 +70,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_conv_transpose_op;
-const OpDef poprt_conv_transpose_op = {
-    .name = "ConvTranspose",
-    .domain = "poprt",
-    .infer = infer,
-    .lower = lower,
-    .facts = {.flops = flops::conv_transpose,
-              .trial = {"T[1,1,4,4,16]; T[16,16,2,2]", "strides = [2, 2]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ConvTranspose",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.flops = flops::conv_transpose,
+                             .trial = {"T[1,1,4,4,16]; T[16,16,2,2]", "strides = [2, 2]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_conv_transpose_op

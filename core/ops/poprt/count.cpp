@@ -2,7 +2,7 @@
 #include "kernels/calls/count.h"
 #include "ops/common/as_f32.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_count_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
@@ -15,7 +15,7 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_count_op;
-const OpDef poprt_count_op = {.name = "Count", .domain = "poprt", .infer = infer, .lower = lower};
+extern const OpDef def;
+const OpDef def = {.name = "Count", .domain = "poprt", .infer = infer, .lower = lower};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_count_op

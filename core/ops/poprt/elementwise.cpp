@@ -2,7 +2,7 @@
 // Attributes program, constants, dtypes; every output has the broadcast shape of all inputs.
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_elementwise_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -40,8 +40,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_elementwise_op;
-const OpDef poprt_elementwise_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "Elementwise",
     .domain = "poprt",
     .infer = infer,
@@ -52,4 +52,4 @@ const OpDef poprt_elementwise_op = {
         .trial = {"T[4,4]",
                   "program = [1, 1, 1, 2, 0, 0, 0, 16], constants = floats [], dtypes = [1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_elementwise_op

@@ -4,7 +4,7 @@
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_global_average_pool_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -27,12 +27,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_global_average_pool_op;
-const OpDef poprt_global_average_pool_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "GlobalAveragePool",
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
     .facts = {.flops = flops::per_input, .trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_global_average_pool_op

@@ -4,7 +4,7 @@
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_guard_begin_op {
 namespace {
 
 void lower(LowerContext& ctx) {
@@ -13,8 +13,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_guard_begin_op;
-const OpDef poprt_guard_begin_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "GuardBegin", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_guard_begin_op

@@ -2,15 +2,15 @@
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_guard_end_op {
 namespace {
 
 void lower(LowerContext& ctx) { ctx.emit(program::ControlEnd{}, {}); }
 
 }  // namespace
 
-extern const OpDef poprt_guard_end_op;
-const OpDef poprt_guard_end_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "GuardEnd", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_guard_end_op

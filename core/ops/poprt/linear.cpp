@@ -3,7 +3,7 @@
 #include "ops/common/matmul.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_linear_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -48,11 +48,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_linear_op;
-const OpDef poprt_linear_op = {.name = "Linear",
-                               .domain = "poprt",
-                               .infer = infer,
-                               .lower = lower,
-                               .facts = {.trial = {"T[4,4]; T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Linear",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,4]; T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_linear_op

@@ -9,7 +9,7 @@
 #include "ops/op.h"
 #include "program/control.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_loop_begin_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -42,12 +42,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_loop_begin_op;
-const OpDef poprt_loop_begin_op = {.name = "LoopBegin",
-                                   .domain = "poprt",
-                                   .infer = infer,
-                                   .lower = lower,
-                                   .pure = false,
-                                   .facts = {.marker = Marker::loop_begin}};
+extern const OpDef def;
+const OpDef def = {.name = "LoopBegin",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .pure = false,
+                   .facts = {.marker = Marker::loop_begin}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_loop_begin_op

@@ -7,7 +7,7 @@
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_loop_end_op {
 namespace {
 
 // The compiler makes these nodes, but a file may hold anything.
@@ -43,12 +43,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_loop_end_op;
-const OpDef poprt_loop_end_op = {.name = "LoopEnd",
-                                 .domain = "poprt",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .pure = false,
-                                 .facts = {.marker = Marker::loop_end}};
+extern const OpDef def;
+const OpDef def = {.name = "LoopEnd",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .pure = false,
+                   .facts = {.marker = Marker::loop_end}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_loop_end_op

@@ -2,7 +2,7 @@
 // -1.
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_non_zero_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -15,11 +15,11 @@ void lower(LowerContext& ctx) { find_op("", "NonZero", 13)->lower(ctx); }
 
 }  // namespace
 
-extern const OpDef poprt_non_zero_op;
-const OpDef poprt_non_zero_op = {.name = "NonZero",
-                                 .domain = "poprt",
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .facts = {.trial = {"T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "NonZero",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_non_zero_op

@@ -4,7 +4,7 @@
 #include "kernels/calls/copy.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_packed_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -26,12 +26,12 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_packed_op;
-const OpDef poprt_packed_op = {.name = "Packed",
-                               .domain = "poprt",
-                               .infer = infer,
-                               .lower = lower,
-                               .sharing = {.view = true},
-                               .facts = {.trial = {"T[4,4]", "to = 21"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Packed",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .sharing = {.view = true},
+                   .facts = {.trial = {"T[4,4]", "to = 21"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_packed_op

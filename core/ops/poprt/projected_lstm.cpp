@@ -3,7 +3,7 @@
 // state is quantised in each step then.
 #include "ops/common/recurrent.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_projected_lstm_op {
 namespace {
 
 const RecurrentOp kOp = {
@@ -11,12 +11,11 @@ const RecurrentOp kOp = {
 
 }  // namespace
 
-extern const OpDef poprt_projected_lstm_op;
-const OpDef poprt_projected_lstm_op = {
-    .name = "ProjectedLSTM",
-    .domain = "poprt",
-    .infer = [](InferContext& ctx) { infer_recurrent(ctx, kOp); },
-    .lower = [](LowerContext& ctx) { lower_recurrent(ctx, kOp); },
-    .facts = {.trial = {"T[2,1,8]; _; T[1,8,2]", "hidden_size = 2", 3}}};
+extern const OpDef def;
+const OpDef def = {.name = "ProjectedLSTM",
+                   .domain = "poprt",
+                   .infer = [](InferContext& ctx) { infer_recurrent(ctx, kOp); },
+                   .lower = [](LowerContext& ctx) { lower_recurrent(ctx, kOp); },
+                   .facts = {.trial = {"T[2,1,8]; _; T[1,8,2]", "hidden_size = 2", 3}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_projected_lstm_op

@@ -13,7 +13,7 @@
 #include "ops/common/window.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_qlinear_conv_op {
 namespace {
 
 enum Input : size_t {
@@ -207,8 +207,8 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_qlinear_conv_op;
-const OpDef poprt_qlinear_conv_op = {
+extern const OpDef def;
+const OpDef def = {
     .name = "QLinearConv",
     .domain = "poprt",
     .infer = infer,
@@ -217,4 +217,4 @@ const OpDef poprt_qlinear_conv_op = {
               .flops = flops::qlinear_conv,
               .trial = {"T[1,4,4,4]; f32[]; T[]; s8[4,4,1,1]; f32[]; s8[] = 0; f32[]; T[]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_qlinear_conv_op

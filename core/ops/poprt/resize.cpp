@@ -4,7 +4,7 @@
 #include "ops/common/resize.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_resize_op {
 namespace {
 
 ResizeSpec spec_of(const ir::Node& node, const Shape& in) {
@@ -46,11 +46,11 @@ void lower(LowerContext& ctx) { lower_resize(ctx, spec_of(ctx.node, ctx.in_shape
 
 }  // namespace
 
-extern const OpDef poprt_resize_op;
-const OpDef poprt_resize_op = {.name = "Resize",
-                               .domain = "poprt",
-                               .infer = infer,
-                               .lower = lower,
-                               .facts = {.trial = {"T[1,1,4,4,16]", "sizes = [8, 8]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Resize",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,1,4,4,16]", "sizes = [8, 8]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_resize_op

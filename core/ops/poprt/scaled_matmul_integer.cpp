@@ -4,7 +4,7 @@
 // column.
 #include "ops/common/integer_matmul.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_scaled_matmul_integer_op {
 namespace {
 
 void lower(LowerContext& ctx) {
@@ -16,12 +16,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_scaled_matmul_integer_op;
-const OpDef poprt_scaled_matmul_integer_op = {
-    .name = "ScaledMatMulInteger",
-    .domain = "poprt",
-    .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 1, DType::f32); },
-    .lower = lower,
-    .facts = {.trial = {"T[4,4]; s8[4,4]; T[]; s8[] = 0; f32[]; f32[1]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "ScaledMatMulInteger",
+                   .domain = "poprt",
+                   .infer = [](InferContext& c) { infer_integer_matmul(c, 0, 1, DType::f32); },
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,4]; s8[4,4]; T[]; s8[] = 0; f32[]; f32[1]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_scaled_matmul_integer_op

@@ -2,7 +2,7 @@
 #include "kernels/calls/select.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_select_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, ctx.in(1)); }
@@ -13,11 +13,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_select_op;
-const OpDef poprt_select_op = {.name = "Select",
-                               .domain = "poprt",
-                               .infer = infer,
-                               .lower = lower,
-                               .facts = {.trial = {"bool[]; T[4,4]; T[4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Select",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"bool[]; T[4,4]; T[4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_select_op

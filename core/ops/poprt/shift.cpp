@@ -3,7 +3,7 @@
 #include "kernels/calls/shift.h"
 #include "ops/common/movement.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_shift_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -33,13 +33,13 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_shift_op;
-const OpDef poprt_shift_op = {.name = "Shift",
-                              .domain = "poprt",
-                              .infer = infer,
-                              .lower = lower,
-                              .pure = false,
-                              .stateful = true,
-                              .facts = {.trial = {"s32[]; T[4,4]", "axis = 0, length = 8"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Shift",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .pure = false,
+                   .stateful = true,
+                   .facts = {.trial = {"s32[]; T[4,4]", "axis = 0, length = 8"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_shift_op

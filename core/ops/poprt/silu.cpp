@@ -1,6 +1,6 @@
 #include "ops/common/elementwise.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_silu_op {
 namespace {
 
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
@@ -13,7 +13,7 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_silu_op
 
 POPRT_ELEMENTWISE_DEF(
     poprt_silu, .name = "Silu", .domain = "poprt",

@@ -3,7 +3,7 @@
 #include "kernels/calls/sum_bytes.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_sum_bytes_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -20,11 +20,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_sum_bytes_op;
-const OpDef poprt_sum_bytes_op = {.name = "SumBytes",
-                                  .domain = "poprt",
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.trial = {"T[4,4,4]"}}};
+extern const OpDef def;
+const OpDef def = {.name = "SumBytes",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,4,4]"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_sum_bytes_op

@@ -6,7 +6,7 @@
 #include "kernels/calls/svm_classify.h"
 #include "ops/common/tree_ensemble.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_svm_votes_op {
 namespace {
 
 int64_t columns_of(const ir::Node& node) {
@@ -49,11 +49,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_svm_votes_op;
-const OpDef poprt_svm_votes_op = {.name = "SvmVotes",
-                                  .domain = "poprt",
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .facts = {.trial = {"T[4,1]", "labels = [0, 1]", 2}}};
+extern const OpDef def;
+const OpDef def = {.name = "SvmVotes",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4,1]", "labels = [0, 1]", 2}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_svm_votes_op

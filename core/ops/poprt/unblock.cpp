@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_unblock_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -25,11 +25,11 @@ void lower(LowerContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_unblock_op;
-const OpDef poprt_unblock_op = {.name = "Unblock",
-                                .domain = "poprt",
-                                .infer = infer,
-                                .lower = lower,
-                                .facts = {.trial = {"T[1,1,4,4,16]", "channels = 16"}}};
+extern const OpDef def;
+const OpDef def = {.name = "Unblock",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_unblock_op

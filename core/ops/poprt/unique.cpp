@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "ops/op.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_unique_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -23,11 +23,11 @@ void lower(LowerContext& ctx) { find_op("", "Unique", 11)->lower(ctx); }
 
 }  // namespace
 
-extern const OpDef poprt_unique_op;
-const OpDef poprt_unique_op = {.name = "Unique",
-                               .domain = "poprt",
-                               .infer = infer,
-                               .lower = lower,
-                               .facts = {.trial = {"T[4]", "sorted = 1", 4}}};
+extern const OpDef def;
+const OpDef def = {.name = "Unique",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.trial = {"T[4]", "sorted = 1", 4}}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_unique_op

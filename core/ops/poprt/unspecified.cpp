@@ -4,7 +4,7 @@
 #include "base/onnx_dtype.h"
 #include "ops/common/compile_time.h"
 
-namespace poprt::ops {
+namespace poprt::ops::poprt_unspecified_op {
 namespace {
 
 void infer(InferContext& ctx) {
@@ -14,12 +14,12 @@ void infer(InferContext& ctx) {
 
 }  // namespace
 
-extern const OpDef poprt_unspecified_op;
-const OpDef poprt_unspecified_op = {.name = "Unspecified",
-                                    .domain = "poprt",
-                                    .infer = infer,
-                                    .lower = lower_container,
-                                    .pure = false,
-                                    .facts = {.marker = Marker::unspecified}};
+extern const OpDef def;
+const OpDef def = {.name = "Unspecified",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower_container,
+                   .pure = false,
+                   .facts = {.marker = Marker::unspecified}};
 
-}  // namespace poprt::ops
+}  // namespace poprt::ops::poprt_unspecified_op

@@ -2,7 +2,7 @@
 // H += G^2, X -= r G / (sqrt(H) + epsilon).
 #include "ops/common/optimizer.h"
 
-namespace poprt::ops {
+namespace poprt::ops::training_adagrad_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -18,7 +18,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::training_adagrad_op
 
 POPRT_EXPANSION_WITH_FACTS(training_adagrad_op, "ai.onnx.preview.training", "Adagrad", expand,
                            .trial = {"T[]; s64[]; T[4]; T[4]; T[4]", "", 2})

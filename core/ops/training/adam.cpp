@@ -3,7 +3,7 @@
 // (R when T = 0), X = (1 - norm_coefficient_post) (X - r V / (sqrt(H) + epsilon)).
 #include "ops/common/optimizer.h"
 
-namespace poprt::ops {
+namespace poprt::ops::training_adam_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -31,7 +31,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::training_adam_op
 
 POPRT_EXPANSION_WITH_FACTS(training_adam_op, "ai.onnx.preview.training", "Adam", expand,
                            .trial = {"T[]; s64[]; T[4]; T[4]; T[4]; T[4]", "", 3})

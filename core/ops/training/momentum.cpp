@@ -2,7 +2,7 @@
 // X -= R V (mode standard) or X -= R (G + alpha V) (nesterov).
 #include "ops/common/optimizer.h"
 
-namespace poprt::ops {
+namespace poprt::ops::training_momentum_op {
 namespace {
 
 void expand(Expansion& e) {
@@ -25,7 +25,7 @@ void expand(Expansion& e) {
 }
 
 }  // namespace
-}  // namespace poprt::ops
+}  // namespace poprt::ops::training_momentum_op
 
 POPRT_EXPANSION_WITH_FACTS(
     training_momentum_op, "ai.onnx.preview.training", "Momentum", expand,

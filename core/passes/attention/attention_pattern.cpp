@@ -12,7 +12,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::attention_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -337,8 +337,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef attention_pattern_pass;
-const PassDef attention_pattern_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "attention_pattern",
     .summary = "turns softmax(q k^T) v in its parts into poprt.Attention",
     .condition =
@@ -347,4 +347,4 @@ const PassDef attention_pattern_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::attention_pattern_pass

@@ -5,7 +5,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_qkv_pass {
 namespace {
 
 using ir::Graph;
@@ -86,8 +86,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_qkv_pass;
-const PassDef merge_qkv_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_qkv",
     .summary = "computes the three projections of an attention in one product",
     .condition =
@@ -96,4 +96,4 @@ const PassDef merge_qkv_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_qkv_pass

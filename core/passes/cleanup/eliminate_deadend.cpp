@@ -1,7 +1,7 @@
 #include "ops/common/state.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_deadend_pass {
 namespace {
 
 using ir::Graph;
@@ -21,12 +21,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_deadend_pass;
-const PassDef eliminate_deadend_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "eliminate_deadend",
     .summary = "removes nodes whose outputs nobody reads",
     .condition = "nobody reads any output of the node and it has no effect besides",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_deadend_pass

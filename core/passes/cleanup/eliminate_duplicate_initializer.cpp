@@ -4,7 +4,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_duplicate_initializer_pass {
 namespace {
 
 using ir::Graph;
@@ -33,12 +33,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_duplicate_initializer_pass;
-const PassDef eliminate_duplicate_initializer_pass = {
-    .name = "eliminate_duplicate_initializer",
-    .summary = "shares equal constants",
-    .condition = "constants of equal type, shape and bytes",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_duplicate_initializer",
+                     .summary = "shares equal constants",
+                     .condition = "constants of equal type, shape and bytes",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_duplicate_initializer_pass

@@ -4,7 +4,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_duplicate_nodes_pass {
 namespace {
 
 using ir::Graph;
@@ -74,8 +74,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_duplicate_nodes_pass;
-const PassDef eliminate_duplicate_nodes_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "eliminate_duplicate_nodes",
     .summary = "computes equal expressions once",
     .condition =
@@ -84,4 +84,4 @@ const PassDef eliminate_duplicate_nodes_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_duplicate_nodes_pass

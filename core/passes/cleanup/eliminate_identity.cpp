@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_identity_pass {
 namespace {
 
 using ir::Graph;
@@ -15,12 +15,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_identity_pass;
-const PassDef eliminate_identity_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "eliminate_identity",
     .summary = "removes Identity nodes",
     .condition = "the value and its copy are not both inputs or outputs of the graph",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_identity_pass

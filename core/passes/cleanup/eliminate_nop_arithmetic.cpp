@@ -2,7 +2,7 @@
 
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_arithmetic_pass {
 namespace {
 
 using ir::Graph;
@@ -39,8 +39,8 @@ void run(Graph& graph, PassContext& context) { bypass_unchanged(graph, context, 
 
 }  // namespace
 
-extern const PassDef eliminate_nop_arithmetic_pass;
-const PassDef eliminate_nop_arithmetic_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "eliminate_nop_arithmetic",
     .summary = "removes x + 0, x - 0, x * 1, x / 1 and x ** 1",
     .condition =
@@ -49,4 +49,4 @@ const PassDef eliminate_nop_arithmetic_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_arithmetic_pass

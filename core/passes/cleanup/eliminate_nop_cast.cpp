@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_cast_pass {
 namespace {
 
 using ir::Graph;
@@ -18,11 +18,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_cast_pass;
-const PassDef eliminate_nop_cast_pass = {.name = "eliminate_nop_cast",
-                                         .summary = "removes Cast to the type that the value has",
-                                         .condition = "the type is known and the same",
-                                         .numerics = Numerics::exact,
-                                         .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_cast",
+                     .summary = "removes Cast to the type that the value has",
+                     .condition = "the type is known and the same",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_cast_pass

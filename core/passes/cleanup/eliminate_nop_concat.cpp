@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_concat_pass {
 namespace {
 
 using ir::Graph;
@@ -15,11 +15,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_concat_pass;
-const PassDef eliminate_nop_concat_pass = {.name = "eliminate_nop_concat",
-                                           .summary = "removes Concat of one value",
-                                           .condition = "one input is left",
-                                           .numerics = Numerics::exact,
-                                           .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_concat",
+                     .summary = "removes Concat of one value",
+                     .condition = "one input is left",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_concat_pass

@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_dropout_pass {
 namespace {
 
 using ir::Graph;
@@ -23,12 +23,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_dropout_pass;
-const PassDef eliminate_nop_dropout_pass = {
-    .name = "eliminate_nop_dropout",
-    .summary = "removes Dropout of an inference graph",
-    .condition = "training_mode is not set and nobody reads the mask",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_dropout",
+                     .summary = "removes Dropout of an inference graph",
+                     .condition = "training_mode is not set and nobody reads the mask",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_dropout_pass

@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_flatten_pass {
 namespace {
 
 void run(ir::Graph& graph, PassContext& context) {
@@ -9,11 +9,11 @@ void run(ir::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_flatten_pass;
-const PassDef eliminate_nop_flatten_pass = {.name = "eliminate_nop_flatten",
-                                            .summary = "removes Flatten of a matrix to itself",
-                                            .condition = "shapes are static and the same",
-                                            .numerics = Numerics::exact,
-                                            .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_flatten",
+                     .summary = "removes Flatten of a matrix to itself",
+                     .condition = "shapes are static and the same",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_flatten_pass

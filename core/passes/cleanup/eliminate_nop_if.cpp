@@ -3,7 +3,7 @@
 
 #include "passes/branches.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_if_pass {
 namespace {
 
 using ir::Graph;
@@ -37,12 +37,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_if_pass;
-const PassDef eliminate_nop_if_pass = {
-    .name = "eliminate_nop_if",
-    .summary = "replaces If on a constant condition by the branch taken",
-    .condition = "the condition is constant",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_if",
+                     .summary = "replaces If on a constant condition by the branch taken",
+                     .condition = "the condition is constant",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_if_pass

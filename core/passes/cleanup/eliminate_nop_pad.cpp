@@ -2,7 +2,7 @@
 
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_pad_pass {
 namespace {
 
 using ir::Graph;
@@ -24,11 +24,11 @@ void run(Graph& graph, PassContext& context) { bypass_unchanged(graph, context, 
 
 }  // namespace
 
-extern const PassDef eliminate_nop_pad_pass;
-const PassDef eliminate_nop_pad_pass = {.name = "eliminate_nop_pad",
-                                        .summary = "removes Pad by nothing",
-                                        .condition = "all pads are constant 0",
-                                        .numerics = Numerics::exact,
-                                        .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_pad",
+                     .summary = "removes Pad by nothing",
+                     .condition = "all pads are constant 0",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_pad_pass

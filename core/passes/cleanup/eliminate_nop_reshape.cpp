@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_reshape_pass {
 namespace {
 
 void run(ir::Graph& graph, PassContext& context) {
@@ -9,12 +9,11 @@ void run(ir::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_reshape_pass;
-const PassDef eliminate_nop_reshape_pass = {
-    .name = "eliminate_nop_reshape",
-    .summary = "removes Reshape to the shape that the value has",
-    .condition = "shapes are static and the same",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_reshape",
+                     .summary = "removes Reshape to the shape that the value has",
+                     .condition = "shapes are static and the same",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_reshape_pass

@@ -2,7 +2,7 @@
 
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_slice_pass {
 namespace {
 
 using ir::Graph;
@@ -25,12 +25,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_slice_pass;
-const PassDef eliminate_nop_slice_pass = {
-    .name = "eliminate_nop_slice",
-    .summary = "removes Slice that takes everything in order",
-    .condition = "constant starts, ends and steps take every element in order",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_slice",
+                     .summary = "removes Slice that takes everything in order",
+                     .condition = "constant starts, ends and steps take every element in order",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_slice_pass

@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_split_pass {
 namespace {
 
 using ir::Graph;
@@ -15,11 +15,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_split_pass;
-const PassDef eliminate_nop_split_pass = {.name = "eliminate_nop_split",
-                                          .summary = "removes Split into one part",
-                                          .condition = "one output",
-                                          .numerics = Numerics::exact,
-                                          .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_split",
+                     .summary = "removes Split into one part",
+                     .condition = "one output",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_split_pass

@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_tile_pass {
 namespace {
 
 void run(ir::Graph& graph, PassContext& context) {
@@ -9,11 +9,11 @@ void run(ir::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_tile_pass;
-const PassDef eliminate_nop_tile_pass = {.name = "eliminate_nop_tile",
-                                         .summary = "removes Tile by one",
-                                         .condition = "all repeats are constant 1",
-                                         .numerics = Numerics::exact,
-                                         .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_tile",
+                     .summary = "removes Tile by one",
+                     .condition = "all repeats are constant 1",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_tile_pass

@@ -1,6 +1,6 @@
 #include "passes/bypass.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_nop_transpose_pass {
 namespace {
 
 using ir::Graph;
@@ -24,11 +24,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_nop_transpose_pass;
-const PassDef eliminate_nop_transpose_pass = {.name = "eliminate_nop_transpose",
-                                              .summary = "removes Transpose that keeps the order",
-                                              .condition = "perm is 0, 1, 2 ...",
-                                              .numerics = Numerics::exact,
-                                              .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_nop_transpose",
+                     .summary = "removes Transpose that keeps the order",
+                     .condition = "perm is 0, 1, 2 ...",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_nop_transpose_pass

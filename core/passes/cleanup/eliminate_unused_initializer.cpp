@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eliminate_unused_initializer_pass {
 namespace {
 
 using ir::Graph;
@@ -15,12 +15,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eliminate_unused_initializer_pass;
-const PassDef eliminate_unused_initializer_pass = {
-    .name = "eliminate_unused_initializer",
-    .summary = "removes constants that nobody reads",
-    .condition = "nobody reads the constant and it is no output",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "eliminate_unused_initializer",
+                     .summary = "removes constants that nobody reads",
+                     .condition = "nobody reads the constant and it is no output",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eliminate_unused_initializer_pass

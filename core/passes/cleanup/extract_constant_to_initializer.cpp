@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::extract_constant_to_initializer_pass {
 namespace {
 
 using ir::Graph;
@@ -44,12 +44,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef extract_constant_to_initializer_pass;
-const PassDef extract_constant_to_initializer_pass = {
-    .name = "extract_constant_to_initializer",
-    .summary = "turns Constant nodes into initializers",
-    .condition = "the value is a dense tensor",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "extract_constant_to_initializer",
+                     .summary = "turns Constant nodes into initializers",
+                     .condition = "the value is a dense tensor",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::extract_constant_to_initializer_pass

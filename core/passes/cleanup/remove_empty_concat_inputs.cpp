@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::remove_empty_concat_inputs_pass {
 namespace {
 
 using ir::Graph;
@@ -27,12 +27,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef remove_empty_concat_inputs_pass;
-const PassDef remove_empty_concat_inputs_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "remove_empty_concat_inputs",
     .summary = "drops inputs without elements from Concat",
     .condition = "the input has 0 elements along the axis and another input is left",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::remove_empty_concat_inputs_pass

@@ -2,7 +2,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::sort_graph_pass {
 namespace {
 
 using ir::Graph;
@@ -27,11 +27,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef sort_graph_pass;
-const PassDef sort_graph_pass = {.name = "sort_graph",
-                                 .summary = "puts nodes into topological order, subgraphs included",
-                                 .condition = "none",
-                                 .numerics = Numerics::exact,
-                                 .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "sort_graph",
+                     .summary = "puts nodes into topological order, subgraphs included",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::sort_graph_pass

@@ -4,7 +4,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::unique_name_for_nodes_pass {
 namespace {
 
 using ir::Graph;
@@ -27,11 +27,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef unique_name_for_nodes_pass;
-const PassDef unique_name_for_nodes_pass = {.name = "unique_name_for_nodes",
-                                            .summary = "gives every node a name of its own",
-                                            .condition = "none",
-                                            .numerics = Numerics::exact,
-                                            .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "unique_name_for_nodes",
+                     .summary = "gives every node a name of its own",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::unique_name_for_nodes_pass

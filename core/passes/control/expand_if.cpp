@@ -3,7 +3,7 @@
 #include "passes/branches.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::expand_if_pass {
 namespace {
 
 using ir::Graph;
@@ -40,13 +40,13 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef expand_if_pass;
-const PassDef expand_if_pass = {.name = "expand_if",
-                                .summary = "computes both branches of an If and picks with Where",
-                                .condition =
-                                    "both are functions of what they read, without subgraphs, and "
-                                    "give results of one type and static shape",
-                                .numerics = Numerics::exact,
-                                .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "expand_if",
+                     .summary = "computes both branches of an If and picks with Where",
+                     .condition =
+                         "both are functions of what they read, without subgraphs, and "
+                         "give results of one type and static shape",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::expand_if_pass

@@ -3,7 +3,7 @@
 #include "passes/branches.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_if_with_same_cond_pass {
 namespace {
 
 using ir::Graph;
@@ -70,8 +70,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_if_with_same_cond_pass;
-const PassDef merge_if_with_same_cond_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_if_with_same_cond",
     .summary = "makes one If of those with the same condition",
     .condition = "one value is the condition of both, and the second reads nothing of the first",
@@ -79,4 +79,4 @@ const PassDef merge_if_with_same_cond_pass = {
     .run = run,
     .before = {"expand_if"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_if_with_same_cond_pass

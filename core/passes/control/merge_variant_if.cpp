@@ -1,7 +1,7 @@
 #include "passes/branches.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_variant_if_pass {
 namespace {
 
 using ir::Graph;
@@ -57,8 +57,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_variant_if_pass;
-const PassDef merge_variant_if_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_variant_if",
     .summary =
         "moves nodes into the branch of an If that alone reads them, where the other branch does "
@@ -68,4 +68,4 @@ const PassDef merge_variant_if_pass = {
     .run = run,
     .before = {"expand_if"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_variant_if_pass

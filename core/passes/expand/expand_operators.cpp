@@ -1,7 +1,7 @@
 #include "ops/common/expansion.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::expand_operators_pass {
 namespace {
 
 void run(ir::Graph& graph, PassContext& context) {
@@ -22,12 +22,12 @@ void run(ir::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef expand_operators_pass;
-const PassDef expand_operators_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "expand_operators",
     .summary = "puts simpler operators in the place of those that are defined by them",
     .condition = "the operator is defined by others (docs/operators.md: decomposition)",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::expand_operators_pass

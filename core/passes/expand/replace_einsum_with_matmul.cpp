@@ -3,7 +3,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_einsum_with_matmul_pass {
 namespace {
 
 using ir::Graph;
@@ -123,8 +123,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_einsum_with_matmul_pass;
-const PassDef replace_einsum_with_matmul_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_einsum_with_matmul",
     .summary = "writes Einsum as MatMul between Transpose and Reshape",
     .condition =
@@ -133,4 +133,4 @@ const PassDef replace_einsum_with_matmul_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_einsum_with_matmul_pass

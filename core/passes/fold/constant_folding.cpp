@@ -6,7 +6,7 @@
 #include "passes/constant_cone.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::constant_folding_pass {
 namespace {
 
 using ir::Graph;
@@ -176,8 +176,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef constant_folding_pass;
-const PassDef constant_folding_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "constant_folding",
     .summary = "computes what depends on constants only",
     .condition =
@@ -189,4 +189,4 @@ const PassDef constant_folding_pass = {
     .parameters = {{"max_tensor_size", ParameterKind::integer,
                     "bytes; nothing larger is made; -1: as --max_tensor_size says", "-1"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::constant_folding_pass

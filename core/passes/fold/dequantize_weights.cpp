@@ -4,7 +4,7 @@
 #include "ops/common/evaluate.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::dequantize_weights_pass {
 namespace {
 
 using ir::Graph;
@@ -35,12 +35,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef dequantize_weights_pass;
-const PassDef dequantize_weights_pass = {
-    .name = "dequantize_weights",
-    .summary = "widens quantized constants that no integer kernel reads",
-    .condition = "the quantised constant is no operand of an integer kernel",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "dequantize_weights",
+                     .summary = "widens quantized constants that no integer kernel reads",
+                     .condition = "the quantised constant is no operand of an integer kernel",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::dequantize_weights_pass

@@ -3,7 +3,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fold_periodic_initializer_pass {
 namespace {
 
 using ir::Graph;
@@ -62,12 +62,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fold_periodic_initializer_pass;
-const PassDef fold_periodic_initializer_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fold_periodic_initializer",
     .summary = "stores a constant that repeats itself once, and repeats it with Tile",
     .condition = "it saves at least 1024 bytes; periods along every axis that divide it",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fold_periodic_initializer_pass

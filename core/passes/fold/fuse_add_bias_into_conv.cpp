@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_add_bias_into_conv_pass {
 namespace {
 
 using ir::Graph;
@@ -53,12 +53,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_add_bias_into_conv_pass;
-const PassDef fuse_add_bias_into_conv_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fuse_add_bias_into_conv",
     .summary = "makes a constant added per channel the bias of Conv and ConvTranspose",
     .condition = "the constant has one value a channel, the convolution has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_add_bias_into_conv_pass

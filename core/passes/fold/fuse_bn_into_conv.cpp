@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "passes/batch_normalization.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_bn_into_conv_pass {
 namespace {
 
 using ir::Graph;
@@ -74,12 +74,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_bn_into_conv_pass;
-const PassDef fuse_bn_into_conv_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fuse_bn_into_conv",
     .summary = "folds BatchNormalization into the weights of Conv and ConvTranspose",
     .condition = "statistics and weights are constant, the convolution has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_bn_into_conv_pass

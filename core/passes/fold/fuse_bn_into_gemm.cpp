@@ -1,6 +1,6 @@
 #include "passes/batch_normalization.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_bn_into_gemm_pass {
 namespace {
 
 using ir::Graph;
@@ -60,12 +60,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_bn_into_gemm_pass;
-const PassDef fuse_bn_into_gemm_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fuse_bn_into_gemm",
     .summary = "folds BatchNormalization into the weights of Gemm and MatMul",
     .condition = "statistics and weights are constant, the product has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_bn_into_gemm_pass

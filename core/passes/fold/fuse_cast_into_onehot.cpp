@@ -1,7 +1,7 @@
 #include "ops/op.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_cast_into_onehot_pass {
 namespace {
 
 using ir::Graph;
@@ -28,12 +28,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_cast_into_onehot_pass;
-const PassDef fuse_cast_into_onehot_pass = {
-    .name = "fuse_cast_into_onehot",
-    .summary = "lets OneHot make values of the type that a Cast makes of them",
-    .condition = "its two values are constant, the Cast is its only reader",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "fuse_cast_into_onehot",
+                     .summary = "lets OneHot make values of the type that a Cast makes of them",
+                     .condition = "its two values are constant, the Cast is its only reader",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_cast_into_onehot_pass

@@ -3,7 +3,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_consecutive_arithmetic_pass {
 namespace {
 
 using ir::Graph;
@@ -87,12 +87,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_consecutive_arithmetic_pass;
-const PassDef fuse_consecutive_arithmetic_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fuse_consecutive_arithmetic",
     .summary = "merges successive additions or multiplications of constants",
     .condition = "both constants broadcast alike and the value between has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_consecutive_arithmetic_pass

@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_mul_into_matmul_pass {
 namespace {
 
 using ir::Graph;
@@ -40,12 +40,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_mul_into_matmul_pass;
-const PassDef fuse_mul_into_matmul_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fuse_mul_into_matmul",
     .summary = "folds a constant factor of MatMul into its constant weights",
     .condition = "the factor is a constant number or one a column, the weights are constant",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_mul_into_matmul_pass

@@ -1,6 +1,6 @@
 #include "passes/batch_normalization.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_bn_with_mul_add_pass {
 namespace {
 
 using ir::Graph;
@@ -34,12 +34,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_bn_with_mul_add_pass;
-const PassDef replace_bn_with_mul_add_pass = {
-    .name = "replace_bn_with_mul_add",
-    .summary = "turns BatchNormalization of constants into Mul and Add",
-    .condition = "statistics are constant",
-    .numerics = Numerics::rounding,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_bn_with_mul_add",
+                     .summary = "turns BatchNormalization of constants into Mul and Add",
+                     .condition = "statistics are constant",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_bn_with_mul_add_pass

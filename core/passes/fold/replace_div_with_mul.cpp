@@ -2,7 +2,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_div_with_mul_pass {
 namespace {
 
 using ir::Graph;
@@ -39,8 +39,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_div_with_mul_pass;
-const PassDef replace_div_with_mul_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_div_with_mul",
     .summary = "divides by a constant by multiplying with its reciprocal",
     .condition =
@@ -48,4 +48,4 @@ const PassDef replace_div_with_mul_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_div_with_mul_pass

@@ -5,7 +5,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::trace_folding_pass {
 namespace {
 
 using ir::Graph;
@@ -147,8 +147,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef trace_folding_pass;
-const PassDef trace_folding_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "trace_folding",
     .summary =
         "follows sizes element by element through shape arithmetic, and makes constants of those "
@@ -159,4 +159,4 @@ const PassDef trace_folding_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::trace_folding_pass

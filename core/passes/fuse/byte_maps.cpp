@@ -10,7 +10,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::byte_maps_pass {
 namespace {
 
 using ir::Graph;
@@ -143,12 +143,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef byte_maps_pass;
-const PassDef byte_maps_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "byte_maps",
     .summary = "looks up what elementwise operators between two quantisations make of bytes",
     .condition = "one tensor of bytes decides the result; scalar constants",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::byte_maps_pass

@@ -4,7 +4,7 @@
 #include "passes/epilogue.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::conv_epilogue_pass {
 namespace {
 
 using ir::Graph;
@@ -63,8 +63,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef conv_epilogue_pass;
-const PassDef conv_epilogue_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "conv_epilogue",
     .summary = "merges bias, activation and residual into blocked convolutions",
     .condition =
@@ -72,4 +72,4 @@ const PassDef conv_epilogue_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::conv_epilogue_pass

@@ -3,7 +3,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::conv_plain_result_pass {
 namespace {
 
 using ir::Graph;
@@ -30,12 +30,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef conv_plain_result_pass;
-const PassDef conv_plain_result_pass = {
-    .name = "conv_plain_result",
-    .summary = "lets convolutions of few channels write plain results themselves",
-    .condition = "few output channels, every reader wants the plain layout",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "conv_plain_result",
+                     .summary = "lets convolutions of few channels write plain results themselves",
+                     .condition = "few output channels, every reader wants the plain layout",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::conv_plain_result_pass

@@ -7,7 +7,7 @@
 #include "ops/common/conv_kernel.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::conv_prologue_pass {
 namespace {
 
 using ir::Graph;
@@ -84,12 +84,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef conv_prologue_pass;
-const PassDef conv_prologue_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "conv_prologue",
     .summary = "merges normalisation and Relu in front of blocked convolutions into them",
     .condition = "the convolution is computed directly (not by Winograd) and is the only reader",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::conv_prologue_pass

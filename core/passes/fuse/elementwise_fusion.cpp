@@ -11,7 +11,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::elementwise_fusion_pass {
 namespace {
 
 using ir::Graph;
@@ -206,8 +206,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef elementwise_fusion_pass;
-const PassDef elementwise_fusion_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "elementwise_fusion",
     .summary = "computes chains of elementwise nodes in one pass over memory",
     .condition =
@@ -216,4 +216,4 @@ const PassDef elementwise_fusion_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::elementwise_fusion_pass

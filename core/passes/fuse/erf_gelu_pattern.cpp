@@ -3,7 +3,7 @@
 #include "passes/fuse/gelu_product.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::erf_gelu_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -27,12 +27,12 @@ void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "no
 
 }  // namespace
 
-extern const PassDef erf_gelu_pattern_pass;
-const PassDef erf_gelu_pattern_pass = {.name = "erf_gelu_pattern",
-                                       .summary = "recognises GELU written with Erf",
-                                       .condition = "every value in between has no other reader",
-                                       .numerics = Numerics::rounding,
-                                       .run = run,
-                                       .before = {"replace_erf_with_erfv2"}};
+extern const PassDef def;
+const PassDef def = {.name = "erf_gelu_pattern",
+                     .summary = "recognises GELU written with Erf",
+                     .condition = "every value in between has no other reader",
+                     .numerics = Numerics::rounding,
+                     .run = run,
+                     .before = {"replace_erf_with_erfv2"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::erf_gelu_pattern_pass

@@ -4,7 +4,7 @@
 #include "passes/fuse/gelu_product.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::gelu_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -86,11 +86,11 @@ void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "ta
 
 }  // namespace
 
-extern const PassDef gelu_pattern_pass;
-const PassDef gelu_pattern_pass = {.name = "gelu_pattern",
-                                   .summary = "recognises GELU written with Tanh",
-                                   .condition = "every value in between has no other reader",
-                                   .numerics = Numerics::rounding,
-                                   .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "gelu_pattern",
+                     .summary = "recognises GELU written with Tanh",
+                     .condition = "every value in between has no other reader",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::gelu_pattern_pass

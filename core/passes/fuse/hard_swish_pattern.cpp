@@ -4,7 +4,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::hard_swish_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -56,11 +56,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef hard_swish_pattern_pass;
-const PassDef hard_swish_pattern_pass = {.name = "hard_swish_pattern",
-                                         .summary = "recognises x * clip(x + 3, 0, 6) / 6",
-                                         .condition = "every value in between has no other reader",
-                                         .numerics = Numerics::rounding,
-                                         .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "hard_swish_pattern",
+                     .summary = "recognises x * clip(x + 3, 0, 6) / 6",
+                     .condition = "every value in between has no other reader",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::hard_swish_pattern_pass

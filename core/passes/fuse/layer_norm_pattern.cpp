@@ -3,7 +3,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::layer_norm_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -166,8 +166,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef layer_norm_pattern_pass;
-const PassDef layer_norm_pattern_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "layer_norm_pattern",
     .summary = "recognises LayerNormalization in its parts",
     .condition =
@@ -176,4 +176,4 @@ const PassDef layer_norm_pattern_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::layer_norm_pattern_pass

@@ -1,7 +1,7 @@
 #include "passes/epilogue.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::linear_fusion_pass {
 namespace {
 
 using ir::Graph;
@@ -100,12 +100,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef linear_fusion_pass;
-const PassDef linear_fusion_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "linear_fusion",
     .summary = "turns MatMul and Gemm with constant weights into poprt.Linear with its epilogue",
     .condition = "weights are constant matrices of f32",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::linear_fusion_pass

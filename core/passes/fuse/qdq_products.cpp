@@ -9,7 +9,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::qdq_products_pass {
 namespace {
 
 using ir::Graph;
@@ -323,8 +323,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef qdq_products_pass;
-const PassDef qdq_products_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "qdq_products",
     .alias = "quantized_products",
     .summary = "multiplies bytes where DequantizeLinear and QuantizeLinear surround a product",
@@ -334,4 +334,4 @@ const PassDef qdq_products_pass = {
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::qdq_products_pass

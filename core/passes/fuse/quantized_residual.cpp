@@ -4,7 +4,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::quantized_residual_pass {
 namespace {
 
 using ir::Graph;
@@ -72,8 +72,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef quantized_residual_pass;
-const PassDef quantized_residual_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "quantized_residual",
     .summary = "adds quantised bytes in the convolution that makes one of them",
     .condition = "both operands of Add are dequantised bytes with one scale",
@@ -81,4 +81,4 @@ const PassDef quantized_residual_pass = {
     .run = run,
 };
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::quantized_residual_pass

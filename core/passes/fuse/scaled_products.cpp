@@ -6,7 +6,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::scaled_products_pass {
 namespace {
 
 using ir::Node;
@@ -112,8 +112,8 @@ void run(ir::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef scaled_products_pass;
-const PassDef scaled_products_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "scaled_products",
     .summary = "scales the sums of MatMulInteger where they are made",
     .condition = "scales are constant or one number; nobody else reads the sums",
@@ -121,4 +121,4 @@ const PassDef scaled_products_pass = {
     .run = run,
 };
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::scaled_products_pass

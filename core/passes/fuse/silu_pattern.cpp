@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::silu_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -34,11 +34,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef silu_pattern_pass;
-const PassDef silu_pattern_pass = {.name = "silu_pattern",
-                                   .summary = "recognises x * sigmoid(a x)",
-                                   .condition = "the sigmoid has no other reader",
-                                   .numerics = Numerics::rounding,
-                                   .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "silu_pattern",
+                     .summary = "recognises x * sigmoid(a x)",
+                     .condition = "the sigmoid has no other reader",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::silu_pattern_pass

@@ -14,7 +14,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::blocked_layout_pass {
 namespace {
 
 using ir::Graph;
@@ -290,8 +290,8 @@ void run(Graph& graph, PassContext& context) { Layout(graph, context).run(); }
 
 }  // namespace
 
-extern const PassDef blocked_layout_pass;
-const PassDef blocked_layout_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "blocked_layout",
     .summary = "channel-blocked layout for convolutions and what lies between them",
     .condition =
@@ -300,4 +300,4 @@ const PassDef blocked_layout_pass = {
     .run = run,
 };
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::blocked_layout_pass

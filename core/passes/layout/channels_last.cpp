@@ -14,7 +14,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::channels_last_pass {
 namespace {
 
 using ir::Graph;
@@ -224,8 +224,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef channels_last_pass;
-const PassDef channels_last_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "channels_last",
     .summary = "channels last for quantised convolutions and what lies between them",
     .condition = "QLinearConv that the bytes kernel takes, and what reads or feeds it",
@@ -233,4 +233,4 @@ const PassDef channels_last_pass = {
     .run = run,
 };
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::channels_last_pass

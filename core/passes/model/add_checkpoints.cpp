@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::add_checkpoints_pass {
 namespace {
 
 using ir::Graph;
@@ -20,12 +20,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef add_checkpoints_pass;
-const PassDef add_checkpoints_pass = {
-    .name = "add_checkpoints",
-    .summary = "makes tensors outputs, too, as --checkpoints does",
-    .condition = "the named tensors are computed in the main graph",
-    .run = run,
-    .parameters = {{"names", ParameterKind::names, "names of tensors", "", true}}};
+extern const PassDef def;
+const PassDef def = {.name = "add_checkpoints",
+                     .summary = "makes tensors outputs, too, as --checkpoints does",
+                     .condition = "the named tensors are computed in the main graph",
+                     .run = run,
+                     .parameters = {{"names", ParameterKind::names, "names of tensors", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::add_checkpoints_pass

@@ -4,7 +4,7 @@
 #include "ops/op.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::apply_host_concat_split_pass {
 namespace {
 
 using ir::Graph;
@@ -134,8 +134,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef apply_host_concat_split_pass;
-const PassDef apply_host_concat_split_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "apply_host_concat_split",
     .summary =
         "makes one input of several of a type and shape, which ai.graphcore.HCSR takes apart; the "
@@ -147,4 +147,4 @@ const PassDef apply_host_concat_split_pass = {
         {"merged_inputs", ParameterKind::words, "DTYPE,[SHAPE][,COUNT] a line each", "", true},
         {"remap", ParameterKind::flag, "ai.graphcore.Remap behind each part", "False"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::apply_host_concat_split_pass

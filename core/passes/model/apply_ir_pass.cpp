@@ -1,7 +1,7 @@
 #include "passes/custom.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::apply_ir_pass_pass {
 namespace {
 
 using ir::Graph;
@@ -26,12 +26,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef apply_ir_pass_pass;
-const PassDef apply_ir_pass_pass = {
-    .name = "apply_ir_pass",
-    .summary = "runs other passes in one turn",
-    .condition = "they need no arguments",
-    .run = run,
-    .parameters = {{"passes", ParameterKind::names, "names of passes", "", true}}};
+extern const PassDef def;
+const PassDef def = {.name = "apply_ir_pass",
+                     .summary = "runs other passes in one turn",
+                     .condition = "they need no arguments",
+                     .run = run,
+                     .parameters = {{"passes", ParameterKind::names, "names of passes", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::apply_ir_pass_pass

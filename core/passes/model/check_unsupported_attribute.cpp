@@ -3,7 +3,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::check_unsupported_attribute_pass {
 namespace {
 
 using ir::Graph;
@@ -19,8 +19,8 @@ void run(Graph& graph, PassContext&) {
 
 }  // namespace
 
-extern const PassDef check_unsupported_attribute_pass;
-const PassDef check_unsupported_attribute_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "check_unsupported_attribute",
     .summary =
         "refuses operators that are not supported and attributes that their operator does not "
@@ -29,4 +29,4 @@ const PassDef check_unsupported_attribute_pass = {
     .run = run,
     .kind = PassKind::inspect};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::check_unsupported_attribute_pass

@@ -10,7 +10,7 @@
 #include "passes/describe.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::check_with_fake_data_pass {
 namespace {
 
 using ir::Graph;
@@ -101,8 +101,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef check_with_fake_data_pass;
-const PassDef check_with_fake_data_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "check_with_fake_data",
     .summary =
         "computes the model and what it was before the passes with made-up data, and refuses "
@@ -117,4 +117,4 @@ const PassDef check_with_fake_data_pass = {
     .kind = PassKind::inspect,
     .needs_origin = true};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::check_with_fake_data_pass

@@ -2,7 +2,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::const_batch_size_pass {
 namespace {
 
 using ir::Graph;
@@ -32,12 +32,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef const_batch_size_pass;
-const PassDef const_batch_size_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "const_batch_size",
     .summary = "gives the first dimension of inputs a size where it has none",
     .condition = "the first dimension of the input is unknown; others of its name follow",
     .run = run,
     .parameters = {{"const_batch_size", ParameterKind::integer, "the size", "1"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::const_batch_size_pass

@@ -3,7 +3,7 @@
 #include "passes/input_shapes.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::const_input_shape_pass {
 namespace {
 
 using ir::Graph;
@@ -45,8 +45,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef const_input_shape_pass;
-const PassDef const_input_shape_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "const_input_shape",
     .summary = "fixes the variable dimensions of inputs, as --input_shape and --batch_size do",
     .condition = "a dimension is unknown, or already what it becomes; all else is an error",
@@ -56,4 +56,4 @@ const PassDef const_input_shape_pass = {
                    {"batch_axis", ParameterKind::integer, "which axis of inputs that is", "0"},
                    {"map", ParameterKind::words, "the same as input_shape, by PopRT's name"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::const_input_shape_pass

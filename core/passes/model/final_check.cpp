@@ -3,7 +3,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::final_check_pass {
 namespace {
 
 using ir::Graph;
@@ -29,8 +29,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef final_check_pass;
-const PassDef final_check_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "final_check",
     .summary =
         "sorts, infers types anew, shares equal constants, names every node, and warns of "
@@ -38,4 +38,4 @@ const PassDef final_check_pass = {
     .condition = "none",
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::final_check_pass

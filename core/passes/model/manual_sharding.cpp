@@ -8,7 +8,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::manual_sharding_pass {
 namespace {
 
 using ir::Graph;
@@ -149,8 +149,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef manual_sharding_pass;
-const PassDef manual_sharding_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "manual_sharding",
     .summary =
         "says of each node which IPU and which stage of a pipeline it is on, in attributes "
@@ -163,4 +163,4 @@ const PassDef manual_sharding_pass = {
         {"sharding_info", ParameterKind::words, "NODE=DEVICE, a line each or behind commas", ""},
         {"pipelining_info", ParameterKind::words, "NODE=STAGE, a line each or behind commas", ""}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::manual_sharding_pass

@@ -1,6 +1,6 @@
 #include "passes/describe.h"
 
-namespace poprt::passes {
+namespace poprt::passes::model_io_info_stat_pass {
 namespace {
 
 using ir::Graph;
@@ -13,13 +13,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef model_io_info_stat_pass;
-const PassDef model_io_info_stat_pass = {
-    .name = "model_io_info_stat",
-    .summary = "says how many inputs and outputs there are of each type and shape",
-    .condition = "none",
-    .run = run,
-    .parameters = {{"use_print", ParameterKind::flag, "say it", "True"}},
-    .kind = PassKind::inspect};
+extern const PassDef def;
+const PassDef def = {.name = "model_io_info_stat",
+                     .summary = "says how many inputs and outputs there are of each type and shape",
+                     .condition = "none",
+                     .run = run,
+                     .parameters = {{"use_print", ParameterKind::flag, "say it", "True"}},
+                     .kind = PassKind::inspect};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::model_io_info_stat_pass

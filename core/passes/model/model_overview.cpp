@@ -2,7 +2,7 @@
 
 #include "passes/describe.h"
 
-namespace poprt::passes {
+namespace poprt::passes::model_overview_pass {
 namespace {
 
 using ir::Graph;
@@ -34,8 +34,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef model_overview_pass;
-const PassDef model_overview_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "model_overview",
     .summary = "says what the model is: inputs, outputs, operators and how many of each, constants",
     .condition = "none",
@@ -43,4 +43,4 @@ const PassDef model_overview_pass = {
     .parameters = {{"use_print", ParameterKind::flag, "say it", "True"}},
     .kind = PassKind::inspect};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::model_overview_pass

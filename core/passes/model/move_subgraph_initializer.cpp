@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::move_subgraph_initializer_pass {
 namespace {
 
 using ir::Graph;
@@ -24,11 +24,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef move_subgraph_initializer_pass;
-const PassDef move_subgraph_initializer_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "move_subgraph_initializer",
     .summary = "moves constants of subgraphs to the main graph",
     .condition = "a node of a subgraph reads the constant, and it is no output of the subgraph",
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::move_subgraph_initializer_pass

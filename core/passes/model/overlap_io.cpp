@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::overlap_io_pass {
 namespace {
 
 using ir::Graph;
@@ -22,12 +22,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef overlap_io_pass;
-const PassDef overlap_io_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "overlap_io",
     .summary =
         "marks inputs and outputs for overlapped exchange, in the model's metadata (overlap_io)",
     .condition = "none; what makes the runtime overlap transfers is option num_io_tiles",
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::overlap_io_pass

@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::remove_duplicated_initializer_pass {
 namespace {
 
 using ir::Graph;
@@ -13,11 +13,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef remove_duplicated_initializer_pass;
-const PassDef remove_duplicated_initializer_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "remove_duplicated_initializer",
     .summary = "shares equal constants (eliminate_duplicate_initializer under PopRT's other name)",
     .condition = "constants of equal type, shape and bytes",
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::remove_duplicated_initializer_pass

@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::remove_initializer_from_input_pass {
 namespace {
 
 using ir::Graph;
@@ -15,11 +15,10 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef remove_initializer_from_input_pass;
-const PassDef remove_initializer_from_input_pass = {
-    .name = "remove_initializer_from_input",
-    .summary = "takes constants off the list of inputs (the importer does it too)",
-    .condition = "an input of the graph has a value",
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "remove_initializer_from_input",
+                     .summary = "takes constants off the list of inputs (the importer does it too)",
+                     .condition = "an input of the graph has a value",
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::remove_initializer_from_input_pass

@@ -2,7 +2,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::remove_input_cast_pass {
 namespace {
 
 using ir::Graph;
@@ -33,8 +33,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef remove_input_cast_pass;
-const PassDef remove_input_cast_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "remove_input_cast",
     .summary = "gives an input that is cast to indices the type of the indices",
     .condition =
@@ -42,4 +42,4 @@ const PassDef remove_input_cast_pass = {
         "whoever calls the model then passes integers",
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::remove_input_cast_pass

@@ -2,7 +2,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::remove_outputs_pass {
 namespace {
 
 using ir::Graph;
@@ -28,12 +28,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef remove_outputs_pass;
-const PassDef remove_outputs_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "remove_outputs",
     .summary = "leaves out outputs and all that only they need, as --remove_outputs does",
     .condition = "the named outputs are there and another one is left",
     .run = run,
     .parameters = {{"outputs", ParameterKind::names, "names of outputs", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::remove_outputs_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::batchnorm_workaround_pass {
 namespace {
 
 using ir::Graph;
@@ -27,12 +27,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef batchnorm_workaround_pass;
-const PassDef batchnorm_workaround_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "batchnorm_workaround",
     .summary = "normalises values of other than four dimensions as [N, C, rest, 1]",
     .condition = "the shape is static and has at least two dimensions; nobody reads statistics",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::batchnorm_workaround_pass

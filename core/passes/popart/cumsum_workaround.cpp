@@ -2,7 +2,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::cumsum_workaround_pass {
 namespace {
 
 using ir::Graph;
@@ -49,8 +49,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef cumsum_workaround_pass;
-const PassDef cumsum_workaround_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "cumsum_workaround",
     .summary =
         "computes CumSum forwards, with the element itself, along a positive axis: other forms "
@@ -59,4 +59,4 @@ const PassDef cumsum_workaround_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::cumsum_workaround_pass

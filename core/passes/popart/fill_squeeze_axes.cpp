@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fill_squeeze_axes_pass {
 namespace {
 
 using ir::Graph;
@@ -26,12 +26,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fill_squeeze_axes_pass;
-const PassDef fill_squeeze_axes_pass = {
-    .name = "fill_squeeze_axes",
-    .summary = "names the axes of a Squeeze that takes all of one element",
-    .condition = "the shape is static; inference here does without",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "fill_squeeze_axes",
+                     .summary = "names the axes of a Squeeze that takes all of one element",
+                     .condition = "the shape is static; inference here does without",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fill_squeeze_axes_pass

@@ -1,7 +1,7 @@
 #include "ops/facts.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::float_ops_workaround_pass {
 namespace {
 
 using ir::Graph;
@@ -39,8 +39,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef float_ops_workaround_pass;
-const PassDef float_ops_workaround_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "float_ops_workaround",
     .summary =
         "computes integers in f32 between casts where PopART has the operator for floats only",
@@ -50,4 +50,4 @@ const PassDef float_ops_workaround_pass = {
     .numerics = Numerics::precision,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::float_ops_workaround_pass

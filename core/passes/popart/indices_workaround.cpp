@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::indices_workaround_pass {
 namespace {
 
 using ir::Graph;
@@ -46,12 +46,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef indices_workaround_pass;
-const PassDef indices_workaround_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "indices_workaround",
     .summary = "counts indices of Gather and GatherElements from the begin",
     .condition = "the data has a static shape; constants without negative indices stay",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::indices_workaround_pass

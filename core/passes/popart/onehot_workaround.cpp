@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::onehot_workaround_pass {
 namespace {
 
 using ir::Graph;
@@ -26,12 +26,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef onehot_workaround_pass;
-const PassDef onehot_workaround_pass = {
-    .name = "onehot_workaround",
-    .summary = "gives OneHot a depth of s32 and a positive axis",
-    .condition = "the rank is known; a depth that is not constant keeps its type",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "onehot_workaround",
+                     .summary = "gives OneHot a depth of s32 and a positive axis",
+                     .condition = "the rank is known; a depth that is not constant keeps its type",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::onehot_workaround_pass

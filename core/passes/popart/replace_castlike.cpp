@@ -1,7 +1,7 @@
 #include "base/onnx_dtype.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_castlike_pass {
 namespace {
 
 using ir::Graph;
@@ -24,11 +24,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_castlike_pass;
-const PassDef replace_castlike_pass = {.name = "replace_castlike",
-                                       .summary = "writes CastLike as Cast",
-                                       .condition = "the type of the example is known",
-                                       .numerics = Numerics::exact,
-                                       .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_castlike",
+                     .summary = "writes CastLike as Cast",
+                     .condition = "the type of the example is known",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_castlike_pass

@@ -2,7 +2,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_clip_empty_inputs_pass {
 namespace {
 
 using ir::Graph;
@@ -26,12 +26,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_clip_empty_inputs_pass;
-const PassDef replace_clip_empty_inputs_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_clip_empty_inputs",
     .summary = "gives Clip the bounds that it lacks: infinities, or the ends of an integer type",
     .condition = "opset 11 on, where bounds are inputs",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_clip_empty_inputs_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_consecutive_cast_with_notzero_pass {
 namespace {
 
 using ir::Graph;
@@ -20,12 +20,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_consecutive_cast_with_notzero_pass;
-const PassDef replace_consecutive_cast_with_notzero_pass = {
-    .name = "replace_consecutive_cast_with_notzero",
-    .summary = "makes ai.graphcore.NotZero of a Cast to bool and back",
-    .condition = "both have the type of the value",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_consecutive_cast_with_notzero",
+                     .summary = "makes ai.graphcore.NotZero of a Cast to bool and back",
+                     .condition = "both have the type of the value",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_consecutive_cast_with_notzero_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_erf_with_erfv2_pass {
 namespace {
 
 using ir::Graph;
@@ -13,12 +13,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_erf_with_erfv2_pass;
-const PassDef replace_erf_with_erfv2_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_erf_with_erfv2",
     .summary = "makes ai.graphcore.ErfV2 of Erf, faster and less exact on the chip, the same here",
     .condition = "none",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_erf_with_erfv2_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_gemm_with_matmul_pass {
 namespace {
 
 using ir::Graph;
@@ -30,12 +30,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_gemm_with_matmul_pass;
-const PassDef replace_gemm_with_matmul_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_gemm_with_matmul",
     .summary = "writes Gemm as MatMul, with Transpose, factors and Add where it has them",
     .condition = "none",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_gemm_with_matmul_pass

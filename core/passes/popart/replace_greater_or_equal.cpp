@@ -1,6 +1,6 @@
 #include "passes/comparison.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_greater_or_equal_pass {
 namespace {
 
 using ir::Graph;
@@ -13,8 +13,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_greater_or_equal_pass;
-const PassDef replace_greater_or_equal_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_greater_or_equal",
     .summary =
         "writes GreaterOrEqual as Less and Not; of floats as Greater or Equal, since a NaN is "
@@ -23,4 +23,4 @@ const PassDef replace_greater_or_equal_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_greater_or_equal_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_half_reducemean_pass {
 namespace {
 
 using ir::Graph;
@@ -38,12 +38,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_half_reducemean_pass;
-const PassDef replace_half_reducemean_pass = {
-    .name = "replace_half_reducemean",
-    .summary = "writes ReduceMean of f16 as ReduceSum and Mul",
-    .condition = "constant axes; the sum must be in the range of f16",
-    .numerics = Numerics::rounding,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_half_reducemean",
+                     .summary = "writes ReduceMean of f16 as ReduceSum and Mul",
+                     .condition = "constant axes; the sum must be in the range of f16",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_half_reducemean_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_hardswish_pass {
 namespace {
 
 using ir::Graph;
@@ -20,11 +20,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_hardswish_pass;
-const PassDef replace_hardswish_pass = {.name = "replace_hardswish",
-                                        .summary = "writes HardSwish as x * HardSigmoid(x)",
-                                        .condition = "none",
-                                        .numerics = Numerics::rounding,
-                                        .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_hardswish",
+                     .summary = "writes HardSwish as x * HardSigmoid(x)",
+                     .condition = "none",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_hardswish_pass

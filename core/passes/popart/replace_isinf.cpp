@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_isinf_pass {
 namespace {
 
 using ir::Graph;
@@ -13,12 +13,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_isinf_pass;
-const PassDef replace_isinf_pass = {
-    .name = "replace_isinf",
-    .summary = "makes ai.graphcore.IsInfV2 of IsInf, with its attributes",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_isinf",
+                     .summary = "makes ai.graphcore.IsInfV2 of IsInf, with its attributes",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_isinf_pass

@@ -1,6 +1,6 @@
 #include "passes/comparison.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_less_or_equal_pass {
 namespace {
 
 using ir::Graph;
@@ -13,8 +13,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_less_or_equal_pass;
-const PassDef replace_less_or_equal_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_less_or_equal",
     .summary =
         "writes LessOrEqual as Greater and Not; of floats as Less or Equal, since a NaN is neither",
@@ -22,4 +22,4 @@ const PassDef replace_less_or_equal_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_less_or_equal_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_nonzero_pass {
 namespace {
 
 using ir::Graph;
@@ -28,12 +28,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_nonzero_pass;
-const PassDef replace_nonzero_pass = {
-    .name = "replace_nonzero",
-    .summary = "looks for the only element that is not zero with ArgMax",
-    .condition = "a vector, and the model declares a result of [1, 1]",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_nonzero",
+                     .summary = "looks for the only element that is not zero with ArgMax",
+                     .condition = "a vector, and the model declares a result of [1, 1]",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_nonzero_pass

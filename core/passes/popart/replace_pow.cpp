@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_pow_pass {
 namespace {
 
 using ir::Graph;
@@ -27,12 +27,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_pow_pass;
-const PassDef replace_pow_pass = {
-    .name = "replace_pow",
-    .summary = "writes x ** 2, 3 and 4 as products and x ** -1 as Reciprocal",
-    .condition = "the exponent is a constant number",
-    .numerics = Numerics::rounding,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_pow",
+                     .summary = "writes x ** 2, 3 and 4 as products and x ** -1 as Reciprocal",
+                     .condition = "the exponent is a constant number",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_pow_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_round_pass {
 namespace {
 
 using ir::Graph;
@@ -13,12 +13,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_round_pass;
-const PassDef replace_round_pass = {
-    .name = "replace_round",
-    .summary = "makes ai.graphcore.RoundV2 of Round, ties go to even in both",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "replace_round",
+                     .summary = "makes ai.graphcore.RoundV2 of Round, ties go to even in both",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_round_pass

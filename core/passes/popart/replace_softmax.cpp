@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_softmax_pass {
 namespace {
 
 using ir::Graph;
@@ -22,12 +22,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_softmax_pass;
-const PassDef replace_softmax_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_softmax",
     .summary = "makes ai.graphcore.SoftmaxV2 of Softmax, which computes the same here",
     .condition = "it is over the last dimension, which is odd",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_softmax_pass

@@ -3,7 +3,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_where_with_mul_add_pass {
 namespace {
 
 using ir::Graph;
@@ -32,13 +32,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_where_with_mul_add_pass;
-const PassDef replace_where_with_mul_add_pass = {
-    .name = "replace_where_with_mul_add",
-    .summary = "writes Where(c, x, y) as c * x + not(c) * y",
-    .condition = "floats that are finite: 0 times an infinity is no number",
-    .numerics = Numerics::exact,
-    .run = run,
-    .against = {"replace_where_with_wherev2"}};
+extern const PassDef def;
+const PassDef def = {.name = "replace_where_with_mul_add",
+                     .summary = "writes Where(c, x, y) as c * x + not(c) * y",
+                     .condition = "floats that are finite: 0 times an infinity is no number",
+                     .numerics = Numerics::exact,
+                     .run = run,
+                     .against = {"replace_where_with_wherev2"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_where_with_mul_add_pass

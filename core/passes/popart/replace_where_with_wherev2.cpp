@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_where_with_wherev2_pass {
 namespace {
 
 using ir::Graph;
@@ -13,13 +13,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_where_with_wherev2_pass;
-const PassDef replace_where_with_wherev2_pass = {
-    .name = "replace_where_with_wherev2",
-    .summary = "makes ai.graphcore.WhereV2 of Where, it computes the same here",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run,
-    .against = {"replace_where_with_mul_add"}};
+extern const PassDef def;
+const PassDef def = {.name = "replace_where_with_wherev2",
+                     .summary = "makes ai.graphcore.WhereV2 of Where, it computes the same here",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run,
+                     .against = {"replace_where_with_mul_add"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_where_with_wherev2_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::topk_workaround_pass {
 namespace {
 
 using ir::Graph;
@@ -18,11 +18,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef topk_workaround_pass;
-const PassDef topk_workaround_pass = {.name = "topk_workaround",
-                                      .summary = "gives TopK a positive axis",
-                                      .condition = "the rank is known",
-                                      .numerics = Numerics::exact,
-                                      .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "topk_workaround",
+                     .summary = "gives TopK a positive axis",
+                     .condition = "the rank is known",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::topk_workaround_pass

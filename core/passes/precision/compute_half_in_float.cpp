@@ -8,7 +8,7 @@
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::compute_half_in_float_pass {
 namespace {
 
 using ir::Graph;
@@ -79,8 +79,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef compute_half_in_float_pass;
-const PassDef compute_half_in_float_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "compute_half_in_float",
     .summary = "computes f16 and bf16 graphs in f32; inputs and outputs keep their type",
     .condition =
@@ -89,4 +89,4 @@ const PassDef compute_half_in_float_pass = {
     .numerics = Numerics::precision,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::compute_half_in_float_pass

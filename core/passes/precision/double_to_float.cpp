@@ -1,7 +1,7 @@
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::double_to_float_pass {
 namespace {
 
 using ir::Graph;
@@ -26,11 +26,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef double_to_float_pass;
-const PassDef double_to_float_pass = {.name = "double_to_float",
-                                      .summary = "turns f64 values into f32",
-                                      .condition = "f64 values: f32 precision and range",
-                                      .numerics = Numerics::precision,
-                                      .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "double_to_float",
+                     .summary = "turns f64 values into f32",
+                     .condition = "f64 values: f32 precision and range",
+                     .numerics = Numerics::precision,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::double_to_float_pass

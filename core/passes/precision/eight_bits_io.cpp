@@ -8,7 +8,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::eight_bits_io_pass {
 namespace {
 
 using ir::Graph;
@@ -67,12 +67,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef eight_bits_io_pass;
-const PassDef eight_bits_io_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "eight_bits_io",
     .summary = "takes images as bytes and normalises them (mean and deviation of ImageNet)",
     .condition = "inputs are floats [batch,3,height,width]",
     .numerics = Numerics::rounding,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::eight_bits_io_pass

@@ -16,7 +16,7 @@
 #include "passes/rewrite.h"
 #include "passes/weighted_products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::float_to_fp8_pass {
 namespace {
 
 using ir::Graph;
@@ -271,8 +271,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef float_to_fp8_pass;
-const PassDef float_to_fp8_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "float_to_fp8",
     .summary =
         "computes Conv, MatMul and Gemm on 8-bit floats (F143, F152), or stores their "
@@ -289,4 +289,4 @@ const PassDef float_to_fp8_pass = {
         {"fp8_weight_dict", ParameterKind::words, "NODE=FORMAT,SCALE: of one node's weight"},
         {"skip_op", ParameterKind::flag, "skip_op_names counts", "True"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::float_to_fp8_pass

@@ -19,7 +19,7 @@
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::float_to_half_pass {
 namespace {
 
 using ir::Graph;
@@ -192,8 +192,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef float_to_half_pass;
-const PassDef float_to_half_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "float_to_half",
     .summary = "makes floats f16; operators that ONNX does not define for f16 compute in f32",
     .condition =
@@ -207,4 +207,4 @@ const PassDef float_to_half_pass = {
                     "squares, long sums and exponentials stay f32, and what takes them back into "
                     "the range of f16"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::float_to_half_pass

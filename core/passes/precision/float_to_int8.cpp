@@ -11,7 +11,7 @@
 #include "passes/rewrite.h"
 #include "passes/weighted_products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::float_to_int8_pass {
 namespace {
 
 using ir::Graph;
@@ -139,8 +139,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef float_to_int8_pass;
-const PassDef float_to_int8_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "float_to_int8",
     .summary = "stores weights of Conv, MatMul and Gemm as s8 with scales",
     .condition =
@@ -153,4 +153,4 @@ const PassDef float_to_int8_pass = {
                     "WEIGHT.scale of the weights that become (value - offset) * scale; none: all, "
                     "to the nearest byte"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::float_to_int8_pass

@@ -7,7 +7,7 @@
 #include "passes/rewrite.h"
 #include "passes/weighted_products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::float_to_mixed_pass {
 namespace {
 
 using ir::Graph;
@@ -53,12 +53,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef float_to_mixed_pass;
-const PassDef float_to_mixed_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "float_to_mixed",
     .summary = "computes Conv, MatMul and Gemm on f16 and all else on f32",
     .condition = "products of f32: f16 precision and range of their operands and results",
     .numerics = Numerics::precision,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::float_to_mixed_pass

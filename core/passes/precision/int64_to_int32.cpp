@@ -9,7 +9,7 @@
 #include "passes/retype.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::int64_to_int32_pass {
 namespace {
 
 using ir::Graph;
@@ -129,12 +129,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef int64_to_int32_pass;
-const PassDef int64_to_int32_pass = {
-    .name = "int64_to_int32",
-    .summary = "turns s64 values into s32, saturating",
-    .condition = "s64 values that fit into s32; constants saturate",
-    .numerics = Numerics::precision,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "int64_to_int32",
+                     .summary = "turns s64 values into s32, saturating",
+                     .condition = "s64 values that fit into s32; constants saturate",
+                     .numerics = Numerics::precision,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::int64_to_int32_pass

@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_consecutive_cast_pass {
 namespace {
 
 using ir::Graph;
@@ -48,11 +48,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_consecutive_cast_pass;
-const PassDef fuse_consecutive_cast_pass = {.name = "fuse_consecutive_cast",
-                                            .summary = "merges Cast of a Cast that loses nothing",
-                                            .condition = "the first Cast loses nothing",
-                                            .numerics = Numerics::exact,
-                                            .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "fuse_consecutive_cast",
+                     .summary = "merges Cast of a Cast that loses nothing",
+                     .condition = "the first Cast loses nothing",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_consecutive_cast_pass

@@ -2,7 +2,7 @@
 
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_consecutive_reshape_pass {
 namespace {
 
 using ir::Graph;
@@ -28,12 +28,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_consecutive_reshape_pass;
-const PassDef fuse_consecutive_reshape_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fuse_consecutive_reshape",
     .summary = "makes one Reshape of a chain of reshaping nodes",
     .condition = "the value between has no other reader or the chain stays as cheap",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_consecutive_reshape_pass

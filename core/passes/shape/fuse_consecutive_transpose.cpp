@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_consecutive_transpose_pass {
 namespace {
 
 using ir::Graph;
@@ -31,12 +31,11 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_consecutive_transpose_pass;
-const PassDef fuse_consecutive_transpose_pass = {
-    .name = "fuse_consecutive_transpose",
-    .summary = "makes one Transpose of two",
-    .condition = "the value between has no other reader",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "fuse_consecutive_transpose",
+                     .summary = "makes one Transpose of two",
+                     .condition = "the value between has no other reader",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_consecutive_transpose_pass

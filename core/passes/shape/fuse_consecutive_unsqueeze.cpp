@@ -1,6 +1,6 @@
 #include "passes/consecutive_axes.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fuse_consecutive_unsqueeze_pass {
 namespace {
 
 void run(ir::Graph& graph, PassContext& context) {
@@ -9,12 +9,11 @@ void run(ir::Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fuse_consecutive_unsqueeze_pass;
-const PassDef fuse_consecutive_unsqueeze_pass = {
-    .name = "fuse_consecutive_unsqueeze",
-    .summary = "merges Unsqueeze of an Unsqueeze",
-    .condition = "the value between has no other reader",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "fuse_consecutive_unsqueeze",
+                     .summary = "merges Unsqueeze of an Unsqueeze",
+                     .condition = "the value between has no other reader",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fuse_consecutive_unsqueeze_pass

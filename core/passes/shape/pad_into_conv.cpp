@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::pad_into_conv_pass {
 namespace {
 
 using ir::Graph;
@@ -73,8 +73,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef pad_into_conv_pass;
-const PassDef pad_into_conv_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "pad_into_conv",
     .summary = "moves zero padding of Pad into Conv and AveragePool",
     .condition =
@@ -83,4 +83,4 @@ const PassDef pad_into_conv_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::pad_into_conv_pass

@@ -1,7 +1,7 @@
 #include "ops/facts.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::post_expand_pass {
 namespace {
 
 using ir::Graph;
@@ -40,12 +40,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef post_expand_pass;
-const PassDef post_expand_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "post_expand",
     .summary = "moves Expand behind operators that compute each element alone",
     .condition = "the expanded value has no other reader, other operands are numbers",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::post_expand_pass

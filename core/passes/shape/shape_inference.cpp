@@ -1,7 +1,7 @@
 #include "ops/op.h"
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::shape_inference_pass {
 namespace {
 
 using ir::Graph;
@@ -33,12 +33,11 @@ void run(Graph& graph, PassContext&) { infer_graph(graph); }
 
 }  // namespace
 
-extern const PassDef shape_inference_pass;
-const PassDef shape_inference_pass = {
-    .name = "shape_inference",
-    .summary = "infers types and shapes from the inputs on, forgetting stale ones",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run};
+extern const PassDef def;
+const PassDef def = {.name = "shape_inference",
+                     .summary = "infers types and shapes from the inputs on, forgetting stale ones",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::shape_inference_pass

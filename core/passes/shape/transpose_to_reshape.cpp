@@ -1,6 +1,6 @@
 #include "passes/rewrite.h"
 
-namespace poprt::passes {
+namespace poprt::passes::transpose_to_reshape_pass {
 namespace {
 
 using ir::Graph;
@@ -29,12 +29,12 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef transpose_to_reshape_pass;
-const PassDef transpose_to_reshape_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "transpose_to_reshape",
     .summary = "turns Transpose that moves only dimensions of one into Reshape, which is free",
     .condition = "the dimensions that change places are 1, but for one run that keeps its order",
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::transpose_to_reshape_pass

@@ -1,7 +1,7 @@
 #include "passes/build.h"
 #include "passes/products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::attention_padding_pass {
 namespace {
 
 using ir::Graph;
@@ -37,8 +37,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef attention_padding_pass;
-const PassDef attention_padding_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "attention_padding",
     .summary = "pads what the products of an attention sum over with zeros",
     .condition = "softmax(q k^T) v of static shapes, where head size or length is no multiple",
@@ -47,4 +47,4 @@ const PassDef attention_padding_pass = {
     .before = {"replace_softmax"},
     .parameters = {{"multiple", ParameterKind::integer, "sizes become multiples of it", "8"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::attention_padding_pass

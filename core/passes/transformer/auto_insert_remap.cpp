@@ -3,7 +3,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::auto_insert_remap_pass {
 namespace {
 
 using ir::Graph;
@@ -85,8 +85,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef auto_insert_remap_pass;
-const PassDef auto_insert_remap_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "auto_insert_remap",
     .summary =
         "puts ai.graphcore.Remap, which lays a tensor out anew, behind or in front of operators",
@@ -100,4 +100,4 @@ const PassDef auto_insert_remap_pass = {
                     "after_matmul,before_add",
                     "after_matmul"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::auto_insert_remap_pass

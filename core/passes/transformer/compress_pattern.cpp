@@ -3,7 +3,7 @@
 #include "ops/facts.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::compress_pattern_pass {
 namespace {
 
 using ir::Graph;
@@ -48,8 +48,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef compress_pattern_pass;
-const PassDef compress_pattern_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "compress_pattern",
     .summary =
         "makes ai.graphcore.MaskCompress of Compress: kept elements move to the front, zeros fill "
@@ -60,4 +60,4 @@ const PassDef compress_pattern_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::compress_pattern_pass

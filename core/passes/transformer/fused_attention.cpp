@@ -1,7 +1,7 @@
 #include "passes/build.h"
 #include "passes/products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::fused_attention_pass {
 namespace {
 
 using ir::Graph;
@@ -46,8 +46,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef fused_attention_pass;
-const PassDef fused_attention_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "fused_attention",
     .summary =
         "computes the projections to q, k and v of an attention in one product and splits that",
@@ -58,4 +58,4 @@ const PassDef fused_attention_pass = {
     .run = run,
     .before = {"replace_softmax"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::fused_attention_pass

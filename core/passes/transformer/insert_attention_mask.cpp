@@ -14,7 +14,7 @@
 #include "passes/key_masks.h"
 #include "passes/token_places.h"
 
-namespace poprt::passes {
+namespace poprt::passes::insert_attention_mask_pass {
 namespace {
 
 using ir::Graph;
@@ -243,8 +243,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef insert_attention_mask_pass;
-const PassDef insert_attention_mask_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "insert_attention_mask",
     .summary =
         "lets several sequences stand in a row of tokens: the mask carries their numbers, 1, 2, 3 "
@@ -258,4 +258,4 @@ const PassDef insert_attention_mask_pass = {
     .before = {"fused_attention"},
     .against = {"packed_transformer"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::insert_attention_mask_pass

@@ -8,7 +8,7 @@
 #include "ops/facts.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::matmul_rotary_embedding_pass {
 namespace {
 
 using ir::Graph;
@@ -120,8 +120,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef matmul_rotary_embedding_pass;
-const PassDef matmul_rotary_embedding_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "matmul_rotary_embedding",
     .summary =
         "turns the rotation of a rotary embedding, which cuts, negates and joins, into one MatMul",
@@ -131,4 +131,4 @@ const PassDef matmul_rotary_embedding_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::matmul_rotary_embedding_pass

@@ -1,7 +1,7 @@
 #include "passes/build.h"
 #include "passes/products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_matmul_pass {
 namespace {
 
 using ir::Graph;
@@ -22,8 +22,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_matmul_pass;
-const PassDef merge_matmul_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_matmul",
     .summary =
         "makes one product of several MatMuls of one input: weights side by side, then Split",
@@ -35,4 +35,4 @@ const PassDef merge_matmul_pass = {
     .before = {"serialize_matmul"},
     .parameters = {{"names", ParameterKind::names, "names of MatMul nodes", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_matmul_pass

@@ -1,7 +1,7 @@
 #include "passes/build.h"
 #include "passes/products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_matmul_add_pass {
 namespace {
 
 using ir::Graph;
@@ -28,8 +28,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_matmul_add_pass;
-const PassDef merge_matmul_add_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_matmul_add",
     .summary = "does what merge_matmul does with products and their biases",
     .condition =
@@ -38,4 +38,4 @@ const PassDef merge_matmul_add_pass = {
     .run = run,
     .parameters = {{"names", ParameterKind::names, "MatMul,Add,MatMul,Add ...", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_matmul_add_pass

@@ -5,7 +5,7 @@
 #include "ops/facts.h"
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_moe_pass {
 namespace {
 
 using ir::Graph;
@@ -181,8 +181,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_moe_pass;
-const PassDef merge_moe_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_moe",
     .summary =
         "computes the branches of a mixture of experts at once: weights and inputs stacked along a "
@@ -195,4 +195,4 @@ const PassDef merge_moe_pass = {
     .parameters = {
         {"names", ParameterKind::names, "first and last node of each branch", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_moe_pass

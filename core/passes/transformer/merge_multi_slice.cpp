@@ -2,7 +2,7 @@
 
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::merge_multi_slice_pass {
 namespace {
 
 using ir::Graph;
@@ -110,8 +110,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef merge_multi_slice_pass;
-const PassDef merge_multi_slice_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "merge_multi_slice",
     .summary = "takes the parts that several Slices cut from one tensor at once",
     .condition =
@@ -120,4 +120,4 @@ const PassDef merge_multi_slice_pass = {
     .numerics = Numerics::exact,
     .run = run};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::merge_multi_slice_pass

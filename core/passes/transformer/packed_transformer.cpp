@@ -22,7 +22,7 @@
 #include "passes/sequence_axes.h"
 #include "passes/token_places.h"
 
-namespace poprt::passes {
+namespace poprt::passes::packed_transformer_pass {
 namespace {
 
 using ir::Graph;
@@ -535,8 +535,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef packed_transformer_pass;
-const PassDef packed_transformer_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "packed_transformer",
     .summary =
         "makes a transformer take packed sequences: input unpack_info says how long they are, "
@@ -565,4 +565,4 @@ const PassDef packed_transformer_pass = {
         {"efficiency_priority", ParameterKind::flag,
          "recorded: how a chip's memory is used by Unpack", "False"}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::packed_transformer_pass

@@ -1,7 +1,7 @@
 #include "passes/build.h"
 #include "passes/products.h"
 
-namespace poprt::passes {
+namespace poprt::passes::pre_scale_pass {
 namespace {
 
 using ir::Graph;
@@ -63,8 +63,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef pre_scale_pass;
-const PassDef pre_scale_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "pre_scale",
     .summary =
         "folds the factor of attention scores into the projection to q, or to what is scaled on "
@@ -77,4 +77,4 @@ const PassDef pre_scale_pass = {
     .run = run,
     .before = {"fused_attention"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::pre_scale_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_groupnorm_with_fast_norm_pass {
 namespace {
 
 using ir::Graph;
@@ -65,8 +65,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_groupnorm_with_fast_norm_pass;
-const PassDef replace_groupnorm_with_fast_norm_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_groupnorm_with_fast_norm",
     .summary = "makes ai.graphcore.FastNorm of a normalisation of f16",
     .condition =
@@ -77,4 +77,4 @@ const PassDef replace_groupnorm_with_fast_norm_pass = {
     .run = run,
     .depend = {"layer_norm_pattern"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_groupnorm_with_fast_norm_pass

@@ -1,6 +1,6 @@
 #include "passes/build.h"
 
-namespace poprt::passes {
+namespace poprt::passes::replace_where_mask_pass {
 namespace {
 
 using ir::Graph;
@@ -31,8 +31,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef replace_where_mask_pass;
-const PassDef replace_where_mask_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "replace_where_mask",
     .summary = "masks attention scores by adding to them: Where is computed on the mask alone",
     .condition =
@@ -42,4 +42,4 @@ const PassDef replace_where_mask_pass = {
     .run = run,
     .before = {"replace_softmax", "replace_where_with_wherev2", "replace_where_with_mul_add"}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::replace_where_mask_pass

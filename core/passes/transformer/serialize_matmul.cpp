@@ -1,7 +1,7 @@
 #include "passes/build.h"
 #include "passes/serialize.h"
 
-namespace poprt::passes {
+namespace poprt::passes::serialize_matmul_pass {
 namespace {
 
 using ir::Graph;
@@ -21,8 +21,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef serialize_matmul_pass;
-const PassDef serialize_matmul_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "serialize_matmul",
     .summary =
         "computes products in parts, one after the other: rows of the first operand, columns of "
@@ -37,4 +37,4 @@ const PassDef serialize_matmul_pass = {
          "none is given), reducing_dim or none",
          "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::serialize_matmul_pass

@@ -2,7 +2,7 @@
 #include "passes/products.h"
 #include "passes/serialize.h"
 
-namespace poprt::passes {
+namespace poprt::passes::serialize_matmul_add_pass {
 namespace {
 
 using ir::Graph;
@@ -42,8 +42,8 @@ void run(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-extern const PassDef serialize_matmul_add_pass;
-const PassDef serialize_matmul_add_pass = {
+extern const PassDef def;
+const PassDef def = {
     .name = "serialize_matmul_add",
     .summary = "computes a product and its bias in parts of the columns, one after the other",
     .condition = "constant weights and bias; the factor divides the columns",
@@ -52,4 +52,4 @@ const PassDef serialize_matmul_add_pass = {
     .parameters = {
         {"matmul_adds", ParameterKind::words, "MATMUL/ADD=FACTOR a line each", "", true}}};
 
-}  // namespace poprt::passes
+}  // namespace poprt::passes::serialize_matmul_add_pass

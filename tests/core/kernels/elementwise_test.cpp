@@ -10,7 +10,9 @@
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
-extern const Kernel elementwise_kernel;
+namespace elementwise_kernel {
+extern const Kernel def;
+}
 namespace {
 
 using Shape = std::vector<int64_t>;
@@ -66,7 +68,7 @@ void check(const Shape& out, const Shape& a, const Shape& b, const Shape& c,
     };
     want[i] = (at(0) - at(1)) * at(2) + 2.5f;
   }
-  const Plan plan = elementwise_kernel.prepare({operands, call.ints, call.floats});
+  const Plan plan = elementwise_kernel::def.prepare({operands, call.ints, call.floats});
   std::vector<std::byte> scratch(plan.scratch_bytes + 64);
   auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
   float* result = in_place ? in[0].data() : y.data();
@@ -155,7 +157,7 @@ TEST(Elementwise, RandomPrograms) {
       operands.push_back({true, DType::f32, all, kCount * 4});
     }
     const calls::Encoded encoded = calls::encode(call);
-    const Plan plan = elementwise_kernel.prepare({operands, encoded.ints, encoded.floats});
+    const Plan plan = elementwise_kernel::def.prepare({operands, encoded.ints, encoded.floats});
     std::vector<std::byte> scratch(plan.scratch_bytes + 64);
     auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
     std::vector<void*> data;

@@ -10,7 +10,9 @@
 #include "kernels/kernel.h"
 
 namespace poprt::kernels {
-extern const Kernel reduce_kernel;
+namespace reduce_kernel {
+extern const Kernel def;
+}
 namespace {
 
 double start(Reduction kind) {
@@ -76,7 +78,7 @@ void check(DType dtype, const std::vector<int64_t>& shape, uint32_t axes, Reduct
   }
   const std::vector<Operand> operands = {{true, dtype, shape, x.size() * sizeof(T)},
                                          {true, dtype, kept, y.size() * sizeof(T)}};
-  const Plan plan = reduce_kernel.prepare({operands, calls::encode(call).ints, {}});
+  const Plan plan = reduce_kernel::def.prepare({operands, calls::encode(call).ints, {}});
   void* data[] = {x.data(), y.data()};
   for (int64_t t = 0; t < plan.tasks; t++) plan.run(plan.params.get(), data, t, t + 1, nullptr);
   for (size_t i = 0; i < y.size(); i++) {
