@@ -95,6 +95,16 @@ void collect_roots(const Value* v, std::unordered_set<const Value*>& roots) {
   }
 }
 
+// Whether `v` is `state` again, in whatever shape. What is put together of its parts is not.
+bool is_view_of(const Value* v, const Value* state) {
+  while (v != state) {
+    const Node* p = v->producer();
+    if (!p || !p->input(0) || !ops::op_of(*p).sharing.view) return false;
+    v = p->input(0);
+  }
+  return true;
+}
+
 // Writes one Loop as LoopBegin, the nodes of its body and LoopEnd. What changes from round to round
 // lies in outputs of LoopBegin; LoopEnd says what moves there for the next round.
 class LoopFlattener {
@@ -211,9 +221,9 @@ class LoopFlattener {
       const bool part = i >= first_scan_;
       check_types(move, from, part);
       if (!part) {
+        if (is_view_of(from, move.to)) continue;  // stays as it is
         std::unordered_set<const Value*> roots;
         collect_roots(from, roots);
-        if (roots.size() == 1 && roots.contains(move.to)) continue;  // stays as it is
         // Another copy may overwrite what this one reads.
         if (std::any_of(moves_.begin(), moves_.end(),
                         [&](const Move& m) { return roots.contains(m.to); }))

@@ -52,13 +52,9 @@ Specializer::Items Specializer::iterate(const LoopSpec& loop) {
   auto count = constant_integer(loop.count);
   if (condition && *condition == 0) count = 0;
   const bool endless = loop.count.kind == Item::Kind::none;
-  const auto nodes = [&](int64_t rounds) {
-    const int64_t per = std::max<int64_t>(loop.body_nodes, 1);
-    return rounds > kMaxNodes / per ? kMaxNodes : rounds * per;
-  };
+  const int64_t short_rounds = kShortLoop / std::max<int64_t>(loop.body_nodes, 1);
   const bool unrollable = condition && (count || endless);
-  if (unrollable && count && *count > 0 && nodes(*count) <= kShortLoop &&
-      !long_loops_.contains(&n)) {
+  if (unrollable && count && *count > 0 && *count <= short_rounds && !long_loops_.contains(&n)) {
     const size_t before = target_->node_count();
     if (auto results = unroll(loop, count, kShortLoop)) return *results;
     // Tried once: nested loops would try again in every round of those around.

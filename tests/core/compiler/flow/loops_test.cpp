@@ -3,6 +3,7 @@
 #include "core/compiler/flow/support.h"
 #include "onnx/export.h"
 #include "onnx/import.h"
+#include "program/control.h"
 
 namespace poprt::compiler {
 namespace {
@@ -434,6 +435,219 @@ TEST(Loops, NestedLoopsThatNeverEndAreRefused) {
     EXPECT_EQ(e.code(), ErrorCode::resource_exhausted);
     EXPECT_NE(e.message().find("rounds"), std::string::npos) << e.what();
   }
+}
+
+// `nodes` in the body, each of which negates the one before.
+std::string chain_loop(int64_t rounds, int nodes) {
+  std::string body = fmt::format("const %m : s64[] = {}\ninput %x : f32[1]\n", rounds) +
+                     "%y : ? = Loop(%m, _, %x) {body = graph \"b\" {\ninput %i : s64[]\n"
+                     "input %c : bool[]\ninput %n0 : f32[1]\n";
+  for (int k = 0; k < nodes; k++) body += fmt::format("%n{} : ? = Neg(%n{})\n", k + 1, k);
+  return body + fmt::format("output %c\noutput %n{}\n}}}}\noutput %y\n", nodes);
+}
+
+// Up to 512 nodes in all are unrolled.
+TEST(Loops, HowLongAnUnrolledLoopMayBe) {
+  const auto repeats = [](int64_t rounds, int nodes) {
+    const Executable e = compile_body(chain_loop(rounds, nodes));
+    const float y = values(run(e, {{"x", Tensor::of<float>({1}, {3})}}).at("y"))[0];
+    EXPECT_EQ(y, rounds * nodes % 2 ? -3 : 3) << rounds << " of " << nodes;
+    return uses(e, "control.loop");
+  };
+  for (const auto& [rounds, nodes] : {std::pair{512, 1}, {256, 2}, {170, 3}, {512, 0}})
+    EXPECT_FALSE(repeats(rounds, nodes)) << rounds << " of " << nodes;
+  for (const auto& [rounds, nodes] : {std::pair{513, 1}, {257, 2}, {171, 3}, {513, 0}})
+    EXPECT_TRUE(repeats(rounds, nodes)) << rounds << " of " << nodes;
+  EXPECT_TRUE(uses(compile_body(chain_loop(program::kMaxRounds, 1)), "control.loop"));
+}
+
+std::string refusal_of_loop(const std::string& body) {
+  try {
+    compile_body(body);
+  } catch (const Error& e) {
+    return e.message().substr(e.message().find("): ") + 3);
+  }
+  return "taken";
+}
+
+// Not those of a loop that its condition ends.
+TEST(Loops, RoundsHaveALimit) {
+  EXPECT_EQ(refusal_of_loop(chain_loop(program::kMaxRounds + 1, 1)),
+            "16777217 rounds, the device runs at most 16777216");
+  const auto collecting = [](const std::string& count, const std::string& condition) {
+    return count + "input %x : f32[1]\n%y : ?, %all : ? = Loop(%m, _, %x) {body = graph \"b\" {\n" +
+           "input %i : s64[]\ninput %c : bool[]\ninput %a : f32[1]\nconst %zero : f32[1] = [0.0]\n"
+           "%n : ? = Neg(%a)\n%less : ? = Less(%n, %zero)\n%copy : ? = Abs(%n)\noutput %" +
+           condition + "\noutput %n\noutput %copy\n}}\noutput %y\noutput %all\n";
+  };
+  const std::string grows =
+      "its scan outputs grow with the trip count, which must be a constant of at most 16777216";
+  EXPECT_EQ(refusal_of_loop(collecting("input %m : s64[]\n", "c")), grows);
+  EXPECT_EQ(refusal_of_loop(collecting("input %m : s64[]\n", "less")), grows);
+  EXPECT_EQ(
+      refusal_of_loop(collecting("const %m : s64[] = 16777217\n", "less")),
+      "it can neither be unrolled nor run as it is: Loop node that makes 'y' (opset 17): " + grows);
+  EXPECT_EQ(refusal_of_loop(collecting("const %m : s64[] = 16777216\n", "less")), "taken");
+  const std::string ends =
+      replaced(replaced(collecting("const %m : s64[] = 20000000\n", "less"), ", %all : ?", ""),
+               "output %copy\n", "");
+  const Executable e = compile_body(replaced(ends, "output %all\n", ""));
+  EXPECT_EQ(values(run(e, {{"x", Tensor::of<float>({1}, {3})}}).at("y"))[0], 3) << "two rounds";
+}
+
+// Two states and two scan outputs, of different types each.
+TEST(Loops, ALoopThatEndsOnDataKeepsItsStatesAndRowsApart) {
+  const Executable e = compile_body(R"(
+    input %x : f32[2]
+    input %n : s64[]
+    const %m : s64[] = 6
+    %a : ?, %b : ?, %u : ?, %v : ? = Loop(%m, _, %x, %n) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[2]
+      input %t : s64[]
+      const %one : s64[] = 1
+      const %zero : s64[] = 0
+      %t2 : ? = Sub(%t, %one)
+      %go : ? = Greater(%t2, %zero)
+      %s2 : ? = Add(%s, %s)
+      %row : ? = Neg(%s)
+      %mark : ? = Mul(%t, %t)
+      output %go
+      output %s2
+      output %t2
+      output %row
+      output %mark
+    }}
+    output %a
+    output %b
+    output %u
+    output %v
+  )");
+  for (const int64_t n : {1, 2, 4, 9}) {
+    const int64_t rounds = std::min<int64_t>(n, 6);
+    const Values got = run(e, {{"x", Tensor::of<float>({2}, {1, -3})}, {"n", Tensor::scalar(n)}});
+    const auto scale = static_cast<float>(int64_t{1} << rounds);
+    EXPECT_EQ(values(got.at("a")), (std::vector<float>{scale, -3 * scale}));
+    EXPECT_EQ(got.at("b").to_int64s()[0], n - rounds);
+    EXPECT_EQ(got.at("u:shape").to_int64s(), (std::vector<int64_t>{rounds, 2}));
+    EXPECT_EQ(got.at("v:shape").to_int64s(), std::vector<int64_t>{rounds});
+    for (int64_t r = 0; r < 6; r++) {
+      const bool real = r < rounds;
+      EXPECT_EQ(values(got.at("u"))[static_cast<size_t>(2 * r)],
+                real ? -static_cast<float>(1 << r) : 0)
+          << n;
+      EXPECT_EQ(got.at("v").to_int64s()[static_cast<size_t>(r)], real ? (n - r) * (n - r) : 0);
+    }
+  }
+}
+
+// Halves change places, one of them with its sign.
+TEST(Loops, AStateMayBeMadeOfPartsOfItself) {
+  const std::string body = R"(
+    input %x : f32[2,3]
+    %y : ? = Loop(%m, _, %x) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[2,3]
+      %u : ?, %v : ? = Split(%s) {axis = 0}
+      %n : ? = Neg(%v)
+      %j : ? = Concat(FIRST, SECOND) {axis = 0}
+      output %c
+      output %j
+    }}
+    output %y
+  )";
+  for (const auto& [first, second] :
+       {std::pair{"%n", "%u"}, {"%u", "%n"}, {"%v", "%u"}, {"%u", "%v"}, {"%u", "%u"}}) {
+    const Executable e = compile_body("input %m : s64[]\n" +
+                                      replaced(replaced(body, "FIRST", first), "SECOND", second));
+    for (const int64_t rounds : {1, 2, 3}) {
+      std::vector<float> wanted = {1, 2, 3, 4, 5, 6};
+      for (int64_t r = 0; r < rounds; r++) {
+        const std::vector<float> was = wanted;
+        for (size_t half = 0; half < 2; half++)
+          for (size_t k = 0; k < 3; k++) {
+            const char part = (half ? second : first)[1];
+            wanted[half * 3 + k] = part == 'u' ? was[k] : part == 'v' ? was[3 + k] : -was[3 + k];
+          }
+      }
+      const Values got = run(
+          e, {{"x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6})}, {"m", Tensor::scalar(rounds)}});
+      EXPECT_EQ(values(got.at("y")), wanted) << first << second << rounds;
+    }
+  }
+}
+
+// Scan outputs have no rows then, whatever the trip count is.
+TEST(Loops, ALoopThatIsNeverEnteredHandsItsStatesOn) {
+  for (const char* way : {"const %m : s64[] = 0\nconst %yes : bool[] = true\n",
+                          "const %m : s64[] = 5\nconst %yes : bool[] = false\n"}) {
+    const Executable e = compile_body(std::string(way) + R"(
+    input %x : f32[2]
+    %y : ?, %all : ? = Loop(%m, %yes, %x) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[2]
+      %n : ? = Neg(%s)
+      %copy : ? = Abs(%s)
+      output %c
+      output %n
+      output %copy
+    }}
+    output %y
+    output %all
+  )");
+    const Values got = run(e, {{"x", Tensor::of<float>({2}, {1, -3})}});
+    EXPECT_EQ(values(got.at("y")), (std::vector<float>{1, -3})) << way;
+    EXPECT_EQ(got.at("all").shape(), (Shape{0, 2})) << way;
+  }
+}
+
+// What an attempt made that was given up would run, although nobody reads it.
+TEST(Loops, AnAttemptThatIsGivenUpLeavesNothingThatHasAState) {
+  const Executable e = test::compile_text(R"(graph "g" opset {"": 17, "ai.graphcore": 1} {
+    input %step : s32[]
+    input %x : f32[1]
+    const %m : s64[] = 100
+    %y : ? = Loop(%m, _, %x) {body = graph "body" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[1]
+      %k : ? = ai.graphcore.KVCache(%step, %s) {max_len = 1}
+      %a : ? = Add(%s, %k)
+      %t : ? = Loop(%m, _, %a) {body = graph "inner" {
+        input %j : s64[]
+        input %jc : bool[]
+        input %js : f32[1]
+        %jt : ? = Neg(%js)
+        output %jc
+        output %jt
+      }}
+      output %c
+      output %t
+    }}
+    output %y
+  })");
+  EXPECT_TRUE(uses(e, "control.loop"));
+  int64_t caches = 0;
+  for (const program::Instruction& i : e.program.main)
+    caches += e.program.kernels[i.kernel] == "shift";
+  EXPECT_EQ(caches, 1);
+}
+
+TEST(Loops, HaveTheNameOfTheirNodeOrOfTheirFirstResult) {
+  const auto name = [](const std::string& given) {
+    const auto graph = ir::parse_text(graph_text(
+        "input %m : s64[]\ninput %x : f32[1]\n%y : ? = Loop(%m, _, %x) {body = graph \"b\" { input "
+        "%i : s64[] input %c : bool[] input %s : f32[1] %n : ? = Neg(%s) output %c output %n }}" +
+        given + "\noutput %y\n"));
+    convert(*graph, {});
+    EXPECT_EQ(graph->nodes().size(), 1u);
+    return graph->nodes()[0]->name;
+  };
+  EXPECT_EQ(name(" \"turns\""), "turns");
+  EXPECT_EQ(name(""), "y");
 }
 
 // Without a condition in front the first round runs; a body may read what it is, and end the loop.
