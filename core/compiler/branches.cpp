@@ -31,9 +31,8 @@ std::vector<program::Branch> branches_of(const std::vector<Executable>& parts) {
   return branches;
 }
 
-// What the parts say of their IPUs is not so any more.
+// What the parts say of their IPUs is not so any more: where one has several, so has the whole.
 void describe_shards(Executable& e) {
-  e.notes.erase(program::kShards);
   if (program::has_shards(e.program))
     e.notes[program::kShards] = program::note_of_shards(e.program);
 }
@@ -74,7 +73,11 @@ class Dimensions {
   Dimensions(const std::vector<Executable>& parts, const Symbols& symbols)
       : parts_(parts), symbols_(symbols) {}
 
-  const std::vector<std::string>& names() const { return names_; }
+  Json names() const {
+    Json list = Json::array();
+    for (const Size& s : sizes_) list.push_back(s.name);
+    return list;
+  }
 
   // null, or the name of a size.
   Json of_input(size_t anchor) {
@@ -99,11 +102,11 @@ class Dimensions {
 
   // Of all inputs, in order: asks for the outputs when one size alone is that of the largest shape.
   void probe(const OutputShapes& output_shapes) {
-    if (names_.size() < 2) return;
-    for (size_t varies = 0; varies < names_.size(); varies++) {
+    if (sizes_.size() < 2) return;
+    for (const Size& varies : sizes_) {
       Probe p;
-      for (size_t i = 0; i < names_.size(); i++)
-        p.sizes.push_back(i == varies ? sizes_[i].back() : sizes_[i].front());
+      for (const Size& s : sizes_)
+        p.sizes.push_back(&s == &varies ? s.of_parts.back() : s.of_parts.front());
       std::map<std::string, Shape> inputs;
       for (size_t a = 0; a < inputs_.size(); a++) {
         const Anchor& anchor = parts_[0].program.inputs[a];
@@ -141,6 +144,12 @@ class Dimensions {
  private:
   using Sizes = std::vector<int64_t>;  // one per part
 
+  // One that varies.
+  struct Size {
+    std::string name;
+    Sizes of_parts;
+  };
+
   Sizes sizes_of(size_t anchor, size_t d, std::vector<Anchor> program::Program::* list) const {
     Sizes sizes;
     for (const Executable& e : parts_) sizes.push_back((e.program.*list)[anchor].shape[d]);
@@ -156,10 +165,9 @@ class Dimensions {
   }
 
   void add(const std::string& name, const Sizes& sizes) {
-    const auto found = std::ranges::find(names_, name);
-    if (found != names_.end()) return;  // fix_shapes() has seen to it that they agree
-    names_.push_back(name);
-    sizes_.push_back(sizes);
+    const auto found = std::ranges::find(sizes_, name, &Size::name);
+    if (found != sizes_.end()) return;  // fix_shapes() has seen to it that they agree
+    sizes_.push_back({name, sizes});
   }
 
   // null where it is always the same, else the dimension of that name, else one of the same sizes,
@@ -169,12 +177,12 @@ class Dimensions {
                               const std::string& name) const {
     std::vector<Json> candidates;
     if (constant(sizes)) candidates.emplace_back(nullptr);
-    for (size_t i = 0; i < names_.size(); i++)
-      if (names_[i] == name && sizes_[i] == sizes) candidates.emplace_back(name);
-    for (size_t i = 0; i < names_.size(); i++)
-      if (sizes_[i] == sizes) candidates.emplace_back(names_[i]);
-    for (size_t i = 0; i < names_.size() && !constant(sizes); i++)
-      if (const Json scaled = scale(sizes, i); !scaled.is_null()) candidates.push_back(scaled);
+    for (const Size& s : sizes_)
+      if (s.name == name && s.of_parts == sizes) candidates.emplace_back(name);
+    for (const Size& s : sizes_)
+      if (s.of_parts == sizes) candidates.emplace_back(s.name);
+    for (const Size& s : sizes_)
+      if (const Json scaled = scale(sizes, s); !scaled.is_null()) candidates.push_back(scaled);
     for (const Json& candidate : candidates)
       if (std::ranges::all_of(probes_, [&](const Probe& p) {
             const auto found = p.outputs.find(output);
@@ -185,7 +193,7 @@ class Dimensions {
     return std::nullopt;
   }
 
-  int64_t size_at(const Json& follows, const Sizes& sizes, int64_t fixed) const {
+  int64_t size_at(const Json& follows, const std::vector<int64_t>& sizes, int64_t fixed) const {
     if (follows.is_null()) return fixed;
     if (follows.is_string()) return sizes[number(follows.get<std::string>())];
     const int64_t times = follows["times"], over = follows["over"], plus = follows["plus"];
@@ -193,12 +201,12 @@ class Dimensions {
   }
 
   size_t number(const std::string& name) const {
-    return static_cast<size_t>(std::ranges::find(names_, name) - names_.begin());
+    return static_cast<size_t>(std::ranges::find(sizes_, name, &Size::name) - sizes_.begin());
   }
 
   // (times * size + over - 1) / over + plus.
-  Json scale(const Sizes& sizes, size_t dimension) const {
-    const Sizes& from = sizes_[dimension];
+  static Json scale(const Sizes& sizes, const Size& size) {
+    const Sizes& from = size.of_parts;
     constexpr int64_t kMostPlus = 64;
     for (size_t k = 1; k < sizes.size(); k++) {
       if (from[k] == from[0]) continue;
@@ -210,7 +218,7 @@ class Dimensions {
       if (std::abs(plus) > kMostPlus) return nullptr;
       for (size_t i = 0; i < sizes.size(); i++)
         if (scaled(from[i]) + plus != sizes[i]) return nullptr;
-      return {{"of", names_[dimension]}, {"times", times}, {"over", over}, {"plus", plus}};
+      return {{"of", size.name}, {"times", times}, {"over", over}, {"plus", plus}};
     }
     return nullptr;
   }
@@ -218,11 +226,10 @@ class Dimensions {
   const std::vector<Executable>& parts_;
   const Symbols& symbols_;
   struct Probe {
-    Sizes sizes;  // one per name
+    std::vector<int64_t> sizes;  // of each one that varies
     std::map<std::string, Shape> outputs;
   };
-  std::vector<std::string> names_;
-  std::vector<Sizes> sizes_;
+  std::vector<Size> sizes_;
   std::vector<std::vector<std::string>> inputs_;  // the name of each dimension, or none
   std::vector<Probe> probes_;
 };

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "compiler/variable_weights.h"
 #include "core/compiler/flow/support.h"
 #include "ir/placement.h"
 #include "program/link.h"
@@ -366,6 +367,141 @@ TEST(LinkedBranches, WarnsOfZerosThatNobodyAskedFor) {
   EXPECT_NE(warnings.at(0).find("`input_shape`: 'a' of a request"), std::string::npos);
   EXPECT_EQ(warned({{1, 4}, {1, 8}}, {{"a", {}}}), 0u);
   EXPECT_EQ(warned({{1, 4}, {2, 4}}, {}), 0u) << "of the first dimension zeros are right";
+  set_log_receiver(nullptr);
+}
+
+// Of inputs a [1, n] and b [2, n] at n = 4 and 8, and what follows them in `body`.
+std::vector<Executable> of_two_inputs(const std::string& body) {
+  std::vector<Executable> parts;
+  for (const int n : {4, 8})
+    parts.push_back(
+        compile_body(fmt::format("input %a : f32[1,{0}]\ninput %b : f32[2,{0}]\n", n) + body));
+  return parts;
+}
+
+OutputShapes unknown_shapes() {
+  return [](const auto&) -> std::map<std::string, Shape> {
+    fail(ErrorCode::invalid_argument, "there is no such model");
+  };
+}
+
+nlohmann::ordered_json note_of(const Executable& e) {
+  return nlohmann::ordered_json::parse(e.notes.at(kBranches));
+}
+
+// Where nothing else tells, by its symbol; else the first of equal sizes.
+TEST(LinkedBranches, OfEqualSizesTheSymbolDecides) {
+  const auto parts = of_two_inputs("%y = Neg(%b)\noutput %y\n");
+  Symbols symbols;
+  symbols.inputs = {{"a", {"one", "L"}}, {"b", {"two", "M"}}};
+  const std::map<std::string, Padding> padding = {{"a", {}}, {"b", {}}};
+  const auto follows = [&](std::vector<std::string> of_output) {
+    symbols.outputs["y"] = std::move(of_output);
+    const auto note = note_of(link_shapes(parts, symbols, padding, unknown_shapes()));
+    EXPECT_EQ(note["dimensions"].dump(), R"(["L","M"])");
+    EXPECT_EQ(note["inputs"]["b"]["shape"].dump(), R"([null,"M"])");
+    return note["outputs"]["y"]["shape"].dump();
+  };
+  EXPECT_EQ(follows({"two", "M"}), R"([null,"M"])");
+  EXPECT_EQ(follows({"two", "L"}), R"([null,"L"])");
+  EXPECT_EQ(follows({"two", "other"}), R"([null,"L"])");
+  EXPECT_EQ(follows({}), R"([null,"L"])");
+  EXPECT_EQ(note_of(link_shapes(parts, {}, padding, unknown_shapes()))["dimensions"].dump(),
+            R"(["a:1","b:1"])");
+  // A symbol of another size is not what the dimension follows.
+  constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
+  symbols.inputs = {{"a", {"N", "L"}}};
+  symbols.outputs = {{"y", {"L", "N"}}};
+  EXPECT_EQ(note_of(link_shapes(at_shapes({{1, 4}, {2, 8}}, kBody), symbols, {{"a", {}}},
+                                unknown_shapes()))["outputs"]["y"]["shape"]
+                .dump(),
+            R"(["N","L"])");
+}
+
+TEST(LinkedBranches, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
+  constexpr const char* kBody = "%y = Neg(%a)\n%k = ReduceSum(%a)\noutput %y\noutput %k\n";
+  std::vector<std::map<std::string, Shape>> asked;
+  const auto parts = at_shapes({{1, 4}, {2, 8}, {3, 16}}, kBody);
+  const auto linked = [&](const std::map<std::string, Shape>& answer) {
+    asked.clear();
+    return note_of(link_shapes(parts, {}, {{"a", {}}}, [&](const auto& inputs) {
+      asked.push_back(inputs);
+      return answer;
+    }))["outputs"]["y"]["shape"];
+  };
+  EXPECT_EQ(linked({}).dump(), R"(["a:0","a:1"])") << "nothing is said of y";
+  EXPECT_EQ(asked, (std::vector<std::map<std::string, Shape>>{{{"a", {3, 4}}}, {{"a", {1, 16}}}}));
+  EXPECT_EQ(linked({{"y", {}}}).dump(), R"(["a:0","a:1"])") << "nor of its dimensions";
+  EXPECT_THROW(linked({{"y", {3, 4}}}), Error) << "it would have 3 rows of one";
+  // One size that varies is what everything follows: nothing is asked.
+  asked.clear();
+  EXPECT_NO_THROW(link_shapes(at_shapes({{1, 4}, {1, 8}}, kBody), {}, {{"a", {}}}, nullptr));
+}
+
+// Sizes that do not rise from one shape to the next, but later.
+TEST(LinkedBranches, ASizeIsComparedWhereItChanges) {
+  constexpr const char* kTwice = "%y = Concat(%a, %a) {axis = 1}\noutput %y\n";
+  const auto shape = note_of(link_shapes(at_shapes({{1, 4}, {2, 4}, {2, 8}}, kTwice), {},
+                                         {{"a", {}}}, unknown_shapes()))["outputs"]["y"]["shape"];
+  EXPECT_EQ(shape.dump(), R"(["a:0",{"of":"a:1","times":2,"over":1,"plus":0}])");
+}
+
+// Weights that stay inputs have a value in the file, which nobody is asked for.
+TEST(LinkedBranches, AnInputWithAValueIsNoPartOfARequest) {
+  constexpr const char* kBody =
+      "input %w : f32[4]\n%s = ReduceSum(%w)\n%y = Add(%a, %s)\noutput "
+      "%y\n";
+  std::vector<Executable> parts = at_shapes({{1, 4}, {2, 8}}, kBody);
+  for (Executable& part : parts) attach_values(part, {{"w", floats({4})}});
+  std::vector<std::string> asked;
+  link_shapes(parts, {}, {{"a", {}}}, [&](const auto& inputs) {
+    for (const auto& [name, shape] : inputs) asked.push_back(name);
+    return std::map<std::string, Shape>();
+  });
+  EXPECT_EQ(asked, (std::vector<std::string>{"a", "a"}));
+}
+
+TEST(LinkedBranches, WhatModelsSayOfThemselvesIsKept) {
+  const auto notes = [](std::map<std::string, std::string> first,
+                        std::map<std::string, std::string> second, bool shapes) {
+    std::vector<Executable> parts = at_shapes({{1, 4}, {1, 8}}, "%y = Neg(%a)\noutput %y\n");
+    parts[0].notes = std::move(first);
+    parts[1].notes = std::move(second);
+    Executable e = shapes ? link_shapes(parts, {}, {{"a", {}}}, nullptr) : fused(parts);
+    EXPECT_EQ(e.notes.erase(kBranches), 1u);
+    return e.notes;
+  };
+  using Notes = std::map<std::string, std::string>;
+  EXPECT_EQ(notes({{"k", "1"}}, {{"k", "2"}, {"l", "3"}}, false), (Notes{{"k", "1"}, {"l", "3"}}));
+  EXPECT_EQ(notes({{"k", "1"}}, {{"k", "2"}, {"l", "3"}}, true), (Notes{{"k", "2"}, {"l", "3"}}));
+  EXPECT_EQ(note_of(fused(at_shapes({{1, 4}, {1, 8}}, "%y = Neg(%a)\noutput %y\n"))).dump(),
+            R"({"kind":"graphs","graphs":["model0","model1"]})");
+}
+
+TEST(LinkedBranches, SymbolsAreThoseOfInputsAndOutputs) {
+  const auto graph = ir::parse_text(
+      graph_text("input %a : f32[N,4]\ninput %b : f32[2]\n%y : f32[N,L] = Neg(%a)\noutput %y\n"));
+  const Symbols symbols = symbols_of(*graph);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(symbols.inputs.at("a"), (Names{"N", ""}));
+  EXPECT_EQ(symbols.inputs.at("b"), Names{});
+  EXPECT_EQ(symbols.outputs.at("y"), (Names{"N", "L"}));
+  EXPECT_EQ(symbols.inputs.size(), 2u);
+  EXPECT_EQ(symbols.outputs.size(), 1u);
+}
+
+TEST(LinkedBranches, NamesAllInputsThatZerosFill) {
+  const auto parts =
+      of_two_inputs("input %s : f32[]\n%t = Mul(%b, %s)\n%y = Add(%a, %t)\noutput %y\n");
+  set_log_receiver([](int32_t, const char* message) { warnings.emplace_back(message); });
+  const auto warned = [&](const std::map<std::string, Padding>& padding) {
+    warnings.clear();
+    link_shapes(parts, {}, padding, unknown_shapes());
+    return warnings.size() == 1 ? warnings[0].substr(0, warnings[0].find(" of a request")) : "";
+  };
+  EXPECT_EQ(warned({}), "`input_shape`: 'a', 'b'");
+  EXPECT_EQ(warned({{"a", {}}}), "`input_shape`: 'b'");
+  EXPECT_EQ(warned({{"a", {}}, {"b", {}}}), "");
   set_log_receiver(nullptr);
 }
 
