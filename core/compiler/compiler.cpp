@@ -63,11 +63,13 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   };
   checked.narrowing.fp8_weights_only = options.precision == Precision::fp8_weight;
   std::vector<const passes::PassDef*> list = converter_pipeline(options);
+  double done = 0;
   const auto quarters = std::ranges::find(list, "float_to_fp8", &passes::PassDef::name);
   // Formats are chosen for the products that the pass will see.
   if (options.calibration && quarters != list.end() && options.precision != Precision::keep) {
     const std::vector<const passes::PassDef*> before(list.begin(), quarters);
-    run_pipeline(graph, before, checked, "PopRT conversion", 0.5);
+    done = 0.5;
+    run_pipeline(graph, before, checked, "PopRT conversion", done);
     if (std::ranges::any_of(before, [&](const passes::PassDef* p) {
           return passes::is_called(*p, options.stop_after);
         }))
@@ -75,7 +77,7 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
     checked.narrowing = calibrate(graph, checked);
     list.erase(list.begin(), quarters);
   }
-  run_pipeline(graph, list, checked, "PopRT conversion", 1.0);
+  run_pipeline(graph, list, checked, "PopRT conversion", 1.0, done);
 }
 
 void run_early(ir::Graph& graph, const Options& options) {

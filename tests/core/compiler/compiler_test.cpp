@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "compiler/pipeline.h"
 #include "core/compiler/support.h"
 
 namespace poprt::test {
@@ -395,6 +396,179 @@ TEST(Compiler, AConvolutionPacksAKernelThatIsComputedFromConstants) {
     output %y
   })");
   EXPECT_EQ(fmt::format("{}", fmt::join(e.program.kernels, " ")), "block conv_winograd unblock");
+}
+
+// What is said of how far it is.
+struct Said {
+  std::vector<double> done;
+  std::vector<std::string> what;
+  std::function<void(double, std::string_view)> listen() {
+    return [this](double d, std::string_view w) {
+      done.push_back(d);
+      what.emplace_back(w);
+    };
+  }
+};
+
+TEST(Compiler, SaysHowFarItIs) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[4,4]
+    %a : ? = MatMul(%x, %x)
+    %b : ? = Softmax(%a)
+    %y : ? = MatMul(%b, %x)
+    output %y
+  })");
+  Said converting, compiling;
+  compiler::Options options;
+  options.progress = converting.listen();
+  compiler::convert(*graph, options);
+  const size_t passes = compiler::converter_pipeline({}).size();
+  ASSERT_EQ(converting.done.size(), passes);
+  for (size_t i = 0; i < passes; i++) {
+    EXPECT_DOUBLE_EQ(converting.done[i], static_cast<double>(i + 1) / static_cast<double>(passes));
+    EXPECT_EQ(converting.what[i], "PopRT conversion");
+  }
+  options.progress = compiling.listen();
+  compiler::compile(*graph, options);
+  // Half of it for the passes, half for the nodes.
+  const size_t first = compiler::compile_pipeline({}).size(), nodes = graph->node_count();
+  ASSERT_EQ(compiling.done.size(), first + nodes);
+  for (size_t i = 0; i < first; i++)
+    EXPECT_NEAR(compiling.done[i], 0.5 * static_cast<double>(i + 1) / static_cast<double>(first),
+                1e-12);
+  for (size_t i = 0; i < nodes; i++)
+    EXPECT_DOUBLE_EQ(compiling.done[first + i],
+                     0.5 + 0.5 * static_cast<double>(i + 1) / static_cast<double>(nodes));
+  for (const std::string& what : compiling.what) EXPECT_EQ(what, "Graph compilation");
+}
+
+// Passes that options ask for run first, and count for nothing.
+TEST(Compiler, NothingIsDoneWhileTheModelIsAsExported) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[4]
+    %y : ? = Relu(%x)
+    output %y
+  })");
+  Said said;
+  compiler::Options options;
+  options.requested = {"merge_if_with_same_cond"};
+  options.progress = said.listen();
+  compiler::convert(*graph, options);
+  ASSERT_EQ(said.done.size(), 1 + compiler::converter_pipeline({}).size());
+  EXPECT_EQ(said.done[0], 0);
+  EXPECT_GT(said.done[1], 0);
+}
+
+// Sizes of results are wide, whatever becomes of other integers.
+TEST(Compiler, SizesStayWideWhereIntegersBecomeNarrow) {
+  const std::string text = R"(graph "g" opset {"": 17} {
+    input %x : f32[4]
+    input %k : s64[2]
+    %at : ? = NonZero(%x)
+    %y : ? = Neg(%at)
+    %alone:shape : ? = Neg(%k)
+    output %y
+    output %alone:shape
+  })";
+  compiler::Options narrow, named;
+  narrow.narrow_int64 = true;
+  named.passes = {"int64_to_int32"};
+  for (const compiler::Options& options : {narrow, named}) {
+    const std::string quoted = [&] {
+      std::string t = text;
+      for (size_t at; (at = t.find("%alone:shape")) != t.npos;)
+        t.replace(at, 12, "%\"alone:shape\"");
+      return t;
+    }();
+    const compiler::Executable e = compile_text(quoted, options);
+    std::map<std::string, std::string> types;
+    for (const auto& output : e.program.outputs)
+      types[output.name] = std::string(dtype_name(output.dtype)) + shape_string(output.shape);
+    EXPECT_EQ(types, (std::map<std::string, std::string>{
+                         {"y", "s32[1,4]"}, {"y:shape", "s64[2]"}, {"alone:shape", "s32[2]"}}));
+    const auto got = run_executable(
+        e, {{"x", Tensor::of<float>({4}, {0, 1, 0, 2})}, {"k", Tensor::of<int32_t>({2}, {3, -4})}});
+    EXPECT_EQ(got.at("y:shape").to_int64s(), (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(got.at("alone:shape").to_int64s(), (std::vector<int64_t>{-3, 4}));
+  }
+}
+
+TEST(Compiler, NotesOfTheModelAreBesideTheProgram) {
+  const auto graph = ir::parse_text(R"(graph "named" opset {"": 17} {
+    input %x : f32[4]
+    %y : ? = Relu(%x)
+    output %y
+  })");
+  graph->metadata = {{"producer_name", "me"}, {"producer_version", "3"},
+                     {"domain", "com.me"},    {"model_version", "4"},
+                     {"doc_string", "says"},  {"graph.doc_string", "more"},
+                     {"ir_version", "8"},     {"prop.poprt.own", "nobody's"},
+                     {"prop.author", "you"},  {"prop.HostConcatRunnerConfig", "{\"a\": 1}"}};
+  compiler::convert(*graph, {});
+  const auto notes = compiler::compile(*graph, {}).notes;
+  EXPECT_EQ(notes, (std::map<std::string, std::string>{
+                       {"HostConcatRunnerConfig", "{\"a\": 1}"},
+                       {"onnx_metadata",
+                        R"({"producer_name":"me","producer_version":"3","domain":"com.me",)"
+                        R"("model_version":"4","doc_string":"says","graph.doc_string":"more",)"
+                        R"("prop.HostConcatRunnerConfig":"{\"a\": 1}",)"
+                        R"("prop.author":"you","graph_name":"named"})"}}));
+}
+
+TEST(Compiler, StopsBehindThePassThatIsNamed) {
+  const auto passes_of = [](const char* name) {
+    const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[4]
+    %y : ? = Relu(%x)
+    output %y
+  })");
+    std::vector<std::string> ran;
+    compiler::Options options;
+    options.stop_after = name;
+    options.after_pass = [&](const passes::PassReport& report, const ir::Graph&) {
+      ran.emplace_back(report.name);
+    };
+    compiler::convert(*graph, options);
+    const size_t converted = ran.size();
+    compiler::compile(*graph, options);
+    EXPECT_GT(ran.size(), converted);
+    return std::pair(converted, ran.back());
+  };
+  EXPECT_EQ(passes_of("constant_folding").first, 5u) << "of the converter";
+  EXPECT_EQ(passes_of("expand_operators").second, "expand_operators");
+  EXPECT_EQ(passes_of("linear_fusion").second, "linear_fusion");
+  EXPECT_EQ(passes_of("").second, "sort_graph");
+}
+
+// A model of another domain alone has no version of ai.onnx: what passes make is of a newer one.
+TEST(Compiler, NodesThatPassesMakeHaveAnOpset) {
+  const auto opset_of = [](const char* opsets) {
+    const auto graph = ir::parse_text(fmt::format(
+        "graph \"g\" opset {{{}}} {{ input %x : f32[2] %y : ? = com.microsoft.FastGelu(%x) output "
+        "%y }}",
+        opsets));
+    compiler::convert(*graph, {});
+    return graph->opsets.contains("") ? graph->opsets.at("") : 0;
+  };
+  EXPECT_EQ(opset_of("\"com.microsoft\": 1"), 21);
+  EXPECT_EQ(opset_of("\"com.microsoft\": 1, \"\": 13"), 13);
+  EXPECT_EQ(opset_of("\"com.microsoft\": 1, \"ai.onnx\": 13"), 0);
+}
+
+// That there is no such operator is said first, whatever else is wrong with it.
+TEST(Compiler, AnUnknownOperatorWithAttributesIsNamed) {
+  try {
+    compiler::Options options;
+    options.strict = true;
+    compile_text(
+        "graph \"g\" opset {\"\": 17} { input %x : f32[2] %y : ? = Unheard(%x) {foo = 2} "
+        "output %y }",
+        options);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+    EXPECT_NE(e.message().find("Unheard"), std::string::npos) << e.message();
+  }
 }
 
 // Models whose parts become one node, or disappear.

@@ -310,6 +310,38 @@ TEST(Calibrate, SaysHowFarItIs) {
   }
 }
 
+// A conversion that calibrates on its way does not begin anew.
+TEST(Calibrate, ConversionGoesOnWhereItWas) {
+  const auto g = model();
+  Options options = options_with(Loss::mse);
+  std::vector<double> converted;
+  size_t calibrated = 0;
+  options.progress = [&](double part, std::string_view what) {
+    if (what == "calibration") {
+      calibrated++;
+      EXPECT_DOUBLE_EQ(converted.back(), 0.5);
+    } else {
+      converted.push_back(part);
+    }
+  };
+  convert(*g, options);
+  EXPECT_EQ(calibrated, 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(converted));
+  EXPECT_DOUBLE_EQ(converted.back(), 1);
+  EXPECT_EQ(std::ranges::count(converted, 0.5), 1);
+}
+
+TEST(Calibrate, AConversionThatStopsBeforeDoesNotCalibrate) {
+  const auto g = model();
+  Options options = options_with(Loss::mse);
+  options.stop_after = "constant_folding";
+  size_t said = 0;
+  options.progress = [&](double, std::string_view what) { said += what == "calibration"; };
+  convert(*g, options);
+  EXPECT_EQ(said, 0u);
+  for (const ir::Node* n : g->nodes()) EXPECT_NE(n->domain, "ai.graphcore") << n->describe();
+}
+
 TEST(Calibrate, MoreLayersToKeepThanThereAreAreAll) {
   const auto g = model();
   Options options = options_with(Loss::mse, true, 7);
@@ -326,6 +358,30 @@ TEST(Calibrate, MoreLayersToKeepThanThereAreAreAll) {
   options = options_with(Loss::mse, true, 1);
   options.narrowing.fp8_skip_op = false;
   EXPECT_TRUE(calibrate(*g, options).fp8_skip_op);
+}
+
+// What is inside of branches, or has no size yet, has the formats of float_to_fp8.
+TEST(Calibrate, LooksAtProductsOutsideOfBranchesWithAKnownSize) {
+  const auto chosen = [](const std::string& input, const std::string& outside) {
+    const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\ninput %x : " + input + R"(
+      input %c : bool[]
+      const %w : f32[6,6] = fill 0.5
+      const %v : f32[6,6] = fill 0.25
+      %a : ? = MatMul(%x, %w)
+      %b : ? = If(%c) {
+        then_branch = graph "t" { %m : ? = MatMul(%a, %v) output %m },
+        else_branch = graph "e" { %n : ? = MatMul(%x, %v) output %n }}
+      )" + outside + "output %y\n}\n");
+    ops::infer(*graph);
+    std::string names;
+    for (const auto& [name, format] :
+         calibrate(*graph, options_with(Loss::mse, false)).fp8_weight_dict)
+      names += name + " ";
+    return names;
+  };
+  EXPECT_EQ(chosen("f32[2,6]", "%y : ? = Neg(%b)\n"), "a ");
+  EXPECT_EQ(chosen("f32[2,6]", "%y : ? = MatMul(%b, %w)\n"), "a y ");
+  EXPECT_EQ(chosen("f32[N,6]", "%y : ? = MatMul(%b, %w)\n"), "");
 }
 
 // Two layers of one tensor with the same weights lose the same: the first is kept.
@@ -398,6 +454,35 @@ TEST(Calibrate, ByGptqAdjustsWhatHasRows) {
       EXPECT_NEAR(before, sum / count, 1e-3 * before) << name;
     }
   }
+}
+
+// Of more rows than are looked at, every second one of each run.
+TEST(Calibrate, ByGptqReadsAPartOfVeryManyRows) {
+  constexpr int64_t kRuns = 64, kRows = 128, kSize = 6;
+  const Tensor data = random_tensor({kRuns * kRows, kSize}, 3, 1.0f),
+               w = random_tensor({kSize, 5}, 4, 0.1f);
+  const Logged l = logged(R"(
+    input %x : f32[128,6]
+    input %w : f32[6,5]
+    %y : ? = MatMul(%x, %w) "node"
+    output %y
+  )",
+                          {{"w", w}}, data, options_with(Loss::gptq));
+  const std::vector<float> is =
+      rounded(w.values<float>(), search_format(w.values<float>(), Loss::mse).chosen().format);
+  double sum = 0;
+  for (int64_t r = 0; r < kRuns * kRows; r += 2)
+    for (int64_t c = 0; c < 5; c++) {
+      double d = 0;
+      for (int64_t i = 0; i < kSize; i++) {
+        const auto k = static_cast<size_t>(i * 5 + c);
+        d += static_cast<double>(is[k] - w.values<float>()[k]) *
+             static_cast<double>(data.values<float>()[static_cast<size_t>(r * kSize + i)]);
+      }
+      sum += d * d;
+    }
+  const double wanted = sum / static_cast<double>(kRuns * kRows / 2);
+  EXPECT_NEAR(std::stod(l.text.substr(l.text.find("before ") + 7)), wanted, 1e-4 * wanted);
 }
 
 // Any window: strides, padding and dilations that differ by axis, several images.

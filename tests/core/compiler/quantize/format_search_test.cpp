@@ -65,6 +65,25 @@ TEST(FormatSearch, RoundsAsTheFormatsAreDefined) {
     }
 }
 
+// Of each format the scale at which the greatest number fits, one more and eight less.
+TEST(FormatSearch, TriesScalesAroundTheOneThatFits) {
+  const auto scales = [](float most, DType dtype) {
+    std::vector<int> list;
+    for (const FormatTrial& t :
+         search_format(std::vector<float>{most, 0, -most / 3, INFINITY}, Loss::mse).trials)
+      if (t.format.dtype == dtype) list.push_back(t.format.scale);
+    return std::pair(list.front(), list.back());
+  };
+  EXPECT_EQ(scales(240, DType::f8_143), std::pair(-8, 1)) << "it just fits";
+  EXPECT_EQ(scales(241, DType::f8_143), std::pair(-7, 2));
+  EXPECT_EQ(scales(-120, DType::f8_143), std::pair(-9, 0));
+  EXPECT_EQ(scales(57344, DType::f8_152), std::pair(-8, 1));
+  EXPECT_EQ(scales(57345, DType::f8_152), std::pair(-7, 2));
+  EXPECT_EQ(scales(1e30f, DType::f8_143), std::pair(31, 31)) << "the greatest that there is";
+  EXPECT_EQ(scales(1e-30f, DType::f8_143), std::pair(-32, -32));
+  EXPECT_EQ(scales(0, DType::f8_143), std::pair(-8, 1));
+}
+
 TEST(FormatSearch, OfZerosAndOfNothingHasAResult) {
   for (const size_t count : {size_t{0}, size_t{4}}) {
     const FormatSearch search = search_format(std::vector<float>(count), Loss::mse);

@@ -49,6 +49,35 @@ TEST(Loss, OfWhatBecameNothingIsLarge) {
   EXPECT_TRUE(std::isinf(loss_of(Loss::kld, was, none)));
 }
 
+TEST(Loss, OfNothingThatBecameSomethingIsLarge) {
+  const std::vector<float> none = {0, 0}, is = {1, 2};
+  EXPECT_EQ(loss_of(Loss::cos_dist, none, is), 1);
+  EXPECT_TRUE(std::isinf(loss_of(Loss::snr, none, is)));
+  EXPECT_EQ(loss_of(Loss::kld, none, is), 0) << "no weight was lost";
+  EXPECT_EQ(loss_of(Loss::mse, none, is), 2.5);
+  EXPECT_EQ(loss_of(Loss::gptq, none, is), 2.5) << "searched by mse";
+  for (const Loss loss : {Loss::mse, Loss::mae, Loss::snr, Loss::kld, Loss::cos_dist})
+    EXPECT_EQ(loss_of(loss, {}, {}), 0) << loss_name(loss);
+}
+
+// One part of what became 0 counts as 2^-40 of the largest.
+TEST(Loss, WhatBecameZeroCountsAsVeryLittle) {
+  const std::vector<float> was = {1, 3}, is = {0, 4};
+  EXPECT_NEAR(loss_of(Loss::kld, was, is),
+              0.25 * std::log(0.25 / std::ldexp(1.0, -40)) + 0.75 * std::log(0.75), 1e-9);
+  EXPECT_DOUBLE_EQ(loss_of(Loss::cos_dist, std::vector<float>{1, 0}, std::vector<float>{0, 2}), 1);
+  EXPECT_DOUBLE_EQ(loss_of(Loss::cos_dist, std::vector<float>{1, 0}, std::vector<float>{-2, 0}), 2);
+}
+
+TEST(Moments, OfEqualNumbersHaveNoSkewness) {
+  const Moments m = moments_of(std::vector<float>{2, 2, 2});
+  EXPECT_DOUBLE_EQ(m.mean, 2);
+  EXPECT_EQ(m.variance, 0);
+  EXPECT_EQ(m.skewness, 0);
+  EXPECT_EQ(m.kurtosis, 0);
+  EXPECT_EQ(moments_of({}).mean, 0);
+}
+
 TEST(Moments, AreThoseOfTheirDefinition) {
   const Moments m = moments_of(std::vector<float>{1, 2, 3, 6});
   EXPECT_DOUBLE_EQ(m.mean, 3);
