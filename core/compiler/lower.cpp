@@ -32,21 +32,6 @@ void give_outputs_producers(ir::Graph& graph) {
   }
 }
 
-// What a subgraph gives on of a graph around it is copied inside, so that it counts as a use.
-void copy_outer_outputs(const ir::Graph& graph) {
-  for (const ir::Node* n : graph.nodes())
-    ir::for_each_subgraph(*n, [](ir::Graph& sub) {
-      for (size_t i = 0; i < sub.outputs().size(); i++) {
-        ir::Value* v = sub.outputs()[i];
-        if (&v->graph() == &sub) continue;
-        ir::Node* copy = sub.add_node("Identity", "", {v});
-        copy->output()->type = v->type;
-        sub.set_output(i, copy->output());
-      }
-      copy_outer_outputs(sub);
-    });
-}
-
 // Where a graph's inputs and outputs are: anchors of their number, or places in the arena.
 struct Ports {
   struct Port {
@@ -327,7 +312,6 @@ Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
   for (const ir::Value* v : graph.outputs())
     ports.outputs.push_back({builder.add_output({v->name(), v->dtype(), v->shape()}), 0});
   give_outputs_producers(graph);
-  if (options.num_ipus > 1) copy_outer_outputs(graph);
   Cut cut = cut_graph(graph, placement, options);
   const bool sharded = !cut.shards.empty();
   if (!sharded) flatten_control_flow(graph);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "core/compiler/flow/support.h"
+#include "ops/common/state.h"
 #include "passes/pass.h"
 #include "program/shards.h"
 #include "support/random_graph/random_graph.h"
@@ -499,6 +500,35 @@ TEST(Cut, BatchesAreAMultipleOfTheStages) {
   EXPECT_THROW(cut_of(three, o), Error);
   o.batches_per_step = 4;
   EXPECT_EQ(cut_of(three, o).substr(0, 10), "0 stage 0:");
+}
+
+// State that two IPUs would have to share.
+TEST(Cut, OneStateIsOnOneIpu) {
+  const auto cut = [](const char* ipu) {
+    return fmt::format(
+        "graph \"g\" opset {{\"\": 17, \"ai.graphcore\": 1}} {{\n input %step : s32[]\n"
+        " input %x : f32[1]\n"
+        " %a : f32[2] = ai.graphcore.KVCache(%step, %x) {{max_len = 2, __state = 3, __ipu_number = "
+        "0}} \"a\"\n %n : f32[1] = Neg(%x) {{__ipu_number = 0}} \"n\"\n"
+        " %b : f32[2] = ai.graphcore.KVCache(%step, %n) {{max_len = 2, __state = 3, __ipu_number = "
+        "{}}} \"b\"\n %y : f32[2] = Add(%a, %b) {{__ipu_number = 1}} \"y\"\n output %y\n}}\n",
+        ipu);
+  };
+  const auto said = [](std::string text) -> std::string {
+    text = replaced(text, "__state", std::string(ops::kStateAttribute));
+    try {
+      const auto graph = ir::parse_text(text);
+      ops::infer(*graph);
+      compile(*graph, manual(2));
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(said(cut("0")), "taken");
+  EXPECT_EQ(said(cut("1")),
+            "what the model keeps from run to run would be shared by IPU 1 and another: cut it "
+            "elsewhere");
 }
 
 // What conversion makes of a node keeps its IPU.
