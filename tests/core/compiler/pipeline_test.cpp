@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "support/recorded_lines.h"
+
 namespace poprt::compiler {
 namespace {
 
@@ -63,6 +68,69 @@ TEST(Pipeline, PassesThatLookForHalvesComeBehindThem) {
   EXPECT_LT(place("serialize_matmul"), place("float_to_half"));
   EXPECT_LT(place("float_to_half"), place("replace_groupnorm_with_fast_norm"));
   EXPECT_LT(place("layer_norm_pattern"), place("replace_groupnorm_with_fast_norm"));
+}
+
+std::set<std::string> in_order(const std::vector<const passes::PassDef*>& pipeline) {
+  std::set<std::string> lines;
+  for (const passes::PassDef* p : pipeline)
+    lines.insert(fmt::format("{:03} {}", lines.size(), p->name));
+  return lines;
+}
+
+// Which passes run, and in which order, for options that ask for others.
+TEST(Pipeline, EachOptionBringsItsPassesToTheirPlaces) {
+  const std::vector<std::string> everything = {
+      "apply_host_concat_split", "compress_pattern",  "merge_if_with_same_cond",
+      "packed_transformer",      "erf_gelu_pattern",  "merge_matmul",
+      "merge_matmul_add",        "merge_moe",         "serialize_matmul",
+      "serialize_matmul_add",    "auto_insert_remap", "fold_periodic_initializer",
+      "manual_sharding"};
+  std::map<std::string, Options> all;
+  all["default"] = {};
+  all["plain"].plain = true;
+  all["narrow integers"].narrow_int64 = true;
+  all["fp32"].precision = Precision::fp32;
+  all["fp16"].precision = Precision::fp16;
+  all["fp8"].precision = Precision::fp8;
+  all["fp8_weight and bytes"].precision = Precision::fp8_weight;
+  all["fp8_weight and bytes"].eight_bits_io = true;
+  all["all that is requested"].requested = everything;
+  all["all that is requested, plain"].requested = everything;
+  all["all that is requested, plain"].plain = true;
+  all["requested and named"].requested = everything;
+  all["requested and named"].passes = {"serialize_matmul", "pre_scale"};
+  all["requested and named"].precision = Precision::fp8;
+  all["requested and skipped"].requested = everything;
+  all["requested and skipped"].skip_passes = {"merge_moe", "manual_sharding", "compress_pattern"};
+  test::RecordedLines found;
+  for (const auto& [name, options] : all) {
+    found[name + ", early"] = in_order(early_pipeline(options));
+    found[name + ", converter"] = in_order(converter_pipeline(options));
+  }
+  for (const Stage& stage : compile_stages({}))
+    found["compile " + std::string(stage.checkpoint)] = in_order(stage.passes);
+  test::expect_recorded(found, POPRT_TEST_DATA "/pipelines.txt",
+                        "Passes by option, in order: pipeline_test.cpp.");
+}
+
+// What options ask for before anything else, and what they do not.
+TEST(Pipeline, EarlyPassesRunWhereTheyAreRequestedAndNotNamed) {
+  Options options;
+  const auto early = [&] {
+    std::string names;
+    for (const passes::PassDef* p : early_pipeline(options)) names += std::string(p->name) + " ";
+    return names;
+  };
+  EXPECT_EQ(early(), "");
+  options.requested = {"merge_if_with_same_cond", "apply_host_concat_split", "merge_matmul"};
+  EXPECT_EQ(early(), "apply_host_concat_split merge_if_with_same_cond ");
+  options.passes = {"apply_host_concat_split"};
+  EXPECT_EQ(early(), "merge_if_with_same_cond ");
+  options.skip_passes = {"merge_if_with_same_cond"};
+  EXPECT_EQ(early(), "");
+  options.skip_passes.clear();
+  options.plain = true;
+  EXPECT_EQ(early(), "");
 }
 
 TEST(Pipeline, AMisspeltPassIsAnError) {

@@ -8,11 +8,13 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "core/compiler/flow/support.h"
+#include "core/compiler/flow_bodies.h"
 #include "passes/rewrite.h"
 #include "support/bent_text.h"
 #include "support/recorded_lines.h"
@@ -20,237 +22,10 @@
 namespace poprt::compiler {
 namespace {
 
+using test::FlowBody;
+using test::in_graph;
+using test::kFlowBodies;
 using test::RecordedLines;
-
-struct Body {
-  const char* name;
-  const char* text;
-  int opset = 21, ml = 3;
-};
-
-const Body kBodies[] = {
-    {"flex attention", R"(input %q : f32[1,2,2,3]
-input %k : f32[1,1,4,3]
-input %v : f32[1,1,4,2]
-%y : ? = ai.onnx.preview.FlexAttention(%q, %k, %v) {scale = 0.5, score_mod = graph "s" { input %s : ? %t : ? = Abs(%s) output %t }, prob_mod = graph "p" { input %a : ? %b : ? = Neg(%a) output %b }}
-output %y)"},
-    {"flex attention of doubles", R"(input %q : f64[1,2,2,3]
-input %k : f64[1,2,4,3]
-input %v : f64[1,2,4,2]
-%y : ? = ai.onnx.preview.FlexAttention(%q, %k, %v)
-output %y)"},
-    {"flex attention of halves", R"(input %q : f16[1,4,1,2]
-input %k : f16[1,2,2,2]
-input %v : f16[1,2,2,1]
-%y : ? = ai.onnx.preview.FlexAttention(%q, %k, %v) {softmax_precision = 10}
-output %y)"},
-    {"flex attention that changes shapes", R"(input %q : f32[1,1,2,3]
-input %k : f32[1,1,4,3]
-input %v : f32[1,1,4,2]
-%y : ? = ai.onnx.preview.FlexAttention(%q, %k, %v) {score_mod = graph "s" { input %s : ? %t : ? = ReduceMax(%s) output %t }}
-output %y)"},
-    {"flex attention without dimensions", R"(input %q : f32[2,3]
-input %k : f32[4,3]
-input %v : f32[4,2]
-%y : ? = ai.onnx.preview.FlexAttention(%q, %k, %v)
-output %y)"},
-    {"loop", R"(input %m : s64[]
-input %x : f32[2]
-%last : ? = Loop(%m, _, %x) {body = graph "b" { input %i : s64[] input %c : bool[] input %a : ? const %one : f32[] = 1.0 %n : ? = Add(%a, %one) output %c output %n }}
-output %last)"},
-    {"loop of known rounds", R"(const %m : s64[] = 3
-input %x : f32[2]
-%last : ?, %all : ? = Loop(%m, _, %x) {body = graph "b" { input %i : s64[] input %c : bool[] input %a : ? const %two : f32[] = 2.0 %n : ? = Mul(%a, %two) %copy : ? = Identity(%n) output %c output %n output %copy }}
-output %last
-output %all)"},
-    {"loop that stops", R"(const %m : s64[] = 6
-const %yes : bool[] = true
-input %x : f32[2]
-%last : ?, %all : ? = Loop(%m, %yes, %x) {body = graph "b" { input %i : s64[] input %c : bool[] input %a : ? const %three : s64[] = 3 %go : ? = Less(%i, %three) %n : ? = Neg(%a) %copy : ? = Identity(%n) output %go output %n output %copy }}
-output %last
-output %all)"},
-    {"branches", R"(input %c : bool[]
-input %x : f32[2,2]
-%y : ? = If(%c) {then_branch = graph "t" { %a : ? = Abs(%x) output %a }, else_branch = graph "e" { const %s : s64[2] = [2, 2] %n : ? = Neg(%x) %b : ? = Reshape(%n, %s) output %b }}
-output %y)"},
-    {"branches of two sizes", R"(input %c : bool[]
-input %x : f32[4]
-const %zero : s64[1] = [0]
-const %two : s64[1] = [2]
-%y : ? = If(%c) {then_branch = graph "t" { %a : ? = Abs(%x) output %a }, else_branch = graph "e" { %b : ? = Slice(%x, %zero, %two) output %b }}
-%s : ? = ReduceSum(%y) {keepdims = 0}
-output %y
-output %s)"},
-    {"scan", R"(input %s : f32[2]
-input %x : f32[2,3]
-%t : ?, %y : ? = Scan(%s, %x) {num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1], scan_output_axes = [1], scan_output_directions = [1], body = graph "b" { input %a : ? input %b : ? %c : ? = Add(%a, %b) %d : ? = Identity(%c) output %c output %d }}
-output %t
-output %y)"},
-    {"sizes", R"(input %x : f32[2,3]
-%at : ? = NonZero(%x)
-%rows : ? = Transpose(%at) {perm = [1, 0]}
-%picked : ? = GatherND(%x, %rows)
-%sum : ? = ReduceSum(%picked) {keepdims = 0}
-%most : ? = ReduceMax(%picked) {keepdims = 0}
-%mean : ? = ReduceMean(%picked) {keepdims = 0}
-%n : ? = Size(%picked)
-output %rows
-output %picked
-output %sum
-output %most
-output %mean
-output %n)"},
-    {"compressed", R"(input %x : f32[3,2]
-input %c : bool[3]
-%y : ? = Compress(%x, %c) {axis = 0}
-%z : ? = Concat(%y, %x) {axis = 0}
-const %first : s64[1] = [0]
-%least : ? = ReduceMin(%y, %first) {keepdims = 1}
-%product : ? = ReduceProd(%y, %first) {keepdims = 0}
-%shape : ? = Shape(%y)
-%twice : ? = Add(%y, %y)
-%soft : ? = Softmax(%y) {axis = 0}
-output %z
-output %least
-output %product
-output %shape
-output %twice
-output %soft)"},
-    {"unique", R"(input %x : s64[6]
-%y : ?, %first : ?, %inverse : ?, %counts : ? = Unique(%x) {sorted = 1}
-const %axis : s64[1] = [0]
-%flat : ? = Unsqueeze(%y, %axis)
-%square : ? = Mul(%counts, %counts)
-%most : ? = ReduceMax(%square) {keepdims = 0}
-output %most
-output %y
-output %counts
-output %flat)"},
-    {"range", R"(input %n : s64[]
-const %zero : s64[] = 0
-const %four : s64[] = 4
-const %one : s64[] = 1
-%bounded : ? = Min(%n, %four)
-%y : ? = Range(%zero, %bounded, %one)
-output %y)"},
-    {"top", R"(input %x : f32[5]
-%k : ? = Shape(%x)
-const %two : s64[1] = [2]
-%less : ? = Sub(%k, %two)
-%v : ?, %i : ? = TopK(%x, %less) {axis = 0, largest = 0}
-output %v
-output %i)"},
-    {"sequences", R"(input %a : f32[2]
-input %b : f32[3]
-const %zero : s64[] = 0
-const %one : s64[] = 1
-%s : ? = SequenceConstruct(%a, %b)
-%t : ? = SequenceInsert(%s, %b, %zero)
-%u : ? = SequenceErase(%t, %one)
-%n : ? = SequenceLength(%t)
-%y : ? = ConcatFromSequence(%t) {axis = 0}
-%z : ? = SequenceAt(%u, %one)
-output %y
-output %n
-output %u
-output %z)"},
-    {"split", R"(input %x : f32[5,2]
-const %two : s64[] = 2
-%s : ? = SplitToSequence(%x, %two) {axis = 0, keepdims = 1}
-%last : s64[] = SequenceLength(%s)
-const %minus : s64[] = -1
-%y : ? = SequenceAt(%s, %minus)
-%m : ? = SequenceMap(%s) {body = graph "b" { input %e : ? %f : ? = Neg(%e) output %f }}
-%z : ? = ConcatFromSequence(%m) {axis = 0, new_axis = 0}
-output %y
-output %z
-output %last)"},
-    {"optional", R"(input %x : f32[2]
-%o : ? = Optional(%x)
-%h : ? = OptionalHasElement(%o)
-%y : ? = OptionalGetElement(%o)
-%none : ? = OptionalHasElement()
-output %h
-output %y
-output %none)"},
-    {"text", R"(const %t : string[3] = ["b", "a", "b"]
-input %x : f32[3]
-%u : ?, %i : ?, %r : ?, %n : ? = Unique(%t)
-%l : ? = ai.onnx.ml.LabelEncoder(%t) {keys_strings = ["a", "b"], values_int64s = [7, 9], default_int64 = 1}
-%f : ? = Cast(%l) {to = 1}
-%y : ? = Add(%x, %f)
-output %y
-output %n)"},
-    {"labels", R"(input %x : f32[3,2]
-%label : ?, %scores : ? = ai.onnx.ml.LinearClassifier(%x) {coefficients = [1.0, 0.0, 0.0, 1.0, -1.0, -1.0], intercepts = [0.0, 0.0, 0.0], classlabels_strings = ["cat", "dog", "cow"]}
-%map : ? = ai.onnx.ml.ZipMap(%scores) {classlabels_strings = ["cat", "dog", "cow"]}
-output %label
-output %map)"},
-    {"text that is not constant", R"(input %t : string[2]
-%y : ? = StringNormalizer(%t) {case_change_action = "UPPER"}
-output %y)"},
-    {"numbers of text", R"(input %t : string[2]
-%y : ? = Abs(%t)
-output %y)"},
-    {"words", R"(const %t : string[4] = ["b", "c", "b", ""]
-input %x : f32[2]
-%y : ? = TfIdfVectorizer(%t) {mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0, 1], pool_strings = ["a", "b"]}
-%z : ? = Add(%x, %y)
-output %z)"},
-    {"an image", R"(input %b : u8[40]
-%y : ? = ImageDecoder(%b)
-output %y)"},
-    {"branches with sequences", R"(input %c : bool[]
-input %x : f32[2]
-const %zero : s64[] = 0
-%s : ? = If(%c) {then_branch = graph "t" { %a : ? = SequenceConstruct(%x, %x) output %a }, else_branch = graph "e" { %b : ? = SequenceConstruct(%x) output %b }}
-%y : ? = SequenceAt(%s, %zero)
-output %y)"},
-    {"branches with equal sequences", R"(input %c : bool[]
-input %x : f32[2]
-const %one : s64[] = 1
-%s : ? = If(%c) {then_branch = graph "t" { %a : ? = SequenceConstruct(%x, %x) output %a }, else_branch = graph "e" { %n : ? = Neg(%x) %b : ? = SequenceConstruct(%x, %n) output %b }}
-%y : ? = SequenceAt(%s, %one)
-output %y)"},
-    {"attention with a mask", R"(input %q : f64[1,2,3,2]
-input %k : f64[1,2,4,2]
-input %v : f64[1,2,4,2]
-input %m : f64[3,4]
-%y : ? = Attention(%q, %k, %v, %m)
-output %y)",
-     23},
-    {"attention with a mask of rows", R"(input %q : f64[1,1,3,2]
-input %k : f64[1,1,4,2]
-input %v : f64[1,1,4,2]
-input %m : f64[1,1,3,1]
-%y : ? = Attention(%q, %k, %v, %m) {is_causal = 1}
-output %y)",
-     23},
-    {"attention with a short mask", R"(input %q : f64[1,1,3,2]
-input %k : f64[1,1,4,2]
-input %v : f64[1,1,4,2]
-input %m : f64[3,2]
-%y : ? = Attention(%q, %k, %v, %m)
-output %y)",
-     24},
-    {"attention with a mask of booleans", R"(input %q : f32[1,2,3,2]
-input %k : f32[1,2,4,2]
-input %v : f32[1,2,4,2]
-input %m : bool[3,4]
-%y : ? = Attention(%q, %k, %v, %m)
-output %y)",
-     23},
-    {"trees", R"(input %x : f32[3,2]
-%y : ? = ai.onnx.ml.TreeEnsemble(%x) {n_targets = 2, aggregate_function = 1, post_transform = 0, tree_roots = [0, 2], nodes_modes = u8[3] [0, 1, 4], nodes_splits = f32[3] [0.5, 1.0, 2.0], nodes_featureids = [0, 1, 1], nodes_truenodeids = [1, 0, 2], nodes_trueleafs = [0, 1, 1], nodes_falsenodeids = [1, 2, 3], nodes_falseleafs = [1, 1, 1], leaf_targetids = [0, 1, 1, 0], leaf_weights = f32[4] [1.0, 2.0, 4.0, 8.0]}
-output %y)",
-     21, 5},
-    {"state", R"(input %x : f32[2,1,3]
-const %w : f32[1,8,3] = fill 0.5
-const %r : f32[1,8,2] = fill 0.25
-%y : ?, %h : ?, %c : ? = LSTM(%x, %w, %r) {hidden_size = 2}
-output %h
-output %c)"},
-};
 
 // Whole numbers that are not all alike, 0 to 3 or -2 to 3.
 Tensor fed(const program::Anchor& a) {
@@ -310,28 +85,68 @@ std::set<std::string> outcome(const std::string& text, const Options& options) {
   return lines;
 }
 
-std::string in_graph(const std::string& text, const Body& body) {
-  return fmt::format(
-      "graph \"g\" opset {{\"\": {}, \"ai.onnx.ml\": {}, \"ai.onnx.preview\": 1}} {{\n{}\n}}",
-      body.opset, body.ml, text);
-}
-
 TEST(RecordedFlow, GivesWhatItGave) {
   RecordedLines found;
   Options half;
   half.precision = Precision::fp16;
-  for (const Body& b : kBodies) {
+  for (const FlowBody& b : kFlowBodies) {
     found[b.name] = outcome(in_graph(b.text, b), {});
-    found[std::string(b.name) + ", fp16"] = outcome(in_graph(b.text, b), half);
+    if (b.whole) found[std::string(b.name) + ", fp16"] = outcome(in_graph(b.text, b), half);
   }
   test::expect_recorded(found, POPRT_TEST_DATA "/compiled_flow.txt",
                         "What control flow compiles to and computes: recorded_flow_test.cpp.");
 }
 
+// Lines in their order.
+std::set<std::string> lines_of_text(const std::string& text) {
+  std::set<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    lines.insert(fmt::format("{:03} {}", lines.size(), line));
+  return lines;
+}
+
+// What `make` makes of the graph, in text; or why it does not.
+std::set<std::string> made_of(const FlowBody& b, const Options& options,
+                              const std::function<std::string(ir::Graph&)>& make) {
+  const Warnings warnings;
+  try {
+    const auto graph = ir::parse_text(in_graph(b.text, b));
+    convert(*graph, options);
+    return lines_of_text(make(*graph));
+  } catch (const Error& e) {
+    return {fmt::format("{}: {}", error_code_name(e.code()), e.message())};
+  }
+}
+
+// What computes the same by other nodes, in another order, under other names or at another place
+// is noticed here.
+TEST(RecordedFlow, BecomesTheseNodesAndInstructions) {
+  RecordedLines found;
+  Options plain, kept;
+  plain.plain = kept.plain = kept.keep_onnx = true;
+  const auto text = [](const ir::Graph& graph) { return ir::to_text(graph); };
+  for (const FlowBody& b : kFlowBodies) {
+    const std::string name = b.name;
+    found[name + ", specialized"] = made_of(b, plain, text);
+    found[name + ", converted"] = made_of(b, kept, text);
+    found[name + ", flattened"] = made_of(b, plain, [&](ir::Graph& graph) {
+      flatten_control_flow(graph);
+      return ir::to_text(graph);
+    });
+    found[name + ", program"] = made_of(
+        b, plain, [](ir::Graph& graph) { return program::to_string(compile(graph, {}).program); });
+    for (const char* same : {", converted", ", flattened"})
+      if (found[name + same] == found[name + ", specialized"]) found.erase(name + same);
+  }
+  test::expect_recorded(found, POPRT_TEST_DATA "/flow_graphs.txt",
+                        "What control flow becomes on its way: recorded_flow_test.cpp.");
+}
+
 class RecordedFlowBent : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(RecordedFlowBent, SaysAndGivesWhatItDid) {
-  const Body& b = kBodies[GetParam()];
+  const FlowBody& b = kFlowBodies[GetParam()];
   RecordedLines found;
   for (const auto& [what, text] : test::bent_texts(b.text)) {
     std::string line;
@@ -346,7 +161,7 @@ TEST_P(RecordedFlowBent, SaysAndGivesWhatItDid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, RecordedFlowBent,
-                         ::testing::Range<size_t>(0, std::size(kBodies)));
+                         ::testing::Range<size_t>(0, std::size(kFlowBodies)));
 
 // Each graph of the passes' cases: "--- before" and "--- stays" up to the next "---".
 std::vector<std::tuple<std::string, int, std::string>> graphs_of_passes() {
