@@ -5,13 +5,15 @@
 #include "base/log.h"
 #include "compiler/compiler.h"
 #include "ir/text.h"
+#include "ir/types_agree.h"
 
 namespace poprt::compiler {
 namespace {
 
 // What convert() says of a graph; "" when it takes it.
 std::string said_of(const std::string& body, Options options = {}) {
-  const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "}\n");
+  const auto graph =
+      ir::parse_text("graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\n" + body + "}\n");
   try {
     convert(*graph, options);
   } catch (const Error& e) {
@@ -189,6 +191,119 @@ TEST(DeclaredTypes, EverySizeThatDependsOnDataIsABound) {
   };
   EXPECT_EQ(said_of(boxes("s64[2,3]")), "");
   expect_said("output 'y' is declared s64[9,3] but comes out as s64[4,3]", boxes("s64[9,3]"));
+}
+
+// A loop of at most 40 rounds that its condition ends, with one state and what each round makes.
+std::string early_loop(const std::string& last, const std::string& all) {
+  return R"(
+    input %x : f32[1]
+    const %m : s64[] = 40
+    const %yes : bool[] = true
+    %y : )" +
+         last + ", %all : " + all + R"( = Loop(%m, %yes, %x) {body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : ?
+      const %two : f32[] = 2.0
+      %d : ? = Mul(%s, %two)
+      %less : ? = Less(%d, %two)
+      output %less
+      output %d
+      output %d
+    }}
+    output %y
+    output %all
+  )";
+}
+
+TEST(DeclaredTypes, ALoopThatEndsEarlyMayMakeFewerRowsThanItsTripCount) {
+  EXPECT_EQ(said_of(early_loop("f32[1]", "f32[3,1]")), "");
+  EXPECT_EQ(said_of(early_loop("f32[1]", "f32[40,1]")), "");
+  expect_said("output 'all' is declared f32[41,1] but comes out as f32[40,1]",
+              early_loop("f32[1]", "f32[41,1]"));
+  expect_said("output 'all' is declared f32[40,2] but comes out as",
+              early_loop("f32[1]", "f32[40,2]"));
+  expect_said("output 'y' is declared f32[2] but comes out as f32[1]",
+              early_loop("f32[2]", "f32[3,1]"));
+  expect_said("output 'y' is declared f32[0] but comes out as f32[1]",
+              early_loop("f32[0]", "f32[3,1]"));
+}
+
+// What convert() says of a graph whose value `name` the importer knows as a container.
+std::string said_of_container(const std::string& declared, const std::string& body,
+                              const std::string& name = "y") {
+  const auto graph = ir::parse_text("graph \"g\" opset {\"\": 17} {\ninput %x : f32[2]\n" + body +
+                                    "output %y\n}\n");
+  ir::Graph* at = graph.get();
+  if (!at->find(name))
+    ir::for_each_subgraph(*graph->nodes().back(), [&](ir::Graph& sub) {
+      if (sub.find(name)) at = &sub;
+    });
+  at->metadata[ir::kDeclaredContainer + name] = declared;
+  try {
+    convert(*graph, {});
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << e.message();
+    const size_t from = e.message().find("output '");
+    return e.message().substr(from, e.message().find(';') - from);
+  }
+  EXPECT_FALSE(graph->metadata.contains(ir::kDeclaredContainer + name)) << "it is no property";
+  return "";
+}
+
+TEST(DeclaredTypes, SequencesHoldTensorsOfTheDeclaredElementType) {
+  const std::string body = "%y : ? = SequenceConstruct(%x, %x)\n";
+  for (const char* fits : {"sequence f32[2]", "sequence f32[7,1]", "sequence f32[*]",
+                           "sequence f32", "sequence ?", "optional_sequence f32[2]"})
+    EXPECT_EQ(said_of_container(fits, body), "") << fits;
+  for (const char* other :
+       {"sequence s64[2]", "sequence s64", "sequence f64[*]", "optional_sequence f16[2]"})
+    EXPECT_EQ(
+        said_of_container(other, body),
+        fmt::format("output 'y' is declared {} but comes out as a sequence with f32[2]", other));
+  EXPECT_EQ(said_of_container("optional f32[2]", body),
+            "output 'y' is declared optional f32[2] but comes out as a sequence");
+  EXPECT_EQ(said_of_container("sequence f32[2]", "%y : ? = SequenceEmpty()\n"), "");
+}
+
+TEST(DeclaredTypes, AnOptionalIsItsElementAndATensorIsNoSequence) {
+  for (const char* node : {"%y : ? = Optional(%x)\n", "%y : ? = Neg(%x)\n"}) {
+    EXPECT_EQ(said_of_container("optional f32[2]", node), "") << node;
+    EXPECT_EQ(said_of_container("optional ?", node), "") << node;
+    EXPECT_EQ(said_of_container("optional s64[2]", node),
+              "output 'y' is declared optional s64[2] but comes out as f32[2]");
+    EXPECT_EQ(said_of_container("sequence f32[2]", node),
+              "output 'y' is declared sequence f32[2] but comes out as f32[2]");
+  }
+}
+
+TEST(DeclaredTypes, ContainersOfSubgraphsAreHeldToTheirDeclaration) {
+  const std::string body = R"(
+    const %c : bool[] = true
+    %y : ? = If(%c) {then_branch = graph "t" { %a : ? = SequenceConstruct(%x) output %a },
+                     else_branch = graph "e" { %b : ? = SequenceEmpty() output %b }}
+)";
+  EXPECT_EQ(said_of_container("sequence f32[2]", body, "a"), "");
+  EXPECT_EQ(said_of_container("sequence s64[2]", body, "a"),
+            "output 'a' is declared sequence s64[2] but comes out as a sequence with f32[2]");
+}
+
+// Number and condition of a loop are scalars and may be declared [1]; so may what others are given.
+TEST(DeclaredTypes, AScalarMayEnterASubgraphAsOneElement) {
+  const auto call = [](const std::string& declared) {
+    return said_of(
+        "input %x : f32[]\n%y : ? = ai.graphcore.Call(%x) {callee = graph \"c\" { input "
+        "%a : " +
+        declared + " %n : ? = Neg(%a) output %n }}\noutput %y\n");
+  };
+  for (const char* fits : {"?", "f32[]", "f32[1]", "f32[*]"}) EXPECT_EQ(call(fits), "") << fits;
+  for (const char* other : {"f32[2]", "f32[1,1]", "s64[1]", "s64[]"})
+    EXPECT_NE(call(other).find(fmt::format(
+                  "subgraph 'c': input 'a' is declared {} but is given f32[]; correct the "
+                  "declaration or remove it (value_info, the shape of an output)",
+                  other)),
+              std::string::npos)
+        << call(other);
 }
 
 TEST(DeclaredTypes, ATensorIsNoSequence) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "base/quarter.h"
@@ -200,6 +201,257 @@ TEST(Faithful, ConvolutionsSumChannelsOfOnePlaceFirst) {
                      .to_doubles();
   const float bias = to_float(to_f16(0.3f));
   EXPECT_EQ(y[0], static_cast<double>(to_float(to_f16(chip_sum(rows, columns, 16) + bias))));
+}
+
+Tensor random_halves(Shape shape, uint32_t seed) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal;
+  Tensor t = Tensor::zeros(DType::f16, std::move(shape));
+  for (f16_t& v : t.mutable_values<f16_t>()) v = to_f16(normal(rng));
+  return t;
+}
+
+float at(const Tensor& t, int64_t i) { return to_float(t.values<f16_t>()[static_cast<size_t>(i)]); }
+float rounded_to_half(float x) { return to_float(to_f16(x)); }
+
+using Feeds = std::map<std::string, Tensor>;
+
+// Every result of `body`'s y against what `wanted` says of its place.
+void expect_each(const std::string& body, const Feeds& feeds,
+                 const std::function<float(int64_t)>& wanted) {
+  const Tensor y = run_faithfully(*parsed(body), feeds).at("y");
+  const std::vector<double> values = y.to_doubles();
+  for (int64_t i = 0; i < y.count(); i++)
+    ASSERT_EQ(values[static_cast<size_t>(i)], static_cast<double>(wanted(i)))
+        << i << " of " << body;
+}
+
+// [2,1,3,20] by [5,20,4]: [2,5,3,4].
+TEST(Faithful, MatricesOfABatchMeetAsTheirShapesSay) {
+  const Tensor a = random_halves({2, 1, 3, 20}, 1), b = random_halves({5, 20, 4}, 2);
+  const auto sum = [&](int64_t row, int64_t matrix, int64_t column) {
+    std::vector<float> u, v;
+    for (int64_t k = 0; k < 20; k++) {
+      u.push_back(at(a, row * 20 + k));
+      v.push_back(at(b, (matrix * 20 + k) * 4 + column));
+    }
+    return chip_sum(u, v, 16);
+  };
+  expect_each("input %a : f16[2,1,3,20]\ninput %b : f16[5,20,4]\n%y = MatMul(%a, %b)\noutput %y",
+              {{"a", a}, {"b", b}}, [&](int64_t i) {
+                const int64_t column = i % 4, row = i / 4 % 3, matrix = i / 12 % 5, first = i / 60;
+                return sum(first * 3 + row, matrix, column);
+              });
+  // What a Cast has widened is a half still; the result stays f32.
+  const auto g = parsed(
+      "input %a : f16[2,1,3,20]\ninput %b : f16[5,20,4]\n%c = Cast(%a) {to = 1}\n%d = Cast(%b) {to "
+      "= 1}\n%y = MatMul(%c, %d)\noutput %y");
+  const Tensor y = run_faithfully(*g, {{"a", a}, {"b", b}}).at("y");
+  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(y.shape(), (Shape{2, 5, 3, 4}));
+  EXPECT_EQ(y.values<float>()[119], sum(5, 4, 3));
+}
+
+TEST(Faithful, FloatsThatAreNoHalvesAreComputedInFloat) {
+  // 1 + 2^-12 is no half, nor is the sum.
+  const auto g = parsed("input %a : f32[1,2]\ninput %b : f32[2,1]\n%y = MatMul(%a, %b)\noutput %y");
+  const float x = 1 + 0x1p-12f;
+  EXPECT_EQ(run_faithfully(*g, {{"a", Tensor::of<float>({1, 2}, {x, x})},
+                                {"b", Tensor::of<float>({2, 1}, {1, 1})}})
+                .at("y")
+                .values<float>()[0],
+            2 * x);
+}
+
+// alpha A B + beta C, each step rounded to a half.
+TEST(Faithful, GemmScalesAndAddsWhatBroadcasts) {
+  const Tensor a = random_halves({3, 18}, 3), b = random_halves({18, 2}, 4),
+               bt = random_halves({2, 18}, 5);
+  const auto product = [&](int64_t i, bool turned) {
+    std::vector<float> u, v;
+    for (int64_t k = 0; k < 18; k++) {
+      u.push_back(at(a, i / 2 * 18 + k));
+      v.push_back(turned ? at(bt, i % 2 * 18 + k) : at(b, k * 2 + i % 2));
+    }
+    return chip_sum(u, v, 16);
+  };
+  struct Case {
+    Shape shape;
+    std::function<int64_t(int64_t)> place;
+  };
+  const Case cases[] = {
+      {{2}, [](int64_t i) { return i % 2; }},    {{1, 2}, [](int64_t i) { return i % 2; }},
+      {{3, 1}, [](int64_t i) { return i / 2; }}, {{3, 2}, [](int64_t i) { return i; }},
+      {{1}, [](int64_t) { return 0; }},          {{}, [](int64_t) { return 0; }}};
+  for (const Case& c : cases)
+    for (const bool turned : {false, true}) {
+      const Tensor bias = random_halves(c.shape, 6);
+      expect_each(
+          fmt::format("input %a : f16[3,18]\ninput %b : f16{}\ninput %c : f16{}\n%y = Gemm(%a, %b, "
+                      "%c) {{alpha = 0.75, beta = 1.5, transB = {}}}\noutput %y",
+                      turned ? "[2,18]" : "[18,2]", shape_string(c.shape), turned ? 1 : 0),
+          {{"a", a}, {"b", turned ? bt : b}, {"c", bias}}, [&](int64_t i) {
+            return rounded_to_half(rounded_to_half(product(i, turned) * 0.75f) +
+                                   rounded_to_half(at(bias, c.place(i)) * 1.5f));
+          });
+    }
+  const std::string head = "input %a : f16[3,18]\ninput %b : f16[18,2]\ninput %c : f16[2]\n";
+  const Feeds feeds = {{"a", a}, {"b", b}, {"c", random_halves({2}, 6)}};
+  expect_each(head + "%y = Gemm(%a, %b, %c) {beta = 0.0}\noutput %y", feeds,
+              [&](int64_t i) { return product(i, false); });
+  expect_each(head + "%y = Gemm(%a, %b)\noutput %y", feeds,
+              [&](int64_t i) { return product(i, false); });
+}
+
+// A square, of which rows and columns could be taken for each other.
+TEST(Faithful, ABiasOfASquareIsThatOfColumns) {
+  const Tensor a = random_halves({2, 3}, 3), b = random_halves({3, 2}, 4),
+               c = halves({2}, {10, 200});
+  const auto g = parsed(
+      "input %a : f16[2,3]\ninput %b : f16[3,2]\ninput %c : f16[2]\n%y = Gemm(%a, %b, %c)\n"
+      "output %y");
+  const auto y = run_faithfully(*g, {{"a", a}, {"b", b}, {"c", c}}).at("y").to_doubles();
+  for (size_t i = 0; i < 4; i++) EXPECT_NEAR(y[i], i % 2 ? 200 : 10, 9) << i;
+  // What is turned is computed as everything else is.
+  const auto turned =
+      parsed("input %a : f16[3,2]\ninput %b : f16[3,2]\n%y = Gemm(%a, %b) {transA = 1}\noutput %y");
+  const Tensor at3 = random_halves({3, 2}, 7);
+  const auto z = run_faithfully(*turned, {{"a", at3}, {"b", b}}).at("y").to_doubles();
+  for (int64_t i = 0; i < 4; i++) {
+    float sum = 0;
+    for (int64_t k = 0; k < 3; k++) sum += at(at3, k * 2 + i / 2) * at(b, k * 2 + i % 2);
+    EXPECT_NEAR(z[static_cast<size_t>(i)], sum, 1e-2);
+  }
+}
+
+TEST(Faithful, ConvolutionsOfGroupsStrideAndDilation) {
+  const Tensor x = random_halves({2, 40, 5, 6}, 1), w = random_halves({4, 20, 2, 2}, 2),
+               b = random_halves({4}, 3);
+  // Lines: (5 + 1 + 1 - 2 * 1 - 1) / 2 + 1 = 3. Columns: (6 + 0 + 2 - 1 - 1) / 3 + 1 = 3.
+  expect_each(R"(
+    input %x : f16[2,40,5,6]
+    input %w : f16[4,20,2,2]
+    input %b : f16[4]
+    %y = Conv(%x, %w, %b) {group = 2, strides = [2, 3], dilations = [2, 1], pads = [1, 0, 1, 2]}
+    output %y
+  )",
+              {{"x", x}, {"w", w}, {"b", b}}, [&](int64_t i) {
+                const int64_t v = i % 3, h = i / 3 % 3, m = i / 9 % 4, image = i / 36;
+                float partial = 0;
+                for (int64_t r = 0; r < 2; r++)
+                  for (int64_t c = 0; c < 2; c++) {
+                    const int64_t line = h * 2 - 1 + r * 2, column = v * 3 + c;
+                    if (line < 0 || line > 4 || column < 0 || column > 5) continue;
+                    for (int64_t first = 0; first < 20; first += 16) {
+                      float s = 0;
+                      for (int64_t k = first; k < std::min<int64_t>(20, first + 16); k++)
+                        s += at(x, ((image * 40 + m / 2 * 20 + k) * 5 + line) * 6 + column) *
+                             at(w, ((m * 20 + k) * 2 + r) * 2 + c);
+                      partial = rounded_to_half(partial + s);
+                    }
+                  }
+                return rounded_to_half(partial + at(b, m));
+              });
+}
+
+TEST(Faithful, ConvolutionsThatItHasNotAreRefused) {
+  const auto said = [](const std::string& shapes, const std::string& attributes) -> std::string {
+    const size_t comma = shapes.find(' ');
+    const std::string x = shapes.substr(0, comma), w = shapes.substr(comma + 1);
+    try {
+      const auto g = parsed("input %x : f16" + x + "\ninput %w : f16" + w +
+                            "\n%y = Conv(%x, %w) {" + attributes + "} \"conv\"\noutput %y");
+      run_faithfully(*g, {{"x", Tensor::zeros(DType::f16, g->inputs()[0]->shape())},
+                          {"w", Tensor::zeros(DType::f16, g->inputs()[1]->shape())}});
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+      return e.message();
+    }
+    return "taken";
+  };
+  const std::string refusal =
+      "Conv node 'conv': faithful convolutions have two dimensions and explicit pads";
+  EXPECT_EQ(said("[1,2,3,3] [1,2,2,2]", ""), "taken");
+  EXPECT_EQ(said("[1,2,3,3] [1,2,2,2]", "auto_pad = \"NOTSET\""), "taken");
+  EXPECT_EQ(said("[1,2,3,3] [1,2,2,2]", "auto_pad = \"SAME_UPPER\""), refusal);
+  EXPECT_EQ(said("[1,2,3] [1,2,2]", ""), refusal);
+}
+
+// Sums of 32 where both are 8-bit floats; beside halves 8-bit weights are halves.
+TEST(Faithful, EightBitWeightsBesideHalvesAreSummedAsHalves) {
+  Tensor codes = Tensor::zeros(DType::u8, {40, 2});
+  for (size_t i = 0; i < 80; i++)
+    codes.mutable_values<uint8_t>()[i] =
+        float_to_quarter(DType::f8_143, static_cast<float>(i % 13) / 4 - 1, true);
+  const Tensor x = random_halves({1, 40}, 9);
+  expect_each(R"(
+    input %x : f16[1,40]
+    input %w : u8[40,2]
+    const %s : s32[] = 0
+    const %t : s32[] = 3
+    %y = ai.graphcore.FP8MatMul(%x, %w, %s, %t)
+    output %y
+  )",
+              {{"x", x}, {"w", codes}}, [&](int64_t i) {
+                std::vector<float> u, v;
+                for (int64_t k = 0; k < 40; k++) {
+                  u.push_back(at(x, k));
+                  v.push_back(8 * quarter_to_float(
+                                      DType::f8_143,
+                                      codes.values<uint8_t>()[static_cast<size_t>(k * 2 + i)]));
+                }
+                return chip_sum(u, v, 16);
+              });
+}
+
+// Of f32, too, and of what was infinite before.
+TEST(Faithful, CastsToHalvesOverflowButKeepInfinity) {
+  const auto g = parsed("input %x : f32[5]\n%y = Cast(%x) {to = 10}\noutput %y");
+  const Feeds feeds = {{"x", Tensor::of<float>({5}, {INFINITY, -INFINITY, 70000, -70000, 65504})}};
+  const auto y = run_faithfully(*g, feeds).at("y").to_doubles();
+  EXPECT_EQ(y[0], INFINITY);
+  EXPECT_EQ(y[1], -INFINITY);
+  EXPECT_TRUE(std::isnan(y[2]) && std::isnan(y[3]));
+  EXPECT_EQ(y[4], 65504);
+  EXPECT_EQ(run_faithfully(*g, feeds, {.saturate = true}).at("y").to_doubles(),
+            (std::vector<double>{INFINITY, -INFINITY, 65504, -65504, 65504}));
+}
+
+TEST(Faithful, AnInfinityThatWasThereIsNoOverflow) {
+  const auto g = parsed("input %x : f16[3]\n%y = Mul(%x, %x)\noutput %y");
+  const auto y = run_faithfully(*g, {{"x", halves({3}, {-INFINITY, 300, 2})}}).at("y").to_doubles();
+  EXPECT_EQ(y, (std::vector<double>{INFINITY, INFINITY, 4}));
+  EXPECT_TRUE(
+      std::isnan(run_faithfully(*g, {{"x", halves({3}, {NAN, 300, 2})}}).at("y").to_doubles()[1]));
+}
+
+TEST(Faithful, OverflowOfAPartialSumStaysToTheEnd) {
+  std::vector<float> a(32, 0.0f), b(32, 1.0f);
+  a[0] = 60000, a[1] = 60000, a[16] = -60000, a[17] = -60000;
+  EXPECT_TRUE(std::isnan(dot(a, b)));
+  EXPECT_EQ(dot(a, b, {.saturate = true}), -54496) << "65504 less twice 60000";
+  EXPECT_EQ(dot(a, b, {.float_partials = true}), 0);
+  a[0] = INFINITY;
+  EXPECT_TRUE(std::isnan(dot(a, b, {.saturate = true}))) << "no number, however it is limited";
+}
+
+TEST(Faithful, WhatIsFedIsNamed) {
+  const auto g = parsed("input %x : f16[2]\n%y = Relu(%x)\noutput %y");
+  const auto said = [&](const Feeds& feeds) -> std::string {
+    try {
+      run_faithfully(*g, feeds);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+      return e.message();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(said({{"x", halves({2}, {1, 2})}}), "taken");
+  EXPECT_EQ(said({}), "input 'x' is f16[2], and is not given");
+  EXPECT_EQ(said({{"x", Tensor::zeros(DType::f32, {2})}}),
+            "input 'x' is f16[2], given are f32 [2]");
+  EXPECT_EQ(said({{"x", Tensor::zeros(DType::f16, {2, 1})}}),
+            "input 'x' is f16[2], given are f16 [2,1]");
 }
 
 TEST(Faithful, RefusesInputsOfAnotherType) {

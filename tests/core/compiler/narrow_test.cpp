@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
+#include "base/half.h"
+#include "compiler/compiler.h"
 #include "ir/text.h"
 #include "program/builder.h"
 
@@ -80,6 +83,66 @@ TEST(Narrow, FloatsThatFewerBitsHoldAreInTheTable) {
   EXPECT_TRUE(narrow_of(2000, 0.1f).empty()) << "a third of 24 bits";
   // Also when it is the last of them alone, behind the first piece.
   EXPECT_TRUE(narrow_of(5000, 1.5f, DType::undefined, false, 0.1f).empty());
+}
+
+// Weights of 64 to 64 channels that were `type` in the model, for Winograd's tile `choice`.
+std::vector<program::NarrowWeights> of_convolution(const char* type, Winograd choice) {
+  const auto graph = ir::parse_text(fmt::format(R"(graph "g" opset {{"": 17}} {{
+    input %x : {0}[1,64,28,28]
+    const %w : {0}[64,64,3,3] = fill 0.0
+    %y : ? = Conv(%x, %w) {{pads = [1, 1, 1, 1]}}
+    output %y
+  }})",
+                                                type));
+  ir::Value* w = graph->find("w");
+  Tensor values = Tensor::zeros(w->dtype(), w->shape());
+  std::mt19937 rng(5);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < values.count(); i++) {
+    const float v = normal(rng);
+    if (w->dtype() == DType::f16)
+      values.mutable_values<f16_t>()[static_cast<size_t>(i)] = to_f16(v);
+    else
+      values.mutable_values<float>()[static_cast<size_t>(i)] = v;
+  }
+  w->set_constant(values);
+  Options options;
+  options.winograd = choice;
+  convert(*graph, options);
+  return compile(*graph, options).narrow;
+}
+
+// The plain weights are stored, from which the transformed ones are made again.
+TEST(Narrow, WeightsOfWinogradAreStoredAsTheyWere) {
+  for (const auto& [choice, tile] : {std::pair{Winograd::exact, 2}, {Winograd::fast, 4}}) {
+    const auto table = of_convolution("f16", choice);
+    ASSERT_EQ(table.size(), 1u) << tile;
+    EXPECT_EQ(table[0].dtype, DType::f16);
+    EXPECT_EQ(table[0].winograd.tile, tile);
+    EXPECT_EQ(table[0].winograd.m, 64);
+    EXPECT_EQ(table[0].winograd.c, 64);
+    EXPECT_EQ(table[0].bytes,
+              static_cast<uint64_t>(table[0].winograd.packed_floats()) * sizeof(float));
+  }
+  const auto plain = of_convolution("f16", Winograd::off);
+  ASSERT_EQ(plain.size(), 1u);
+  EXPECT_EQ(plain[0].winograd.tile, 0);
+  EXPECT_TRUE(of_convolution("f32", Winograd::fast).empty()) << "numbers of 24 bits";
+}
+
+// Although they are numbers that fewer bits hold.
+TEST(Narrow, WeightsThatWereWideStayWide) {
+  const auto entries = [](const char* type) {
+    const auto graph =
+        ir::parse_text(fmt::format("graph \"g\" opset {{\"\": 17}} {{ input %x : {0}[4,64] const "
+                                   "%w : {0}[64,64] = fill 0.5 %y "
+                                   ": ? = MatMul(%x, %w) output %y }}",
+                                   type));
+    convert(*graph, {});
+    return compile(*graph, {}).narrow.size();
+  };
+  EXPECT_EQ(entries("f32"), 0u);
+  EXPECT_EQ(entries("f16"), 1u);
 }
 
 TEST(Narrow, SmallOnesAndThoseThatAreReadOtherwiseStay) {

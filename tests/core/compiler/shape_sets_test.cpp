@@ -90,6 +90,42 @@ TEST(ShapeSets, TwoSizesMakeAGrid) {
   EXPECT_EQ(sizes(all, "x", 1), (Sizes{16, 32, 16, 32, 16, 32}));
 }
 
+TEST(ShapeSets, ThereMayBeSixtyFour) {
+  const Sizes all = sizes(with_steps(rows({1, 64}), 0), "x", 1);  // without padding: each
+  ASSERT_EQ(all.size(), 64u);
+  for (size_t i = 0; i < 64; i++) EXPECT_EQ(all[i], static_cast<int64_t>(i) + 1);
+  expect_in("`max_padding` 0 makes more than 64 shapes of the 2", refusal(rows({1, 65}), 0));
+}
+
+TEST(ShapeSets, AreSortedByTheirElementsAndElseAsTheyCome) {
+  std::vector<ShapeSet> sets = {{{"x", {4, 4}}, {"k", {3}}},
+                                {{"x", {2, 2}}, {"k", {30}}},
+                                {{"x", {2, 8}}, {"k", {3}}},
+                                {{"x", {1, 1}}, {"k", {3}}},
+                                {{"x", {8, 2}}, {"k", {3}}}};
+  sort_by_size(sets);
+  EXPECT_EQ(sizes(sets, "x", 0), (Sizes{1, 4, 2, 8, 2}));
+  EXPECT_EQ(sizes(sets, "k", 0), (Sizes{3, 3, 3, 3, 30}));
+}
+
+// What was added along one size is filled along the other, too, with what stays the same.
+TEST(ShapeSets, SizesOfSeveralInputsMakeOneGrid) {
+  const auto set = [](int64_t a, int64_t b) { return ShapeSet{{"a", {a, 5}}, {"b", {b, a, 7}}}; };
+  const auto all = with_steps({set(2, 4), set(4, 4), set(2, 8), set(4, 8)}, 0.3);
+  std::vector<std::pair<int64_t, int64_t>> points;
+  for (const ShapeSet& s : all) {
+    points.emplace_back(s.at("a")[0], s.at("b")[0]);
+    EXPECT_EQ(s.at("a")[1], 5);
+    EXPECT_EQ(s.at("b")[1], s.at("a")[0]);
+    EXPECT_EQ(s.at("b")[2], 7);
+  }
+  std::ranges::sort(points);
+  std::vector<std::pair<int64_t, int64_t>> wanted;
+  for (const int64_t a : {2, 4})
+    for (const int64_t b : {4, 6, 8}) wanted.emplace_back(a, b);
+  EXPECT_EQ(points, wanted);
+}
+
 TEST(ShapeSets, WhatCannotBeFilledIsSaid) {
   expect_in("no two of the 2 shapes of `input_shape` differ in one size alone",
             refusal({{{"x", {1, 64}}}, {{"x", {8, 128}}}}, 0.2));

@@ -1,5 +1,7 @@
 #include "compiler/variable_weights.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/op.h"
 #include "support.h"
@@ -80,6 +82,89 @@ TEST(VariableWeights, CannotChangeTheirType) {
   Options options;
   options.precision = Precision::fp16;
   EXPECT_THROW(compile_variable(options), Error);
+}
+
+TEST(VariableWeights, AChangeOfTypeIsNamed) {
+  const auto graph = ir::parse_text(kModel);
+  const auto weights = make_weights_variable(*graph);
+  convert(*graph, {});
+  Executable executable = compile(*graph, {});
+  std::vector<VariableWeight> other = weights;
+  other[0].value = Tensor::zeros(DType::f16, {4, 3, 3, 3});
+  const auto said = [&]() -> std::string {
+    try {
+      attach_values(executable, other);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(said(),
+            "weights 'w' were f16 [4,3,3,3] and became f32 [4,3,3,3]: weights that stay variable "
+            "cannot change their type (precision)");
+  other[0].value = Tensor::zeros(DType::f32, {4, 3, 9});
+  EXPECT_NE(said().find("were f32 [4,3,9] and became f32 [4,3,3,3]"), std::string::npos);
+}
+
+// One behind the other, each at a multiple of 64 behind what the program has itself.
+TEST(VariableWeights, ValuesDoNotOverlap) {
+  const Compiled c = compile_variable();
+  uint64_t end = 0;
+  for (const VariableWeight& w : c.weights) {
+    const auto a = std::ranges::find(c.executable.program.inputs, w.name, &program::Anchor::name);
+    ASSERT_NE(a, c.executable.program.inputs.end());
+    EXPECT_EQ(a->data % 64, 0u) << w.name;
+    EXPECT_GE(a->data, end) << w.name;
+    end = a->data + w.value.bytes();
+  }
+  EXPECT_EQ(c.executable.program.weights_bytes, (end + 63) / 64 * 64);
+}
+
+TEST(VariableWeights, AreFloatsThatWeightsAloneRead) {
+  const auto variable = [](const std::string& body) {
+    const auto graph = ir::parse_text(
+        "graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\ninput %x : f32[2,3]\ninput %c : "
+        "bool[]\n" +
+        body + "output %y\n}");
+    std::string names;
+    for (const VariableWeight& w : make_weights_variable(*graph)) {
+      names += w.name + " ";
+      const ir::Value* input = graph->find(w.name);
+      EXPECT_TRUE(graph->is_input(input)) << w.name;
+      EXPECT_EQ(input->shape(), w.value.shape());
+      EXPECT_EQ(input->dtype(), w.value.dtype());
+    }
+    return names;
+  };
+  EXPECT_EQ(variable("const %w : f32[3,4] = fill 0.5\n%y : ? = MatMul(%x, %w)\n"), "w ");
+  EXPECT_EQ(variable("const %w : f32[3,3] = fill 0.5\n%a : ? = MatMul(%x, %w)\n"
+                     "%y : ? = MatMul(%a, %w)\n"),
+            "w ")
+      << "of two";
+  EXPECT_EQ(variable("const %w : f32[3,3] = fill 0.5\n%a : ? = MatMul(%x, %w)\n"
+                     "%b : ? = Neg(%w)\n%y : ? = MatMul(%a, %b)\n"),
+            "")
+      << "Neg's has no weights";
+  EXPECT_EQ(variable("const %w : f32[3,0] = []\n%y : ? = MatMul(%x, %w)\n"), "") << "empty";
+  EXPECT_EQ(variable("const %w : f32[3,4] = fill 0.5\n%y : ? = Neg(%x)\n"), "") << "unread";
+  EXPECT_EQ(variable("const %w : f32[3,3] = fill 0.5\n%y : ? = If(%c) {then_branch = graph \"t\" { "
+                     "%m : ? = MatMul(%x, %w) output %m }, else_branch = graph \"e\" { %n : ? = "
+                     "Neg(%x) output %n }}\n"),
+            "")
+      << "in a branch";
+  EXPECT_EQ(variable("const %w : s64[3,4] = fill 2\n%i : ? = Cast(%x) {to = 7}\n"
+                     "%y : ? = MatMul(%i, %w)\n"),
+            "")
+      << "whole numbers";
+  EXPECT_EQ(variable("const %w : u8[3,4] = fill 2\nconst %s : s32[] = 0\n"
+                     "%i : ? = ai.graphcore.CastToFP8(%x, %s)\n"
+                     "%y : ? = ai.graphcore.FP8MatMul(%i, %w, %s, %s)\n"),
+            "w ")
+      << "bytes that are 8-bit floats";
+  EXPECT_EQ(variable("const %w : f32[3,4] = fill 0.5\n%z : ? = MatMul(%x, %w)\n%y : ? = Neg(%z)\n"
+                     "output %w\n"),
+            "")
+      << "a result";
 }
 
 TEST(VariableWeights, ValuesOfSubgraphsAndOutputsStayConstants) {

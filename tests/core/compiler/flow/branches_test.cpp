@@ -210,6 +210,69 @@ TEST(Branches, AModelThatIsOnlyConvertedKeepsBranchesOfAnyShape) {
   }
 }
 
+TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
+  const auto said = [](const std::string& node) -> std::string {
+    try {
+      test::compile_text(
+          "graph \"g\" opset {\"\": 17, \"ai.graphcore\": 1} {\ninput %c : bool[]\ninput %x : "
+          "f32[2]\n" +
+          node + "\noutput %y\n}");
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::invalid_argument) << e.message();
+      return e.message();
+    }
+    return "";
+  };
+  const auto call = [&](const std::string& outputs) {
+    return said(outputs +
+                " = ai.graphcore.Call(%x) {callee = graph \"c\" { input %a : f32[2] %n : ? = "
+                "Neg(%a) %m : ? = Abs(%a) output %n output %m }} \"called\"");
+  };
+  EXPECT_EQ(call("%y : ?, %z : ?"), "");
+  EXPECT_NE(call("%y : ?").find("its subgraph makes 2 values, the node 1"), std::string::npos)
+      << call("%y : ?");
+  EXPECT_NE(call("%y : ?, %z : ?, %w : ?").find("its subgraph makes 2 values, the node 3"),
+            std::string::npos);
+  const auto choice = [&](const std::string& outputs) {
+    return said(outputs +
+                " = If(%c) {then_branch = graph \"t\" { %n : ? = Neg(%x) output %n output %n "
+                "}, else_branch = graph \"e\" { %m : ? = Abs(%x) output %m output %m }}");
+  };
+  EXPECT_EQ(choice("%y : ?, %z : ?"), "");
+  EXPECT_NE(choice("%y : ?"), "");
+  EXPECT_NE(choice("%y : ?, %z : ?, %w : ?"), "");
+}
+
+// One of each result, with branches that are known or not: zeros behind the shorter one.
+TEST(Branches, EveryResultHasItsOwnLength) {
+  const std::string body = R"(
+    %y : ?, %z : ?, %w : ? = If(%c) {
+      then_branch = graph "t" { %a : ? = Concat(%x, %x) {axis = 0} %b : ? = Neg(%x) %d : ? = Abs(%x)
+                                output %a output %b output %d },
+      else_branch = graph "e" { %e : ? = Exp(%k) %f : ? = Concat(%k, %x) {axis = 0} %g : ? = Neg(%x)
+                                output %e output %f output %g }}
+    output %y
+    output %z
+    output %w
+  )";
+  const std::string inputs = "input %c : bool[]\ninput %x : f32[2]\ninput %k : f32[1]\n";
+  const Executable e = compile_body(inputs + body);
+  const Values feeds = {{"x", Tensor::of<float>({2}, {1, -2})}, {"k", Tensor::of<float>({1}, {0})}};
+  for (const bool c : {true, false}) {
+    Values all = feeds;
+    all["c"] = Tensor::scalar(c);
+    const Values got = run(e, all);
+    EXPECT_FALSE(got.contains("w:shape"));
+    EXPECT_EQ(got.at("y:shape").to_int64s(), std::vector<int64_t>{c ? 4 : 1});
+    EXPECT_EQ(got.at("z:shape").to_int64s(), std::vector<int64_t>{c ? 2 : 3});
+    EXPECT_EQ(values(got.at("y")),
+              c ? (std::vector<float>{1, -2, 1, -2}) : (std::vector<float>{1, 0, 0, 0}));
+    EXPECT_EQ(values(got.at("z")),
+              c ? (std::vector<float>{-1, 2, 0}) : (std::vector<float>{0, 1, -2}));
+    EXPECT_EQ(values(got.at("w")), c ? (std::vector<float>{1, 2}) : (std::vector<float>{-1, 2}));
+  }
+}
+
 TEST(Branches, AConditionIsATensorOfOneElement) {
   const auto with = [](const std::string& condition) {
     return code_of("input %a : bool[]\ninput %b : bool[2]\ninput %x : f32[4]\n" + condition + R"(

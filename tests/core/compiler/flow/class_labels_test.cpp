@@ -121,6 +121,82 @@ TEST(ClassLabels, AreLookedUpInBothDirections) {
   EXPECT_EQ(e.notes.at("class_labels/t"), R"(["one","seven","none","two"])");
 }
 
+// Also when it reads them beside one that could, or behind one.
+TEST(ClassLabels, AReaderThatCannotTakeNumbersIsNamedWhereverItIs) {
+  const std::string cat = "const %cat : string[1] = [\"cat\"]\n";
+  const std::string other = "%n : ? = StringNormalizer(%label)\n output %n\n",
+                    joined = "%c : ? = Concat(%label, %cat) {axis = 0}\n";
+  for (const std::string& rest :
+       {cat + joined + other + "output %c", cat + other + joined + "output %c",
+        cat + joined + "%n : ? = StringNormalizer(%c)\n output %n",
+        cat + joined + "%d : ? = Concat(%c, %cat) {axis = 0}\n output %d\n" + other})
+    try {
+      test::compile_text(classifier(kLinear, rest));
+      ADD_FAILURE() << "compiled: " << rest;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::unimplemented);
+      EXPECT_NE(e.message().find("its class labels are strings and StringNormalizer"),
+                std::string::npos)
+          << e.message();
+    }
+  // A branch is another graph.
+  try {
+    test::compile_text(classifier(kLinear,
+                                  "input %go : bool[]\n%y : ? = If(%go) {then_branch = graph \"t\" "
+                                  "{ %a : ? = Identity(%label) "
+                                  "output %a }, else_branch = graph \"e\" { %b : ? = "
+                                  "Identity(%label) output %b }}\noutput %y"));
+    ADD_FAILURE() << "compiled";
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("its class labels are strings and Identity"), std::string::npos)
+        << e.message();
+  }
+}
+
+// What does not depend on an input is text, not a number.
+TEST(ClassLabels, TextThatIsChosenWhenTheModelIsCompiledStaysText) {
+  const std::string body = R"(
+    input %x : f32[2]
+    const %list : string[2] = ["no", "yes"]
+    const %at : s64[1] = [1]
+    %t : ? = Gather(%list, %at)
+    %y : ? = Neg(%x)
+    output %t
+    output %y
+  )";
+  Options options;
+  Values text;
+  options.constant_outputs = &text;
+  const Executable e = compile_body(body, options);
+  EXPECT_EQ(text.at("t").string_values(), std::vector<std::string>{"yes"});
+  EXPECT_TRUE(e.notes.empty());
+  ASSERT_EQ(e.program.outputs.size(), 1u);
+}
+
+// Two classifiers whose labels meet have one list; who does not meet them has one of its own.
+TEST(ClassLabels, ThatMeetAreNumberedByOneList) {
+  const Executable e = test::compile_text(R"(graph "g" opset {"": 17, "ai.onnx.ml": 1} {
+    input %x : f32[3,2]
+    %a : ?, %p : ? = ai.onnx.ml.LinearClassifier(%x) {coefficients = [1.0, 0.0, 0.0, 1.0, -1.0, -1.0], intercepts = [0.0, 0.0, 0.0], classlabels_strings = ["cat", "dog", "cow"]}
+    %b : ?, %q : ? = ai.onnx.ml.LinearClassifier(%x) {coefficients = [-1.0, -1.0, 1.0, 0.0, 0.0, 1.0], intercepts = [0.0, 0.0, 0.0], classlabels_strings = ["dog", "hen", "cat"]}
+    %c : ?, %r : ? = ai.onnx.ml.LinearClassifier(%x) {coefficients = [1.0, 0.0, 0.0, 1.0, -1.0, -1.0], intercepts = [0.0, 0.0, 0.0], classlabels_strings = ["hen", "dog", "cow"]}
+    %same : ? = Equal(%a, %b)
+    output %a
+    output %b
+    output %c
+    output %same
+  })");
+  // By the rows (2, 1), (-1, 3), (-2, -3): cat dog cow, hen cat dog, hen dog cow.
+  const Values got = result(e);
+  EXPECT_EQ(e.notes.at("class_labels/a"), R"(["cat","dog","cow","hen"])");
+  EXPECT_EQ(e.notes.at("class_labels/b"), R"(["cat","dog","cow","hen"])");
+  EXPECT_EQ(e.notes.at("class_labels/c"), R"(["hen","dog","cow"])");
+  EXPECT_EQ(got.at("a").to_int64s(), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(got.at("b").to_int64s(), (std::vector<int64_t>{3, 0, 1}));
+  EXPECT_EQ(got.at("c").to_int64s(), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(got.at("same").to_int64s(), (std::vector<int64_t>{0, 0, 0}));
+}
+
 TEST(ClassLabels, ThatOthersReadAreRefused) {
   try {
     test::compile_text(classifier(kLinear, "%y : ? = StringNormalizer(%label)\n output %y"));

@@ -49,6 +49,52 @@ TEST(FoldInputs, WhatDecidesAShapeIsFoundThroughItsProducersNotThroughShapes) {
   EXPECT_EQ(fold_inputs(*graph, all, 1), Names{"half"});
 }
 
+// A first input may decide a shape, and there may be very many.
+TEST(FoldInputs, EveryInputOfANodeHasItsLevel) {
+  using Names = std::vector<std::string>;
+  const auto folded = [](const std::string& body, const Values& values, int level) {
+    return fold_inputs(*ir::parse_text(graph_text(body + "output %y\n")), values, level);
+  };
+  const std::string shape = "input %s : s64[1]\n%y : ? = ConstantOfShape(%s)\n";
+  const Values sizes = {{"s", Tensor::of<int64_t>({1}, {3})}};
+  EXPECT_EQ(folded(shape, sizes, 0), Names{});
+  EXPECT_EQ(folded(shape, sizes, 1), Names{"s"});
+  EXPECT_EQ(folded(shape, sizes, 2), Names{"s"});
+  std::string sum = "%y : ? = Sum(", inputs;
+  Values all;
+  Names behind_first;
+  for (int i = 0; i < 40; i++) {
+    const std::string name = fmt::format("x{}", i);
+    inputs += "input %" + name + " : f32[2]\n";
+    sum += (i ? ", %" : "%") + name;
+    all[name] = floats({2});
+    if (i > 0) behind_first.push_back(name);
+  }
+  EXPECT_EQ(folded(inputs + sum + ")\n", all, 1), Names{});
+  EXPECT_EQ(folded(inputs + sum + ")\n", all, 2), behind_first);
+  EXPECT_EQ(folded(inputs + sum + ")\n", all, 3).size(), 40u);
+  // In a branch, too.
+  const std::string branch =
+      "input %x : f32[6]\ninput %s : s64[2]\ninput %c : bool[]\n%y : ? = If(%c) {then_branch = "
+      "graph "
+      "\"t\" { %r : ? = Reshape(%x, %s) output %r }, else_branch = graph \"e\" { %n : ? = "
+      "Reshape(%x, "
+      "%s) output %n }}\n";
+  EXPECT_EQ(folded(branch, {{"x", floats({6})}, {"s", Tensor::of<int64_t>({2}, {2, 3})}}, 1),
+            Names{"s"});
+}
+
+TEST(FoldInputs, TextIsFoldedAtEveryLevel) {
+  for (int level = 0; level < kFoldLevels; level++) {
+    const auto graph = ir::parse_text(graph_text(
+        "input %t : string[1]\ninput %x : f32[1]\n%y : ? = Neg(%x)\noutput %y\noutput %t\n"));
+    EXPECT_EQ(fold_inputs(*graph, {{"t", Tensor::strings({1}, {"a"})}}, level),
+              std::vector<std::string>{"t"})
+        << level;
+    EXPECT_EQ(graph->inputs().size(), 1u);
+  }
+}
+
 TEST(FoldInputs, AFoldedInputKeepsItsNameAsAnOutputAndItsType) {
   const char* text = R"(
     input %x : f32[2]

@@ -199,80 +199,121 @@ std::vector<float> log_softmax(std::vector<float> x) {
   return x;
 }
 
-// One text, so that ONNX Runtime's window of scores is its own.
-std::vector<Hypothesis> plain_beams(const Toy& toy, const Beams& p, size_t length) {
+// All texts step by step. Whether one is done is told by the scores that ONNX Runtime looks at: of
+// the 2 K best of each text, one behind the other, those from b K on for text b.
+std::vector<std::vector<Hypothesis>> plain_beams(const Toy& toy, const Beams& p, size_t length) {
   const auto k = static_cast<size_t>(p.k);
-  std::vector<Hypothesis> beams(k, {-1e9F, toy.prompt(0)}), ended;
-  beams[0].score = 0;
-  bool done = false;
-  const auto add = [&](float score, const Text& text) {
-    ended.push_back({score / std::pow(static_cast<float>(text.size()), p.length_penalty), text});
-    std::sort(ended.begin(), ended.end(),
-              [](const auto& a, const auto& b) { return a.score > b.score; });
-    ended.resize(std::min(ended.size(), k));
+  struct Candidate {
+    float score;
+    size_t beam;
+    int32_t token;
   };
-  while (!done && beams[0].text.size() < length) {
-    const size_t now = beams[0].text.size();
-    struct Candidate {
-      float score;
-      size_t beam;
-      int32_t token;
-    };
-    std::vector<Candidate> all;
-    for (size_t b = 0; b < k; b++) {
-      const auto scores = log_softmax(toy.logits(beams[b].text));
-      for (size_t v = 0; v < scores.size(); v++)
-        all.push_back({scores[v] + beams[b].score, b, static_cast<int32_t>(v)});
-    }
-    std::sort(all.begin(), all.end(),
-              [](const auto& a, const auto& b) { return a.score > b.score; });
-    std::vector<Hypothesis> next;
-    for (size_t j = 0; j < 2 * k && next.size() < k; j++) {
-      const Candidate& c = all[j];
-      Text text = beams[c.beam].text;
-      if (c.token == p.end) {
-        if (j < k) add(c.score, text);
-        continue;
-      }
-      text.push_back(c.token);
-      next.push_back({c.score, text});
-    }
-    const float best = all[0].score / std::pow(static_cast<float>(now), p.length_penalty);
-    done = ended.size() == k && (p.early || ended.back().score >= best);
-    beams = next;
+  struct Of {
+    std::vector<Hypothesis> beams, ended = {};
+    std::vector<Candidate> all = {};
+    bool done = false;
+  };
+  std::vector<Of> texts;
+  for (int64_t b = 0; b < toy.ids.shape()[0]; b++) {
+    texts.push_back({std::vector<Hypothesis>(k, {-1e9F, toy.prompt(b)})});
+    texts.back().beams[0].score = 0;
   }
-  if (!done)
-    for (const Hypothesis& b : beams) add(b.score, b.text);
+  const auto by_length = [&](float score, size_t tokens) {
+    return score / std::pow(static_cast<float>(tokens), p.length_penalty);
+  };
+  const auto add = [&](Of& of, float score, const Text& text) {
+    of.ended.push_back({by_length(score, text.size()), text});
+    std::sort(of.ended.begin(), of.ended.end(),
+              [](const auto& a, const auto& b) { return a.score > b.score; });
+    of.ended.resize(std::min(of.ended.size(), k));
+  };
+  const auto goes_on = [](const Of& of) { return !of.done; };
+  for (size_t now;
+       (now = texts[0].beams[0].text.size()) < length && std::ranges::any_of(texts, goes_on);) {
+    std::vector<float> top;
+    for (Of& of : texts) {
+      of.all.clear();
+      for (size_t b = 0; b < k; b++) {
+        const auto scores = log_softmax(toy.logits(of.beams[b].text));
+        for (size_t v = 0; v < scores.size(); v++)
+          of.all.push_back({scores[v] + of.beams[b].score, b, static_cast<int32_t>(v)});
+      }
+      std::sort(of.all.begin(), of.all.end(),
+                [](const auto& a, const auto& b) { return a.score > b.score; });
+      for (size_t j = 0; j < 2 * k; j++) top.push_back(of.all[j].score);
+    }
+    for (size_t b = 0; b < texts.size(); b++) {
+      Of& of = texts[b];
+      std::vector<Hypothesis> next;
+      for (size_t j = 0; j < 2 * k && next.size() < k; j++) {
+        const Candidate& c = of.all[j];
+        Text text = of.beams[c.beam].text;
+        if (c.token == p.end) {
+          if (j < k && !of.done) add(of, c.score, text);
+          continue;
+        }
+        text.push_back(c.token);
+        next.push_back({c.score, text});
+      }
+      const auto seen = top.begin() + static_cast<ptrdiff_t>(b * k);
+      const float best = by_length(*std::max_element(seen, seen + 2 * p.k), now);
+      of.done |= of.ended.size() == k && (p.early || of.ended.back().score >= best);
+      of.beams = next;
+    }
+  }
+  std::vector<std::vector<Hypothesis>> results;
+  for (Of& of : texts) {
+    const std::vector<Hypothesis> open = of.done ? std::vector<Hypothesis>() : of.beams;
+    for (const Hypothesis& b : open) add(of, b.score, b.text);
+    results.push_back(of.ended);
+  }
+  return results;
+}
+
+// How many of the texts that a model writes ended by themselves; they are those of a plain search.
+size_t expect_plain_beams(uint32_t seed, const Toy& toy, const Beams& p) {
+  constexpr int64_t kLength = 9;
+  const std::string inputs = scalar("max", "s32", "9") + scalar("min", "s32", "0") +
+                             scalar("k", "s32", std::to_string(p.k)) +
+                             scalar("n", "s32", std::to_string(p.returned)) +
+                             scalar("lp", "f32", p.length_penalty == 1 ? "1.0" : "0.5");
+  const bool given = p.length_penalty != 1 || seed % 2 == 0;  // 1 when it is left out
+  const Executable e = test::compile_text(model(
+      "BeamSearch", toy, inputs, given ? "%max, %min, %k, %n, %lp" : "%max, %min, %k, %n",
+      "early_stopping = " + std::to_string(p.early) + ", eos_token_id = " + std::to_string(p.end),
+      "%y : ?, %z : ?"));
+  const Values got = run(e, toy.feeds());
+  const auto wanted = plain_beams(toy, p, kLength);
+  size_t ended = 0;
+  for (size_t b = 0; b < wanted.size(); b++)
+    for (int64_t i = 0; i < p.returned; i++) {
+      const Hypothesis& want = wanted[b][static_cast<size_t>(i)];
+      const int64_t row = static_cast<int64_t>(b) * p.returned + i;
+      Text text = want.text;
+      ended += text.size() < static_cast<size_t>(kLength);
+      text.resize(kLength, kPad);
+      EXPECT_EQ(row_of(got.at("y"), row, kLength), text) << seed << ": text " << b;
+      EXPECT_NEAR(got.at("z").values<float>()[static_cast<size_t>(row)], want.score, 1e-4);
+    }
   return ended;
 }
 
 TEST(Search, BeamsAreThoseOfAPlainSearch) {
-  constexpr int64_t kLength = 9;
   size_t ended = 0;
-  for (uint32_t seed = 0; seed < 24; seed++) {
-    const Toy toy(seed * 10 + 7, 1, 2);
-    const Beams p = {1 + seed % 4, 1 + seed % 2 * (seed % 4 != 0), seed % 3 == 0 ? 0.5F : 1.0F,
-                     seed % 5 == 0, static_cast<int32_t>(seed % 7)};
-    const std::string inputs = scalar("max", "s32", "9") + scalar("min", "s32", "0") +
-                               scalar("k", "s32", std::to_string(p.k)) +
-                               scalar("n", "s32", std::to_string(p.returned)) +
-                               scalar("lp", "f32", p.length_penalty == 1 ? "1.0" : "0.5");
-    const bool given = p.length_penalty != 1 || seed % 2 == 0;  // 1 when it is left out
-    const Executable e = test::compile_text(model(
-        "BeamSearch", toy, inputs, given ? "%max, %min, %k, %n, %lp" : "%max, %min, %k, %n",
-        "early_stopping = " + std::to_string(p.early) + ", eos_token_id = " + std::to_string(p.end),
-        "%y : ?, %z : ?"));
-    const Values got = run(e, toy.feeds());
-    const auto want = plain_beams(toy, p, kLength);
-    for (int64_t i = 0; i < p.returned; i++) {
-      Text text = want[static_cast<size_t>(i)].text;
-      ended += text.size() < static_cast<size_t>(kLength);
-      text.resize(kLength, kPad);
-      EXPECT_EQ(row_of(got.at("y"), i, kLength), text) << seed;
-      EXPECT_NEAR(got.at("z").values<float>()[static_cast<size_t>(i)],
-                  want[static_cast<size_t>(i)].score, 1e-4);
-    }
-  }
+  for (uint32_t seed = 0; seed < 24; seed++)
+    ended += expect_plain_beams(
+        seed, Toy(seed * 10 + 7, 1, 2),
+        {1 + seed % 4, 1 + seed % 2 * (seed % 4 != 0), seed % 3 == 0 ? 0.5F : 1.0F, seed % 5 == 0,
+         static_cast<int32_t>(seed % 7)});
+  EXPECT_GT(ended, 5U);
+}
+
+TEST(Search, BeamsOfSeveralTextsDoNotMix) {
+  size_t ended = 0;
+  for (uint32_t seed = 0; seed < 9; seed++)
+    ended += expect_plain_beams(seed, Toy(seed * 10 + 7, 2 + seed % 2, 2),
+                                {1 + seed % 3, 1 + seed % 3, seed % 2 == 0 ? 0.5F : 1.0F,
+                                 seed % 4 == 0, static_cast<int32_t>(seed % 7)});
   EXPECT_GT(ended, 5U);
 }
 
@@ -405,6 +446,85 @@ TEST(Search, WhatCannotBeRunIsRefused) {
   const std::string mask =
       model("GreedySearch", toy, max + "input %mask : s32[4]\n", "%max, _, _, %mask", end);
   EXPECT_NE(error_of(mask).find("vocab_mask is s32[4], expected s32[9]"), std::string::npos);
+}
+
+TEST(Search, NumbersOfBeamsAreLimited) {
+  const Toy toy(6, 1, 2);
+  const auto error = [&](const std::string& beams, const std::string& returned) {
+    const std::string said = error_of(
+        model("BeamSearch", toy,
+              scalar("max", "s32", "4") + scalar("k", "s32", beams) + scalar("n", "s32", returned),
+              "%max, _, %k, %n", "eos_token_id = 5"));
+    return said.empty() ? said : said.substr(said.find("): ") + 3);
+  };
+  const auto refusal = [](const char* beams, const char* returned) {
+    return fmt::format(
+        "num_beams is {}, expected 1 to 128, and num_return_sequences {}, expected no more", beams,
+        returned);
+  };
+  EXPECT_EQ(error("1", "1"), "");
+  EXPECT_EQ(error("3", "3"), "");
+  EXPECT_EQ(error("128", "1"), "");
+  for (const auto& [beams, returned] :
+       {std::pair{"0", "1"}, {"129", "1"}, {"3", "4"}, {"3", "0"}, {"-1", "-1"}})
+    EXPECT_EQ(error(beams, returned), refusal(beams, returned));
+}
+
+TEST(Search, InputsThatDoNotFitAreNamed) {
+  const Toy toy(6, 2, 2);
+  const std::string end = "eos_token_id = 5", max = scalar("max", "s32", "4");
+  const auto error = [&](const std::string& op, const std::string& inputs, const std::string& names,
+                         const std::string& outputs = "%y : ?") {
+    const std::string said = error_of(model(op, toy, max + inputs, "%max, " + names, end, outputs));
+    return said.substr(said.find("): ") + 3);
+  };
+  EXPECT_EQ(error("GreedySearch", "const %p : f32[2] = [1.0, 2.0]\n", "_, %p"),
+            "repetition_penalty is f32[2], expected one f32");
+  EXPECT_EQ(error("GreedySearch", scalar("p", "s32", "1"), "_, %p"),
+            "repetition_penalty is s32[1], expected one f32");
+  for (const char* penalty : {"0.0", "-1.5"})
+    EXPECT_EQ(error("GreedySearch", scalar("p", "f32", penalty), "_, %p"),
+              fmt::format("repetition_penalty is {}, expected more than 0",
+                          penalty[0] == '0' ? "0" : "-1.5"));
+  EXPECT_EQ(error("GreedySearch", "input %k : s32[9,2]\n", "_, _, _, %k"),
+            "prefix_vocab_mask is s32[9,2], expected s32[2,9]");
+  EXPECT_EQ(error("GreedySearch", "input %k : s32[2,3]\n", "_, _, _, _, %k"),
+            "attention_mask is s32[2,3], expected s32[2,2]");
+  EXPECT_EQ(error("Sampling", "", "_", "%y : ?, %z : ?"), "filtered_logits is not computed");
+  EXPECT_EQ(error("BeamSearch", scalar("k", "s32", "1") + "input %d : s32[2,1]\n",
+                  "_, %k, _, _, _, _, _, _, %d"),
+            "decoder_input_ids is for model_type 2 (Whisper)");
+  const auto ids = [&](const std::string& type) {
+    const std::string said = error_of(replaced(model("GreedySearch", toy, max, "%max", end),
+                                               "%ids : s32[2,2]", "%ids : " + type));
+    return said.substr(said.find("): ") + 3);
+  };
+  EXPECT_EQ(ids("s32[4]"), "input_ids is s32[4], expected s32 of two dimensions");
+  EXPECT_EQ(ids("s32[0,2]"), "max_length is 4 for 0 texts that begin with 2 tokens");
+  EXPECT_EQ(ids("s32[2,0]"), "max_length is 4 for 2 texts that begin with 0 tokens");
+  EXPECT_EQ(ids("s32[2,4]"), "max_length is 4 for 2 texts that begin with 4 tokens");
+  EXPECT_EQ(error_of(replaced(model("GreedySearch", toy, max, "%max", end), "%ids : s32[2,2]",
+                              "%ids : s32[2,3]")),
+            "");
+}
+
+// A decoder whose cache may not grow gets as far as the round behind the prompt.
+TEST(Search, AnErrorSaysInWhichRoundItIs) {
+  const Toy toy(6, 1, 2);
+  const std::string text =
+      model("GreedySearch", toy, scalar("max", "s32", "9"), "%max", "eos_token_id = 5");
+  const auto said = [](const std::string& model) -> std::string {
+    try {
+      test::compile_text(model);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string second = said(replaced(text, "f32[2,b,1,p,1]", "f32[2,b,1,0,1]"));
+  EXPECT_NE(second.find("round 2 of the 7 that max_length asks for"), std::string::npos) << second;
+  const std::string first = said(replaced(text, "f32[2,b,1,p,1]", "f32[2,3,1,p,1]"));
+  EXPECT_NE(first.find("round 1 of the 7 that max_length asks for"), std::string::npos) << first;
 }
 
 TEST(Search, SizesAreFoldedFromInputs) {

@@ -60,6 +60,129 @@ TEST(Specialize, TextIsComputedAtCompileTime) {
   EXPECT_EQ(e.program.outputs.size(), 2u);
 }
 
+// How many nodes of an operator are left of a body of which something has to be resolved.
+size_t left(const std::string& op, const std::string& body) {
+  const auto graph = ir::parse_text(
+      graph_text("input %x : f32[1]\nconst %yes : bool[] = true\n" + body + "output %y\n"));
+  EXPECT_TRUE(specialize(*graph, {}));
+  size_t count = 0;
+  for (const ir::Node* n : graph->nodes()) count += n->op_type == op;
+  return count;
+}
+
+// Where a body may run many times, results are smaller.
+TEST(Specialize, FoldsConstantsUpToALimit) {
+  const auto expanded = [](int64_t count, bool inside) {
+    const std::string
+        expand = fmt::format(
+            "const %one : f32[1] = [2.0] const %to : s64[1] = [{}] %wide : ? = Expand(%one, "
+            "%to) ",
+            count),
+        sum = "%y : ? = ReduceSum(%a)\n";
+    return inside ? left("Expand", "%a : ? = If(%yes) {then_branch = graph \"t\" { " + expand +
+                                       "output %wide }, else_branch = graph \"e\" { %b : ? = "
+                                       "Neg(%x) output %b }}\n" +
+                                       sum)
+                  : left("Expand",
+                         expand +
+                             "\n%a : ? = If(%yes) {then_branch = graph \"t\" { %n : ? = Mul(%wide, "
+                             "%x) output %n }, else_branch = graph \"e\" { %o : ? = Identity(%x) "
+                             "output %o }}\n" +
+                             sum);
+  };
+  EXPECT_EQ(expanded(1 << 18, false), 0u) << "a megabyte";
+  EXPECT_EQ(expanded((1 << 18) + 1, false), 1u);
+  EXPECT_EQ(expanded(1 << 14, true), 0u) << "64 kilobytes";
+  EXPECT_EQ(expanded((1 << 14) + 1, true), 1u);
+}
+
+// Twice what is read, where that is more; in a body what is read counts as what is made.
+TEST(Specialize, FoldsWhatIsNotMuchLargerThanItsInputs) {
+  const auto tiled = [](int64_t count, int times) {
+    return left("Tile",
+                fmt::format("const %w : f32[{}] = fill 2.0\nconst %k : s64[1] = [{}]\n%t : ? "
+                            "= Tile(%w, %k)\n%y : ? = If(%yes) {{then_branch = graph \"t\" "
+                            "{{ %n : ? = Mul(%t, %x) output %n }}, else_branch = graph "
+                            "\"e\" {{ %o : ? = Identity(%x) output %o }}}}\n",
+                            count, times));
+  };
+  EXPECT_EQ(tiled(1 << 18, 2), 0u);
+  EXPECT_EQ(tiled(1 << 18, 3), 1u);
+  const auto summed = [](int64_t count) {
+    return left("ReduceSum",
+                fmt::format("%y : ? = If(%yes) {{then_branch = graph \"t\" {{ const %w : f32[{}] = "
+                            "fill 2.0 %s : ? = ReduceSum(%w) %n : ? = Mul(%s, %x) output %n }}, "
+                            "else_branch = graph \"e\" {{ %o : ? = Identity(%x) output %o }}}}\n",
+                            count));
+  };
+  EXPECT_EQ(summed(1 << 14), 0u);
+  EXPECT_EQ(summed((1 << 14) + 1), 1u);
+}
+
+TEST(Specialize, WhatNeedsNoWorkStaysAsItIs) {
+  const auto worked = [](const std::string& body) {
+    const auto graph = ir::parse_text(graph_text("input %x : f32[2]\n" + body + "output %y\n"));
+    return specialize(*graph, {});
+  };
+  EXPECT_FALSE(worked("%i : ? = Identity(%x)\n%y : ? = Neg(%i)\n"));
+  EXPECT_TRUE(worked("%n : ? = NonZero(%x)\n%y : ? = Neg(%n)\n"));
+  EXPECT_TRUE(worked("const %t : string[1] = [\"a\"]\n%y : ? = Neg(%x)\n"));
+  EXPECT_TRUE(
+      worked("%s : ? = SequenceConstruct(%x)\nconst %k : s64[] = 0\n"
+             "%y : ? = SequenceAt(%s, %k)\n"));
+}
+
+// An output that the model has itself is not made once more.
+TEST(Specialize, AnOutputOfTheModelIsNotTakenForASize) {
+  const Executable e = compile_body(R"(
+    input %x : f32[4]
+    %y : ? = NonZero(%x)
+    %"y:shape" : ? = Neg(%x)
+    %z : ? = Neg(%y)
+    output %y
+    output %"y:shape"
+    output %z
+  )");
+  std::string names;
+  for (const program::Anchor& a : e.program.outputs)
+    names += a.name + std::string(dtype_name(a.dtype)) + shape_string(a.shape) + " ";
+  EXPECT_EQ(names, "ys64[1,4] y:shapef32[4] zs64[1,4] z:shapes64[2] ");
+}
+
+// One value under two names, and a constant and an input under others.
+TEST(Specialize, OutputsOfOneValueAreOutputsEach) {
+  const Executable e = compile_body(R"(
+    input %x : f32[2]
+    const %yes : bool[] = true
+    const %k : f32[2] = [3.0, 4.0]
+    %a : ?, %b : ? = If(%yes) {
+      then_branch = graph "t" { %n : ? = Neg(%x) output %n output %n },
+      else_branch = graph "e" { %m : ? = Abs(%x) output %m output %m }}
+    %c : ? = Identity(%x)
+    %d : ? = Identity(%k)
+    output %a
+    output %b
+    output %c
+    output %d
+  )");
+  const Values got = run(e, {{"x", Tensor::of<float>({2}, {1, -2})}});
+  EXPECT_EQ(values(got.at("a")), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(values(got.at("b")), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(values(got.at("c")), (std::vector<float>{1, -2}));
+  EXPECT_EQ(values(got.at("d")), (std::vector<float>{3, 4}));
+}
+
+TEST(Specialize, SubgraphsOfOtherOperatorsAreRefused) {
+  try {
+    compile_body(
+        "input %x : f32[2]\n%n : ? = NonZero(%x)\n%y : ? = Neg(%x) {body = graph \"b\" { "
+        "%o : ? = Abs(%x) output %o }} \"odd\"\noutput %y\noutput %n\n");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("Neg"), std::string::npos) << e.message();
+  }
+}
+
 constexpr std::string_view kDecode = R"(
     %image : ? = ImageDecoder(%stream) {pixel_format = "BGR"}
     %float : ? = Cast(%image) {to = 1}
