@@ -407,7 +407,7 @@ Ref Unpickler::call(Callee callee, const std::vector<Ref>& arguments) {
     case Callee::from_buffer: {  // bytes, dtype, shape, order
       Ref v = make(Kind::array);
       const Value& order = argument(arguments, 3, Kind::text);
-      if (arguments[2]->kind != Kind::sequence) argument(arguments, 2, Kind::sequence);
+      argument(arguments, 2, Kind::sequence);
       fill_array(*v, arguments[2], argument(arguments, 1, Kind::dtype), order.text == "F",
                  argument(arguments, 0, Kind::bytes));
       return v;
@@ -450,11 +450,10 @@ void Unpickler::fill_array(Value& array, const Ref& shape, const Value& dtype, b
   } else if (need) {
     const auto width = need / static_cast<uint64_t>(t.count());
     std::vector<int64_t> at(dims.size());
-    for (int64_t i = 0; i < t.count(); i++) {
+    for (uint64_t made = 0; made != need; made += width) {
       int64_t from = 0;
       for (size_t d = dims.size(); d-- > 0;) from = from * dims[d] + at[d];
-      std::memcpy(to + static_cast<uint64_t>(i) * width,
-                  data.bytes.data() + static_cast<uint64_t>(from) * width, width);
+      std::memcpy(to + made, data.bytes.data() + static_cast<uint64_t>(from) * width, width);
       for (size_t d = dims.size(); d-- > 0 && ++at[d] == dims[d];) at[d] = 0;
     }
   }

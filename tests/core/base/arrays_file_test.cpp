@@ -130,6 +130,91 @@ TEST(PickledArrays, LongNumbersSayTheirLengthInOneByteOrFour) {
   EXPECT_EQ(arrays.at("x").shape(), (Shape{2, 3}));
 }
 
+// The array of one byte 5 whose only dimension is `one`, as `bytes` has it, under the name `name`.
+std::string spelled(const std::string& one, const std::string& bytes, const std::string& name) {
+  return "\x80\x05}"s + name + call("numpy.core.multiarray", "_reconstruct") +
+         call("numpy", "ndarray") + "K\x00\x85\x43\x01"s + "b\x87R(K\x01"s + one + "\x85"s +
+         type("u1") + "\x89"s + bytes + "tbs."s;
+}
+
+TEST(PickledArrays, NumbersTextAndBytesHaveManyForms) {
+  const std::string one = "K\x01"s, five = "C\x01\x05"s, a = text("a");
+  const std::string numbers[] = {one,     "M\x01\x00"s,    "J\x01\x00\x00\x00"s,
+                                 "\x88"s, "\x8a\x01\x01"s, "\x8b\x02\x00\x00\x00\x01\x00"s,
+                                 "I1\n"s, "I01\n"s,        "L1L\n"s,
+                                 "L1\n"s};
+  const std::string bytes[] = {five,
+                               "B\x01\x00\x00\x00\x05"s,
+                               "T\x01\x00\x00\x00\x05"s,
+                               "U\x01\x05"s,
+                               "\x8e\x01\x00\x00\x00\x00\x00\x00\x00\x05"s,
+                               "\x96\x01\x00\x00\x00\x00\x00\x00\x00\x05"s};
+  const std::string names[] = {a, "X\x01\x00\x00\x00\x61"s,
+                               "\x8d\x01\x00\x00\x00\x00\x00\x00\x00\x61"s, "Va\n"s, "V\\u0061\n"s};
+  const auto expect_five = [](const std::string& pickle) {
+    ASSERT_EQ(message_of(pickle), "no error");
+    const auto arrays = parse(pickle);
+    ASSERT_EQ(arrays.size(), 1u);
+    EXPECT_EQ(arrays.begin()->first, "a");
+    EXPECT_EQ(arrays.begin()->second.to_int64s(), std::vector<int64_t>{5});
+  };
+  for (const std::string& n : numbers) expect_five(spelled(n, five, a));
+  for (const std::string& b : bytes) expect_five(spelled(one, b, a));
+  for (const std::string& t : names) expect_five(spelled(one, five, t));
+  // What is no number, though it may stand on the stack.
+  for (const std::string& n : {"N"s, "G\x00\x00\x00\x00\x00\x00\x00\x00"s})
+    expect_refused(spelled(n, five, a), "the shape of an array is damaged");
+  expect_refused(spelled("\x89"s, five, a), "has 1 bytes, expected 0");
+  for (const std::string& n : {"I1x\n"s, "Ix\n"s, "L\n"s, "I99999999999999999999\n"s})
+    expect_refused(spelled(n, five, a), "a number is damaged");
+  expect_refused(spelled("\x8a\x09\x01\x00\x00\x00\x00\x00\x00\x00\x00"s, five, a),
+                 "a number has more than 64 bits");
+  expect_refused(spelled("\x8a\x01\xff"s, five, a), "the shape of an array is damaged");
+  expect_refused(spelled("\x8a\x00"s, five, a), "has 1 bytes, expected 0");
+}
+
+// Latin-1 by way of UTF-8: one byte up to 0x7f, two from 0xc2 and 0xc3 on.
+TEST(PickledArrays, EncodedTextIsLatin1) {
+  const auto encoded = [](const std::string& utf8) {
+    return spelled("K\x01"s, call("_codecs", "encode") + text(utf8) + text("latin1") + "\x86R"s,
+                   text("a"));
+  };
+  for (const auto& [utf8, byte] : {std::pair{"\x01"s, 1},
+                                   {"\x7f"s, 0x7f},
+                                   {"\xc2\x80"s, 0x80},
+                                   {"\xc2\xbf"s, 0xbf},
+                                   {"\xc3\x80"s, 0xc0},
+                                   {"\xc3\xbf"s, 0xff}})
+    EXPECT_EQ(parse(encoded(utf8)).at("a").to_int64s(), std::vector<int64_t>{byte});
+  for (const std::string& utf8 : {"\x80"s, "\xbf"s, "\xc2"s, "\xc4\x80"s, "\xc1\x80"s, "\xff"s})
+    expect_refused(encoded(utf8), "bytes are not as NumPy writes them");
+}
+
+// [2,3,4] whose first index runs fastest.
+TEST(PickledArrays, OfColumnsOfThreeDimensionsComeInRows) {
+  std::string bytes;
+  for (int k = 0; k < 4; k++)
+    for (int j = 0; j < 3; j++)
+      for (int i = 0; i < 2; i++) bytes += {static_cast<char>(i * 12 + j * 4 + k), '\0'};
+  const auto x =
+      parse(dict("x", array("K\x02K\x03K\x04\x87"s, type("i2"), bytes, true))).at("x").to_int64s();
+  for (size_t i = 0; i < 24; i++) EXPECT_EQ(x[i], static_cast<int64_t>(i));
+  EXPECT_EQ(parse(dict("x", array("K\x00K\x03\x86"s, type("i2"), "", true))).at("x").shape(),
+            (Shape{0, 3}));
+}
+
+TEST(PickledArrays, ABufferSaysItsShapeAndOrder) {
+  const auto buffer = [](const std::string& shape, const std::string& order) {
+    return "\x80\x05}"s + text("z") + call("numpy.core.numeric", "_frombuffer") +
+           "(C\x02\x07\x08"s + type("u1") + shape + order + "tRs."s;
+  };
+  EXPECT_EQ(parse(buffer("K\x02\x85"s, text("C"))).at("z").to_int64s(),
+            (std::vector<int64_t>{7, 8}));
+  for (const std::string& wrong :
+       {buffer("K\x02"s, text("C")), buffer("K\x02\x85"s, "K\x01"s), buffer("K\x02\x85"s, "")})
+    expect_refused(wrong, "an array is described in a way that NumPy does not");
+}
+
 // Arrays as other protocols have them: lines of text, bytes that are Latin-1, values by number.
 std::vector<std::pair<const char*, std::string>> pickles() {
   const std::string six = "\x01\x02\x03\x04\x05\x06";

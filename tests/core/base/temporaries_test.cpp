@@ -36,9 +36,10 @@ TEST_F(Temporaries, NamesAreKnownAgainAndDiffer) {
 }
 
 TEST_F(Temporaries, OtherNamesAreNotTakenForTemporary) {
-  for (const char* name : {"", "a.onnx", ".poprt-", ".tmp", ".poprt-.tmp", ".poprt-1.tmp",
-                           ".poprt-1-.tmp", ".poprt--1.tmp", ".poprt-1-xyz.tmp", ".poprt-a-1.tmp",
-                           ".poprt-1-2.tmp.bak", "poprt-1-2.tmp"})
+  for (const char* name :
+       {"", "a.onnx", ".poprt-", ".tmp", ".poprt-.tmp", ".poprt-1.tmp", ".poprt-1-.tmp",
+        ".poprt--1.tmp", ".poprt-1-xyz.tmp", ".poprt-a-1.tmp", ".poprt-1-2.tmp.bak",
+        "poprt-1-2.tmp", "xpoprt-1-2.tmp", ".popxx-1-2.tmp", ".poprt-1-2.txt", ".poprt-1-2xtmp"})
     EXPECT_FALSE(is_temporary_name(name)) << name;
 }
 
@@ -76,6 +77,23 @@ TEST_F(Temporaries, ARemovedFileCannotBeHeld) {
   fs::remove(path);
   EXPECT_FALSE(hold_temporary(fd));
   ::close(fd);
+}
+
+// Nobody can sweep where there are no locks, so that a file that has none is held.
+TEST_F(Temporaries, WithoutLocksAFileIsHeldWhileItIsThere) {
+  const int fd = ::open(make(temporary_name()).c_str(), O_RDWR | O_PATH);  // flock() refuses it
+  ASSERT_GE(fd, 0);
+  EXPECT_TRUE(hold_temporary(fd));
+  ::close(fd);
+}
+
+// Of very many folders the first are forgotten, and listed again.
+TEST_F(Temporaries, FoldersAreNotRememberedWithoutEnd) {
+  sweep_temporaries_now_and_then(dir);
+  const fs::path dead = make(".poprt-1-2.tmp");
+  for (int i = 0; i < 1024; i++) sweep_temporaries_now_and_then(dir / std::to_string(i));
+  sweep_temporaries_now_and_then(dir);
+  EXPECT_FALSE(fs::exists(dead));
 }
 
 TEST_F(Temporaries, OneFolderIsNotListedForEveryFile) {

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -143,7 +147,10 @@ std::string threads_of(const std::vector<CopyStep>& steps, int count = 4) {
       {std::make_shared<program::Program>(b.program()), {}, {}}, {count, true});
   std::string text = fmt::format("{}:", engine->threads());
   for (const auto& row : engine->profile())
-    if (row.kernel == "copy") text += row.parallel ? " 1" : " 0";
+    if (row.kernel == "copy")
+      text += row.parallel ? " 1" : " 0";
+    else
+      EXPECT_FALSE(row.parallel) << row.kernel << " computes nothing";
   for (const uint32_t i : {0u, 1u, 9u}) {
     const void* inputs[] = {&i};
     uint8_t y = 0;
@@ -414,6 +421,68 @@ TEST(DefaultThreads, ComesFromTheEnvironment) {
   }
   unsetenv("POPRT_THREADS");
   EXPECT_GE(default_threads(), 1);
+}
+
+// A thread that may run on one processor has one.
+TEST(DefaultThreads, AreTheProcessorsThatThereAreForIt) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  std::thread([&] {
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(default_threads(), 1);
+  }).join();
+  EXPECT_LE(default_threads(), CPU_COUNT(&all));
+}
+
+int64_t threads_of_this_process() {
+  int64_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    count++;
+  return count;
+}
+
+TEST(Emulator, ThreadsEndWithTheEngine) {
+  const int64_t before = threads_of_this_process();
+  const CopyModel model(3 << 20);
+  auto engine = EmulatedDevice().load(model.image(), threads(3));
+  EXPECT_EQ(threads_of_this_process(), before + 2);
+  engine.reset();
+  for (int i = 0; i < 100 && threads_of_this_process() != before; i++)  // they are gone for join()
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(threads_of_this_process(), before);
+}
+
+// Processor time, not time. Two cases that have threads run, one behind the other.
+TEST(Emulator, ThreadsThatACaseWokeSleepBehindTheRun) {
+  Builder b;
+  const BufferId index = b.input(b.add_input({"index", DType::u32, {1}}), 0, 4, DType::u32, {1});
+  const int64_t bytes = 600'000, zero[] = {0};
+  uint64_t at = 0;
+  for (int i = 0; i < 2; i++) {
+    b.emit("control.case", std::span(&index, 1), zero, {}, "case");
+    const BufferId operands[] = {b.arena(at, bytes, DType::u8, {bytes}),
+                                 b.arena(at + (1 << 20), bytes, DType::u8, {bytes})};
+    b.emit("copy", operands, {}, {}, "copy");
+    b.emit("control.end", {}, {}, {}, "end");
+    at += 2 << 20;
+  }
+  const auto engine =
+      EmulatedDevice().load({std::make_shared<program::Program>(b.program()), {}, {}}, threads(4));
+  ASSERT_EQ(engine->threads(), 4);
+  const auto used = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  const uint32_t number = 0;
+  const void* inputs[] = {&number};
+  for (int i = 0; i < 3; i++) engine->run(Flow::main, inputs, nullptr);
+  const double before = used();
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_LT(used() - before, 0.05) << "seconds of three workers in 0.15 s";
 }
 
 TEST(Emulator, AnInterruptEndsALongInstruction) {
