@@ -23,6 +23,7 @@ ALLOWED = {
     "bindings/": ["capi/include/"],
     "examples/": ["capi/include/"],
     "tests/": ["capi/include/"],
+    "tests/cli/": ["cli/", "cli/exec/", "capi/include/", "core/", "tests/support/"],
     "tests/capi/recorded_": ["capi/include/", "tests/support/"],  # the helper that reads records
     "tests/hostile/": ["capi/include/", "tests/support/"],
     "tests/support/": ["core/", "capi/include/"],

@@ -1,0 +1,78 @@
+// Command lines, and what is said about them, without a process of their own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/arguments.h"
+#include "common/temporary_folder.h"
+#include "ir/text.h"
+#include "onnx/export.h"
+
+namespace poprt::cli {
+
+struct Said {
+  std::optional<int> code;
+  std::string out, err;
+};
+
+// `words` without the program's name.
+inline Said parse(Command& command, std::vector<std::string> words) {
+  words.insert(words.begin(), "program");
+  std::vector<char*> raw;
+  for (std::string& word : words) raw.push_back(word.data());
+  Said said;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  said.code = command.parse(static_cast<int>(raw.size()), raw.data());
+  said.out = testing::internal::GetCapturedStdout();
+  said.err = testing::internal::GetCapturedStderr();
+  return said;
+}
+
+// What `body` throws as `Kind`; another exception, or none, fails.
+template <class Kind, class Body>
+std::string message_of(Body&& body) {
+  try {
+    body();
+  } catch (const Kind& e) {
+    if constexpr (!std::is_same_v<Kind, Usage>)
+      EXPECT_EQ(dynamic_cast<const Usage*>(&static_cast<const std::exception&>(e)), nullptr)
+          << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+inline std::filesystem::path write_file(const TemporaryFolder& folder, const std::string& name,
+                                        const std::string& bytes) {
+  std::ofstream(folder.path() / name, std::ios::binary) << bytes;
+  return folder.path() / name;
+}
+
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A model of its own: `body` is what stands between the braces of a graph as text.
+inline std::string write_model(const TemporaryFolder& folder, const std::string& name,
+                               const std::string& body) {
+  const std::string path = (folder.path() / name).string();
+  onnx::export_file(*ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "}\n"), path);
+  return path;
+}
+
+// Of tests/data/cli.
+inline std::string sample_model(const std::string& name) {
+  return std::string(POPRT_TEST_DATA) + "/cli/" + name + ".onnx";
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,34 @@
+// A program in the place of Python: what it is asked is noted, and what it does is a line of sh.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "cli/command_line.h"
+
+namespace poprt::cli {
+
+class StandIn {
+ public:
+  // `act` knows its words as $1, $2 ... and all of them as $*; $here is the folder of the program.
+  explicit StandIn(const std::string& act) {
+    const std::string program = write_file(folder, "python",
+                                           "#!/bin/sh\nhere=$(dirname \"$0\")\n"
+                                           "echo \"$*\" >> \"$here/calls\"\n" +
+                                               act + "\n")
+                                    .string();
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    ::setenv("POPRT_PYTHON", program.c_str(), 1);
+  }
+  ~StandIn() { ::unsetenv("POPRT_PYTHON"); }
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+
+  std::string file(const std::string& name) const { return (folder.path() / name).string(); }
+  std::string calls() const { return read_file(file("calls")); }
+
+  const TemporaryFolder folder;
+};
+
+}  // namespace poprt::cli
