@@ -52,26 +52,29 @@ std::string model_file(const std::string& given) {
   return found[0];
 }
 
-// Makes a folder, and unless keep() is called removes it again if it was new and stayed empty.
+// Makes a folder and those that it lies in. Unless keep() is called, those that were new and stayed
+// empty are removed again.
 class MadeFolder {
  public:
   explicit MadeFolder(const fs::path& path) {
     std::error_code error;
-    if (fs::create_directories(path, error)) path_ = path;
+    for (fs::path p = path; !p.empty() && !fs::exists(p, error); p = p.parent_path())
+      made_.push_back(p);
+    fs::create_directories(path, error);
     if (error || !fs::is_directory(path))
       throw Failure(fmt::format("--output_dir: cannot make the folder '{}': {}", path.string(),
                                 error ? error.message() : "a file has that name"));
   }
   ~MadeFolder() {
     std::error_code error;
-    if (!path_.empty()) fs::remove(path_, error);
+    for (const fs::path& p : made_) fs::remove(p, error);
   }
   MadeFolder(const MadeFolder&) = delete;
   MadeFolder& operator=(const MadeFolder&) = delete;
-  void keep() { path_.clear(); }
+  void keep() { made_.clear(); }
 
  private:
-  fs::path path_;
+  std::vector<fs::path> made_;  // the innermost first
 };
 
 // Where the standard input lies, for messages that would name a file that nobody has given, and

@@ -1,0 +1,263 @@
+"""poprt: what becomes of files that are there already, of folders, and of what is only looked at."""
+
+import json
+import os
+import re
+import subprocess
+import unittest
+from unittest import mock
+
+import onnx_writer as onnx
+from support import CommandTest, model
+
+
+def full_bars(shown):
+    """How many there are on a terminal, of conversions and of compilations."""
+    return tuple(len(re.findall(title + r": 100%\|#{40}\|\r*\n", shown))
+                 for title in ("PopRT conversion", "Graph compilation"))
+
+
+def elementwise(names, shapes, operators, outputs):
+    """A model whose k-th output is the k-th operator of the k-th input."""
+    nodes = [onnx.node(op, [x], [y]) for op, x, y in zip(operators, names, outputs)]
+    return onnx.model(nodes, [onnx.value(n, onnx.F32, s) for n, s in zip(names, shapes)],
+                      [onnx.value(n, onnx.F32, s) for n, s in zip(outputs, shapes)])
+
+
+class Results(CommandTest):
+    command = "poprt"
+
+    def said(self, *words):
+        """What is said of a run that is well."""
+        ran = self.run_command(*words)
+        self.assertEqual(ran.code, 0, ran.err)
+        return ran.err
+
+    def put(self, name, *operators, names="xz", outputs="yw", shapes=((2, 3), (2, 3))):
+        count = len(operators)
+        return self.write(name, elementwise(names[:count], shapes[:count], operators, outputs[:count]))
+
+
+class Folders(Results):
+    def test_a_folder_that_was_made_goes_when_there_is_nothing_for_it(self):
+        for folder in ("new", "new/and/deep", "new/and/deep/"):
+            self.fails(["-i", model("unknown_op"), "--output_dir", folder])
+        os.mkdir(self.path("old"))
+        self.fails(["-i", model("unknown_op"), "--output_dir", "old"])
+        self.fails(["-i", model("unknown_op"), "--output_dir", "old/new"])
+
+    def test_a_folder_that_was_asked_for_stays(self):
+        self.succeeds("-i", model("relu"), "--output_dir", "new/deep", "--output_model", self.path("a.onnx"))
+        self.assertEqual(sorted(self.tree()), ["a.onnx", "new", "new/deep"])
+
+    def test_what_a_pipe_gives_is_named_as_it_was(self):
+        ran = subprocess.run(self.arguments(["-i", "/dev/stdin"]), cwd=self.folder, input="no model", text=True,
+                             capture_output=True, timeout=300, check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertTrue(ran.stderr.startswith("poprt: '/dev/stdin': "), ran.stderr)
+        self.assertNotIn("model.onnx", ran.stderr)
+
+
+class Executables(Results):
+    REPLACED = "poprt: './executable.popef' was compiled from another 'm' than now: it is replaced"
+
+    def compiled(self, *words):
+        ran = self.run_command("-i", "m.onnx", "--export_popef", *words)
+        self.assertEqual([n for n in self.tree() if n.endswith(".part")], [])
+        return ran.code, ran.err.strip()
+
+    def test_a_file_that_is_no_executable_is_replaced(self):
+        self.put("m.onnx", "Relu")
+        self.write("executable.popef", b"something else")
+        self.assertEqual(self.compiled(), (0, ""))
+        self.assertIn("INPUT x", self.succeeds("-m", "executable.popef", command="popef_dump"))
+
+    def test_models_of_one_name_are_others_when_no_name_is_left(self):
+        self.put("m.onnx", "Relu", "Neg")
+        self.assertEqual(self.compiled(), (0, ""))
+        self.put("m.onnx", "Relu")  # of both inputs and both outputs one is left
+        self.assertEqual(self.compiled(), (0, self.REPLACED))
+        before = self.tree()["executable.popef"]
+        other = "poprt: './executable.popef' holds another model of the name 'm', whose {}: give --popef_name, " \
+                "another --output_dir, or --overwrite"
+        self.put("m.onnx", "Relu", "Neg", outputs="uv")
+        self.assertEqual(self.compiled(), (1, other.format("outputs are y, not u, v")))
+        self.put("m.onnx", "Relu", names="q")
+        self.assertEqual(self.compiled(), (1, other.format("inputs are x, not q")))
+        self.assertEqual(self.tree()["executable.popef"], before)
+        self.assertEqual(self.compiled("--overwrite"), (0, ""))
+
+    def test_a_model_without_inputs_is_told_by_its_outputs(self):
+        for constant, said in ((1.0, ""), (2.0, self.REPLACED)):
+            y = onnx.value("y", onnx.F32, [2])
+            c = onnx.floats("c", [2], [constant, 3])
+            self.write("m.onnx", onnx.model([onnx.node("Neg", ["c"], ["y"])], [], [y], [c]))
+            self.assertEqual(self.compiled(), (0, said))
+        self.put("m.onnx", "Relu")
+        self.assertEqual(self.compiled()[0], 0)
+
+    def test_options_of_the_executable_alone_are_warned_of(self):
+        words = ["-i", model("relu"), "--num_io_tiles", "32"]
+        told = "poprt: --num_io_tiles has no effect without --export_popef: it is of the executable, not of the " \
+               "converted model\n"
+        self.assertEqual(self.said(*words), told)
+        for more in (["--export_popef"], ["--check"], ["--precision_compare"], ["--logging_level", "ERROR"],
+                     ["--logging_level", "CRITICAL"], ["--popef_name", "a.popef"], ["--output", "b.popef"]):
+            self.assertEqual(self.said(*words, *more), "", more)
+        self.assertEqual(self.said(*words, "--logging_level", "WARNING"), told)
+
+    def test_a_run_reports_the_smallest_batch(self):
+        names, outputs = "abcd", "efgh"
+        self.write("m.onnx", elementwise(names, ((3, 3), (2, 3), (4, 3), ()), ("Relu", "Neg", "Abs", "Exp"), outputs))
+        code, shown = self.on_terminal("-i", "m.onnx", "--run")
+        self.assertEqual(code, 0, shown)
+        self.assertEqual(full_bars(shown), (1, 1), shown)
+        self.assertRegex(shown, r"\nBs: 2\r*\n")
+        latency = re.search(r"\nLatency: (\d+\.(\d+))ms\r*\n", shown)
+        self.assertEqual(len(latency[2]), 4 if float(latency[1]) < 0.1 else 2)
+
+    def test_an_executable_has_its_size(self):
+        count = 50000
+        x, y = (onnx.value(name, onnx.F32, [count]) for name in "xy")
+        c = onnx.floats("c", [count], range(count))
+        self.write("m.onnx", onnx.model([onnx.node("Add", ["x", "c"], ["y"])], [x], [y], [c]))
+        said = self.succeeds("-i", "m.onnx", "--export_popef")
+        size = os.path.getsize(self.path("executable.popef"))
+        self.assertEqual(said.splitlines()[1], f"executable: ./executable.popef ({size / 1e6:.1f} MB)")
+        self.assertIn("(0.2 MB)", said)
+
+
+class OnlyLooked(Results):
+    def test_what_is_not_used_is_said(self):
+        words = {"--export_popef": [], "--popef_name": ["a.popef"], "--output_dir": ["o"], "--output_model": ["m.onnx"],
+                 "--run": [], "--check": [], "--precision_compare": []}
+        line = [w for name, values in words.items() for w in (name, *values)]
+        for show, more in (("--show", []), ("--show_io_stat", []), ("--show", ["--show_io_stat"])):
+            ran = self.run_command("-i", model("relu"), show, *more, *line)
+            self.assertEqual((ran.code, self.tree()), (0, {}))
+            self.assertEqual(ran.err.splitlines(), [f"poprt: {name} is not used: {show} only prints" for name in words])
+            self.assertEqual("input x: dtype" in ran.out, show == "--show")
+            self.assertEqual("inputs: 1\n" in ran.out, show != "--show" or bool(more))
+        self.assertEqual(self.said("-i", model("relu"), "--show", "--output", "a.popef"),
+                         "poprt: --output is not used: --show only prints\n")
+
+    def test_passes_of_scripts_take_the_place_of_others_or_come_last(self):
+        long = "a_pass_with_a_name_that_is_longer_than_all_of_the_others"
+        mine = [{"name": "constant_folding", "summary": "mine"}, {"name": long, "summary": "does"}]
+        self.write("python", b"#!/bin/sh\necho '" + json.dumps({"passes": mine}).encode() + b"' > \"$4\"\n")
+        os.chmod(self.path("python"), 0o700)
+        own = json.loads(self.succeeds("--list_all_passes", "--json"))
+        self.assertEqual(own[0]["name"], "layer_precision_compare")
+        self.assertEqual(own[0]["parameters"], [])
+        with mock.patch.dict(os.environ, {"POPRT_PYTHON": self.path("python")}):
+            words = ["--list_all_passes", "--custom_pass_config", "a.py"]
+            rows = json.loads(self.succeeds(*words, "--json"))
+            lines = self.succeeds(*words).splitlines()
+        expected = [mine[0] if row["name"] == "constant_folding" else row for row in own] + mine[1:]
+        self.assertEqual(rows, expected)
+        self.assertEqual(lines, [row["name"].ljust(len(long)) + "  " + row["summary"] for row in expected])
+        width = max(len(row["name"]) for row in own)
+        self.assertEqual(self.succeeds("--list_all_passes").splitlines(),
+                         [row["name"].ljust(width) + "  " + row["summary"] for row in own])
+        self.fails(["--list_all_passes", "--custom_library_so_paths", "/no/such.so"], "/no/such.so")
+
+
+class Cut(Results):
+    def test_a_file_that_cannot_take_its_place_leaves_nothing(self):
+        self.put("m.onnx", "Relu")
+        os.mkdir(self.path("cut.onnx"))
+        words = ["--only_manual_sharding", "--sharding_info", "node_y=0"]
+        self.fails(["-i", "m.onnx", *words, "--output_model", "cut.onnx"], "cannot write './cut.onnx'")
+        self.write("empty.onnx", b"")
+        self.fails(["-i", "empty.onnx", *words], "cannot read 'empty.onnx'")
+
+    def test_data_lies_beside_the_model(self):
+        place = onnx.message(13, onnx.message(1, "location"), onnx.message(2, "c.bin"))
+        known = [onnx.number(1, 3), onnx.number(2, onnx.F32), onnx.message(8, "c")]
+        external = b"".join([*known, place, onnx.number(14, 1)])
+        os.mkdir(self.path("deep"))
+        for folder in ("", "deep/"):
+            self.write(folder + "c.bin", bytes(12))
+            self.write(folder + "m.onnx", onnx.model(
+                [onnx.node("Add", ["x", "c"], ["h"]), onnx.node("Neg", ["h"], ["y"])], [onnx.value("x", onnx.F32, [3])],
+                [onnx.value("y", onnx.F32, [3])], [onnx.message(5, external)]))
+            said = self.succeeds("-i", folder + "m.onnx", "--only_manual_sharding", "--pipelining_info", "node_h=0",
+                                 "--sharding_info", "node_h=0", "--output_dir", folder or ".",
+                                 "--output_model", "cut.onnx")
+            self.assertEqual(said, f"sharded model: {folder or './'}cut.onnx\n")
+            printed = self.succeeds(folder + "cut.onnx", "--elide", command="poprt_exec opt")
+            self.assertIn("__pipeline_stage = 1", printed)
+
+
+class Fused(Results):
+    def config(self, first="", second="", more=""):
+        self.put("a.onnx", "Relu")
+        self.put("b.onnx", "Neg", "Abs")
+        models = f"- {{input_model: a.onnx{first}}}\n- {{input_model: b.onnx{second}}}\n"
+        self.write("c.yaml", f"model_fusion:\n{models}{more}".encode())
+        return ["--config_yaml", "c.yaml"]
+
+    def test_each_is_shown(self):
+        said = self.succeeds(*self.config(), "--show", "--show_io_stat")
+        f32 = "dtype - f32, shape - [2, 3]"
+        self.assertEqual(said, f"graph0: a\ninput x: {f32}\noutput y: {f32}\n"
+                               f"inputs: 1\n  1 x {f32}\noutputs: 1\n  1 x {f32}\n"
+                               f"graph1: b\ninput x: {f32}\ninput z: {f32}\noutput y: {f32}\noutput w: {f32}\n"
+                               f"inputs: 2\n  2 x {f32}\noutputs: 2\n  2 x {f32}\n")
+        self.assertNotIn("1 x", self.succeeds("--config_yaml", "c.yaml", "--show"))
+        self.assertNotIn("input x", self.succeeds("--config_yaml", "c.yaml", "--show_io_stat"))
+
+    def test_each_runs_without_a_file(self):
+        self.config()
+        self.write("c.yaml", b"model_fusion:\n- {input_model: a.onnx}\noutput_dir: out\n")
+        said = self.succeeds("--config_yaml", "c.yaml", "--run")
+        converted = "converted model: out/model_fusion.optimized.onnx\n"
+        self.assertRegex(said, "^" + converted + r"graph0: a\nBs: 2\nL.*\nT.*\n$")
+        self.assertEqual(sorted(self.tree()), ["a.onnx", "b.onnx", "c.yaml", "out", "out/model_fusion.optimized.onnx"])
+        said = self.succeeds(*self.config(more="output_dir: out\n"), "--output", "f.popef")
+        size = os.path.getsize(self.path("f.popef"))
+        self.assertEqual(said, f"{converted}executable: f.popef ({size / 1e6:.1f} MB)\n")
+
+    def test_each_has_a_comparison_of_its_own(self):
+        converted, *logs = "model_fusion.optimized.onnx", "precision_compare.graph0.log", "precision_compare.graph1.log"
+        compare = ", precision_compare: yes"
+        self.succeeds(*self.config(", passes: layer_precision_compare", compare, "output_dir: out\n"))
+        self.assertEqual(sorted(os.listdir(self.path("out"))), [converted, *logs])
+        self.succeeds(*self.config("", compare, "output_dir: two\n"))
+        self.assertEqual(sorted(os.listdir(self.path("two"))), [converted, logs[1]])
+
+    def test_each_has_a_bar(self):
+        for more, count in (([], 2), (["--disable_compilation_progress_bar"], 0)):
+            code, shown = self.on_terminal(*self.config(more="output_dir: out\n"), "--output", "f.popef", *more)
+            self.assertEqual((code, *full_bars(shown)), (0, count, count), shown)
+
+    def test_options_of_each_are_checked(self):
+        self.misused(self.config(second=", batch_size: 2"), "--batch_size needs --batch_axis")
+        self.misused(self.config(first=", custom_pass_config: a.py"), "custom_pass_config is for all models")
+        self.misused(self.config(more="custom_pass_config: a.py\n"), "not for models that are fused")
+        told = "--num_io_tiles has no effect"
+        self.assertEqual(self.said(*self.config(second=", num_io_tiles: 32")).count(told), 1)
+        self.assertEqual(self.said(*self.config(more="num_io_tiles: 32\n")).count(told), 2)
+        self.assertEqual(self.said(*self.config(more="num_io_tiles: 32\nrun: yes\n")), "")
+        self.write("cuts.yaml", b"- {node: nowhere, device: 0}")
+        cut = self.config(", manual_sharding_config: cuts.yaml", more="output_dir: new/deep\n")
+        self.fails(cut, "no node 'nowhere'")
+
+
+class Exec(CommandTest):
+    command = "poprt_exec"
+
+    def test_the_first_word_is_a_command(self):
+        for word, kind in (("rnu", "command"), ("--frob", "option"), ("-x", "option"), ("a\nb", "command")):
+            ran = self.run_command(word, "--help")
+            told = f"poprt_exec: there is no {kind} '{word}'; see poprt_exec --help".replace("\n", "\\x0a")
+            self.assertEqual((ran.code, ran.out, ran.err), (2, "", told + "\n"))
+        self.misused([], "expected a command, found none: give one of ")
+        for word in ("-h", "--help", "-v", "--version"):
+            self.assertNotEqual(self.succeeds(word), "")
+        self.command = "poprt_exec run"
+        self.fails(["none.onnx", "--random"], "poprt_exec run: ", "'none.onnx'")
+
+
+if __name__ == "__main__":
+    unittest.main()
