@@ -24,14 +24,14 @@ namespace {
 struct CompareArguments {
   std::string model, data_set;
   std::vector<std::string> inputs, inputs_pb, references;
-  // What is not given comes from data.json of the data set, or is Tolerance's.
+  // What is not given comes from data.json of the data set, or is Accepted's.
   std::optional<double> rtol, atol, norm, bad_frac;
   int threads = 0;
   bool json = false;
   CompileSettings compile;
 };
 
-struct Tolerance {
+struct Accepted {
   double rtol = 1e-3, atol = 1e-4;
   double norm = 0;      // also accepts differences up to norm * largest |reference|
   double bad_frac = 0;  // accepts that part of the elements outside of all that
@@ -39,9 +39,9 @@ struct Tolerance {
 
 // data.json beside the model of a data set, as ONNX's own test data have it: rtol and atol, and two
 // more for whole and for quantised models.
-Tolerance tolerance_of(const CompareArguments& a) {
+Accepted tolerance_of(const CompareArguments& a) {
   namespace fs = std::filesystem;
-  Tolerance t;
+  Accepted t;
   if (!a.data_set.empty()) {
     const fs::path folder = fs::absolute(a.data_set).lexically_normal() / ".";
     for (const fs::path& file :
@@ -151,7 +151,7 @@ std::vector<std::byte> real_part(const Made& made) {
   return part;
 }
 
-Difference compare(const std::string& name, Made got, const Array& want, const Tolerance& t) {
+Difference compare(const std::string& name, Made got, const Array& want, const Accepted& t) {
   Difference d;
   d.name = name;
   std::vector<std::byte> part;
@@ -250,7 +250,7 @@ class Run {
 };
 
 int run(CompareArguments& a) {
-  const Tolerance tolerance = tolerance_of(a);
+  const Accepted tolerance = tolerance_of(a);
   shapes_from_data(a);
   const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), a.threads);
