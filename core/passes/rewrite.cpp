@@ -199,8 +199,6 @@ void replace_node(Node& node, Value* by) {
   if (!was_output && !graph.is_output(by)) graph.rename(by, name);
 }
 
-namespace {}  // namespace
-
 bool can_bypass(const Value* value, const Value* by) {
   return !value->uses().empty() || (value->graph().is_output(value) && ir::can_replace(value, by));
 }

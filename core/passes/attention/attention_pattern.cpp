@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/op.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes::attention_pattern_pass {
@@ -281,31 +280,31 @@ Value* mask_input(Node& at, const Scores& s) {
   return s.inverted ? insert_node(at, "Not", "", {mask})->output() : mask;
 }
 
-bool fuse(Node& reshape, PassContext& context) {
+void fuse(Node& reshape, PassContext& context) {
   const Value* out = reshape.output();
   Node* transpose = sole_producer_of(reshape.input(0), "Transpose");
   if (!transpose || !has_perm(*transpose, {0, 2, 1, 3}) || !out->type.is_static() ||
       out->dtype() != DType::f32)
-    return false;
+    return;
   Node* weighted = sole_producer_of(transpose->input(0), "MatMul");
   Node* softmax = weighted ? sole_producer_of(weighted->input(0), "Softmax") : nullptr;
-  if (!softmax || !softmax->output()->type.is_static()) return false;
+  if (!softmax || !softmax->output()->type.is_static()) return;
   const Shape& shape = softmax->output()->shape();  // [B, heads, S, T]
-  if (shape.size() != 4 || weighted->output()->shape().size() != 4) return false;
+  if (shape.size() != 4 || weighted->output()->shape().size() != 4) return;
   const int64_t axis = softmax->int_attr("axis", softmax->opset() < 13 ? 1 : -1);
-  if (normalize_axis(axis, 4) != 3) return false;
+  if (normalize_axis(axis, 4) != 3) return;
   auto scores = scores_of(softmax->input(0));
   if (!scores || (scores->mask && !fits_scores(scores->mask, shape)) ||
       (scores->added && !fits_scores(scores->added, shape)))
-    return false;
+    return;
   const auto q = heads_of(scores->matmul->input(0), false);
   const auto k = heads_of(scores->matmul->input(1), true);
   const auto v = heads_of(weighted->input(1), false);
-  if (!q || !k || !v || v->scale != 1) return false;
+  if (!q || !k || !v || v->scale != 1) return;
   for (const Heads& h : {*q, *k, *v})
-    if (h.batch != shape[0] || h.heads != shape[1] || h.head_size != q->head_size) return false;
-  if (q->length != shape[2] || k->length != shape[3] || v->length != shape[3]) return false;
-  if (!ops::find_op("poprt", "Attention", 1) || !context.allow()) return false;
+    if (h.batch != shape[0] || h.heads != shape[1] || h.head_size != q->head_size) return;
+  if (q->length != shape[2] || k->length != shape[3] || v->length != shape[3]) return;
+  if (!context.allow()) return;
 
   const bool causal = is_causal(*scores, shape);
   std::vector<Value*> inputs{as_rows(reshape, *q), as_rows(reshape, *k), as_rows(reshape, *v)};
@@ -326,7 +325,6 @@ bool fuse(Node& reshape, PassContext& context) {
     result = insert_node(reshape, "Reshape", "", {result, wanted})->output();
   }
   replace_node(reshape, result);
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

@@ -32,7 +32,7 @@ Tensor columns_of(const Node& linear) {
   return t;
 }
 
-bool merge(Node& attention, PassContext& context) {
+void merge(Node& attention, PassContext& context) {
   std::array<Node*, 3> linears{};
   int64_t width = 0;
   bool any_bias = false;
@@ -40,11 +40,11 @@ bool merge(Node& attention, PassContext& context) {
     linears[i] = sole_producer_of(attention.input(i), "Linear", "poprt");
     if (!is_plain_linear(linears[i]) || linears[i]->input(0) != linears[0]->input(0) ||
         linears[i]->input(1)->dtype() != DType::f32 || !attention.input(i)->type.is_static())
-      return false;
+      return;
     width += attention.input(i)->shape().back();
     any_bias |= linears[i]->input(2) != nullptr;
   }
-  if (!context.allow()) return false;
+  if (!context.allow()) return;
   const Shape& first = linears[0]->input(1)->shape();
   const int64_t rows = first[linears[0]->int_attr("transB", 0) != 0 ? 1 : 0];
   Tensor weight = Tensor::zeros(DType::f32, {rows, width});
@@ -75,7 +75,6 @@ bool merge(Node& attention, PassContext& context) {
   g.rename(merged->output(), name + "_qkv");
   for (size_t i = 0; i < 3; i++) attention.set_input(i, merged->output());
   for (Node* n : linears) erase_if_dead(n);
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

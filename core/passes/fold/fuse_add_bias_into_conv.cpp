@@ -20,7 +20,7 @@ std::optional<std::vector<double>> per_channel(const Value* v, int64_t channels,
   return v->constant().to_doubles();
 }
 
-bool fuse(Node& add, PassContext& context) {
+void fuse(Node& add, PassContext& context) {
   for (size_t side = 0; side < 2; side++) {
     Node* conv = sole_producer_of(add.input(side), "Conv");
     if (!conv) conv = sole_producer_of(add.input(side), "ConvTranspose");
@@ -35,14 +35,13 @@ bool fuse(Node& add, PassContext& context) {
       const std::vector<double> values = old->constant().to_doubles();
       for (size_t i = 0; i < values.size(); i++) (*bias)[i] += values[i];
     }
-    if (!context.allow()) return false;
+    if (!context.allow()) return;
     conv->set_input(
         2, add.graph().add_constant(conv->output()->name() + "_bias",
                                     tensor_of(conv->output()->dtype(), {channels}, *bias)));
     replace_node(add, conv->output());
-    return true;
+    return;
   }
-  return false;
 }
 
 void run(Graph& graph, PassContext& context) {

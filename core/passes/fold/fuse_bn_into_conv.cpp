@@ -39,18 +39,18 @@ Tensor scaled(const Tensor& weight, std::span<const double> factor, bool transpo
   return tensor_of(weight.dtype(), shape, w);
 }
 
-bool fuse(Node& bn, PassContext& context) {
+void fuse(Node& bn, PassContext& context) {
   Node* conv = sole_producer_of(bn.input(0), "Conv");
   const bool transposed = !conv;
   if (!conv) conv = sole_producer_of(bn.input(0), "ConvTranspose");
-  if (!conv || !conv->input(1) || !conv->input(1)->is_constant()) return false;
+  if (!conv || !conv->input(1) || !conv->input(1)->is_constant()) return;
   const Tensor& weight = conv->input(1)->constant();
-  if (!is_plain_float(weight.dtype()) || weight.shape().size() < 3) return false;
+  if (!is_plain_float(weight.dtype()) || weight.shape().size() < 3) return;
   const int64_t group = conv->int_attr("group", 1);
   const int64_t channels = transposed ? checked_mul(weight.shape()[1], group) : weight.shape()[0];
   const Value* old_bias = conv->input(2);
-  if (old_bias && !is_constant_floats(old_bias, channels)) return false;
-  if (!is_foldable_norm(bn, channels) || !context.allow()) return false;
+  if (old_bias && !is_constant_floats(old_bias, channels)) return;
+  if (!is_foldable_norm(bn, channels) || !context.allow()) return;
 
   const ChannelNorm norm = channel_norm_of(bn);
   const auto count = static_cast<size_t>(channels);
@@ -63,7 +63,6 @@ bool fuse(Node& bn, PassContext& context) {
   conv->set_input(2,
                   g.add_constant(name + "_bn_bias", tensor_of(weight.dtype(), {channels}, bias)));
   replace_node(bn, conv->output());
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

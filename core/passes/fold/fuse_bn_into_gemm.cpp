@@ -7,22 +7,22 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-bool fuse(Node& bn, PassContext& context) {
+void fuse(Node& bn, PassContext& context) {
   Node* gemm = sole_producer_of(bn.input(0), "Gemm");
   Node* matmul = gemm ? nullptr : sole_producer_of(bn.input(0), "MatMul");
   Node* product = gemm ? gemm : matmul;
   // Channels are dimension 1: the columns of a matrix, nothing else.
   if (!product || bn.input(0)->shape().size() != 2 || !single_use(product->input(1)) ||
       !product->input(1)->is_constant())
-    return false;
+    return;
   const Tensor& weight = product->input(1)->constant();
-  if (!is_plain_float(weight.dtype()) || weight.shape().size() != 2) return false;
+  if (!is_plain_float(weight.dtype()) || weight.shape().size() != 2) return;
   const bool by_row = gemm && gemm->int_attr("transB", 0) != 0;
   const int64_t channels = weight.shape()[by_row ? 0 : 1];
   const Value* old_bias = gemm ? gemm->input(2) : nullptr;
-  if (old_bias && !is_constant_floats(old_bias, channels)) return false;
-  if (old_bias && (old_bias->shape().empty() || old_bias->shape().back() != channels)) return false;
-  if (!is_foldable_norm(bn, channels) || !context.allow()) return false;
+  if (old_bias && !is_constant_floats(old_bias, channels)) return;
+  if (old_bias && (old_bias->shape().empty() || old_bias->shape().back() != channels)) return;
+  if (!is_foldable_norm(bn, channels) || !context.allow()) return;
 
   const ChannelNorm norm = channel_norm_of(bn);
   const auto columns = static_cast<size_t>(channels);
@@ -49,7 +49,6 @@ bool fuse(Node& bn, PassContext& context) {
   } else {
     replace_node(bn, insert_node(bn, "Add", "", {matmul->output(), new_bias})->output());
   }
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

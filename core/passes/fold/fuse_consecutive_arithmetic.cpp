@@ -50,18 +50,18 @@ std::optional<ConstantOperand> multiplicative(const Node& n) {
 bool safe_sum(double a, double b) { return a == 0 || b == 0 || (a > 0) == (b > 0); }
 bool safe_factor(double a) { return std::abs(a) > 1e-12 && std::abs(a) < 1e12; }
 
-bool fuse(Node& n, PassContext& context) {
+void fuse(Node& n, PassContext& context) {
   const DType dtype = n.output()->dtype();
-  if (dtype != DType::f32 && dtype != DType::f64) return false;
+  if (dtype != DType::f32 && dtype != DType::f64) return;
   const bool sum = n.is("Add") || n.is("Sub");
   const auto outer = sum ? additive(n) : multiplicative(n);
-  if (!outer || !single_use(outer->x) || !outer->x->producer()) return false;
+  if (!outer || !single_use(outer->x) || !outer->x->producer()) return;
   const Node& first = *outer->x->producer();
   const auto inner = sum ? additive(first) : multiplicative(first);
-  if (!inner) return false;
+  if (!inner) return;
   const size_t a = inner->constant.size(), b = outer->constant.size();
-  if (a != 1 && b != 1 && inner->shape_of->shape() != outer->shape_of->shape()) return false;
-  if (a == 0 || b == 0) return false;
+  if (a != 1 && b != 1 && inner->shape_of->shape() != outer->shape_of->shape()) return;
+  if (a == 0 || b == 0) return;
   // The elements of the larger one, and the rank of the one of more dimensions.
   Shape shape = (a > b ? inner : outer)->shape_of->shape();
   const size_t rank = std::max(inner->shape_of->shape().size(), outer->shape_of->shape().size());
@@ -69,14 +69,13 @@ bool fuse(Node& n, PassContext& context) {
   std::vector<double> both(std::max(a, b));
   for (size_t i = 0; i < both.size(); i++) {
     const double p = inner->constant[a == 1 ? 0 : i], q = outer->constant[b == 1 ? 0 : i];
-    if (sum ? !safe_sum(p, q) : !safe_factor(p) || !safe_factor(q)) return false;
+    if (sum ? !safe_sum(p, q) : !safe_factor(p) || !safe_factor(q)) return;
     both[i] = sum ? p + q : p * q;
   }
-  if (!context.allow()) return false;
+  if (!context.allow()) return;
   Value* c =
       n.graph().add_constant(n.output()->name() + "_constant", tensor_of(dtype, shape, both));
   replace_node(n, insert_node(n, sum ? "Add" : "Mul", "", {inner->x, c})->output());
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

@@ -7,7 +7,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-bool fuse(Node& mul, PassContext& context) {
+void fuse(Node& mul, PassContext& context) {
   for (size_t side = 0; side < 2; side++) {
     Node* matmul = sole_producer_of(mul.input(side), "MatMul");
     const Value* factor = mul.input(1 - side);
@@ -20,16 +20,15 @@ bool fuse(Node& mul, PassContext& context) {
         count == columns && !factor->shape().empty() && factor->shape().back() == columns;
     if (count != 1 && !per_column) continue;
     if (!same_static_shape(matmul->output(), mul.output())) continue;
-    if (!context.allow()) return false;
+    if (!context.allow()) return;
     const std::vector<double> f = factor->constant().to_doubles();
     std::vector<double> w = weight->constant().to_doubles();
     for (size_t i = 0; i < w.size(); i++) w[i] *= f[i % f.size()];
     matmul->set_input(1, mul.graph().add_constant(weight->name() + "_scaled",
                                                   tensor_of(weight->dtype(), weight->shape(), w)));
     replace_node(mul, matmul->output());
-    return true;
+    return;
   }
-  return false;
 }
 
 void run(Graph& graph, PassContext& context) {

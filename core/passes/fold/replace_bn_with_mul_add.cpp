@@ -7,12 +7,12 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-bool replace(Node& bn, PassContext& context) {
+void replace(Node& bn, PassContext& context) {
   const Value* x = bn.input(0);
   if (!x->type.has_shape || x->shape().size() < 2 || !bn.input(1) || !bn.input(1)->is_constant())
-    return false;
+    return;
   const int64_t channels = bn.input(1)->constant().count();
-  if (!is_foldable_norm(bn, channels) || !context.allow()) return false;
+  if (!is_foldable_norm(bn, channels) || !context.allow()) return;
   ChannelNorm norm = channel_norm_of(bn);
   for (size_t c = 0; c < norm.shift.size(); c++) norm.shift[c] -= norm.mean[c] * norm.factor[c];
   Shape shape(x->shape().size() - 1, 1);
@@ -23,7 +23,6 @@ bool replace(Node& bn, PassContext& context) {
   Value* add = g.add_constant(name + "_shift", tensor_of(x->dtype(), shape, norm.shift));
   Node* scaled = insert_node(bn, "Mul", "", {bn.input(0), mul});
   replace_node(bn, insert_node(bn, "Add", "", {scaled->output(), add})->output());
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

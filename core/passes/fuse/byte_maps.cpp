@@ -122,19 +122,18 @@ bool is_identity(const Tensor& table) {
   return true;
 }
 
-bool rewrite(Node& q, PassContext& context) {
-  if (!q.is("QuantizeLinear")) return false;
+void rewrite(Node& q, PassContext& context) {
+  if (!q.is("QuantizeLinear")) return;
   const auto chain = Chain::behind(q);
-  if (!chain || !context.allow()) return false;
+  if (!chain || !context.allow()) return;
   Value* x = chain->origin();
   const Tensor table = chain->table();
   if (x->dtype() == q.output()->dtype() && is_identity(table) && can_bypass(q.output(), x)) {
     bypass(q.output(), x);
-    return true;
+    return;
   }
   Value* t = q.graph().add_constant(q.output()->name() + "_table", table);
   replace_node(q, insert_node(q, "ByteMap", "poprt", {x, t})->output());
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

@@ -130,13 +130,13 @@ std::optional<Tensor> as_parameter(const Value* v, const Shape& shape) {
 }
 
 // A factor goes into the scale of a normalization without bias, a term into its bias.
-bool fuse_affine(Node& n, PassContext& context) {
+void fuse_affine(Node& n, PassContext& context) {
   for (size_t side = 0; side < 2; side++) {
     Node* norm = sole_producer_of(n.input(side), "LayerNormalization");
     if (!norm || !norm->input(1)->is_constant() || !same_static_shape(norm->output(), n.output()))
       continue;
     for (size_t i = 1; i < norm->outputs().size(); i++)
-      if (is_used(norm->output(i))) return false;
+      if (is_used(norm->output(i))) return;
     const Value *scale = norm->input(1), *bias = norm->input(2);
     const auto parameter = as_parameter(n.input(1 - side), scale->shape());
     if (!parameter || bias || !context.allow()) continue;
@@ -151,9 +151,8 @@ bool fuse_affine(Node& n, PassContext& context) {
       norm->set_input(2, n.graph().add_constant(n.output()->name() + "_bias", *parameter));
     }
     replace_node(n, norm->output());
-    return true;
+    return;
   }
-  return false;
 }
 
 void run(Graph& graph, PassContext& context) {

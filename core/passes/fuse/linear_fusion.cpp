@@ -21,21 +21,20 @@ std::optional<Tensor> as_bias(const Value* v, int64_t n, double scale = 1) {
   return tensor_of(DType::f32, {n}, values);
 }
 
-bool from_matmul(Node& n, PassContext& context) {
+void from_matmul(Node& n, PassContext& context) {
   Value *x = n.input(0), *w = n.input(1);
   if (!w->is_constant() || w->dtype() != DType::f32 || w->shape().size() != 2 ||
       !n.output()->type.is_static() || !x->type.is_static() || x->shape().size() < 2)
-    return false;
-  if (!context.allow()) return false;
+    return;
+  if (!context.allow()) return;
   replace_node(n, insert_node(n, "Linear", "poprt", {x, w})->output());
-  return true;
 }
 
-bool from_gemm(Node& n, PassContext& context) {
+void from_gemm(Node& n, PassContext& context) {
   Value *x = n.input(0), *w = n.input(1), *c = n.input(2);
   if (!w->is_constant() || w->dtype() != DType::f32 || !n.output()->type.is_static() ||
       n.int_attr("transA", 0) != 0)
-    return false;
+    return;
   const double alpha = static_cast<double>(n.float_attr("alpha", 1));
   const double beta = static_cast<double>(n.float_attr("beta", 1));
   const int64_t transposed = n.int_attr("transB", 0) != 0;
@@ -45,9 +44,9 @@ bool from_gemm(Node& n, PassContext& context) {
   if (c && beta != 0) {
     bias = as_bias(c, columns, beta);
     if (!bias && beta == 1 && same_static_shape(c, n.output())) residual = c;
-    if (!bias && !residual) return false;
+    if (!bias && !residual) return;
   }
-  if (!context.allow()) return false;
+  if (!context.allow()) return;
   const std::string name = n.output()->name();
   if (alpha != 1) {
     std::vector<double> values = w->constant().to_doubles();
@@ -59,7 +58,6 @@ bool from_gemm(Node& n, PassContext& context) {
     inputs.push_back(bias ? n.graph().add_constant(name + "_bias", *bias) : nullptr);
   if (residual) inputs.push_back(residual);
   replace_node(n, insert_node(n, "Linear", "poprt", inputs, {{"transB", transposed}})->output());
-  return true;
 }
 
 // A constant added to every row.

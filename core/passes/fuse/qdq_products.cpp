@@ -192,15 +192,15 @@ bool has_kernel(const Node& conv, const Quantized& w) {
          std::all_of(zeros.begin(), zeros.end(), [=](double z) { return z == middle; });
 }
 
-bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
+void from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
   const auto x = dequantized(conv.input(0)), w = dequantized(conv.input(1));
-  if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return false;
+  if (!is_one_for_all(x) || !w || !w->bytes->is_constant() || (w->axis > 0)) return;
   const Shape& shape = w->bytes->shape();
-  if (shape.size() < 3 || !has_kernel(conv, *w) || !sums_fit(*w, 0)) return false;
+  if (shape.size() < 3 || !has_kernel(conv, *w) || !sums_fit(*w, 0)) return;
   std::optional<Tensor> bias;
   Value* b = conv.inputs().size() > 2 ? conv.input(2) : nullptr;
-  if (b && !(bias = bias_of(b, shape[0], units(*x, *w), y.one_scale()))) return false;
-  if (!context.allow()) return false;
+  if (b && !(bias = bias_of(b, shape[0], units(*x, *w), y.one_scale()))) return;
+  if (!context.allow()) return;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
   std::vector<Value*> inputs = {x->bytes,
@@ -213,17 +213,16 @@ bool from_conv(Node& q, Node& conv, const Quantized& y, PassContext& context) {
                                 zero_of(g, y, name + "_zero")};
   if (b) inputs.push_back(g.add_constant(name + "_bias", *bias));
   replace_node(q, insert_like(q, "QLinearConv", inputs, conv)->output());
-  return true;
 }
 
-bool from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context) {
+void from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context) {
   const auto a = dequantized(matmul.input(0)), b = dequantized(matmul.input(1));
   if (!is_one_for_all(a) || !b || a->bytes->shape().size() < 2 || b->bytes->shape().size() < 2)
-    return false;
+    return;
   const auto last = static_cast<int64_t>(b->bytes->shape().size()) - 1;
   if ((b->axis >= 0 && (b->axis != last || last != 1)) || !sums_fit(a->bytes->shape().back()))
-    return false;
-  if (!context.allow()) return false;
+    return;
+  if (!context.allow()) return;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
   Node* made =
@@ -231,25 +230,24 @@ bool from_matmul(Node& q, Node& matmul, const Quantized& y, PassContext& context
                   {a->bytes, a->scale, zero_of(g, *a, name + "_a_zero"), b->bytes, b->scale,
                    zero_of(g, *b, name + "_b_zero"), y.scale, zero_of(g, y, name + "_zero")});
   replace_node(q, made->output());
-  return true;
 }
 
-bool from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext& context) {
+void from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext& context) {
   const auto a = dequantized(gemm.input(0)), b = dequantized(gemm.input(1));
   const bool transposed = gemm.int_attr("transB", 0) != 0;
   if (!is_one_for_all(a) || !b || !b->bytes->is_constant() || gemm.int_attr("transA", 0) != 0 ||
       gemm.float_attr("alpha", 1) != 1 || gemm.float_attr("beta", 1) != 1)
-    return false;
+    return;
   const Shape& shape = b->bytes->shape();
   const int64_t n = transposed ? shape[0] : shape[1];
   if ((b->axis >= 0 && b->axis != (transposed ? 0 : 1)) || !sums_fit(*b, transposed ? 0 : 1))
-    return false;
+    return;
   Value* c = gemm.inputs().size() > 2 ? gemm.input(2) : nullptr;
   std::optional<Tensor> bias;
   if (c && (c->shape().size() > 2 || (c->shape().size() == 2 && c->shape()[0] != 1) ||
             !(bias = bias_of(c, n, units(*a, *b), y.one_scale()))))
-    return false;
-  if (!context.allow()) return false;
+    return;
+  if (!context.allow()) return;
   Graph& g = q.graph();
   const std::string name = q.output()->name();
   root.opsets.emplace("com.microsoft", 1);
@@ -260,28 +258,26 @@ bool from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext
        y.scale, zero_of(g, y, name + "_zero")},
       {{"transB", int64_t{transposed}}});
   replace_node(q, made->output());
-  return true;
 }
 
 // The same bytes elsewhere.
-bool from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
+void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   const auto x = dequantized(move.input(0));
   if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
       x->one_zero() != y.one_zero() || !context.allow())
-    return false;
+    return;
   replace_node(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output());
-  return true;
 }
 
 // Bytes side by side, each quantised as the result is.
-bool from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context) {
+void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context) {
   std::vector<Quantized> parts;
   for (const Value* v : concat.inputs()) {
     const auto x = dequantized(v);
-    if (!is_one_for_all(x)) return false;
+    if (!is_one_for_all(x)) return;
     parts.push_back(*x);
   }
-  if (!context.allow()) return false;
+  if (!context.allow()) return;
   std::vector<Value*> inputs;
   for (size_t i = 0; i < parts.size(); i++) {
     const Quantized& x = parts[i];
@@ -292,29 +288,28 @@ bool from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context
              : insert_like(q, "QuantizeLinear", with_first(q, concat.input(i)), q)->output());
   }
   replace_node(q, insert_like(q, "Concat", inputs, concat)->output());
-  return true;
 }
 
-bool rewrite(Graph& root, Node& q, PassContext& context) {
+void rewrite(Graph& root, Node& q, PassContext& context) {
   // The fused product divides in f32.
   if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static() ||
       q.int_attr("precision", 0) > 1)
-    return false;
+    return;
   const auto y = quantized(q, q.output(), q.output()->dtype());
-  if (!is_one_for_all(y)) return false;
+  if (!is_one_for_all(y)) return;
   Value* real = q.input(0);
   while (ir::single_use(real) && real->producer() && saturation_does(*real->producer(), *y))
     real = real->producer()->input(0);
   Node* n = real->producer();
-  if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return false;
+  if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return;
   if (n->op_type == "Conv") return from_conv(q, *n, *y, context);
   if (n->op_type == "MatMul") return from_matmul(q, *n, *y, context);
   if (n->op_type == "Concat") return from_concat(q, *n, *y, context);
   if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
   const ops::QdqForm form = ops::facts_of(*n).qdq;
   // The largest of bytes stands for the largest number; ai.onnx takes bytes there from opset 12 on.
-  if (form == ops::QdqForm::orders && n->opset() < 12) return false;
-  return form != ops::QdqForm::none && from_move(q, *n, *y, context);
+  if (form == ops::QdqForm::orders && n->opset() < 12) return;
+  if (form != ops::QdqForm::none) from_move(q, *n, *y, context);
 }
 
 void run(Graph& graph, PassContext& context) {

@@ -33,16 +33,16 @@ Node* sole_convolution(const Node* d) {
   return same(conv->input(6), d->input(1)) && same(conv->input(7), d->input(2)) ? conv : nullptr;
 }
 
-bool rewrite(Node& q, PassContext& context) {
-  if (!q.is("QuantizeLinear") || !q.input(2) || q.int_attr("precision", 0) > 1) return false;
+void rewrite(Node& q, PassContext& context) {
+  if (!q.is("QuantizeLinear") || !q.input(2) || q.int_attr("precision", 0) > 1) return;
   Value* real = q.input(0);
   const Node* relu = ir::producer_if(real, "Relu");
   if (relu) {
-    if (!ir::single_use(real)) return false;
+    if (!ir::single_use(real)) return;
     real = relu->input(0);
   }
   const Node* add = ir::producer_if(real, "Add");
-  if (!add || !ir::single_use(real) || add->input(0) == add->input(1)) return false;
+  if (!add || !ir::single_use(real) || add->input(0) == add->input(1)) return;
   for (size_t i = 0; i < 2; i++) {
     const Node *d = dequantized(add->input(i)), *other = dequantized(add->input(1 - i));
     Node* conv = sole_convolution(d);
@@ -61,9 +61,8 @@ bool rewrite(Node& q, PassContext& context) {
     }
     ops::infer(*made);
     replace_node(q, made->output());
-    return true;
+    return;
   }
-  return false;
 }
 
 void run(Graph& graph, PassContext& context) {

@@ -50,7 +50,7 @@ Value* as_row(Value* v) {
   return v->graph().add_constant(v->name() + "_row", t.reshaped({t.count()}));
 }
 
-bool from_scale(Node& mul, PassContext& context) {
+void from_scale(Node& mul, PassContext& context) {
   for (size_t i = 0; i < 2; i++) {
     const Node* cast = sole_producer_of(mul.input(i), "Cast");
     if (!cast || mul.output()->dtype() != DType::f32) continue;
@@ -65,7 +65,7 @@ bool from_scale(Node& mul, PassContext& context) {
           b_scale = scales->input(k);
           a_scale = scales->input(1 - k);
         }
-    if (!is_number(a_scale) || !context.allow()) return false;
+    if (!is_number(a_scale) || !context.allow()) return;
     ir::Graph& g = mul.graph();
     b_scale = b_scale ? as_row(b_scale)
                       : g.add_constant(mul.output()->name() + "_one",
@@ -75,12 +75,11 @@ bool from_scale(Node& mul, PassContext& context) {
                               product->input(3), a_scale, b_scale});
     made->name = product->name;
     replace_node(mul, made->output());
-    return true;
+    return;
   }
-  return false;
 }
 
-bool from_bias(Node& add, PassContext& context) {
+void from_bias(Node& add, PassContext& context) {
   for (size_t i = 0; i < 2; i++) {
     Node* product = sole_producer_of(add.input(i), "ScaledMatMulInteger", "poprt");
     Value* bias = add.input(1 - i);
@@ -94,9 +93,8 @@ bool from_bias(Node& add, PassContext& context) {
     Node* made = insert_node(add, "ScaledMatMulInteger", "poprt", inputs);
     made->name = product->name;
     replace_node(add, made->output());
-    return true;
+    return;
   }
-  return false;
 }
 
 void run(ir::Graph& graph, PassContext& context) {

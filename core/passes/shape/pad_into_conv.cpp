@@ -21,25 +21,25 @@ std::optional<std::vector<int64_t>> zero_pads(const Node& pad) {
   return ints_param(pad, "pads", 1);
 }
 
-bool fuse(Node& n, PassContext& context) {
+void fuse(Node& n, PassContext& context) {
   Node* pad = sole_producer_of(n.input(0), "Pad");
-  if (!pad || !n.input(0)->type.has_shape) return false;
+  if (!pad || !n.input(0)->type.has_shape) return;
   const auto pads = zero_pads(*pad);
   const size_t rank = n.input(0)->shape().size();
-  if (!pads || rank < 3 || pads->size() != 2 * rank) return false;
+  if (!pads || rank < 3 || pads->size() != 2 * rank) return;
   const Shape& unpadded = pad->input(0)->shape();  // a convolution of nothing is refused
-  if (std::find(unpadded.begin(), unpadded.end(), 0) != unpadded.end()) return false;
+  if (std::find(unpadded.begin(), unpadded.end(), 0) != unpadded.end()) return;
   const std::string auto_pad = n.string_attr("auto_pad", "NOTSET");
-  if (auto_pad != "NOTSET" && auto_pad != "VALID") return false;
+  if (auto_pad != "NOTSET" && auto_pad != "VALID") return;
   const size_t spatial = rank - 2;
   std::vector<int64_t> all = n.ints_attr("pads");
   if (all.empty() || auto_pad == "VALID") all.assign(2 * spatial, 0);
-  if (all.size() != 2 * spatial) return false;
+  if (all.size() != 2 * spatial) return;
   for (const size_t half : {size_t{0}, rank}) {
-    if ((*pads)[half] != 0 || (*pads)[half + 1] != 0) return false;
+    if ((*pads)[half] != 0 || (*pads)[half + 1] != 0) return;
     for (size_t i = 0; i < spatial; i++) {
       const int64_t p = (*pads)[half + 2 + i];
-      if (p < 0) return false;
+      if (p < 0) return;
       int64_t& to = all[(half ? spatial : 0) + i];
       to = checked_add(to, p, "pad");
     }
@@ -50,19 +50,18 @@ bool fuse(Node& n, PassContext& context) {
     const bool own_pads = std::any_of(own.begin(), own.end(), [](int64_t p) { return p != 0; });
     if (n.int_attr("ceil_mode", 0) != 0 || n.opset() < 7 ||
         (own_pads && n.int_attr("count_include_pad", 0) == 0))
-      return false;
+      return;
     const std::vector<int64_t> kernel = n.ints_attr("kernel_shape");
-    if (kernel.size() != spatial) return false;
+    if (kernel.size() != spatial) return;
     for (size_t i = 0; i < spatial; i++)
-      if (all[i] >= kernel[i] || all[i + spatial] >= kernel[i]) return false;
+      if (all[i] >= kernel[i] || all[i + spatial] >= kernel[i]) return;
   }
-  if (!context.allow()) return false;
+  if (!context.allow()) return;
   if (n.is("AveragePool")) n.attributes["count_include_pad"] = int64_t{1};
   n.attributes["pads"] = all;
   n.attributes.erase("auto_pad");
   n.set_input(0, pad->input(0));
   erase_if_dead(pad);
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

@@ -9,16 +9,15 @@ using ir::Node;
 using ir::Value;
 
 // Zeros behind the last of the elements that a product sums over.
-bool pad_sum(Node& matmul, int64_t multiple, PassContext& context) {
+void pad_sum(Node& matmul, int64_t multiple, PassContext& context) {
   Value *a = matmul.input(0), *b = matmul.input(1);
   if (!a->type.is_static() || !b->type.is_static() || a->shape().size() < 2 ||
       b->shape().size() < 2 || !is_plain_float(a->dtype()))
-    return false;
+    return;
   const int64_t size = a->shape().back(), wanted = (size + multiple - 1) / multiple * multiple;
-  if (wanted == size || !context.allow()) return false;
+  if (wanted == size || !context.allow()) return;
   matmul.set_input(0, padded(matmul, a, static_cast<int64_t>(a->shape().size()) - 1, wanted));
   matmul.set_input(1, padded(matmul, b, static_cast<int64_t>(b->shape().size()) - 2, wanted));
-  return true;
 }
 
 void run(Graph& graph, PassContext& context) {

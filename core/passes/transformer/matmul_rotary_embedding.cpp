@@ -91,9 +91,9 @@ std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
 }
 
 // x cos + rotated sin.
-bool rewrite(const Node& add, PassContext& context) {
+void rewrite(const Node& add, PassContext& context) {
   Node *a = producer_if(add.input(0), "Mul"), *b = producer_if(add.input(1), "Mul");
-  if (!a || !b || a == b) return false;
+  if (!a || !b || a == b) return;
   for (int order = 0; order < 2; order++, std::swap(a, b))
     for (size_t i = 0; i < 2; i++)
       for (size_t k = 0; k < 2; k++) {
@@ -105,9 +105,8 @@ bool rewrite(const Node& add, PassContext& context) {
         Value* c = add.graph().add_constant(rotated->name() + "_rotation", *matrix);
         Value* product = computed(*last, "MatMul", {x, c});
         replace_outputs(*last, std::span(&product, 1));
-        return true;
+        return;
       }
-  return false;
 }
 
 void run(Graph& graph, PassContext& context) {
