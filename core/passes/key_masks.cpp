@@ -161,7 +161,8 @@ std::vector<KeyMask> find_key_masks(Graph& graph) {
       const bool joined = std::ranges::any_of(
           v->uses(), [&](const ir::Use& use) { return sources.several(use.node->output()); });
       if (!input || !joined || !input->type.is_static() || input->shape().size() != 2 ||
-          input->shape()[1] < 2 || input->dtype() == DType::string || !has_form(v, input->shape()))
+          input->shape()[0] < 1 || input->shape()[1] < 2 || input->dtype() == DType::string ||
+          !has_form(v, input->shape()))
         continue;
       const std::vector<Node*> cone = cone_of(v, order);
       KeyMask mask{v, input};

@@ -23,6 +23,7 @@ SUITES = {
     "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
     "tests/core/ops/malformed_nodes_test.cpp",  # every operator with random inputs and attributes
     "tests/core/passes/bent_cases_test.cpp",  # the same and others, with one fact changed
+    "tests/core/passes/copied_cases_test.cpp",  # the same twice, in branches and without types
     "tests/core/passes/cases_test.cpp",  # before and after of every pass, from tests/data/passes
     "tests/core/compiler/flow/sized_limits_test.cpp",  # bounds and refusals of all of sized*.cpp and size_ranges.cpp
     "tests/core/ops/node_lines_test.cpp",  # what nodes of all operators give that tests/data/nodes lists

@@ -56,6 +56,12 @@ class Tracer {
        }},
   };
 
+  // Elements in a row: with several dimensions it depends on the axis which one comes next.
+  static bool is_list(const Value* v) {
+    return v->type.is_static() &&
+           std::ranges::count_if(v->shape(), [](int64_t d) { return d != 1; }) <= 1;
+  }
+
   static std::optional<Known> shape_of(const Node& n) {
     const ir::ValueType& type = n.input(0)->type;
     if (!type.has_shape || n.find_attr("start") || n.find_attr("end")) return std::nullopt;
@@ -81,7 +87,8 @@ class Tracer {
   std::optional<Known> slice(const Node& n) const {
     const auto data = of(n.input(0));
     const auto starts = ints_param(n, "starts", 1), ends = ints_param(n, "ends", 2);
-    if (!data || !starts || !ends || starts->size() != 1 || ends->size() != 1 || n.input(4))
+    if (!data || !starts || !ends || starts->size() != 1 || ends->size() != 1 || n.input(4) ||
+        !is_list(n.input(0)))
       return std::nullopt;
     const auto size = static_cast<int64_t>(data->size());
     const auto clamped = [&](int64_t i) {
@@ -93,6 +100,7 @@ class Tracer {
   }
 
   std::optional<Known> concat(const Node& n) const {
+    if (!is_list(n.output())) return std::nullopt;
     Known known;
     for (const Value* v : n.inputs()) {
       const auto part = of(v);
@@ -104,7 +112,7 @@ class Tracer {
 
   std::optional<Known> arithmetic(const Node& n, Apply apply) const {
     const auto a = of(n.input(0)), b = of(n.input(1));
-    if (!a || !b || a->empty() || b->empty()) return std::nullopt;
+    if (!a || !b || a->empty() || b->empty() || !is_list(n.output())) return std::nullopt;
     Known known;
     for (size_t i = 0; i < std::max(a->size(), b->size()); i++) {
       const auto &x = (*a)[a->size() == 1 ? 0 : i], &y = (*b)[b->size() == 1 ? 0 : i];
@@ -128,9 +136,11 @@ void run(Graph& graph, PassContext& context) {
       auto known = n->outputs().size() == 1 ? tracer.trace(*n) : std::nullopt;
       Value* v = n->output();
       if (!known || static_cast<int64_t>(known->size()) > kMost) continue;
+      if (v->type.is_static() && element_count(v->shape()) != static_cast<int64_t>(known->size()))
+        continue;  // a Slice along another axis
       tracer.set(v, *known);
       if (!is_complete(*known) || !v->type.is_static() || g.is_output(v) || v->uses().empty() ||
-          element_count(v->shape()) != static_cast<int64_t>(known->size()) || !context.allow())
+          !context.allow())
         continue;
       std::vector<double> values;
       for (const auto& x : *known) values.push_back(static_cast<double>(*x));

@@ -29,7 +29,7 @@ bool onnx(const Node& n, std::string_view type) { return n.is(type) || n.is(type
 
 bool is_image(const Value* v) {
   return v && v->dtype() == DType::f32 && v->type.is_static() && v->shape().size() >= 3 &&
-         v->shape().size() <= 5;
+         v->shape().size() <= 5 && element_count(v->shape()) > 0;
 }
 
 // [N, C, rows, columns]

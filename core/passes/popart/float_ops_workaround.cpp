@@ -26,7 +26,10 @@ void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.domain.empty() || !wants_floats(n)) return;
     const DType dtype = n.input(0)->dtype();
-    if (!is_integer(dtype) || n.output()->dtype() != dtype || !context.allow()) return;
+    if (!is_integer(dtype) || n.output()->dtype() != dtype) return;
+    // The least and the largest of nothing are infinities, which no integer is.
+    const ir::ValueType& type = n.input(0)->type;
+    if ((type.is_static() && element_count(type.shape) == 0) || !context.allow()) return;
     std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
     for (size_t i = 0; i < inputs.size(); i++)
       if (inputs[i] && is_integer(inputs[i]->dtype()) &&

@@ -21,11 +21,14 @@ struct Bent {
   std::map<std::string, ir::ValueType> types;  // of inputs whose dimensions the pass is not told
 };
 
+// Thorough: sizes, ranks and attributes that are not there as well, which the cases of passes meet.
+enum class Bends { usual, thorough };
+
 // Those whose types can be inferred.
-std::vector<Bent> bends_of(const ir::Graph& graph);
+std::vector<Bent> bends_of(const ir::Graph& graph, Bends bends = Bends::thorough);
 
 // Runs the passes over every bent graph that can be computed and compares its outputs.
 void expect_same_when_bent(const ir::Graph& graph, const std::vector<passes::PassCall>& calls,
-                           double tolerance);
+                           double tolerance, Bends bends = Bends::usual);
 
 }  // namespace poprt::test

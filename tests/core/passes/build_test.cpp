@@ -132,5 +132,97 @@ TEST(Build, NodesAreFoundByTheirNameOrThatOfTheirResult) {
   EXPECT_EQ(found("z", "Add"), "there is no node 'z'; nodes Add are: none");
 }
 
+// The graph whose second output is an input, and whose Split has a part that nobody reads.
+TEST(Build, OutputsAreReplacedOneByOne) {
+  const auto graph = parsed(R"(
+    input %x : f32[2,4]
+    const %sizes : s64[3] = [1, 1, 2]
+    %a, %b, %c = Split(%x, %sizes) {axis = 1} "cut"
+    %d = Neg(%a)
+    output %c
+    output %d
+  )");
+  ir::Node& split = *graph->nodes()[0];
+  const std::vector<Value*> by{passes::sliced(split, graph->find("x"), 1, 0, 1), nullptr,
+                               passes::sliced(split, graph->find("x"), 1, 2, 4)};
+  const std::string taken = by[0]->name();
+  passes::replace_outputs(split, by);
+  EXPECT_EQ(ops_of(*graph), "Slice Slice Neg");
+  EXPECT_EQ(graph->nodes()[2]->input(0)->name(), "a");  // it has the name of what it replaces
+  EXPECT_EQ(graph->nodes()[0]->name, "cut");
+  EXPECT_EQ(graph->outputs()[0]->name(), "c");
+  EXPECT_EQ(graph->outputs()[0]->producer(), graph->nodes()[1]);
+  EXPECT_EQ(graph->find(taken), nullptr);
+}
+
+TEST(Build, AnOutputThatCannotBeTakenOverIsCopied) {
+  const auto graph = parsed(R"(
+    input %x : f32[2]
+    %a = Neg(%x)
+    %b = Exp(%a)
+    %c = Abs(%b)
+    output %a
+    output %b
+    output %c
+  )");
+  Value* a = graph->find("a");
+  passes::replace_outputs(*graph->nodes()[1], std::span(&a, 1));
+  EXPECT_EQ(ops_of(*graph), "Neg Identity Abs");
+  EXPECT_EQ(graph->outputs()[0]->name(), "a");
+  EXPECT_EQ(graph->outputs()[1]->name(), "b");
+  EXPECT_EQ(graph->nodes()[2]->input(0), graph->outputs()[1]);
+  // What others read already keeps its name.
+  Value* b = graph->outputs()[1];
+  passes::replace_outputs(*graph->nodes()[2], std::span(&b, 1));
+  EXPECT_EQ(ops_of(*graph), "Neg Identity Identity");
+  EXPECT_EQ(b->name(), "b");
+}
+
+TEST(Build, ANodeLikeAnotherHasItsAttributesAndItsName) {
+  const auto graph = parsed(R"(
+    input %x : f32[2,4]
+    %a = Softmax(%x) {axis = 0} "soft"
+    %y = Neg(%a) "end"
+    output %y
+  )");
+  ir::Node& end = *graph->nodes()[1];
+  Value* x = graph->find("x");
+  const ir::Node* made = passes::insert_like(end, *graph->nodes()[0], std::span(&x, 1));
+  EXPECT_EQ(ops_of(*graph), "Softmax Softmax Neg");
+  EXPECT_EQ(graph->nodes()[1], made);
+  EXPECT_EQ(made->name, "soft");
+  EXPECT_EQ(made->output()->name(), "y_Softmax");
+  EXPECT_EQ(made->int_attr("axis", 9), 0);
+  EXPECT_EQ(made->output()->shape(), (Shape{2, 4}));
+}
+
+// The model imports the domain of Graphcore once it has a node of it, a branch by its root.
+TEST(Build, NodesOfGraphcoreAreImportedAtTheRoot) {
+  const auto graph = parsed(R"(
+    input %on : bool[]
+    input %x : f32[3]
+    %y = If(%on) {else_branch = graph "e" { %n = Erf(%x) "erf" output %n }, then_branch = graph "t" { %i = Identity(%x) output %i }}
+    output %y
+  )");
+  const auto branch =
+      std::get<std::shared_ptr<ir::Graph>>(graph->nodes()[0]->attributes.at("else_branch"));
+  EXPECT_EQ(&passes::root_of(*branch), graph.get());
+  EXPECT_EQ(&passes::root_of(*graph), graph.get());
+  passes::PassContext context;
+  context.rewrite_limit = 1;
+  passes::replace_each_with_graphcore(*graph, context, "Erf", "ErfV2");
+  EXPECT_EQ(ops_of(*branch), "ai.graphcore.ErfV2");
+  EXPECT_EQ(branch->nodes()[0]->name, "erf");
+  EXPECT_EQ(branch->outputs()[0]->name(), "n");
+  EXPECT_EQ(branch->outputs()[0]->shape(), Shape{3});
+  EXPECT_EQ(graph->opsets, (std::map<std::string, int64_t>{{"", 17}, {"ai.graphcore", 1}}));
+  EXPECT_TRUE(branch->opsets.empty());
+  graph->opsets["ai.graphcore"] = 5;  // what is there stays
+  ir::Node& erf = *branch->nodes()[0];
+  passes::replace_with_graphcore(erf, "NotZero", std::vector<Value*>{graph->find("x")});
+  EXPECT_EQ(ops_of(*branch), "ai.graphcore.NotZero");
+  EXPECT_EQ(graph->opsets.at("ai.graphcore"), 5);
+}
+
 }  // namespace
 }  // namespace poprt::test

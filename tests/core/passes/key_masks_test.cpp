@@ -125,12 +125,14 @@ TEST(KeyMasks, AreNoneWhenAnythingElseDecides) {
       "input %more : s64[2,4]\n%both = Mul(%tokens, %more)\n%u = Unsqueeze(%both, %key)\n"
       "%m = Cast(%u) {to = 1}\n" +
           added,
-      // Inputs of one place, of three dimensions, of unknown size; a mask turned round.
+      // Inputs of one place, of no row, of three dimensions, of unknown size; a mask turned round.
       "input %t : s64[2,1]\ninput %s : f32[2,3,4,1]\n%u = Unsqueeze(%t, %key)\n"
       "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
       "input %t : s64[2,1,4]\nconst %mid : s64[1] = [1]\n%u = Unsqueeze(%t, %mid)\n"
       "%m = Cast(%u) {to = 1}\n" +
           added,
+      "input %t : s64[0,4]\ninput %s : f32[0,3,4,4]\n%u = Unsqueeze(%t, %key)\n"
+      "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",
       "input %t : s64[2,N]\n%u = Unsqueeze(%t, %key)\n%m = Cast(%u) {to = 1}\n" + added,
       "input %t : s64[4,2]\ninput %s : f32[2,3,4,4]\n%r = Transpose(%t)\n%u = Unsqueeze(%r, %key)\n"
       "%m = Cast(%u) {to = 1}\n%y = Add(%s, %m)\noutput %y\n",

@@ -123,6 +123,149 @@ TEST(PassManager, ErrorsNameThePass) {
   EXPECT_EQ(m.rfind("pass shape_inference: ", 0), 0u) << m;
 }
 
+TEST(PassManager, NamesOfKindsAreThoseOfTheDocuments) {
+  EXPECT_EQ(numerics_name(Numerics::exact), "exact");
+  EXPECT_EQ(numerics_name(Numerics::rounding), "rounding");
+  EXPECT_EQ(numerics_name(Numerics::precision), "precision");
+  EXPECT_EQ(kind_name(PassKind::rewrite), "rewrite");
+  EXPECT_EQ(kind_name(PassKind::inspect), "inspect");
+}
+
+TEST(PassManager, AnEarlierNameIsStillGoodAndNoNameIsNone) {
+  const PassDef& pass = pass_of("qdq_products");
+  EXPECT_EQ(&pass_of("quantized_products"), &pass);
+  EXPECT_TRUE(is_called(pass, "qdq_products"));
+  EXPECT_TRUE(is_called(pass, "quantized_products"));
+  EXPECT_FALSE(is_called(pass, "sort_graph"));
+  EXPECT_FALSE(is_called(pass_of("sort_graph"), ""));  // it has no earlier name
+  EXPECT_EQ(find_pass(""), nullptr);
+  const auto graph = test::parsed(kTwoIdentities);
+  const PassDef* list[] = {&pass, &pass_of("eliminate_identity")};
+  EXPECT_EQ(run_passes(*graph, list, {.stop_after = "quantized_products"}).size(), 1u);
+}
+
+TEST(PassManager, NodesOfBranchesCount) {
+  const auto graph = test::parsed(R"(
+    input %on : bool[]
+    input %x : f32[2]
+    %y = If(%on) {else_branch = graph "e" { %a = Identity(%x) %b = Neg(%a) output %b }, then_branch = graph "t" { %i = Abs(%x) output %i }}
+    output %y
+  )");
+  const auto reports = test::run(*graph, {"eliminate_identity"});
+  EXPECT_EQ(reports[0].nodes_before, 4u);
+  EXPECT_EQ(reports[0].nodes_after, 3u);
+}
+
+// The limit is one for all passes of a list, and each is told what it did of it.
+TEST(PassManager, ALimitIsOfAllPassesTogether) {
+  const auto graph = test::parsed(R"(
+    input %x : f32[2]
+    %a = Identity(%x)
+    %b = Identity(%a)
+    %c = Neg(%b)
+    %u = Exp(%x)
+    %v = Exp(%u)
+    output %c
+  )");
+  const PassDef* list[] = {&pass_of("eliminate_identity"), &pass_of("eliminate_deadend")};
+  std::string seen;
+  PassManagerOptions options;
+  options.rewrite_limit = 3;
+  options.after_each = [&](const PassReport& report, const ir::Graph& after) {
+    seen += fmt::format("{} {} {}>{} ({}); ", report.name, report.rewrites, report.nodes_before,
+                        report.nodes_after, test::ops_of(after));
+  };
+  EXPECT_EQ(run_passes(*graph, list, options).size(), 2u);
+  EXPECT_EQ(seen, "eliminate_identity 2 5>3 (Neg Exp Exp); eliminate_deadend 1 3>2 (Neg Exp); ");
+}
+
+// What a pass was handed: its context, as text.
+std::string handed;
+const ir::Graph* origin_of_pass = nullptr;
+
+void note_context(ir::Graph&, PassContext& context) {
+  handed =
+      fmt::format("{} {} {} {} {} {}", context.max_tensor_size, context.fp16_skip_op_types.size(),
+                  context.text("word"), context.integer("number"), context.flag("on"),
+                  context.precision->fp8_weights_only);
+  for (const std::string& name : context.names("list")) handed += " " + name;
+  for (const std::string& word : context.words("lines")) handed += " " + word;
+  origin_of_pass = context.origin;
+  if (context.origin) handed += fmt::format(" of {} nodes", context.origin->node_count());
+  if (context.say) context.say("said");
+}
+
+const PassDef kNotes{.name = "notes",
+                     .summary = "s",
+                     .run = note_context,
+                     .parameters = {{"word", ParameterKind::text, "s", "none"},
+                                    {"number", ParameterKind::integer, "s", "7"},
+                                    {"on", ParameterKind::flag, "s", "False"},
+                                    {"list", ParameterKind::names, "s", "a,b"},
+                                    {"lines", ParameterKind::words, "s", ""}},
+                     .needs_origin = true};
+
+TEST(PassManager, APassIsHandedWhatTheListWasGiven) {
+  const auto graph = test::parsed(kTwoIdentities);
+  const PassDef* list[] = {&pass_of("eliminate_identity"), &kNotes};
+  std::string said;
+  PassManagerOptions options;
+  options.rewrite_limit = 2;
+  options.say = [&](std::string_view text) { said += text; };
+  run_passes(*graph, list, options);
+  EXPECT_EQ(handed, "-1 0 none 7 false false a b of 3 nodes");  // the model as the list began
+  EXPECT_EQ(said, "said");
+  options.max_tensor_size = 12;
+  options.fp16_skip_op_types = {"Softmax"};
+  options.precision.fp8_weights_only = true;
+  options.arguments["notes"] = {
+      {"word", "w"}, {"number", "-1"}, {"on", "1"}, {"list", ""}, {"lines", "one two\nthree"}};
+  options.arguments["eliminate_deadend"] = {{"nobody", "looks"}};  // it is not in the list
+  ir::Graph other;
+  options.origin = &other;
+  run_passes(*graph, list, options);
+  EXPECT_EQ(handed, "12 1 w -1 true true one two three of 0 nodes");
+  EXPECT_EQ(origin_of_pass, &other);
+  EXPECT_EQ(message_of([&] { PassContext().text("nobody"); }), "no parameter 'nobody' is stated");
+}
+
+TEST(PassManager, ArgumentsAreCheckedBeforeAnyWork) {
+  const auto graph = test::parsed(kTwoIdentities);
+  const auto refused = [&](const PassDef& pass, Arguments arguments) {
+    const std::vector<PassCall> calls{{&pass_of("eliminate_identity"), {}},
+                                      {&pass, std::move(arguments)}};
+    const std::string message = message_of([&] { run_passes(*graph, calls); });
+    EXPECT_EQ(graph->node_count(), 3u);
+    return message;
+  };
+  EXPECT_EQ(refused(kNotes, {{"numbr", "1"}}),
+            "pass notes has no parameter 'numbr'; its parameters are: word, number, on, list, "
+            "lines");
+  EXPECT_EQ(refused(pass_of("sort_graph"), {{"x", "1"}}),
+            "pass sort_graph has no parameter 'x'; it has none");
+  EXPECT_EQ(refused(kNotes, {{"on", "maybe"}}),
+            "pass notes: parameter on: expected True or False, found 'maybe'");
+  EXPECT_EQ(refused(pass_of("remove_outputs"), {}),
+            "pass remove_outputs needs its parameter 'outputs': names of outputs");
+  EXPECT_EQ(refused(pass_of("remove_outputs"), {{"outputs", ""}}),
+            "pass remove_outputs needs its parameter 'outputs': names of outputs");
+}
+
+void break_order(ir::Graph& graph, PassContext&) {
+  const std::vector<ir::Node*> nodes = graph.nodes();
+  graph.move_before(nodes[1], nodes[0]);
+}
+
+TEST(PassManager, WhatAPassLeavesIsVerifiedUnlessNobodyWantsTo) {
+  const PassDef breaks{.name = "breaks", .summary = "s", .run = break_order};
+  const PassDef* list[] = {&breaks};
+  const std::string m = message_of([&] { run_passes(*test::parsed(kTwoIdentities), list); });
+  EXPECT_EQ(m.rfind("pass breaks: ", 0), 0u) << m;
+  EXPECT_EQ(
+      message_of([&] { run_passes(*test::parsed(kTwoIdentities), list, {.verify_each = false}); }),
+      "nothing was thrown");
+}
+
 void nothing(ir::Graph&, PassContext&) {}
 const PassDef kFirst{.name = "first", .summary = "s", .run = nothing, .before = {"second"}};
 const PassDef kSecond{.name = "second", .summary = "s", .run = nothing};

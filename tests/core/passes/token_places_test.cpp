@@ -168,6 +168,9 @@ TEST(TokenPlaces, WhatKeepsTheOrder) {
       {"input %m : f32[2,3]\nconst %a : s64[1] = [2]\n%y = Unsqueeze(%m, %a)", "matrix"},
       {"input %m : f32[2,3]\nconst %a : s64[1] = [1]\n%y = Unsqueeze(%m, %a)", "together"},
       {"input %m : f32[2,3]\ninput %s : s64[2]\n%y = Reshape(%m, %s)", "together"},
+      // The result is known, and what it is made of is not.
+      {"input %m : f32[2,N,4]\nconst %s : s64[3] = [2, 3, 4]\n%y = Reshape(%m, %s)", "together"},
+      {"input %t : f32[N,4]\ninput %m : s64[2,3]\n%y = Gather(%t, %m)", "together"},
   };
   for (const Row& row : rows) EXPECT_EQ(by_token(row.text), row.wanted) << row.text;
 }

@@ -339,6 +339,33 @@ TEST(FuseBnIntoConv, GroupedTransposedConvolution) {
              "ConvTranspose");
 }
 
+// Weights 1, 2, 3 ... of four filters or inputs in two groups; factors 1, 2, 4, 8 of the results.
+TEST(FuseBnIntoConv, EveryElementIsTimesTheFactorOfItsOutputChannel) {
+  for (const std::string type : {"f32", "f16", "f64"})
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(type + (transposed ? " transposed" : ""));
+      std::string body = fmt::format("input %x : {}[1,4,3,3]\n", type);
+      body += fmt::format("const %w : {}[4,2,1,2] = [1.0", type);
+      for (int i = 2; i <= 16; i++) body += fmt::format(", {}.0", i);
+      body += "]\n";
+      for (const char* constant : {"s = [1.0, 2.0, 4.0, 8.0]", "b = [0.0, 0.0, 0.0, 0.0]",
+                                   "m = [0.0, 0.0, 0.0, 0.0]", "v = [1.0, 1.0, 1.0, 1.0]"})
+        body += fmt::format("const %{0:.1} : {1}[4] = {2}\n", constant, type, constant + 4);
+      body += fmt::format("%c = {}(%x, %w) {{group = 2}}\n", transposed ? "ConvTranspose" : "Conv");
+      body += "%y = BatchNormalization(%c, %s, %b, %m, %v) {epsilon = 0.0}\noutput %y";
+      const auto graph = parsed(body);
+      run(*graph, {"fuse_bn_into_conv"});
+      ASSERT_EQ(ops_of(*graph), transposed ? "ConvTranspose" : "Conv");
+      std::vector<double> expected;
+      for (int i = 0; i < 16; i++) {
+        const int row = i / 4, column = i / 2 % 2;
+        const int channel = transposed ? row / 2 * 2 + column : row;
+        expected.push_back((i + 1) * (1 << channel));
+      }
+      EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_doubles(), expected);
+    }
+}
+
 TEST(FuseBnIntoConv, SharedResultsKeepTheirBatchNorm) {
   expect_ops({"fuse_bn_into_conv"}, std::string(kBatchNorm) + R"(
     input %x : f32[1,1,2,2]
