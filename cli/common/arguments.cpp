@@ -202,6 +202,7 @@ Option* Option::expected(int least, int most) {
   option_->expected(least, most);
   return this;
 }
+Option* Option::many() { return expected(1, 1 << 20); }
 Option* Option::delimiter(char c) {
   option_->delimiter(c);
   return this;

@@ -40,6 +40,7 @@ class Option {
   Option* check(Check check);
   Option* capture_default_str();
   Option* expected(int least, int most);
+  Option* many();  // one value or more
   Option* delimiter(char c);
   Option* allow_extra_args(bool allow);
   Option* take_last();

@@ -127,7 +127,7 @@ void GivenOptions::add_to(Command& app, const std::vector<OptionInfo>& options) 
       added->description(help_of(option));
       added->type_name(option.value);
       if (option.takes_many())
-        added->expected(1, 1 << 20);
+        added->many();
       else
         added->take_last();
       added->check([&option](const std::string& word) { return complaint(option, word); });

@@ -317,10 +317,10 @@ void add_compare(Command& app, std::function<int()>& action) {
   Command* c = app.add_command(
       "compare", "Compare a model's outputs with reference outputs; exit 1 when they differ");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
-  c->add_option("--input", a->inputs, "NAME=FILE.npy")->expected(1, 1 << 20);
-  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);
+  c->add_option("--input", a->inputs, "NAME=FILE.npy")->many();
+  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->many();
   c->add_option("--reference", a->references, "NAME=FILE.npy or .pb: what an output should be")
-      ->expected(1, 1 << 20);
+      ->many();
   c->add_option("--data_set", a->data_set,
                 "Folder with input_0.pb ... output_0.pb ...; data.json there or above it holds "
                 "rtol, atol, norm and bad_frac")

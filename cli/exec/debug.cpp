@@ -233,12 +233,12 @@ void add_debug_compare(Command& debug, std::function<int()>& action) {
       ->capture_default_str();
   a->add_option("--input_data", c->input_data,
                 "NAME=zeros, ones, rand or FILE.npy, for each input of the source")
-      ->expected(1, 1 << 20);
+      ->many();
   a->add_option("--mark_outputs", c->mark_outputs,
                 "Tensors to compare, or all that both models have [the outputs]");
   a->add_option("--mark_io_mapping", c->mapping,
                 "SOURCE=OTHER: inputs and tensors that have different names")
-      ->expected(1, 1 << 20);
+      ->many();
   a->add_flag("--dump_data", c->dump_data, "Write NAME_src.npy and NAME_dst.npy");
   a->add_option("--dump_dir", c->dump_dir, "Folder for them")->capture_default_str();
   a->add_flag("--json", c->json, "Report as JSON");
@@ -295,7 +295,7 @@ void add_debug_modify(Command& debug, std::function<int()>& action) {
   a->add_option("--update", c->update,
                 "NAME=zeros, ones, rand or FILE.npy: new value of a weight, or of an input, which "
                 "becomes a constant")
-      ->expected(1, 1 << 20);
+      ->many();
   a->add_option("--extract", c->extract,
                 "input_names=A,B output_names=C: only what lies between these tensors")
       ->expected(1, 2);
@@ -308,10 +308,10 @@ void add_debug_extract(Command& debug, std::function<int()>& action) {
   auto c = std::make_shared<Change>();
   Command* a = debug.add_command("extract", "Write a part of a model");
   a->add_option("--src_model,--model,--src_onnx", c->model, "Model (.onnx)")->required();
-  a->add_option("--input_names", c->inputs, "Tensors that become the inputs")->expected(1, 1 << 20);
+  a->add_option("--input_names", c->inputs, "Tensors that become the inputs")->many();
   a->add_option("--output_names", c->outputs, "Tensors that become the outputs")
       ->required()
-      ->expected(1, 1 << 20);
+      ->many();
   a->add_option("--output_model,--dst_onnx", c->output, "The new model [MODEL.updated.onnx]");
   a->callback([c, &action] { action = [c] { return modify(*c); }; });
 }

@@ -245,18 +245,17 @@ void add_run_options(Command& c, InspectSettings& s) {
        "With --view run: NAME=random, NAME=zeros, NAME=FILE.npy, NAME=FILE.pb, or a "
        "picture NAME=FILE[:unit|symmetric|bytes|imagenet][:crop] [random]; crop: its middle in the "
        "input's proportions, else all of it is resized")
-      ->expected(1, 1 << 20);
+      ->many();
   c.add_option("--labels", s.labels,
                "With --view run: text with the names of the classes, one a line; the largest "
                "elements get a name and their softmax");
-  c.add_option("--output", s.outputs, "With --view run: NAME=FILE.npy, write this output")
-      ->expected(1, 1 << 20);
+  c.add_option("--output", s.outputs, "With --view run: NAME=FILE.npy, write this output")->many();
   c.add_option("--second", s.second,
                "With --view run: another model that gets the same inputs, to compare with")
       ->check(existing_file());
   c.add_option("--reference", s.references,
                "With --view run: NAME=FILE.npy or .pb, what this output should be")
-      ->expected(1, 1 << 20);
+      ->many();
   c.add_option("--branch", s.branch,
                "With --view run: which model of a fused one, or which of several shapes, 0 on [0]")
       ->check(at_least<size_t>(0));
@@ -318,7 +317,7 @@ void add_inspect(Command& app, std::function<int()>& action) {
   c->add_option(
        "--input_shape", s->shapes,
        "Shapes of inputs that the model leaves open, NAME=1,3,224,224 [1, of pictures 224]")
-      ->expected(1, 1 << 20);
+      ->many();
   c->add_option("--executable", s->executable,
                 "Of a .popef with several: which one to run; to profile [the first]");
   add_run_options(*c, *s);

@@ -123,13 +123,12 @@ void add_opt(Command& app, std::function<int()>& action) {
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
   add_plugin_option(*c);
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
-  c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: arguments of passes")
-      ->expected(1, 1 << 20);
+  c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: arguments of passes")->many();
   c->add_option("--stage", a->stage, "Default pipelines first: none, convert, or compile (both)")
       ->check(one_of({"none", "convert", "compile"}))
       ->capture_default_str();
   c->add_option("--skip_passes", a->skip_passes, "Default passes to leave out")->delimiter(',');
-  c->add_option("--input_shape", a->input_shape, "NAME=d0,d1,...")->expected(1, 1 << 20);
+  c->add_option("--input_shape", a->input_shape, "NAME=d0,d1,...")->many();
   add_batch_options(*c, a->batch_size, a->batch_axis);
   c->add_option("--rewrite_limit", a->rewrite_limit,
                 "Stop after so many rewrites: finds the one that breaks a model")

@@ -290,12 +290,11 @@ void add_run(Command& app, std::function<int()>& action) {
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs,
                 "NAME=FILE.npy, FILE.npz for a sequence, FILE.none for an optional that is absent")
-      ->expected(1, 1 << 20);
-  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb: an ONNX TensorProto")
-      ->expected(1, 1 << 20);
+      ->many();
+  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb: an ONNX TensorProto")->many();
   c->add_option("--output", a->outputs,
                 "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
-      ->expected(1, 1 << 20);
+      ->many();
   c->add_flag("--random", a->random, "Make up inputs that are not given");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--iterations", a->iterations, "Runs")

@@ -53,7 +53,7 @@ void add_compile_options(Command& command, CompileSettings& s) {
   command
       .add_option("--input_shape", s.input_shape,
                   "NAME=d0,d1,...: fix variable dimensions of an ONNX model")
-      ->expected(1, 1 << 20);
+      ->many();
   add_batch_options(command, s.batch_size, s.batch_axis);
   command
       .add_option("--precision", s.precision, "fp32 or fp16; without it the model keeps its own")
