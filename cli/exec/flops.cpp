@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/shape.h"
 #include "common/arguments.h"
 #include "common/json.h"
 #include "exec/commands.h"
@@ -43,8 +44,10 @@ Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
   if (ops::facts_of(node).flow == ops::Flow::scan) {
     const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
     const ir::Value* value = node.input(node.inputs().size() - scanned);
-    const auto axes = node.ints_attr("scan_input_axes", {0});
-    if (value && !value->shape().empty()) times = value->shape()[static_cast<size_t>(axes.at(0))];
+    const int64_t axis = node.ints_attr("scan_input_axes", {0}).at(0);
+    if (value && value->type.is_static() && !value->shape().empty())
+      times = value->shape()[static_cast<size_t>(
+          normalize_axis(axis, static_cast<int64_t>(value->shape().size())))];
   }
   return {most.flops * times, most.bytes * times};
 }
