@@ -10,6 +10,7 @@
 #include "exec/commands.h"
 #include "exec/support/cases.h"
 #include "exec/support/clients.h"
+#include "exec/support/latencies.h"
 #include "exec/support/session_bench.h"
 #include "exec/support/tensors.h"
 
@@ -181,32 +182,10 @@ SessionTimes through_session(const BenchArguments& a, const Executable& executab
 // What one case took.
 struct Measured {
   std::string name;
-  std::vector<double> ms;  // ascending
-  double seconds = 0;
+  Latencies latencies;
 
   Measured(std::string of, SessionTimes times)
-      : name(std::move(of)), ms(std::move(times.ms)), seconds(times.seconds) {
-    std::sort(ms.begin(), ms.end());
-  }
-  double at(double q) const {
-    return ms[std::min(ms.size() - 1, static_cast<size_t>(q * static_cast<double>(ms.size())))];
-  }
-  double throughput() const { return static_cast<double>(ms.size()) / seconds; }
-
-  nlohmann::json json() const {
-    return {{"requests", ms.size()},
-            {"min_ms", ms.front()},
-            {"median_ms", at(0.5)},
-            {"p90_ms", at(0.9)},
-            {"p99_ms", at(0.99)},
-            {"max_ms", ms.back()},
-            {"requests_per_second", throughput()}};
-  }
-  void print() const {
-    fmt::print("latency ms: min {:.4f}  median {:.4f}  p90 {:.4f}  p99 {:.4f}  max {:.4f}\n",
-               ms.front(), at(0.5), at(0.9), at(0.99), ms.back());
-    fmt::print("throughput: {:.1f} requests/s\n", throughput());
-  }
+      : name(std::move(of)), latencies(std::move(times.ms), times.seconds) {}
 };
 
 // Inputs of files are for a model of one shape, or for one of several models.
@@ -251,9 +230,9 @@ int bench(BenchArguments& a) {
                         {"through", a.through},
                         {"clients", a.clients},
                         {"async", a.async}};
-    if (one) j.update(measured[0].json());
+    if (one) j.update(measured[0].latencies.json());
     for (const Measured& m : measured)
-      if (!one) (j["cases"].emplace_back(m.json()))["name"] = m.name;
+      if (!one) (j["cases"].emplace_back(m.latencies.json()))["name"] = m.name;
     print_json(j);
     return 0;
   }
@@ -261,12 +240,12 @@ int bench(BenchArguments& a) {
                           : session ? fmt::format(", through {}", a.through)
                                     : "";
   size_t requests = 0;
-  for (const Measured& m : measured) requests += m.ms.size();
+  for (const Measured& m : measured) requests += m.latencies.count();
   fmt::print("load {:.2f} ms, {} requests, {} client{}{}\n", load_ms, requests, a.clients,
              a.clients == 1 ? "" : "s", how);
   for (const Measured& m : measured) {
-    if (!one) fmt::print("{}: {} requests\n", printable(m.name), m.ms.size());
-    m.print();
+    if (!one) fmt::print("{}: {} requests\n", printable(m.name), m.latencies.count());
+    fmt::print("{}", m.latencies.text());
   }
   return 0;
 }
@@ -277,8 +256,8 @@ void add_bench(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<BenchArguments>();
   Command* c = app.add_command("bench", "Measure latency and throughput");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
-  c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->expected(1, 1 << 20);
-  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->expected(1, 1 << 20);
+  c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->many();
+  c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->many();
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--clients", a->clients, "Client threads")
       ->check(between(1, 1024))

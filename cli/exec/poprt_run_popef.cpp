@@ -10,11 +10,12 @@
 
 #include "common/arguments.h"
 #include "common/child.h"
-#include "common/json.h"
 #include "common/random_inputs.h"
 #include "common/temporary_folder.h"
 #include "exec/commands.h"
 #include "exec/support/clients.h"
+#include "exec/support/popef_report.h"
+#include "exec/support/tensors.h"
 
 namespace poprt::cli {
 namespace {
@@ -36,10 +37,6 @@ struct Served {
   std::string kind;
   std::string prefix;  // of the anchors that a request names
 };
-
-int64_t places_of(const poprt_anchor* anchor) {
-  return poprt_anchor_rank(anchor) < 2 ? 0 : poprt_anchor_shape(anchor)[1];
-}
 
 Runner make_pack_runner(const RunPopefArguments& a, const poprt_executable* executable) {
   const bool named = !a.dynamic_input_name.empty();
@@ -97,58 +94,36 @@ class Client {
 
   void run(poprt_runner* runner) {
     // Items of any length, the same for all inputs of one request.
-    const double part = packs_ ? std::uniform_real_distribution<double>(0, 1)(rng_) : 1;
+    const double part = std::uniform_real_distribution<double>(0, 1)(rng_);
     std::vector<poprt_input> inputs;
     std::vector<poprt_output> outputs;
     for (auto& [anchor, memory] : in_)
-      inputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), bytes(anchor, memory, part)});
+      inputs.push_back(
+          {poprt_anchor_name(anchor), 0, memory.data(),
+           packs_ ? item_bytes(memory.bytes(), shape_of(anchor), part) : memory.bytes()});
     for (auto& [anchor, memory] : out_)
       outputs.push_back({poprt_anchor_name(anchor), 0, memory.data(), memory.bytes()});
     check(
         poprt_runner_execute(runner, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }
 
-  // Rows of one request, as PopRT counts them.
+  // Rows of one request; a pack is of items.
   int64_t batch() const {
-    int64_t rows = 1;
-    for (size_t i = 0; i < in_.size(); i++)
-      if (poprt_anchor_rank(in_[i].first) > 0) {
-        const int64_t d = poprt_anchor_shape(in_[i].first)[0];
-        rows = i == 0 ? d : std::min(rows, d);
-      }
-    return packs_ ? 1 : rows;
+    std::vector<std::vector<int64_t>> shapes;
+    for (const auto& [anchor, memory] : in_) shapes.push_back(shape_of(anchor));
+    return packs_ ? 1 : rows_of(shapes);
   }
 
  private:
   static bool takes(const Served& served, const poprt_anchor* anchor) {
     return std::string_view(poprt_anchor_name(anchor)).starts_with(served.prefix);
   }
-  uint64_t bytes(const poprt_anchor* anchor, const AnchorMemory& memory, double part) const {
-    const int64_t places = places_of(anchor);
-    if (!packs_ || places == 0) return memory.bytes();
-    const auto rows = static_cast<uint64_t>(poprt_anchor_shape(anchor)[0]);
-    const uint64_t place = memory.bytes() / rows / static_cast<uint64_t>(places);
-    return place * std::max<uint64_t>(1, static_cast<uint64_t>(part * static_cast<double>(places)));
-  }
-
   bool packs_;
   std::mt19937_64 rng_;
   std::vector<std::pair<const poprt_anchor*, AnchorMemory>> in_, out_;
 };
 
-// What was measured.
-struct Report {
-  std::string kind;
-  int64_t batch = 1;
-  double seconds = 0;
-  std::vector<double> ms;  // of each request
-
-  double throughput() const {
-    return static_cast<double>(ms.size()) * static_cast<double>(batch) / seconds;
-  }
-};
-
-Report run_here(const RunPopefArguments& a) {
+RunnerReport run_here(const RunPopefArguments& a) {
   poprt_executable* opened = nullptr;
   check(poprt_executable_open(a.popef.c_str(), &opened));
   const Executable executable(opened);
@@ -165,7 +140,7 @@ Report run_here(const RunPopefArguments& a) {
     }
   });
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  Report report{served.kind, batch, seconds, {}};
+  RunnerReport report{served.kind, batch, seconds, {}};
   for (const auto& e : each) report.ms.insert(report.ms.end(), e.begin(), e.end());
   return report;
 }
@@ -179,13 +154,8 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-Report read_report(const nlohmann::ordered_json& json) {
-  return {json.at("runner"), json.at("batch"), json.at("seconds"),
-          json.at("latency_ms").get<std::vector<double>>()};
-}
-
 // Replicas in processes of their own, which share the devices: none has another's.
-std::vector<Report> run_in_processes(const RunPopefArguments& a) {
+std::vector<RunnerReport> run_in_processes(const RunPopefArguments& a) {
   const TemporaryFolder folder;
   // Where nobody has said what is shared, these processes share with each other.
   setenv("POPRT_SHARED_DEVICES", folder.path().c_str(), 0);
@@ -206,7 +176,7 @@ std::vector<Report> run_in_processes(const RunPopefArguments& a) {
   add("--batchSize", std::to_string(a.batch_size));
   for (const std::string& library : plugins_given()) add("--plugins", library);
   add("--replicationFactor", std::to_string(a.replicas));
-  std::vector<Report> reports(static_cast<size_t>(a.processes));
+  std::vector<RunnerReport> reports(static_cast<size_t>(a.processes));
   run_clients(reports.size(), [&](size_t i) {
     const auto file = folder.path() / fmt::format("{}.json", i);
     const int code = run_program(words, fmt::format("process {}", i), file);
@@ -215,7 +185,7 @@ std::vector<Report> run_in_processes(const RunPopefArguments& a) {
       throw Failure(
           fmt::format("process {}: {}", i,
                       lines.empty() ? fmt::format("ended with code {}", code) : lines.back()));
-    reports[i] = read_report(parse_ordered_json(lines.back()));
+    reports[i] = read_report(lines.back());
     for (size_t l = 0; i == 0 && l + 1 < lines.size(); l++)  // the others have said the same
       fmt::print(stderr, "{}\n", lines[l]);
   });
@@ -226,33 +196,12 @@ int run(const RunPopefArguments& a) {
   if (a.replicas > 1 && a.runner != "modelRunner")
     throw Usage(
         fmt::format("--replicationFactor: a {} is one replica; give --numProcesses", a.runner));
-  const std::vector<Report> reports =
+  const std::vector<RunnerReport> reports =
       a.processes > 1 ? run_in_processes(a) : std::vector{run_here(a)};
-  if (a.json) {
-    fmt::print("{}\n", to_text(nlohmann::ordered_json{{"runner", reports[0].kind},
-                                                      {"batch", reports[0].batch},
-                                                      {"seconds", reports[0].seconds},
-                                                      {"latency_ms", reports[0].ms}},
-                               -1));
-    return 0;
-  }
-  std::vector<double> ms;
-  double sum = 0, seconds = 0, throughput = 0;
-  for (const Report& r : reports) {
-    ms.insert(ms.end(), r.ms.begin(), r.ms.end());
-    seconds = std::max(seconds, r.seconds);
-    throughput += r.throughput();
-  }
-  std::ranges::sort(ms);
-  for (const double x : ms) sum += x;
-  const auto count = static_cast<double>(ms.size());
-  fmt::print("runner: {}, threads: {}, iterations: {}, batch size: {}\n", reports[0].kind,
-             a.threads, a.iteration, reports[0].batch);
-  if (a.processes > 1 || a.replicas > 1)
-    fmt::print("processes: {}, replicas in each: {}\n", a.processes, a.replicas);
-  fmt::print("latency ms: max {:.4f} min {:.4f} average {:.4f} P99 {:.4f}\n", ms.back(), ms.front(),
-             sum / count, ms[static_cast<size_t>(0.99 * (count - 1))]);
-  fmt::print("total: {:.2f} ms, throughput: {:.1f} samples/s\n", seconds * 1000, throughput);
+  if (a.json)
+    fmt::print("{}\n", report_line(reports[0]));
+  else
+    fmt::print("{}", summary(reports, {a.threads, a.iteration, a.processes, a.replicas}));
   return 0;
 }
 

@@ -1,0 +1,79 @@
+#include "exec/support/telemetry_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/json.h"
+
+namespace poprt::cli {
+namespace {
+
+std::string duration(double ns) {
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.1f} ms", ns / 1e6);
+  return fmt::format("{:.1f} s", ns / 1e9);
+}
+
+}  // namespace
+
+// What ran since the sample before, a second, and the part of the time that it took.
+std::string TelemetryTable::rates(const Sample& now, const Sample& last) {
+  const double elapsed = std::max(now.ns - last.ns, 1.0);
+  return fmt::format("{:>12.1f} {:>5.1f}%", (now.runs - last.runs) / elapsed * 1e9,
+                     (now.busy_ns - last.busy_ns) / elapsed * 100);
+}
+
+// The models or shapes of an executable that has several.
+std::string TelemetryTable::branches(const nlohmann::json& segment, const Sample& of,
+                                     const Sample& last_of, const std::string& key,
+                                     std::map<std::string, Sample>& now) const {
+  std::string text;
+  if (!segment.contains("branches")) return text;
+  size_t index = 0;
+  for (const auto& b : segment["branches"]) {
+    const std::string own = fmt::format("{} branch {}", key, index++);
+    const auto last = before_.find(own);
+    now[own] = {of.ns, b["runs"], b["busy_ns"]};
+    text += fmt::format("{:>8} branch {:<41.41} {}\n", "", b["name"].get<std::string>(),
+                        rates(now[own], last == before_.end() ? Sample{last_of.ns} : last->second));
+  }
+  return text;
+}
+
+std::string TelemetryTable::text(const nlohmann::json& segments) {
+  std::string text =
+      fmt::format("{:>8} {:<24} {:>3} {:>6} {:>12} {:>12} {:>6} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+                  "pid", "model", "rep", "state", "requests/s", "runs/s", "busy", "in flight",
+                  "failed", "p50", "p99", "max");
+  std::map<std::string, Sample> now;
+  for (const auto& s : segments) {
+    const auto& requests = s["requests"];
+    const auto& latency = s["latency_ns"];
+    const std::string name = s["name"],
+                      key = fmt::format("{} {}", to_text(s["pid"]), to_text(s["started_ns"]));
+    const Sample sample{s["sampled_ns"], s["runs"], s["busy_ns"], requests["completed"]};
+    const auto found = before_.find(key);
+    const Sample last = found == before_.end() ? Sample{s["started_ns"]} : found->second;
+    const double elapsed = std::max(sample.ns - last.ns, 1.0);
+    now[key] = sample;
+    text +=
+        fmt::format("{:>8} {:<24.24} {:>3} {:>6} {:>12.1f} {} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
+                    s["pid"].get<uint64_t>(), name, s["replica"].get<uint32_t>(),
+                    s["alive"].get<bool>() ? "alive" : "dead",
+                    (sample.completed - last.completed) / elapsed * 1e9, rates(sample, last),
+                    requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
+                    duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
+    text += branches(s, sample, last, key, now);
+    for (const auto& q : s["queues"])
+      text += fmt::format("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n",
+                          "", q["direction"].get<std::string>(), q["name"].get<std::string>(),
+                          q["fill"].get<uint64_t>(), q["capacity"].get<uint64_t>(),
+                          q["high_water"].get<uint64_t>(), q["stalls"].get<uint64_t>());
+  }
+  before_ = std::move(now);
+  return text;
+}
+
+}  // namespace poprt::cli
