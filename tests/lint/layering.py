@@ -32,6 +32,7 @@ ALLOWED = {
     "tests/bench/inspector_bench": ["core/", "tests/support/", "inspector/model/", "inspector/views/"],
     "tests/bench/compare_ort/": ["capi/include/"],
     "tests/conformance/": ["core/", "tests/support/"],
+    "tests/cli/commands/": ["cli/", "cli/exec/", "core/", "capi/include/", "inspector/model/", "tests/support/"],
     "tests/fuzz/": ["core/", "tests/support/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }

@@ -1,0 +1,138 @@
+#include "exec/support/telemetry_table.h"
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <sstream>
+
+namespace poprt::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+// A session that began a second after the machine did.
+Json session(double seconds, double runs, double busy_ns, double completed) {
+  return {{"pid", 321},
+          {"name", "net"},
+          {"replica", 2},
+          {"alive", true},
+          {"started_ns", 1'000'000'000},
+          {"sampled_ns", 1'000'000'000 + seconds * 1e9},
+          {"runs", runs},
+          {"busy_ns", busy_ns},
+          {"requests", {{"completed", completed}, {"in_flight", 7}, {"failed", 5}}},
+          {"latency_ns", {{"p50", 999}, {"p99", 1000}, {"max", 1'000'000}}},
+          {"queues", Json::array()}};
+}
+
+// Words of each row, without the heading.
+std::vector<std::vector<std::string>> rows(const std::string& text) {
+  std::vector<std::vector<std::string>> found;
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line,
+            "     pid model                    rep  state   requests/s       runs/s   busy in "
+            "flight    failed        p50        p99        max");
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    found.emplace_back(std::istream_iterator<std::string>(words),
+                       std::istream_iterator<std::string>());
+  }
+  return found;
+}
+
+using Words = std::vector<std::string>;
+
+Json all(const std::vector<Json>& sessions) { return Json(sessions); }
+
+TEST(TelemetryTable, RatesAreSinceTheStartAndThenSinceTheLookBefore) {
+  TelemetryTable table;
+  EXPECT_EQ(rows(table.text(all({session(2, 100, 5e8, 60)})))[0],
+            (Words{"321", "net", "2", "alive", "30.0", "50.0", "25.0%", "7", "5", "999", "ns",
+                   "1.0", "us", "1.0", "ms"}));
+  const Words next = rows(table.text(all({session(2.5, 130, 7e8, 70)})))[0];
+  EXPECT_EQ(Words(next.begin() + 4, next.begin() + 7), (Words{"20.0", "60.0", "40.0%"}));
+  const Words still = rows(table.text(all({session(3.5, 130, 7e8, 70)})))[0];
+  EXPECT_EQ(Words(still.begin() + 4, still.begin() + 7), (Words{"0.0", "0.0", "0.0%"}));
+}
+
+TEST(TelemetryTable, LookAtOneTimeDividesByNothing) {
+  TelemetryTable table;
+  const Words row = rows(table.text(all({session(0, 0, 0, 0)})))[0];
+  EXPECT_EQ(Words(row.begin() + 4, row.begin() + 7), (Words{"0.0", "0.0", "0.0%"}));
+}
+
+// By process and start: another process may have the number of one that ended.
+TEST(TelemetryTable, SessionsAreToldApart) {
+  TelemetryTable table;
+  Json other = session(1, 10, 0, 0), third = session(1, 40, 0, 0);
+  other["pid"] = 322;
+  third["started_ns"] = 1'500'000'000;
+  third["alive"] = false;
+  table.text(all({session(1, 100, 0, 0), other}));
+  const auto found = rows(table.text(all({session(2, 150, 0, 0), other, third})));
+  EXPECT_EQ(found[0][5], "50.0");
+  EXPECT_EQ(found[1][5], "0.0");
+  EXPECT_EQ(found[2][5], "80.0");
+  EXPECT_EQ(found[0][3], "alive");
+  EXPECT_EQ(found[2][3], "dead");
+  // One that is gone is forgotten.
+  table.text(Json::array());
+  EXPECT_EQ(rows(table.text(all({session(4, 150, 0, 0)})))[0][5], "37.5");
+}
+
+TEST(TelemetryTable, TimesHaveUnits) {
+  const std::pair<double, Words> times[] = {{0, {"0", "ns"}},
+                                            {999, {"999", "ns"}},
+                                            {1e3, {"1.0", "us"}},
+                                            {999'900, {"999.9", "us"}},
+                                            {1e6, {"1.0", "ms"}},
+                                            {2.5e8, {"250.0", "ms"}},
+                                            {999'900'000, {"999.9", "ms"}},
+                                            {1e9, {"1.0", "s"}},
+                                            {61e9, {"61.0", "s"}}};
+  for (const auto& [ns, words] : times) {
+    Json s = session(1, 1, 1, 1);
+    for (const char* at : {"p50", "p99", "max"}) {
+      s["latency_ns"] = {{"p50", 1}, {"p99", 2}, {"max", 3}};
+      s["latency_ns"][at] = ns;
+      const Words row = rows(TelemetryTable().text(all({s})))[0];
+      const auto place = row.begin() + (at == std::string("p50") ? 9 : at[0] == 'p' ? 11 : 13);
+      EXPECT_EQ(Words(place, place + 2), words) << at;
+    }
+  }
+}
+
+TEST(TelemetryTable, BranchesHaveRatesOfTheirOwn) {
+  TelemetryTable table;
+  const auto with = [](Json s, double first, double second) {
+    s["branches"] = {{{"name", "one"}, {"runs", first}, {"busy_ns", 1e8 * first}},
+                     {{"name", "two"}, {"runs", second}, {"busy_ns", 0}}};
+    return s;
+  };
+  auto found = rows(table.text(all({with(session(2, 9, 0, 0), 4, 6)})));
+  ASSERT_EQ(found.size(), 3);
+  EXPECT_EQ(found[1], (Words{"branch", "one", "2.0", "20.0%"}));
+  EXPECT_EQ(found[2], (Words{"branch", "two", "3.0", "0.0%"}));
+  found = rows(table.text(all({with(session(4, 9, 0, 0), 5, 16)})));
+  EXPECT_EQ(found[1], (Words{"branch", "one", "0.5", "5.0%"}));
+  EXPECT_EQ(found[2], (Words{"branch", "two", "5.0", "0.0%"}));
+}
+
+TEST(TelemetryTable, QueuesFollowTheirSession) {
+  Json s = session(1, 1, 1, 1);
+  s["queues"] = {{{"direction", "input"},
+                  {"name", "image"},
+                  {"fill", 1},
+                  {"capacity", 2},
+                  {"high_water", 3},
+                  {"stalls", 4}}};
+  const auto found = rows(TelemetryTable().text(all({s})));
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(found[1],
+            (Words{"input", "image", "fill", "1", "of", "2", "high", "water", "3", "stalls", "4"}));
+}
+
+}  // namespace
+}  // namespace poprt::cli
