@@ -4,7 +4,6 @@ import itertools
 import os
 import random
 import signal
-import subprocess
 import time
 import unittest
 
@@ -54,8 +53,7 @@ class Interrupted(CommandTest):
         """Kills runs that replace both files at random times; what each left behind."""
         left = []
         for kill, value in zip(itertools.islice(itertools.cycle(signals), kills), itertools.cycle((1.0, 2.0))):
-            process = subprocess.Popen(self.arguments(self.words(value)), cwd=self.folder, env=environment,
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = self.begun(self.words(value), self.folder, environment)
             time.sleep(self.random.uniform(0, self.seconds))
             process.send_signal(kill)
             self.assertIn(process.wait(timeout=300), (0, -kill))
@@ -74,9 +72,8 @@ class Interrupted(CommandTest):
             self.check_outputs()
 
     def test_a_signal_that_the_caller_ignores_stays_ignored(self):
-        process = subprocess.Popen(self.arguments(self.words(2.0)), cwd=self.folder, env=NAMED,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        process = self.begun(self.words(2.0), self.folder, NAMED,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
         while process.poll() is None:
             process.send_signal(signal.SIGINT)
             time.sleep(self.seconds / 20)

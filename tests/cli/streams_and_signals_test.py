@@ -32,8 +32,7 @@ class Interrupted(CommandTest):
     def interrupt(self, words, command):
         """Interrupts a command as soon as it writes; what is in its folder then."""
         os.mkdir(self.path("out"))
-        process = subprocess.Popen(self.arguments(words, command), cwd=self.path("out"), env=NAMED,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = self.begun(words, self.path("out"), NAMED, command)
         while process.poll() is None and not os.listdir(self.path("out")):
             time.sleep(0.001)
         process.send_signal(signal.SIGTERM)

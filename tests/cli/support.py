@@ -52,6 +52,13 @@ class CommandTest(unittest.TestCase):
         return Result(subprocess.run(self.arguments(words, command), cwd=self.folder, text=True, timeout=300,
                                      stdin=subprocess.DEVNULL, capture_output=True))
 
+    def begun(self, words, folder, environment, command=None, **more):
+        """A process that will be interrupted. Its streams are a file of ours: should it remove what it has open, that is
+        not /dev/null."""
+        with open(self.path("streams"), "w+b") as streams:
+            return subprocess.Popen(self.arguments(words, command), cwd=folder, env=environment, stdin=streams, stdout=streams,
+                                    stderr=streams, **more)
+
     def succeeds(self, *words, command=None):
         result = self.run_command(*words, command=command)
         self.assertEqual((result.code, result.err), (0, ""), f"{words}: {result.err}")

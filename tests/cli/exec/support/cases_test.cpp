@@ -72,6 +72,10 @@ TEST(Cases, NamesHaveWhatDiffers) {
             "a [4], b [4]: 0 a [4] 16 1 c [2] 8 2 b [4] 16 -> 0 z [2] 8 1 y [4] 16\n");
 }
 
+TEST(Cases, TypesThatPopefLacksAreNoObstacle) {
+  EXPECT_TRUE(said(compiled("bits"), Cases::one).starts_with(": 0 b [3] 6 1 i [5] 3 -> "));
+}
+
 TEST(Cases, AnInputOfThatNameAloneSelectsNothing) {
   const TemporaryFolder folder;
   for (const char* name : {"index", "poprt.bucket"})
