@@ -117,6 +117,10 @@ TEST(Npy, TextHasOneWidth) {
   write_npy(path, {POPRT_DTYPE_STRING, {1}, {}, {"\x80\xc3(\xe2\x82\xf5\x80\xc1\xc2\x80\x7f"}});
   const std::string no = "\xef\xbf\xbd";
   EXPECT_EQ(read_npy(path).strings.at(0), no + no + "(" + no + no + no + no + no + "\xc2\x80\x7f");
+  write_npy(path,
+            {POPRT_DTYPE_STRING, {1}, {}, {"\xf5\x80\x80\x80|\xc1\x80|\xf4\x8f\xbf\xbf|\xc2\xbf"}});
+  EXPECT_EQ(read_npy(path).strings.at(0),
+            no + no + no + no + "|" + no + no + "|\xf4\x8f\xbf\xbf|\xc2\xbf");
 }
 
 TEST(Npy, ArchivesKeepTheirOrder) {

@@ -12,9 +12,12 @@ struct Benched {
   double around = 0;  // seconds, everything included
 };
 
-Benched bench(SessionBench b, size_t most, const std::string& model = "relu") {
+Executable compiled_sample(const std::string& model) {
   CompileSettings settings;
-  const Executable executable = load_model(sample_model(model), settings);
+  return load_model(sample_model(model), settings);
+}
+
+Benched bench(SessionBench b, size_t most, const Executable& executable = compiled_sample("relu")) {
   b.executable = executable.get();
   Benched found;
   const auto begin = std::chrono::steady_clock::now();
@@ -63,7 +66,7 @@ TEST(SessionBench, ATransferOfSeveralOutputsIsOne) {
     SessionBench b;
     b.queues = queues;
     b.in_flight = 2;
-    EXPECT_EQ(bench(b, 5, "bits").times.ms.size(), 5U) << queues;
+    EXPECT_EQ(bench(b, 5, compiled_sample("bits")).times.ms.size(), 5U) << queues;
   }
 }
 
@@ -81,6 +84,26 @@ TEST(SessionBench, InputsThatDoNotFitAreRefused) {
     b.inputs_pb = {"z=" + path};
     EXPECT_EQ(message_of<Failure>([&] { (void)bench(b, 1); }),
               "the model has no input 'z'; it has: x");
+  }
+}
+
+// A fused executable has no third model.
+TEST(SessionBench, ARunThatFailsEndsTheBench) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "index.npy").string();
+  write_npy(path, array_of(Tensor::of<uint32_t>({1}, {9})));
+  const Executable relu = compiled_sample("relu"), gather = compiled_sample("gather");
+  const poprt_executable* parts[] = {relu.get(), gather.get()};
+  poprt_executable* made = nullptr;
+  check(poprt_executable_fuse(parts, 2, &made));
+  const Executable fused(made);
+  for (const bool queues : {false, true}) {
+    SessionBench b;
+    b.queues = queues;
+    b.in_flight = 2;
+    b.inputs = {"index=" + path};
+    EXPECT_EQ(message_of<Failure>([&] { (void)bench(b, 5, fused); }),
+              "input 'index' is 9: the executable has 2 models, 0 to 1");
   }
 }
 

@@ -78,6 +78,18 @@ TEST(ShardPlans, WhereNoneMeetEveryNodeIsAPart) {
   EXPECT_EQ(parts[0].bytes, 4U);
 }
 
+TEST(ShardPlans, NodesAreCountedWhereAllShapesAreKnown) {
+  const auto graph = parsed(R"(
+  input %x : f32[2,3]
+  %n : s64[2,N] = NonZero(%x) "n"
+  %f : f32[2,N] = Cast(%n) {to = 1} "f"
+  %r : f32[2,N] = Exp(%f) "r"
+  %s : f32[2] = ReduceSum(%r) {keepdims = 0} "s"
+  output %s
+)");
+  for (const SubGraph& part : sub_graphs(*graph)) EXPECT_EQ(part.flops, 0) << part.cut;
+}
+
 TEST(ShardPlans, TheLargestPartIsAsSmallAsCanBe) {
   EXPECT_EQ(balanced({1, 2, 3, 4, 5}, 1), Plan{5});
   EXPECT_EQ(balanced({1, 2, 3, 4, 5}, 2), (Plan{3, 5}));

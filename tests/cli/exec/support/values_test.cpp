@@ -56,6 +56,23 @@ TEST(Values, AShapeBecomesPartOfTheProgram) {
   EXPECT_EQ(anchor_type(poprt_executable_output(p.executable.get(), 0)), "f32[3,2]");
 }
 
+TEST(Values, WhatNoShapeNeedsStaysAnInput) {
+  const Files files;
+  const std::string shape = files.put("s.npy", Tensor::of<int64_t>({2}, {3, 2})),
+                    x = files.put("x.npy", kX);
+  const PreparedModel p = load(sample_model("reshape_input"), {"x=" + x, "shape=" + shape});
+  EXPECT_EQ(inputs(p), "x f32[2,3] ");
+  EXPECT_EQ(p.folded, Words{"shape"});
+}
+
+TEST(Values, CompiledModelsAreOpened) {
+  const Files files;
+  CompileSettings settings;
+  const std::string path = (files.folder.path() / "m.popef").string();
+  check(poprt_executable_save(load_model(sample_model("relu"), settings).get(), path.c_str()));
+  EXPECT_EQ(inputs(load(path, {"z=" + files.put("x.npy", kX)})), "x f32[2,3] ");
+}
+
 TEST(Values, ThoseOfProtobufAsWell) {
   const Files files;
   const std::string pb =
@@ -136,6 +153,7 @@ TEST(Values, TextIsComputedHere) {
   EXPECT_EQ(p.texts[0].values, (Words{"one!", "!", "3!", "x y!"}));
   const PreparedModel made = load(sample_model("join"), {}, {}, true);
   EXPECT_EQ(made.texts.at(0).values, (Words{"word 0!", "word 1!", "word 2!", "word 3!"}));
+  EXPECT_EQ(load(sample_model("join"), {"a=" + a}, {}, true).texts.at(0).values, p.texts[0].values);
   const PreparedModel both = load(sample_model("text"), {"x=" + files.put("x.npy", kX)});
   EXPECT_EQ(inputs(both), "x f32[2,3] ");
   EXPECT_EQ(both.texts.at(0).values, (Words{"one!", "two!"}));
