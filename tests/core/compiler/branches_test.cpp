@@ -408,6 +408,11 @@ TEST(LinkedBranches, OfEqualSizesTheSymbolDecides) {
   EXPECT_EQ(follows({}), R"([null,"L"])");
   EXPECT_EQ(note_of(link_shapes(parts, {}, padding, unknown_shapes()))["dimensions"].dump(),
             R"(["a:1","b:1"])");
+  // One that two inputs have is one size.
+  symbols.inputs["b"] = {"two", "L"};
+  const auto shared = note_of(link_shapes(parts, symbols, padding, nullptr));
+  EXPECT_EQ(shared["dimensions"].dump(), R"(["L"])");
+  EXPECT_EQ(shared["inputs"]["b"]["shape"].dump(), R"([null,"L"])");
   // A symbol of another size is not what the dimension follows.
   constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
   symbols.inputs = {{"a", {"N", "L"}}};

@@ -493,6 +493,23 @@ TEST(Compiler, SizesStayWideWhereIntegersBecomeNarrow) {
   }
 }
 
+// In whatever order the model lists them.
+TEST(Compiler, SizesInFrontOfTheirResultStayWideToo) {
+  compiler::Options narrow;
+  narrow.narrow_int64 = true;
+  const compiler::Executable e = compile_text(R"(graph "g" opset {"": 17} {
+    input %x : f32[4]
+    input %k : s64[1]
+    %"y:shape" : ? = Neg(%k)
+    %y : ? = Neg(%x)
+    output %"y:shape"
+    output %y
+  })",
+                                              narrow);
+  EXPECT_EQ(e.program.outputs[0].name, "y:shape");
+  EXPECT_EQ(e.program.outputs[0].dtype, DType::s64);
+}
+
 TEST(Compiler, NotesOfTheModelAreBesideTheProgram) {
   const auto graph = ir::parse_text(R"(graph "named" opset {"": 17} {
     input %x : f32[4]

@@ -122,6 +122,22 @@ TEST(DeclaredTypes, BranchesHaveOneElementTypeTakenOrNot) {
   }
 }
 
+TEST(DeclaredTypes, ABranchThatIsNotTakenHasOneTypeInEachNode) {
+  const std::string said = said_of(branches(
+      "const",
+      "const %d : f64[4] = fill 1.0 const %zero : s64[] = 0 %q : ? = SequenceConstruct(%x, %d) "
+      "%b : ? = SequenceAt(%q, %zero)"));
+  EXPECT_NE(said.find("SequenceConstruct takes both of one type"), std::string::npos) << said;
+}
+
+// Chosen by a batch size, or where nothing was open.
+TEST(DeclaredTypes, ShapesThatAreChosenInAnyWayAreWarnedOf) {
+  const std::string rest = ",3]\n%m : f32[1,3] = Relu(%x)\n%y : ? = Neg(%m)\noutput %y\n";
+  EXPECT_EQ(said_of("input %x : f32[N" + rest, {.batch_size = 2, .batch_axis = 0}), "");
+  EXPECT_EQ(said_of("input %x : f32[2" + rest, {.input_shape = {{"x", {2, 3}}}}), "");
+  EXPECT_NE(said_of("input %x : f32[2" + rest), "");
+}
+
 TEST(DeclaredTypes, ABranchThatIsNotTakenMayHaveAnotherShapeOrFail) {
   EXPECT_EQ(said_of(branches("const", "%b : f32[8] = Concat(%x, %x) {axis = 0}")), "");
   // Exporters squeeze in the branch where the axis is 1.

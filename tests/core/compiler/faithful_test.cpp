@@ -404,6 +404,30 @@ TEST(Faithful, EightBitWeightsBesideHalvesAreSummedAsHalves) {
               });
 }
 
+TEST(Faithful, EightBitWindowsBesideHalvesAreSummedAsHalves) {
+  Tensor codes = Tensor::zeros(DType::u8, {2, 40, 1, 1});
+  for (size_t i = 0; i < 80; i++)
+    codes.mutable_values<uint8_t>()[i] =
+        float_to_quarter(DType::f8_143, static_cast<float>(i % 13) / 4 - 1, true);
+  const Tensor x = random_halves({1, 40, 1, 1}, 9);
+  expect_each(R"(
+    input %x : f16[1,40,1,1]
+    input %w : u8[2,40,1,1]
+    const %s : s32[] = 0
+    %y = ai.graphcore.FP8Conv(%x, %w, %s, %s)
+    output %y
+  )",
+              {{"x", x}, {"w", codes}}, [&](int64_t i) {
+                std::vector<float> u, v;
+                for (int64_t k = 0; k < 40; k++) {
+                  u.push_back(at(x, k));
+                  v.push_back(quarter_to_float(
+                      DType::f8_143, codes.values<uint8_t>()[static_cast<size_t>(i * 40 + k)]));
+                }
+                return chip_sum(u, v, 16);
+              });
+}
+
 // Of f32, too, and of what was infinite before.
 TEST(Faithful, CastsToHalvesOverflowButKeepInfinity) {
   const auto g = parsed("input %x : f32[5]\n%y = Cast(%x) {to = 10}\noutput %y");

@@ -459,6 +459,27 @@ TEST(Loops, HowLongAnUnrolledLoopMayBe) {
   for (const auto& [rounds, nodes] : {std::pair{513, 1}, {257, 2}, {171, 3}, {513, 0}})
     EXPECT_TRUE(repeats(rounds, nodes)) << rounds << " of " << nodes;
   EXPECT_TRUE(uses(compile_body(chain_loop(program::kMaxRounds, 1)), "control.loop"));
+  // Nodes of branches count: 1 and 3 and 3.
+  const auto branches = [](int64_t rounds) {
+    return uses(compile_body(fmt::format("const %m : s64[] = {}\n", rounds) + R"(
+      input %go : bool[]
+      input %x : f32[1]
+      %y : ? = Loop(%m, _, %x) {body = graph "b" {
+        input %i : s64[]
+        input %c : bool[]
+        input %s : f32[1]
+        %t : ? = If(%go) {
+          then_branch = graph "t" { %a : ? = Neg(%s) %b : ? = Exp(%a) %d : ? = Abs(%b) output %d },
+          else_branch = graph "e" { %e : ? = Abs(%s) %f : ? = Exp(%e) %g : ? = Neg(%f) output %g }}
+        output %c
+        output %t
+      }}
+      output %y
+    )"),
+                "control.loop");
+  };
+  EXPECT_FALSE(branches(73));
+  EXPECT_TRUE(branches(74));
 }
 
 std::string refusal_of_loop(const std::string& body) {
