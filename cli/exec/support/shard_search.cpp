@@ -92,16 +92,12 @@ std::vector<Plan> neighbours(const Plan& plan) {
 void improve(Candidate& best, const Plan& first, const Improvement& how) {
   std::vector<Plan> next{first}, seen{best.plan};
   for (int round = 0; round < 4 && !next.empty(); round++) {
-    bool better = false;
     for (Candidate& c : compile_unseen(next, how, seen)) {
       if (c.fullest() > std::max(how.proportion, best.fullest())) continue;
       how.measure(c);
-      if (c.per_second <= best.per_second) continue;
-      best = std::move(c);
-      better = true;
+      if (c.per_second > best.per_second) best = std::move(c);
     }
-    if (!better && round > 0) break;
-    next = neighbours(best.plan);
+    next = neighbours(best.plan);  // which were seen when nothing was faster
   }
 }
 
