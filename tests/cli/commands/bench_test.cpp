@@ -71,6 +71,9 @@ TEST_F(Bench, TimeEndsIt) {
     EXPECT_GT(report({"net.popef", "--seconds", "0.001", "--through", through})["requests"], 0)
         << through;
   EXPECT_GT(report({"net.popef", "--seconds", "0.001", "--async"})["requests"], 0);
+  for (const char* through : {"callbacks", "queues"})
+    EXPECT_GT(report({"net.popef", "--seconds", "0.2", "--through", through})["requests"], 1)
+        << through;
 }
 
 TEST_F(Bench, TwoStepsAreInFlight) {

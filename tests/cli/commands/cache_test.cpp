@@ -83,7 +83,9 @@ TEST_F(Cache, FilesAreListedTheLeastRecentlyUsedFirst) {
 TEST_F(Cache, Json) {
   const auto now = static_cast<double>(std::time(nullptr));
   write(in_order[1].string(), "no executable");
-  const nlohmann::json found = cache({"--path", "kept", "--json"}).json();
+  const Ran ran = cache({"--path", "kept", "--json"});
+  EXPECT_EQ(ran.code, 0);
+  const nlohmann::json found = ran.json();
   ASSERT_EQ(found["files"].size(), 2);
   EXPECT_EQ(found["bytes"], fs::file_size(in_order[0]) + 13);
   const nlohmann::json& old = found["files"][0];
@@ -114,8 +116,9 @@ TEST_F(Cache, BytesDecide) {
 
 TEST_F(Cache, EverythingIsRemovedWithoutALimit) {
   const uint64_t both = fs::file_size(in_order[0]) + fs::file_size(in_order[1]);
-  EXPECT_EQ(cache({"--path", "kept", "--prune", "--json"}).json(),
-            (nlohmann::json{{"removed_files", 2}, {"removed_bytes", both}}));
+  const Ran ran = cache({"--path", "kept", "--prune", "--json"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.json(), (nlohmann::json{{"removed_files", 2}, {"removed_bytes", both}}));
   EXPECT_EQ(files(), std::vector<fs::path>());
 }
 

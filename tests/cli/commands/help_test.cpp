@@ -65,12 +65,13 @@ INSTANTIATE_TEST_SUITE_P(Commands, Help, testing::ValuesIn(kCommands),
                          [](const auto& of) { return std::string(of.param.name); });
 
 TEST(Documents, PagesOfDocsAreWhatCommandsPrint) {
-  const std::tuple<AddCommand, const char*, const char*> pages[] = {
-      {add_options, "options", POPRT_DOCS "/options.md"},
-      {add_passes, "passes", POPRT_DOCS "/passes.md"}};
-  for (const auto& [add, name, page] : pages) {
+  const std::tuple<AddCommand, const char*, const char*, const char*> pages[] = {
+      {add_options, "options", POPRT_DOCS "/options.md", "## Of PopRT 1.5: "},
+      {add_passes, "passes", POPRT_DOCS "/passes.md", "| pass | what it does | "}};
+  for (const auto& [add, name, page, begin] : pages) {
     const Ran ran = run_command(add, {name, "--markdown"});
     EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_TRUE(ran.out.starts_with(begin)) << name;
     EXPECT_GT(ran.out.size(), 4000) << name;
     EXPECT_TRUE(file_text(page).ends_with("\n\n" + ran.out)) << name;
   }

@@ -50,10 +50,9 @@ TEST_F(Inspect, RowsAreFilteredAndCounted) {
   EXPECT_EQ(tables({"g.ir", "--view", "graph", "--filter", "op:Relu"})["graph"].size(), 1);
   EXPECT_TRUE(tables({"g.ir", "--node", "first"}).contains("statistics of w"));
   EXPECT_TRUE(has(refused({"g.ir", "--node", "nobody"}, 1), "nobody"));
-  EXPECT_NE(tables({"g.ir", "--view", "passes", "--step", "0"}),
-            tables({"g.ir", "--view", "passes", "--step", "1"}));
-  EXPECT_NE(tables({"g.ir", "--view", "passes"}),
-            tables({"g.ir", "--view", "passes", "--step", "0"}));
+  EXPECT_TRUE(tables({"g.ir", "--view", "passes", "--step", "0"}).contains("changes of model"));
+  EXPECT_FALSE(tables({"g.ir", "--view", "passes", "--step", "1"}).contains("changes of model"));
+  EXPECT_TRUE(tables({"g.ir", "--view", "passes"}).contains("passes"));
 }
 
 TEST_F(Inspect, RunOptionsAreForTheRunView) {
@@ -112,6 +111,12 @@ TEST_F(Inspect, RunsAreCompared) {
     return tables(words, code)["differences"];
   };
   EXPECT_EQ(differ({"--reference", "y=y.npy"}, 1).size(), 1);
+  const nlohmann::json rows =
+      tables({"g.ir", "--view", "run", "--input", "x=x.npy", "--reference", "y=y.npy"},
+             1)["differing elements of y"];
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0]["left"], 10);
+  EXPECT_EQ(rows[0]["right"], 10.5);
   EXPECT_EQ(differ({"--reference", "y=y.npy", "--atol", "0.5", "--rtol", "0"}, 0).size(), 1);
   EXPECT_EQ(differ({"--reference", "y=y.npy", "--atol", "0", "--rtol", "0.05"}, 0).size(), 1);
   EXPECT_EQ(differ({"--second", "h.ir"}, 1)[0]["agrees"], false);
@@ -235,6 +240,7 @@ TEST_F(Inspect, ExecutablesHaveNames) {
 
 TEST_F(Inspect, GraphsAreDrawn) {
   const Ran ran = inspect({"g.ir", "--svg"});
+  EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("<svg")) << ran.err;
   EXPECT_TRUE(has(ran.out, "MatMul"));
   popef("g.popef", onnx("g.onnx", kModel));
@@ -249,6 +255,8 @@ TEST_F(Inspect, FilesAreCompared) {
   const nlohmann::json plain = tables({"g.ir", "--compare", "h.ir"})["diff"];
   ASSERT_EQ(plain.size(), 1);
   EXPECT_EQ(plain[0]["name"], "second");
+  EXPECT_EQ(plain[0]["left"], "Relu(a) : f32[1,2]");
+  EXPECT_EQ(plain[0]["right"], "Tanh(a) : f32[1,2]");
   const nlohmann::json timed = tables({"g.ir", "--compare", "h.ir", "--profile", "0.01"})["diff"];
   EXPECT_GT(timed.size(), 1);
   EXPECT_EQ(std::ranges::count(timed, plain[0]), 1);

@@ -22,6 +22,7 @@ TEST(Latencies, QuantilesOfAHundred) {
 TEST(Latencies, QuantilesOfAThousandAsText) {
   std::vector<double> ms;
   for (int i = 0; i < 1000; i++) ms.push_back(1000 - i);
+  EXPECT_EQ(Latencies(ms, 0.5).json()["p99_ms"], 991);
   EXPECT_EQ(Latencies(ms, 0.5).text(),
             "latency ms: min 1.0000  median 501.0000  p90 901.0000  p99 991.0000  max 1000.0000\n"
             "throughput: 2000.0 requests/s\n");

@@ -63,8 +63,9 @@ TEST(Passes, LineOfEachPassOfTheDocuments) {
   for (size_t i = 1; i < rows.size(); i++)
     lines += fmt::format("{:<{}}  {}\n", rows[i][0], width, rows[i][1]);
   EXPECT_EQ(run_command(add_passes, {"passes"}).out, lines);
-  const nlohmann::json json = run_command(add_passes, {"passes", "--json"}).json();
-  EXPECT_EQ(json.size(), rows.size() - 1);
+  const Ran ran = run_command(add_passes, {"passes", "--json"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.json().size(), rows.size() - 1);
 }
 
 }  // namespace

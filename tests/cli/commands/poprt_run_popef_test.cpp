@@ -51,11 +51,11 @@ TEST_F(PoprtRunPopef, TextForPeople) {
 TEST_F(PoprtRunPopef, RunnersOfOtherKinds) {
   EXPECT_EQ(report({"--runner", "lightRunner", "--iteration", "2"}).kind, "lightRunner");
   const RunnerReport packs =
-      report({"--runner", "packRunner", "--dynamicInputName", "x", "--iteration", "4",
+      report({"--runner", "packRunner", "--dynamicInputName", "x", "--iteration", "40",
               "--packTimeout", "100", "--maxValidNum", "2", "--batchSize", "2"});
   EXPECT_EQ(packs.kind, "packRunner");
   EXPECT_EQ(packs.batch, 1);
-  EXPECT_EQ(packs.ms.size(), 4);
+  EXPECT_EQ(packs.ms.size(), 40);
   const Ran other = run({"--runner", "packRunner", "--dynamicInputName", "z"});
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("z"), std::string::npos);

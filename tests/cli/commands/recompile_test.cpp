@@ -191,7 +191,9 @@ TEST_F(Recompile, WhatWasDoneIsSaid) {
   EXPECT_NE(ran.out.find(", before poprt "), std::string::npos) << ran.out;
   EXPECT_EQ(file_text("a.popef"), before);
   EXPECT_EQ(file_text("b.popef"), before);
-  const nlohmann::json json = recompile({"a.popef", "--force", "-o", "c.popef", "--json"}).json();
+  const Ran again = recompile({"a.popef", "--force", "-o", "c.popef", "--json"});
+  EXPECT_EQ(again.code, 0);
+  const nlohmann::json json = again.json();
   EXPECT_EQ(json["recompiled"], true);
   EXPECT_EQ(json["output"], "c.popef");
   EXPECT_EQ(json["bytes"], before.size());

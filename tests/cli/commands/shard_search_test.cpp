@@ -77,6 +77,13 @@ TEST(ShardSearch, PlanThatFitsIsNotMoved) {
   EXPECT_EQ(compiled, 1);
   EXPECT_EQ(fill({3, 4}, 0.65, compile).plan, (Plan{2, 4}));
   EXPECT_EQ(compiled, 3);
+  compiled = 0;
+  const auto exact = [&](const Plan& plan) {
+    compiled++;
+    return compile_parts({0.25, 0.25, 0.125})(plan);
+  };
+  EXPECT_EQ(fill({2, 3}, 0.5, exact).plan, (Plan{2, 3}));
+  EXPECT_EQ(compiled, 1);
 }
 
 // It may get worse in between, and two IPUs may give one part back and forth.

@@ -61,6 +61,8 @@ TEST(TelemetryTable, LookAtOneTimeDividesByNothing) {
   TelemetryTable table;
   const Words row = rows(table.text(all({session(0, 0, 0, 0)})))[0];
   EXPECT_EQ(Words(row.begin() + 4, row.begin() + 7), (Words{"0.0", "0.0", "0.0%"}));
+  const Words busy = rows(TelemetryTable().text(all({session(0, 5, 0, 3)})))[0];  // as of 1 ns
+  EXPECT_EQ(Words(busy.begin() + 4, busy.begin() + 6), (Words{"3000000000.0", "5000000000.0"}));
 }
 
 // By process and start: another process may have the number of one that ended.
