@@ -79,6 +79,8 @@ TEST(Build, WhatChangesNothingIsNotMade) {
             "Transpose 1 perm: [4,2] [0, 4, 1, 5, 2, 6, 3, 7]");
   EXPECT_EQ(spelt(17, [](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::s32); }),
             "Cast 1 to: [2,4] [0, 1, 2, 3, 4, 5, 6, 7]");
+  EXPECT_EQ(spelt(17, [](ir::Node& at, Value* x) { return passes::cast_to(at, x, DType::f8_143); }),
+            fmt::format("ONNX has no type {}", dtype_name(DType::f8_143)));
 }
 
 TEST(Build, PartsOfTensors) {

@@ -27,6 +27,14 @@ int32_t run_breaker(const poprt_graph_host* host, poprt_graph* graph, void*) {
   return host->set_input(nodes[0], 0, host->node_output(nodes[1], 0));
 }
 
+// Adds a node and leaves its types to whoever runs the pass.
+int32_t run_adder(const poprt_graph_host* host, poprt_graph* graph, void*) {
+  poprt_value* const x[] = {host->find_value(graph, "x")};
+  return host->add_node(graph, "", "Abs", x, 1, 1, nullptr) ? POPRT_OK : POPRT_INTERNAL;
+}
+
+int32_t run_refuser(const poprt_graph_host*, poprt_graph*, void*) { return POPRT_ABORTED; }
+
 bool is(const poprt_graph_host* host, const poprt_node* n, std::string_view type) {
   return n && host->node_type(n) == type;
 }
@@ -89,6 +97,8 @@ void load_once() {
     library->name = "custom_test";
     library->passes = {pass_called("of_test", run_pass_of_test, kAll, "somewhere"),
                        pass_called("of_test_breaker", run_breaker, {}),
+                       pass_called("of_test_adder", run_adder, {}),
+                       pass_called("of_test_refuser", run_refuser, {}),
                        pass_called("of_test_default", run_breaker, kBad)};
     const auto pattern = [](const char* name, int32_t on, int32_t must, auto matches, auto apply,
                             void* user = nullptr) {
@@ -151,7 +161,7 @@ TEST_F(Custom, PassesAreDescribedAsOthersAre) {
             "lines words 'words' '', on flag 'a flag' 'False', ");
   std::string names;
   for (const passes::PassDef* p : passes::custom_passes()) names += std::string(p->name) + " ";
-  EXPECT_EQ(names, "of_test of_test_breaker of_test_default ");
+  EXPECT_EQ(names, "of_test of_test_breaker of_test_adder of_test_refuser of_test_default ");
   EXPECT_EQ(passes::find_custom_pass("eliminate_identity"), nullptr);
 }
 
@@ -185,7 +195,7 @@ TEST_F(Custom, DefaultsAreCheckedAsValuesAre) {
     if (l->name == "custom_test") library = l;
   ASSERT_NE(library, nullptr);
   EXPECT_EQ(message_of([&] { passes::check_defaults(library->passes[0]); }), "");
-  EXPECT_EQ(message_of([&] { passes::check_defaults(library->passes[2]); }),
+  EXPECT_EQ(message_of([&] { passes::check_defaults(library->passes[4]); }),
             "invalid_argument: pass 'of_test_default': the default of parameter 'bad': expected "
             "True or False, found 'perhaps'");
 }
@@ -194,6 +204,16 @@ TEST_F(Custom, WhatAPassLeavesIsVerified) {
   const auto graph = parsed(kChain);
   const std::string said = message_of([&] { run(*graph, {"of_test_breaker"}); });
   EXPECT_NE(said.find("pass of_test_breaker: the graph that it left: "), std::string::npos) << said;
+}
+
+TEST_F(Custom, WhatAPassMakesIsInferredAndWhatItReturnsCounts) {
+  const auto graph = parsed(kChain);
+  run(*graph, {"of_test_adder"});
+  ASSERT_EQ(ops_of(*graph), "Neg Exp Abs");
+  EXPECT_EQ(graph->nodes()[2]->output()->shape(), Shape{2});
+  EXPECT_EQ(graph->nodes()[2]->output()->dtype(), DType::f32);
+  EXPECT_EQ(message_of([&] { run(*graph, {"of_test_refuser"}); }),
+            "aborted: pass of_test_refuser: run: returned 10 without a message");
 }
 
 TEST_F(Custom, PatternsAreAppliedUntilNoneMatches) {

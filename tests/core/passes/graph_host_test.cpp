@@ -312,7 +312,10 @@ TEST_F(GraphHost, ReadersReadAnotherValue) {
   EXPECT_EQ(host_.replace_value(value("b"), value("a")), POPRT_OK);
   EXPECT_EQ(name_of(host_.node_input(node(2), 0)), "a");
   EXPECT_EQ(name_of(host_.node_input(node(2), 1)), "a");
-  EXPECT_EQ(host_.replace_value(value("a"), value("a")), POPRT_OK);
+  for (const char* same : {"a", "d"}) {
+    EXPECT_EQ(host_.replace_value(value(same), value(same)), POPRT_OK);
+    EXPECT_EQ(ops_of(*graph_), "MatMul Clip Add If");
+  }
   EXPECT_EQ(outcome([&] { return host_.replace_value(value("a"), nullptr); }),
             "invalid_argument: it: replace_value: there is no value to put there");
   EXPECT_EQ(host_.erase_node(node(1)), POPRT_OK);
