@@ -21,6 +21,32 @@ TEST(ConstantFolding, ShapeArithmeticDisappears) {
   EXPECT_EQ(graph->outputs()[0]->shape(), (Shape{2, 12}));
 }
 
+// Of no bytes nothing is made; the pass's own parameter goes before the option.
+TEST(ConstantFolding, NothingIsLargerThanWhatIsAllowed) {
+  const auto left = [](const char* parameter, int64_t option) {
+    const auto graph = parsed(R"(
+      const %a : f32[2] = [1.0, 2.0]
+      input %x : f32[2]
+      %b = Neg(%a)
+      %y = Add(%x, %b)
+      output %y
+    )");
+    const std::vector<passes::PassCall> calls{
+        {&passes::pass_of("constant_folding"), {{"max_tensor_size", parameter}}}};
+    passes::run_passes(*graph, calls, {.max_tensor_size = option});
+    return ops_of(*graph);
+  };
+  EXPECT_EQ(left("-1", -1), "Add");
+  EXPECT_EQ(left("0", -1), "Neg Add");
+  EXPECT_EQ(left("7", -1), "Neg Add");
+  EXPECT_EQ(left("8", -1), "Add");
+  EXPECT_EQ(left("-1", 0), "Neg Add");
+  EXPECT_EQ(left("-1", 7), "Neg Add");
+  EXPECT_EQ(left("-1", 8), "Add");
+  EXPECT_EQ(left("8", 0), "Add");
+  EXPECT_EQ(left("0", 8), "Neg Add");
+}
+
 TEST(ConstantFolding, LargeResultsOfLittleStayNodes) {
   const char* text = R"(
     input %x : f32[1024,1024]

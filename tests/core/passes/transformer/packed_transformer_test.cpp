@@ -152,6 +152,29 @@ TEST(PackedTransformer, DescribesInputsOfAnyName) {
   EXPECT_EQ(config["dynamic"], (std::vector<std::string>{odd, "mask"}));
 }
 
+// Numbers of all digits up to 2^20; what is wrong with the model is said behind them.
+TEST(PackedTransformer, NumbersAreWholeAndNotTooLarge) {
+  const auto said = [](const char* items, const char* longest) {
+    const auto graph = parsed("input %x : s64[2,3]\n%y = Neg(%x)\noutput %y");
+    const std::vector<passes::PassCall> calls{
+        {&passes::pass_of("packed_transformer"),
+         {{"max_valid_num", items}, {"segment_max_size", longest}}}};
+    try {
+      passes::run_passes(*graph, calls);
+    } catch (const Error& e) {
+      return e.message().substr(0, e.message().find(", input"));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("1048576", "90"),
+            "pass packed_transformer: segment_max_size is 90 places together");
+  const std::string range = "expected a whole number from 1 to 1048576, found ";
+  EXPECT_EQ(said("1048577", "2"), "pass packed_transformer: max_valid_num: " + range + "'1048577'");
+  EXPECT_EQ(said("0", "2"), "pass packed_transformer: max_valid_num: " + range + "'0'");
+  EXPECT_EQ(said("2", "1:"), "pass packed_transformer: segment_max_size: " + range + "'1:'");
+  EXPECT_EQ(said("2", "1/"), "pass packed_transformer: segment_max_size: " + range + "'1/'");
+}
+
 TEST(PackedTransformer, RefusesInOneLine) {
   const auto message = [](const std::string& text, passes::Arguments arguments) {
     const std::vector<passes::PassCall> calls{
