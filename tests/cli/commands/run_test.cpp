@@ -171,6 +171,26 @@ TEST_F(Run, ValuesThatDecideShapesAreSaid) {
             nlohmann::json::array({"s"}));
 }
 
+// a, four texts, is joined with "!".
+TEST_F(Run, TextIsPrintedAndWritten) {
+  const std::string join = POPRT_TEST_DATA "/cli/join.onnx";
+  write_npy("a.npy", {POPRT_DTYPE_STRING, {4}, {}, {"one", "", "zw\u00f6lf", "\"x\""}});
+  EXPECT_EQ(lines(run({join, "--input", "a=a.npy", "--output", "t=t.npy"})),
+            (Lines{"output t: string[4]", "  \"one!\"", "  \"!\"", "  \"zw\u00f6lf!\"",
+                   "  \"\\\"x\\\"!\"", "compiled with the values of: a", "wrote t.npy"}));
+  EXPECT_EQ(read_npy("t.npy").strings,
+            (std::vector<std::string>{"one!", "!", "zw\u00f6lf!", "\"x\"!"}));
+  const nlohmann::json json = run({join, "--input", "a=a.npy", "--json"}).json();
+  EXPECT_EQ(json["outputs"],
+            nlohmann::json::array({{{"name", "t"}, {"dtype", "string"}, {"shape", {4}}}}));
+  EXPECT_EQ(json["texts"][0]["values"][0], "one!");
+  EXPECT_EQ(json["latency_ms"].size(), 0);
+  const Ran ran = run({join, "--random", "--output", "t=u.npy", "nope=n.npy"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "poprt_exec run: the model has no output 'nope'\n");
+  EXPECT_FALSE(std::filesystem::exists("u.npy"));
+}
+
 // Weights that come with the program are its own.
 TEST_F(Run, InputsThatHaveDataNeedNotBeGiven) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
