@@ -257,15 +257,13 @@ void run_random(poprt_runner* runner, const std::string& prefix) {
   std::vector<poprt_output> outputs;
   const auto ins = inputs_of(runner), outs = outputs_of(runner);
   memory.reserve(ins.size() + outs.size());
-  int64_t batch = 1;
+  std::vector<std::vector<int64_t>> shapes;
   for (const poprt_anchor* a : ins) {
     if (!std::string_view(poprt_anchor_name(a)).starts_with(prefix)) continue;
     memory.emplace_back(a);
     fill_random(a, memory.back().data(), inputs.size() + 1);
-    if (poprt_anchor_rank(a) > 0) {  // smallest leading dimension, as PopRT reports it
-      const int64_t d = poprt_anchor_shape(a)[0];
-      batch = inputs.empty() ? d : std::min(batch, d);
-    }
+    const int64_t* shape = poprt_anchor_shape(a);
+    shapes.emplace_back(shape, shape + poprt_anchor_rank(a));
     inputs.push_back({poprt_anchor_name(a), 0, memory.back().data(), memory.back().bytes()});
   }
   for (const poprt_anchor* a : outs) {
@@ -288,6 +286,7 @@ void run_random(poprt_runner* runner, const std::string& prefix) {
   }
   std::nth_element(ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2), ms.end());
   const double median = ms[ms.size() / 2];
+  const int64_t batch = rows_of(shapes);
   fmt::print("Bs: {}\nLatency: {:.{}f}ms\nTput: {:.0f}\n", batch, median, median < 0.1 ? 4 : 2,
              static_cast<double>(batch) * 1000.0 / median);
 }

@@ -1,5 +1,6 @@
 #include "common/random_inputs.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -38,6 +39,13 @@ void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed
         data[i * width] = static_cast<std::byte>(rng() & 1);
     }
   }
+}
+
+int64_t rows_of(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<int64_t> first;
+  for (const std::vector<int64_t>& shape : shapes)
+    if (!shape.empty()) first.push_back(shape[0]);
+  return first.empty() ? 1 : std::ranges::min(first);
 }
 
 }  // namespace poprt::cli

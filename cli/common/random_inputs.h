@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace poprt::cli {
 
@@ -12,5 +13,9 @@ namespace poprt::cli {
 // The same seed gives the same bytes.
 void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
 void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed);
+
+// Rows of one request with inputs of these shapes, as PopRT counts them: the smallest first
+// dimension that an input has.
+int64_t rows_of(const std::vector<std::vector<int64_t>>& shapes);
 
 }  // namespace poprt::cli

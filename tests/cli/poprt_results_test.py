@@ -108,7 +108,7 @@ class Executables(Results):
 
     def test_a_run_reports_the_smallest_batch(self):
         names, outputs = "abcd", "efgh"
-        self.write("m.onnx", elementwise(names, ((3, 3), (2, 3), (4, 3), ()), ("Relu", "Neg", "Abs", "Exp"), outputs))
+        self.write("m.onnx", elementwise(names, ((), (3, 3), (2, 3), (4, 3)), ("Exp", "Relu", "Neg", "Abs"), outputs))
         code, shown = self.on_terminal("-i", "m.onnx", "--run")
         self.assertEqual(code, 0, shown)
         self.assertEqual(full_bars(shown), (1, 1), shown)

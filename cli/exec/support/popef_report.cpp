@@ -9,13 +9,6 @@
 
 namespace poprt::cli {
 
-int64_t rows_of(const std::vector<std::vector<int64_t>>& shapes) {
-  std::vector<int64_t> first;
-  for (const std::vector<int64_t>& shape : shapes)
-    if (!shape.empty()) first.push_back(shape[0]);
-  return first.empty() ? 1 : std::ranges::min(first);
-}
-
 uint64_t item_bytes(uint64_t bytes, const std::vector<int64_t>& shape, double part) {
   if (shape.size() < 2 || shape[0] == 0 || shape[1] == 0) return bytes;
   const uint64_t place = bytes / static_cast<uint64_t>(shape[0]) / static_cast<uint64_t>(shape[1]);

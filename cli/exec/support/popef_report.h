@@ -8,9 +8,6 @@
 
 namespace poprt::cli {
 
-// Rows of one request, as PopRT counts them: the smallest first dimension that an input has.
-int64_t rows_of(const std::vector<std::vector<int64_t>>& shapes);
-
 // Bytes of an item that fills `part`, 0 to 1, of the places of one row of an input [rows, places,
 // ...], but at least one place. All of an input without places.
 uint64_t item_bytes(uint64_t bytes, const std::vector<int64_t>& shape, double part);

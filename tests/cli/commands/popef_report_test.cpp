@@ -5,13 +5,6 @@
 namespace poprt::cli {
 namespace {
 
-TEST(PopefReport, RowsAreTheSmallestFirstDimension) {
-  EXPECT_EQ(rows_of({{4, 2}, {3}, {}, {6, 2}}), 3);
-  EXPECT_EQ(rows_of({{}, {4, 2}}), 4);
-  EXPECT_EQ(rows_of({{}}), 1);
-  EXPECT_EQ(rows_of({}), 1);
-}
-
 // [4,8,3] of two bytes each has 192 bytes, of which a place has six.
 TEST(PopefReport, ItemFillsWholePlacesOfOneRow) {
   EXPECT_EQ(item_bytes(192, {4, 8, 3}, 0.5), 24);

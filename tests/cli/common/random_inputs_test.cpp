@@ -78,5 +78,12 @@ TEST(RandomInputs, IntegersAreZeroOrOne) {
   EXPECT_EQ(filled<uint8_t>(POPRT_DTYPE_STRING, 4), std::vector<uint8_t>(4));
 }
 
+TEST(RandomInputs, RowsAreTheSmallestFirstDimension) {
+  EXPECT_EQ(rows_of({{4, 2}, {3}, {}, {6, 2}}), 3);
+  EXPECT_EQ(rows_of({{}, {4, 2}}), 4);
+  EXPECT_EQ(rows_of({{}}), 1);
+  EXPECT_EQ(rows_of({}), 1);
+}
+
 }  // namespace
 }  // namespace poprt::cli
