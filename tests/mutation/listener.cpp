@@ -40,7 +40,10 @@ class Notes : public testing::EmptyTestEventListener {
 };
 
 const bool kListens = [] {
-  const char* path = ::getenv("MUTANT_REACHED");
+  // A test may start its own program again, which would begin the notes anew.
+  constexpr const char* kNoted = "MUTANT_NOTED";
+  const char* path = ::getenv(kNoted) ? nullptr : ::getenv("MUTANT_REACHED");
+  ::setenv(kNoted, "1", 1);
   const int file = path ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
   if (file < 0) return false;
   void* marks = ::mmap(nullptr, kMutantLimit, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
