@@ -104,7 +104,6 @@ inline IndexedAxis read_indexed_axis(const calls::IndexedAxis& at, const Operand
   a.line = a.index_dims.back();
   const int64_t count = element_count(a.index_dims);
   a.lines = a.line ? count / a.line : 0;
-  if (count == 0) a.lines = 0;
   for (size_t d = 0; d < a.axis; d++) a.outer *= a.index_dims[d];
   expect(dtype_bytes(data.dtype, element_count(dims)) <= data.bytes &&
              dtype_bytes(indices.dtype, count) <= indices.bytes,
