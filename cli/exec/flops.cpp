@@ -45,9 +45,11 @@ Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
     const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
     const ir::Value* value = node.input(node.inputs().size() - scanned);
     const int64_t axis = node.ints_attr("scan_input_axes", {0}).at(0);
-    if (value && value->type.is_static() && !value->shape().empty())
-      times = value->shape()[static_cast<size_t>(
-          normalize_axis(axis, static_cast<int64_t>(value->shape().size())))];
+    if (value && value->type.has_shape && !value->shape().empty()) {
+      const auto rank = static_cast<int64_t>(value->shape().size());
+      const int64_t length = value->shape()[static_cast<size_t>(normalize_axis(axis, rank))];
+      if (length >= 0) times = length;
+    }
   }
   return {most.flops * times, most.bytes * times};
 }

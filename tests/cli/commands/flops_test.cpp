@@ -134,6 +134,30 @@ TEST_F(Flops, ScansCountEachStep) {
   EXPECT_EQ(flops("4,6", "6,4", ", scan_input_axes = [-1, 0]"), 6 * 8);
 }
 
+// NonZero gives a row for each axis, of a length that is not known: two steps of four additions
+// over rows, one where it is scanned over columns.
+TEST_F(Flops, ScansCountStepsOfAKnownLength) {
+  const auto flops = [&](const std::string& axis) {
+    return counted(R"(graph "g" opset {"": 17} {
+  input %x : f32[4]
+  input %m : f32[3,3]
+  %n : s64[2,?] = NonZero(%m)
+  %y : f32[4] = Scan(%x, %n) {body = graph "b" {
+    input %s : f32[4]
+    input %r : s64[?]
+    %u : f32[4] = Add(%s, %s)
+    output %u
+  }, num_scan_inputs = 1, scan_input_axes = [)" +
+                       axis + R"(]}
+  output %y
+})",
+                   {"--json"})
+        .json()["flops"]
+        .get<int64_t>();
+  };
+  EXPECT_EQ(flops("0") - flops("1"), 4);
+}
+
 // Of two branches with as many operations the one that moves more.
 TEST_F(Flops, DearerBranchCounts) {
   for (const bool swapped : {false, true}) {
