@@ -1,5 +1,7 @@
 #include "exec/support/shard_plans.h"
 
+#include <algorithm>
+
 #include "cli/command_line.h"
 #include "ir/text.h"
 
