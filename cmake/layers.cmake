@@ -101,6 +101,9 @@ function(poprt_isa_sources target)
     target_compile_definitions(${target}_${isa} PRIVATE POPRT_ISA=${isa} POPRT_ISA_${isa}=1)
     target_compile_options(${target}_${isa} PRIVATE ${POPRT_ISA_FLAGS_${isa}} -O3 -ffp-contract=fast
       -fno-exceptions -fno-rtti -fno-trapping-math -Wno-conversion -Wno-psabi)
+    if(POPRT_ISA_FLAGS_${isa})  # vec.h includes the compiler's intrinsics, which take most of the time to parse a file
+      target_precompile_headers(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core/kernels/isa/math.h)
+    endif()
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_${isa}>)
     target_compile_definitions(${target} PRIVATE POPRT_HAS_ISA_${isa}=1)
   endforeach()
