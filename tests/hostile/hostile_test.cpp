@@ -48,8 +48,10 @@ Result run(const fs::path& folder, std::vector<std::string> words, const char* a
   std::vector<char*> argv;
   for (std::string& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
+  setenv("ASAN_OPTIONS", asan, 1);
   const int error = memfd_create("stderr", 0);
-  const pid_t pid = fork();
+  // The cases are a lot of memory, whose tables fork() would copy for each of them.
+  const pid_t pid = vfork();
   if (pid == 0) {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -58,7 +60,6 @@ Result run(const fs::path& folder, std::vector<std::string> words, const char* a
     dup2(null, 1);
     dup2(error, 2);
     if (chdir(folder.c_str()) != 0) _exit(125);
-    setenv("ASAN_OPTIONS", asan, 1);
     alarm(kMostSeconds);
     execv(argv[0], argv.data());
     _exit(126);
