@@ -23,8 +23,6 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
                static_cast<const float*>(data[3]), static_cast<float*>(data[4]), begin, end);
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_dilated";
   const auto named = calls::decode<calls::ConvDilated>(call);

@@ -15,8 +15,6 @@ struct Params {
   const isa::WinogradTable* table;
 };
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 Plan prepare(const Call& call) {
   constexpr std::string_view kName = "conv_winograd";
   const auto named = calls::decode<calls::ConvWinograd>(call);

@@ -87,8 +87,6 @@ void dequantize_by_parts(Rewriter& r) {
   r.result(0, r.reshape(r.cast(y, dtype), r.shape(0)));
 }
 
-bool is_byte(DType dtype) { return dtype == DType::s8 || dtype == DType::u8; }
-
 }  // namespace
 
 void quantize_per_tensor(Rewriter& r) {

@@ -202,10 +202,10 @@ constexpr Rule kRules[] = {
     {"Upsample", 10, upsample_to_resize, nullptr, "Resize", {}},
 };
 
-constexpr bool before(const Rule& a, const Rule& b) {
+constexpr bool rule_before(const Rule& a, const Rule& b) {
   return a.op != b.op ? a.op < b.op : a.since < b.since;
 }
-static_assert(std::is_sorted(std::begin(kRules), std::end(kRules), before));
+static_assert(std::is_sorted(std::begin(kRules), std::end(kRules), rule_before));
 
 }  // namespace
 
@@ -213,7 +213,7 @@ std::span<const Rule> all_rules() { return kRules; }
 
 const Rule* find_rule(std::string_view op, int64_t since) {
   const auto it = std::lower_bound(std::begin(kRules), std::end(kRules),
-                                   Rule{.op = op, .since = since}, before);
+                                   Rule{.op = op, .since = since}, rule_before);
   return it != std::end(kRules) && it->op == op && it->since == since ? it : nullptr;
 }
 

@@ -25,8 +25,8 @@ struct Row {
 constexpr Row kRows[] = {
 #include "opsets/types.inc"
 };
-constexpr bool before(const Row& a, const Row& b) { return a.op < b.op; }
-static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), before));
+constexpr bool row_before(const Row& a, const Row& b) { return a.op < b.op; }
+static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), row_before));
 
 uint64_t bit(DType dtype) { return uint64_t{1} << static_cast<int>(dtype); }
 
@@ -59,7 +59,7 @@ bool allows(std::string_view word, size_t i, DType dtype) {
 
 const Row* row_of(std::string_view op, int64_t opset) {
   const auto [begin, end] =
-      std::equal_range(std::begin(kRows), std::end(kRows), Row{op, 0, {}, {}}, before);
+      std::equal_range(std::begin(kRows), std::end(kRows), Row{op, 0, {}, {}}, row_before);
   const auto next = std::find_if(begin, end, [&](const Row& r) { return r.since > opset; });
   return next == begin ? nullptr : next - 1;
 }
@@ -77,7 +77,7 @@ bool output_allows(std::string_view op, int64_t opset, size_t i, DType dtype) {
 }
 
 bool has_types(std::string_view op) {
-  return std::binary_search(std::begin(kRows), std::end(kRows), Row{op, 0, {}, {}}, before);
+  return std::binary_search(std::begin(kRows), std::end(kRows), Row{op, 0, {}, {}}, row_before);
 }
 
 }  // namespace poprt::opsets

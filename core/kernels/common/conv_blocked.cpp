@@ -5,11 +5,6 @@
 #include "base/checked.h"
 
 namespace poprt::kernels {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 Plan plan_blocked_conv(std::string_view kernel, const calls::BlockedConv& conv,
                        const std::optional<calls::ConvDepth>& depth,

@@ -6,11 +6,6 @@
 #include "base/checked.h"
 
 namespace poprt::kernels {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 Plan plan_conv_rows(std::string_view kernel, std::span<const Operand> operands,
                     const ConvCall& conv, ConvRowsParams& params) {

@@ -26,8 +26,6 @@ inline int32_t byte_at(const void* data, bool is_signed, int64_t i) noexcept {
   return is_signed ? static_cast<int8_t>(v) : v;
 }
 
-inline bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
-
 // Row k of the panel, for k < depth; an odd depth needs a row of zeros after it.
 inline int16_t* panel_row(IntegerScratch& s, int64_t k) noexcept {
   return s.panel + k / 2 * 2 * kIntegerPanel + k % 2;

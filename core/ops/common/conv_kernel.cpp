@@ -144,13 +144,13 @@ ConvKernel by_taps(const ConvProblem& p) {
 }
 
 // When a kernel computes the convolution, and what it is told.
-struct Implementation {
+struct ConvImplementation {
   bool (*fits)(const ConvProblem& p, const Wish& wish);
   ConvKernel (*make)(const ConvProblem& p, const Wish& wish);
 };
 
 // In order of priority: the first that fits computes the convolution.
-constexpr Implementation kImplementations[] = {
+constexpr ConvImplementation kImplementations[] = {
     // Few channels: rows are copied, all taps of all channels at once.
     {[](const ConvProblem& p, const Wish&) { return p.plain && p.plain_result; },
      [](const ConvProblem& p, const Wish&) {
@@ -254,7 +254,7 @@ ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64
          p.normalized ? " with a prologue" : "");
   const Wish wish{winograd_tile, largest_tile};
   const auto* chosen = std::find_if(std::begin(kImplementations), std::end(kImplementations),
-                                    [&](const Implementation& i) { return i.fits(p, wish); });
+                                    [&](const ConvImplementation& i) { return i.fits(p, wish); });
   return chosen->make(p, wish);
 }
 

@@ -11,7 +11,6 @@
 namespace poprt::ops {
 namespace {
 
-using Value = ElementwiseProgram::Value;
 using BufferId = LowerContext::BufferId;
 using kernels::kElementwiseMaxInputs;
 
@@ -54,7 +53,7 @@ void lower_many(LowerContext& ctx, std::span<const Operand> operands) {
   for (size_t at = 0; at < operands.size();) {
     ElementwiseProgram p;
     std::vector<BufferId> buffers;
-    Value y = p.add_input();
+    ElementwiseValue y = p.add_input();
     buffers.push_back(at == 0 ? operands[at++].buffer : ctx.out(0));
     while (at < operands.size() && p.inputs < kElementwiseMaxInputs) {
       y = p.step(op, y, p.add_input());
@@ -74,7 +73,7 @@ void lower_float(LowerContext& ctx, std::span<const Operand> operands) {
     return lower_many(ctx, operands);
   ElementwiseProgram p;
   std::vector<BufferId> buffers;
-  std::vector<Value> values;
+  std::vector<ElementwiseValue> values;
   for (size_t i = 0; i < operands.size(); i++) {
     const ir::Value* v = node.input(i);
     if (!v) {
@@ -113,7 +112,7 @@ Tensor typed_scalar(DType dtype, double value) {
 void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const BufferId> operands,
                 DType type) {
   std::vector<BufferId> results;
-  const auto operand = [&](Value v) {
+  const auto operand = [&](ElementwiseValue v) {
     if (v < 0) return ctx.pack(typed_scalar(type, static_cast<double>(p.constant_of(v))));
     return v < kElementwiseMaxInputs ? operands[static_cast<size_t>(v)]
                                      : results[static_cast<size_t>(v - kElementwiseMaxInputs)];
@@ -125,7 +124,8 @@ void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const 
     std::vector<BufferId> buffers = {operand(s.a)};
     if (arity > 1) buffers.push_back(operand(s.b));
     if (arity > 2) buffers.push_back(operand(s.c));
-    const Value self = kElementwiseMaxInputs + static_cast<Value>(results.size());
+    const ElementwiseValue self =
+        kElementwiseMaxInputs + static_cast<ElementwiseValue>(results.size());
     const auto output = std::find(p.outputs.begin(), p.outputs.end(), self) - p.outputs.begin();
     if (output < static_cast<ptrdiff_t>(p.outputs.size())) {
       results.push_back(operands[inputs + static_cast<size_t>(output)]);
@@ -143,7 +143,7 @@ void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const 
 void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
   // Steps are limited only by the program kernel, which is not used here.
   ElementwiseProgram p;
-  std::vector<Value> values;
+  std::vector<ElementwiseValue> values;
   for (size_t i = 0; i < operands.size(); i++) values.push_back(p.add_input());
   // Operand codes of steps start at kElementwiseMaxInputs: long lists go in pieces.
   if (static_cast<int64_t>(operands.size()) > kElementwiseMaxInputs) {

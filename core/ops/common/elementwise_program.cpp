@@ -10,7 +10,6 @@ namespace poprt::ops {
 namespace {
 
 using Op = ElementwiseOp;
-using Value = ElementwiseProgram::Value;
 using kernels::kElementwiseMaxConstants;
 using kernels::kElementwiseMaxInputs;
 using kernels::kElementwiseMaxOutputs;
@@ -25,8 +24,6 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 bool is_onnx(const ir::Node& node) { return ir::is_onnx_domain(node.domain); }
 
 bool is_program_float(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
-
-bool is_byte(DType t) { return t == DType::s8 || t == DType::u8; }
 
 // One scale and zero point, both constant, for bytes.
 bool is_plain_quantization(const ir::Node& node) {
@@ -45,20 +42,21 @@ bool is_loadable_integer(DType t) {
 
 }  // namespace
 
-Value ElementwiseProgram::constant(float value) {
+ElementwiseValue ElementwiseProgram::constant(float value) {
   for (size_t i = 0; i < constants.size(); i++)
     if (std::bit_cast<uint32_t>(constants[i]) == std::bit_cast<uint32_t>(value))
-      return -1 - static_cast<Value>(i);
+      return -1 - static_cast<ElementwiseValue>(i);
   constants.push_back(value);
-  return -static_cast<Value>(constants.size());
+  return -static_cast<ElementwiseValue>(constants.size());
 }
 
-Value ElementwiseProgram::step(ElementwiseOp op, Value a, Value b, Value c) {
+ElementwiseValue ElementwiseProgram::step(ElementwiseOp op, ElementwiseValue a, ElementwiseValue b,
+                                          ElementwiseValue c) {
   steps.push_back({op, a, b, c});
-  return kElementwiseMaxInputs + static_cast<Value>(steps.size()) - 1;
+  return kElementwiseMaxInputs + static_cast<ElementwiseValue>(steps.size()) - 1;
 }
 
-void ElementwiseProgram::add_output(Value value, DType dtype) {
+void ElementwiseProgram::add_output(ElementwiseValue value, DType dtype) {
   outputs.push_back(value < kElementwiseMaxInputs ? step(Op::copy, value) : value);
   dtypes.push_back(dtype);
 }
@@ -157,7 +155,8 @@ bool is_fusable_elementwise(const ir::Node& node) {
   return is_program_float(out) || out == DType::boolean;
 }
 
-Value append_cast(ElementwiseProgram& p, const ir::Node& node, std::span<const Value> in) {
+ElementwiseValue append_cast(ElementwiseProgram& p, const ir::Node& node,
+                             std::span<const ElementwiseValue> in) {
   switch (node.output()->dtype()) {
     case DType::f16: return p.step(Op::round_f16, in[0]);
     case DType::bf16: return p.step(Op::round_bf16, in[0]);
@@ -166,8 +165,8 @@ Value append_cast(ElementwiseProgram& p, const ir::Node& node, std::span<const V
   }
 }
 
-Value append_elementwise(ElementwiseProgram& p, const ir::Node& node,
-                         std::span<const Value> operands) {
+ElementwiseValue append_elementwise(ElementwiseProgram& p, const ir::Node& node,
+                                    std::span<const ElementwiseValue> operands) {
   const ElementwiseForm& form = facts_of(node).elementwise;
   if (!form.append) fail(ErrorCode::internal, "{} is no elementwise operator", node.describe());
   for (size_t i = 0; i < form.least; i++)

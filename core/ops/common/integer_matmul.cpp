@@ -44,21 +44,19 @@ void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, si
   }
 }
 
-bool is_signed(const Tensor& bytes) { return bytes.dtype() == DType::s8; }
-
 // Forms of a [k, n] matrix of bytes.
 struct VnniColumns {
   int64_t k, n;
   bool operator==(const VnniColumns&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::pack_vnni_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n, to);
+    kernels::pack_vnni_columns(program::bytes_of(from[0]), is_signed(from[0].dtype()), k, n, to);
   }
 };
 struct VnniColumnSums {
   int64_t k, n;
   bool operator==(const VnniColumnSums&) const = default;
   void operator()(program::WeightForm::Sources from, program::WeightForm::Bytes to) const {
-    kernels::sum_vnni_columns(program::bytes_of(from[0]), is_signed(from[0]), k, n,
+    kernels::sum_vnni_columns(program::bytes_of(from[0]), is_signed(from[0].dtype()), k, n,
                               program::as_array<int32_t>(to));
   }
 };
@@ -166,7 +164,7 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
                                         .k = k,
                                         .a_rows = call.a_rows,
                                         .b_columns = !scale && call.b_columns,
-                                        .b_signed = is_signed(*weights)},
+                                        .b_signed = is_signed(weights->dtype())},
              operands);
     return;
   }

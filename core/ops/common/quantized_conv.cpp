@@ -10,8 +10,6 @@ namespace {
 
 constexpr size_t kBias = 8, kResidual = 9;
 
-bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
-
 bool is_constant(const ir::Value* v, DType dtype, int64_t count) {
   return v && v->is_constant() && v->dtype() == dtype && v->constant().count() == count;
 }

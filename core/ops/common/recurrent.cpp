@@ -259,8 +259,6 @@ struct LastGateBias {
   }
 };
 
-bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
-
 // R as bytes, a panel of 64 columns for the four gates of each block, and what belongs to it.
 struct ByteWeights {
   BufferId panels = kNone, sums = kNone, scales = kNone;

@@ -7,7 +7,7 @@
 namespace poprt::ops {
 namespace {
 
-constexpr int64_t kMost = 1 << 24;  // segments, places of a sample, packed rows
+constexpr int64_t kMostPlaces = 1 << 24;  // segments, places of a sample, packed rows
 
 }  // namespace
 
@@ -23,9 +23,9 @@ SequencePacking sequence_packing(Expansion& e) {
     e.fail_input("unpack_info is {}, expected [{},{}]", shape_string(info), p.samples,
                  p.room.size());
   for (const int64_t r : p.room) p.width = checked_add<int64_t>(p.width, r);
-  if (p.samples > kMost / static_cast<int64_t>(p.room.size()) || p.width > kMost)
+  if (p.samples > kMostPlaces / static_cast<int64_t>(p.room.size()) || p.width > kMostPlaces)
     e.fail_unsupported("{} samples of {} places; up to {} segments and places are", p.samples,
-                       p.width, kMost);
+                       p.width, kMostPlaces);
   std::vector<int64_t> most;
   for (int64_t k = 0; k < p.samples; k++) most.insert(most.end(), p.room.begin(), p.room.end());
   // A length beyond its room is cut.
@@ -71,7 +71,7 @@ void expand_pack(Expansion& e) {
     for (size_t d = 0; d + tail < reference.size(); d++)
       rows = checked_mul<int64_t>(rows, reference[d]);
   }
-  if (rows > kMost) e.fail_unsupported("{} rows; up to {} are", rows, kMost);
+  if (rows > kMostPlaces) e.fail_unsupported("{} rows; up to {} are", rows, kMostPlaces);
   // Where each segment begins in the unpacked rows.
   std::vector<int64_t> homes;
   for (int64_t k = 0; k < p.samples; k++) {

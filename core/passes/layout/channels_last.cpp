@@ -21,8 +21,6 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-bool is_byte(DType t) { return t == DType::u8 || t == DType::s8; }
-
 std::vector<int64_t> to_last(size_t rank) {
   std::vector<int64_t> perm = {0};
   for (size_t d = 2; d < rank; d++) perm.push_back(static_cast<int64_t>(d));
