@@ -185,6 +185,9 @@ inline Answer ask(OneCall c, std::string_view what) {
     return problem.empty() ? Answer::ran : Answer::wrong;
   } catch (const Error& e) {
     EXPECT_NE(e.code(), ErrorCode::internal) << what << ": " << e.message();
+    if (e.code() != ErrorCode::out_of_range)  // a size that overflows
+      EXPECT_TRUE(e.message().starts_with(fmt::format("kernel {}: ", c.kernel)))
+          << what << ": " << e.message();
     return Answer::refused;
   } catch (const std::exception& e) {
     ADD_FAILURE() << what << ": " << e.what() << ": " << described(c);
@@ -309,6 +312,18 @@ TEST_P(KernelCall, WithoutOperandsIsRefused) {
                    [](OneCall& c) {
                      c.operands.pop_back();
                      c.shapes.pop_back();
+                   }),
+              Answer::refused)
+        << described(original());
+  });
+}
+
+TEST_P(KernelCall, WithMoreOperandsIsRefused) {
+  each([&] {
+    EXPECT_EQ(bent("an operand more",
+                   [](OneCall& c) {
+                     c.operands.emplace_back();
+                     c.shapes.emplace_back();
                    }),
               Answer::refused)
         << described(original());

@@ -1,11 +1,14 @@
 // Kernel `elementwise` over operands that broadcast every way, against plain indexing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <random>
 #include <vector>
 
+#include "core/kernels/run_call.h"
 #include "kernels/calls/elementwise.h"
 #include "kernels/kernel.h"
 
@@ -171,6 +174,127 @@ TEST(Elementwise, RandomPrograms) {
             << "round " << round << " output " << o << " element " << i;
   }
   EXPECT_GT(checked, 1000);
+}
+
+// Programs that convert bytes and compute between, whose conversions may become loads and stores:
+// in every order, with what lies between read again or stored too. Scales are powers of two and
+// numbers small, so that every rounding is exact but the last, to bytes.
+class BytePrograms {
+ public:
+  explicit BytePrograms(uint32_t seed) : rng_(seed) {}
+
+  int checked() const { return checked_; }
+
+  void run(int round) {
+    SCOPED_TRACE(round);
+    call_ = {.inputs = 1 + below(3), .constants = {2, 0.5f, 3, -7, 4}};
+    operands_.clear();
+    values_.clear();
+    for (int64_t i = 0; i < call_.inputs; i++) add_input(i);
+    for (size_t k = 0; k < call_.constants.size(); k++)
+      values_[-1 - static_cast<int64_t>(k)].assign(kCount, static_cast<double>(call_.constants[k]));
+    exact_ = true;
+    const int64_t steps = 1 + below(10);
+    for (int64_t s = 0; s < steps; s++) add_step(s);
+    const int64_t outputs = 1 + below(3);
+    for (int64_t o = 0; o < outputs; o++) {
+      const DType type = types[below(3)];
+      const bool last = below(3) != 0;
+      call_.outputs.push_back(kElementwiseMaxInputs + (last ? steps - 1 : below(steps)));
+      operands_.push_back(Tensor::zeros(type, {kRows, kColumns}));
+    }
+    if (!exact_) return;
+    checked_++;
+    test::run_call(call_, operands_);
+    for (size_t o = 0; o < call_.outputs.size(); o++) compare(o);
+  }
+
+ private:
+  static constexpr int64_t kRows = 7, kColumns = 21, kCount = kRows * kColumns;
+  static constexpr DType types[] = {DType::f32, DType::s8, DType::u8};
+
+  int64_t below(int64_t n) { return static_cast<int64_t>(rng_() % static_cast<uint64_t>(n)); }
+
+  void add_input(int64_t i) {
+    const poprt::Shape shapes[] = {{kRows, kColumns}, {kRows, kColumns}, {kRows, kColumns},
+                                   {kColumns},        {kRows, 1},        {}};
+    const poprt::Shape shape = shapes[below(6)];
+    operands_.push_back(test::random_numbers(types[below(3)], shape, rng_));
+    const std::vector<double> given = operands_.back().to_doubles();
+    for (int64_t e = 0; e < kCount; e++)
+      values_[i].push_back(given[source(e, {kRows, kColumns}, {shape.begin(), shape.end()})]);
+  }
+
+  void add_step(int64_t s) {
+    using Op = ElementwiseOp;
+    const Op op = std::array{
+        Op::sub, Op::mul, Op::div, Op::round, Op::round, Op::add}[static_cast<size_t>(below(6))];
+    const auto any = [&] {
+      auto it = values_.begin();
+      std::advance(it, below(static_cast<int64_t>(values_.size())));
+      return it->first;
+    };
+    // Mostly a chain, with constants behind.
+    const int64_t latest = s > 0 ? kElementwiseMaxInputs + s - 1 : 0;
+    const int64_t a = below(4) ? latest : any();
+    const int64_t b = op == Op::div ? -1 - std::array{0, 1, 4}[static_cast<size_t>(below(3))]
+                      : below(4)    ? -1 - below(5)
+                                    : any();
+    call_.steps.push_back({op, a, b});
+    std::vector<double> y;
+    for (size_t e = 0; e < kCount; e++) {
+      const double l = values_[a][e], r = values_[b][e];
+      y.push_back(op == Op::sub   ? l - r
+                  : op == Op::mul ? l * r
+                  : op == Op::div ? l / r
+                  : op == Op::add ? l + r
+                                  : std::nearbyint(l));
+      exact_ = exact_ && static_cast<double>(static_cast<float>(y.back())) == y.back();
+    }
+    values_[kElementwiseMaxInputs + s] = std::move(y);
+  }
+
+  void compare(size_t o) {
+    const Tensor& t = operands_[static_cast<size_t>(call_.inputs) + o];
+    const std::vector<double> got = t.to_doubles();
+    for (size_t e = 0; e < kCount; e++) {
+      double want = values_[call_.outputs[o]][e];
+      if (t.dtype() == DType::s8) want = std::clamp(std::nearbyint(want), -128.0, 127.0);
+      if (t.dtype() == DType::u8) want = std::clamp(std::nearbyint(want), 0.0, 255.0);
+      ASSERT_EQ(got[e], static_cast<double>(static_cast<float>(want)))
+          << "output " << o << " of " << dtype_name(t.dtype()) << " element " << e;
+    }
+  }
+
+  std::mt19937 rng_;
+  bool exact_ = true;
+  int checked_ = 0;
+  calls::Elementwise call_;
+  std::vector<Tensor> operands_;
+  std::map<int64_t, std::vector<double>> values_;  // by operand code
+};
+
+TEST(Elementwise, ConversionsOfBytesInAnyProgram) {
+  BytePrograms programs(3);
+  for (int round = 0; round < 800 && !testing::Test::HasFailure(); round++) programs.run(round);
+  EXPECT_GT(programs.checked(), 400);
+}
+
+// a b + c is one step with one rounding, but not where a byte comes of it: the product lies above
+// a half by less than a float shows, so that two roundings give the tie.
+TEST(Elementwise, ProductsAreRoundedBeforeTheyBecomeBytes) {
+  const float a = 1 + 0x1p-12f, c = -0.5f - 0x1p-11f;
+  for (const DType type : {DType::u8, DType::s8}) {
+    std::vector<Tensor> operands = {Tensor::scalar(a), Tensor::scalar(a), Tensor::scalar(c),
+                                    Tensor::zeros(type, {})};
+    const calls::Elementwise call{
+        .inputs = 3,
+        .steps = {{ElementwiseOp::mul, 0, 1}, {ElementwiseOp::add, kElementwiseMaxInputs, 2}},
+        .outputs = {kElementwiseMaxInputs + 1},
+        .constants = {}};
+    test::run_call(call, operands);
+    EXPECT_EQ(operands[3].to_doubles()[0], 0) << dtype_name(type);
+  }
 }
 
 }  // namespace

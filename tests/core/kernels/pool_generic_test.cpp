@@ -90,9 +90,7 @@ calls::PoolGeneric random_call(std::mt19937& rng, bool reals) {
   return c;
 }
 
-void check(DType type, bool with_indices, std::mt19937& rng) {
-  calls::PoolGeneric c = random_call(rng, is_float(type));
-  if (with_indices) c.kind = Pooling::max;
+void expect_right(const calls::PoolGeneric& c, DType type, bool with_indices, std::mt19937& rng) {
   std::string trace(dtype_name(type));
   for (const int64_t i : calls::encode(c).ints) trace += " " + std::to_string(i);
   SCOPED_TRACE(trace);
@@ -119,6 +117,12 @@ void check(DType type, bool with_indices, std::mt19937& rng) {
   }
 }
 
+void check(DType type, bool with_indices, std::mt19937& rng) {
+  calls::PoolGeneric c = random_call(rng, is_float(type));
+  if (with_indices) c.kind = Pooling::max;
+  expect_right(c, type, with_indices, rng);
+}
+
 TEST(PoolGeneric, MatchesLoopsForAnyWindowKindAndType) {
   std::mt19937 rng(2);
   for (const DType type :
@@ -127,6 +131,63 @@ TEST(PoolGeneric, MatchesLoopsForAnyWindowKindAndType) {
       check(type, false, rng);
       if (i % 3 == 0) check(type, true, rng);
     }
+}
+
+// More rows of a window than are joined at once: as many, one more, twice as many.
+TEST(PoolGeneric, WindowsOfManyRows) {
+  std::mt19937 rng(3);
+  for (const auto& [kz, ky] : {std::pair<int64_t, int64_t>{1, 63}, {8, 8}, {5, 13}, {2, 64}})
+    for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::lp})
+      for (const int64_t pad : {0, 1}) {
+        calls::PoolGeneric c;
+        c.kind = kind;
+        c.planes = 2;
+        c.axes = {{.in = kz + 1, .out = 2, .kernel = kz, .pad = pad},
+                  {.in = ky + 1, .out = 2, .kernel = ky, .pad = pad},
+                  {.in = 19, .out = 18, .kernel = 2, .pad = pad}};
+        expect_right(c, DType::f32, false, rng);
+      }
+}
+
+TEST(PoolGeneric, NoPlanesOrWindowsAreNone) {
+  std::mt19937 rng(4);
+  for (const Pooling kind : {Pooling::max, Pooling::average, Pooling::lp})
+    for (const DType type : {DType::f32, DType::f64}) {
+      calls::PoolGeneric c;
+      c.kind = kind;
+      c.axes = {{.in = 3, .out = 2, .kernel = 2}, {.in = 5, .out = 4, .kernel = 2}};
+      expect_right(c, type, false, rng);
+      c.planes = 2;
+      c.axes[1].out = 0;
+      expect_right(c, type, false, rng);
+      // Windows of nothing.
+      c.axes[1] = {.in = 0, .out = 2, .kernel = 2};
+      expect_right(c, type, false, rng);
+    }
+}
+
+// A maximum with something that is no number is none, whichever of the ways is taken and wherever
+// it lies.
+TEST(PoolGeneric, NoNumberIsTheMost) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool with_indices : {false, true})
+    for (const bool whole : {false, true})
+      for (size_t at = 0; at < 40; at++) {
+        calls::PoolGeneric c;
+        c.planes = 1;
+        c.axes = {{.in = 40, .out = 20, .kernel = 2, .stride = 2}};
+        if (whole) c.axes = {{.in = 40, .out = 1, .kernel = 40}};
+        const int64_t out = c.axes[0].out;
+        std::vector<Tensor> o = {Tensor::zeros(DType::f32, {40}), Tensor::zeros(DType::f32, {out}),
+                                 with_indices ? Tensor::zeros(DType::s64, {out}) : Tensor()};
+        o[0].mutable_values<float>()[at] = kNan;
+        test::run_call(c, o);
+        const auto y = o[1].values<float>();
+        for (size_t i = 0; i < y.size(); i++)
+          ASSERT_EQ(std::isnan(y[i]), whole || i == at / 2) << at << " " << i;
+        if (with_indices)
+          EXPECT_EQ(o[2].values<int64_t>()[whole ? 0 : at / 2], static_cast<int64_t>(at));
+      }
 }
 
 TEST(PoolGeneric, RefusesIndicesOfSumsAndSumsOfIntegers) {

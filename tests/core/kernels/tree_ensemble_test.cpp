@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "core/kernels/run_call.h"
 #include "kernels/calls/tree_ensemble.h"
 #include "kernels/kernel.h"
 
@@ -73,6 +74,36 @@ TEST(TreeEnsembleKernel, DamagedTreesAreMemorySafeAndEnd) {
     std::vector<std::byte> scratch(plan.scratch_bytes);
     plan.run(plan.params.get(), data.data(), 0, plan.tasks, scratch.data());
   }
+}
+
+// Trees whose roots are far behind the nodes that there are not.
+TEST(TreeEnsembleKernel, WithoutNodesNothingIsAdded) {
+  for (const int64_t rows : {1, 3, 9})
+    for (const bool x_double : {false, true}) {
+      const calls::TreeEnsemble call = {.rows = rows,
+                                        .features = 2,
+                                        .nodes = 0,
+                                        .trees = 9,
+                                        .keys = 1,
+                                        .leaves = 0,
+                                        .weights = 0,
+                                        .columns = 3,
+                                        .depth = 0};
+      std::mt19937 rng(2);
+      const DType x = x_double ? DType::f64 : DType::f32;
+      std::vector<Tensor> o(11);
+      o[0] = test::random_numbers(x, {rows, 2}, rng);
+      o[1] = Tensor::zeros(DType::s32, {0, x_double ? 4 : 3});
+      o[2] = Tensor::zeros(DType::s32, {9});
+      for (int32_t& root : o[2].mutable_values<int32_t>()) root = 1 << 28;
+      o[3] = Tensor::zeros(DType::s32, {1});
+      o[4] = Tensor::zeros(DType::s32, {0, 2});
+      o[5] = Tensor::zeros(DType::s32, {0});
+      o[6] = Tensor::zeros(DType::f64, {0});
+      o[9] = test::random_numbers(DType::f32, {rows, 3}, rng);
+      test::run_call(call, o);
+      for (const double y : o[9].to_doubles()) EXPECT_EQ(y, 0) << rows;
+    }
 }
 
 TEST(TreeEnsembleKernel, RefusesOperandsThatAreTooSmall) {

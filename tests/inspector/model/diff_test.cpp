@@ -150,5 +150,143 @@ TEST_F(DiffTest, WhatHasNoProgramCannotBeMeasured) {
   EXPECT_THROW(measure_documents(left, nullptr, none, nullptr, 0, progress), Error);
 }
 
+// Rows of one category, as "name change: left / right".
+std::vector<std::string> rows_in(const DocumentDiff& diff, const std::string& category) {
+  std::vector<std::string> text;
+  for (const DiffRow& r : diff.rows)
+    if (r.category == category)
+      text.push_back(fmt::format("{} {}: {} / {}", r.name, change_name(r.change), r.left, r.right));
+  return text;
+}
+
+TEST_F(DiffTest, TextsSayWhatIsOnEitherSide) {
+  const auto text = [](const std::string& type, const std::string& op, const std::string& value,
+                       const std::string& weights) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : " + type + "\n " + weights +
+           "\n %a : " + type + " = " + op + "(%x, _) {k = \"" + value +
+           "\"} \"n\"\n output %a\n}\n";
+  };
+  // Sixty characters of an attribute with its quotes are shown.
+  const std::string whole(58, 'v'), longer(59, 'v');
+  Progress progress;
+  const DocumentDiff diff = diff_documents(
+      load("a.ir", text("f32[2]", "Relu", whole, "const %w : f32[2] = [1.0, 2.0]")),
+      load("b.ir", text("f32[3]", "Neg", longer, "const %v : s8[1] = [1]")), progress);
+  EXPECT_EQ(rows_in(diff, "shape"),
+            (std::vector<std::string>{"x changed: input() : f32[2] / input() : f32[3]",
+                                      "a changed: output(a) / output(a)"}));
+  const auto nodes = rows_in(diff, "node");
+  ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_TRUE(nodes[0].starts_with("n changed: Relu(x, _) : f32[2] k=\"" + whole +
+                                   "\" / Neg(x, _) : f32[3] k=\"v"))
+      << nodes[0];
+  EXPECT_NE(nodes[0].find("…"), std::string::npos) << nodes[0];
+}
+
+// A weight that only one side has leaves the nodes beside it as they are.
+TEST_F(DiffTest, WeightsOfOneSideAreAddedOrRemoved) {
+  const auto text = [](const std::string& bias) {
+    return "graph \"g\" opset {\"\": 17} {\n input %x : f32[2]\n const %w : f32[2] = [1.0, "
+           "2.0]\n " +
+           (bias.empty() ? "" : "const %b : f32[1] = [0.5]\n ") + "%y : f32[2] = Op(%x, %w" +
+           (bias.empty() ? "" : ", %b") + ") \"n\"\n output %y\n}\n";
+  };
+  const Document without = load("a.ir", text("")), with = load("b.ir", text("b"));
+  Progress progress;
+  DocumentDiff diff = diff_documents(without, with, progress);
+  EXPECT_EQ(rows_in(diff, "weight"), std::vector<std::string>{"b added:  / f32 1"});
+  const DiffRow* row = find(diff.rows, "weight", "b");
+  EXPECT_EQ(row->left_node, kNone);
+  EXPECT_EQ(row->right_node, with.graph->find("n"));
+  diff = diff_documents(with, without, progress);
+  EXPECT_EQ(rows_in(diff, "weight"), std::vector<std::string>{"b removed: f32 1 / "});
+  row = find(diff.rows, "weight", "b");
+  EXPECT_EQ(row->left_node, with.graph->find("n"));
+  EXPECT_EQ(row->right_node, kNone);
+}
+
+TEST_F(DiffTest, OnlyWhatBothAreIsCompared) {
+  Progress progress;
+  const DocumentDiff diff =
+      diff_documents(load("a.ir", kSampleText), load("b.popef", sample_popef()), progress);
+  for (const DiffRow& r : diff.rows) EXPECT_EQ(r.category, "memory") << r.name;
+}
+
+// A file with one model whose input is called `input`, and a tensor of the values.
+std::string popef_with(const std::string& input, const std::vector<float>& values, uint32_t program,
+                       const std::string& note) {
+  std::ostringstream file;
+  popef::Writer writer(file);
+  popef::Metadata m;
+  m.setExecutable("m");
+  m.programFlow().setLoad({0});
+  m.programFlow().setMain({1});
+  const auto info = popef::TensorInfo(popef::DataType::F32, {std::ssize(values)});
+  m.anchors() = {{input, "h", info, popef::TensorType::INPUT, {program}, input == "x"},
+                 {"y", "out", info, popef::TensorType::OUTPUT, {1}}};
+  writer.write(m);
+  writer.createExecutable("m")->write("not ours", 8);
+  writer.createTensorData({input, info})->write(values.data(), values.size() * sizeof(float));
+  writer.createOpaqueBlob(input + " note", "m")->write(note.data(), note.size());
+  writer.close();
+  return file.str();
+}
+
+TEST_F(DiffTest, PopefFilesDifferInWhatOneOfThemHas) {
+  Progress progress;
+  const DocumentDiff diff =
+      diff_documents(load("a.popef", popef_with("x", {1, 2}, 1, "\n\n one\n\n two\n")),
+                     load("b.popef", popef_with("z", {1}, 0, "")), progress);
+  EXPECT_EQ(rows_in(diff, "anchor"),
+            (std::vector<std::string>{
+                "x removed: INPUT F32 2 programs main handle h per replica / ",
+                "y changed: OUTPUT F32 2 programs main handle out / OUTPUT F32 1 programs main "
+                "handle out",
+                "z added:  / INPUT F32 1 programs load handle h"}));
+  EXPECT_EQ(rows_in(diff, "data"),
+            (std::vector<std::string>{"x removed: f32 2 / ", "z added:  / f32 1"}));
+  const auto opaque = rows_in(diff, "opaque");
+  ASSERT_EQ(opaque.size(), 2u);
+  EXPECT_TRUE(opaque[0].starts_with("x note removed: one two ")) << opaque[0];
+  EXPECT_EQ(opaque[1], "z note added:  / ");
+}
+
+// Of several models metadata is told apart by the model's number, of one by its name alone.
+TEST_F(DiffTest, MetadataIsOfItsModel) {
+  const auto names = [&](const std::string& left, const std::string& right) {
+    Progress progress;
+    std::string text;
+    for (const DiffRow& r :
+         diff_documents(load("a.popef", left), load("b.popef", right), progress).rows)
+      if (r.category == "metadata") text += (text.empty() ? "" : ", ") + r.name;
+    return text;
+  };
+  const std::string one = names(sample_popef("a"), sample_popef("b"));
+  EXPECT_NE(one, "");
+  const std::string second = sample_popef("c");
+  EXPECT_EQ(names(sample_popef("a") + second, sample_popef("b") + second), "0 " + one);
+  EXPECT_EQ(names(second + sample_popef("a"), second + sample_popef("b")), "1 " + one);
+}
+
+TEST_F(DiffTest, BothSidesAreMeasured) {
+  std::string more = kSampleText;
+  more.replace(more.find("output %d"), 9, "%e : f32[1,2] = Softmax(%d) \"/Softmax\"\n output %e");
+  const Document left = load("a.ir", kSampleText), right = load("b.ir", more);
+  Progress progress;
+  const auto still = measure_documents(left, nullptr, right, nullptr, 0, progress);
+  EXPECT_LT(still.first.program->instructions().size(),
+            still.second.program->instructions().size());
+  const auto [a, b] = measure_documents(left, nullptr, right, nullptr, 0.01, progress);
+  for (const Measured* side : {&a, &b}) {
+    const ProgramProfile& p = *side->profile;
+    EXPECT_GT(p.run_ns, 0);
+    ASSERT_EQ(p.instructions.size(), side->program->live_bytes().size());
+    double sum = 0;
+    for (const double ns : p.instructions) sum += ns;
+    EXPECT_GT(sum, 0);
+  }
+  EXPECT_LT(a.profile->instructions.size(), b.profile->instructions.size());
+}
+
 }  // namespace
 }  // namespace poprt::inspector

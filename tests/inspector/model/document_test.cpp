@@ -317,5 +317,48 @@ TEST_F(SettingsTest, AreKeptAndBrokenOnesAreDefaults) {
   EXPECT_FALSE(load_settings(folder.path / "none.json").light);
 }
 
+TEST_F(DocumentTest, AFileOfTheSameSizeMayHaveChanged) {
+  const Document d = load("a.ir", kSampleText);
+  std::filesystem::last_write_time(d.path, d.changed + std::chrono::seconds(5));
+  EXPECT_TRUE(has_changed(d)) << "written later";
+  std::filesystem::last_write_time(d.path, d.changed);
+  EXPECT_FALSE(has_changed(d));
+  folder.write("a.ir", std::string(kSampleText) + "#");
+  std::filesystem::last_write_time(d.path, d.changed);
+  EXPECT_TRUE(has_changed(d)) << "longer";
+  std::filesystem::remove(d.path);
+  EXPECT_TRUE(has_changed(d)) << "gone";
+}
+
+TEST_F(DocumentTest, ShapesThatTheModelLeavesOutAreInferred) {
+  const Document d = load("a.ir", R"(graph "g" opset {"": 17} {
+  input %x : f32[2,3]
+  %y : ? = Transpose(%x) "t"
+  output %y
+})");
+  ASSERT_EQ(d.error, "");
+  EXPECT_TRUE(d.problems.empty());
+  const GraphNode& n = d.graph->node(d.graph->find("t"));
+  EXPECT_EQ(d.graph->value(n.outputs.at(0)).type, "f32[3,2]");
+}
+
+TEST_F(SettingsTest, SizesAreInTheirRangeAndRecentFilesOnce) {
+  const auto width_of = [&](const std::string& text) {
+    return load_settings(folder.write("s.json", text)).width;
+  };
+  const int standard = Settings().width;
+  EXPECT_EQ(width_of("[]"), standard);
+  EXPECT_EQ(width_of("17"), standard);
+  EXPECT_EQ(width_of("{\"width\": 1501}"), 1501);
+  const int least = width_of("{\"width\": 1}"), most = width_of("{\"width\": 1000000}");
+  EXPECT_GT(least, 1);
+  EXPECT_LT(least, standard);
+  EXPECT_LT(most, 1000000);
+  EXPECT_GT(most, standard);
+  Settings s;
+  for (const char* name : {"a", "b", "a"}) s.add_recent(name);
+  EXPECT_EQ(s.recent, (std::vector<std::string>{"a", "b"}));
+}
+
 }  // namespace
 }  // namespace poprt::inspector

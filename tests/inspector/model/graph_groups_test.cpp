@@ -229,5 +229,88 @@ TEST(GraphGroups, DocumentationIsOfTheDomain) {
   EXPECT_GE(none.documentation(none.find("r"))->since, 14) << "the newest";
 }
 
+// Whatever is left out between them, groups know the one around them.
+TEST(GraphGroups, KnowWhatIsAroundThem) {
+  for (const auto& [nodes, paths] :
+       {std::pair{std::vector<std::pair<std::string, std::string>>{
+                      {"Op", "a/b/y"}, {"Op", "a/b/z"}, {"Op", "w"}},
+                  std::vector<std::string>{"a/b"}},
+        {{{"Op", "m/a/x"}, {"Op", "m/a/y"}, {"Op", "m/b/x"}, {"Op", "m/b/y"}}, {"m/a", "m/b"}},
+        {{{"Op", "a/b/c/y"}, {"Op", "a/b/c/z"}, {"Op", "a/b/d/y"}, {"Op", "a/b/d/z"}, {"Op", "w"}},
+         {"a/b", "a/b/c", "a/b/d"}}}) {
+    const GraphModel g = model_of(chain(nodes));
+    ASSERT_EQ(g.groups().size(), paths.size() + 1);
+    EXPECT_EQ(g.group(kRoot).all_nodes, g.nodes().size());
+    EXPECT_EQ(g.group(kRoot).depth, 0);
+    for (size_t i = 0; i < paths.size(); i++) {
+      const GraphGroup& it = g.group(static_cast<int>(i) + 1);
+      EXPECT_EQ(it.path, paths[i]);
+      const GraphGroup& around = g.group(it.parent);
+      EXPECT_EQ(it.depth, around.depth + 1) << it.path;
+      EXPECT_NE(std::find(around.groups.begin(), around.groups.end(), static_cast<int>(i) + 1),
+                around.groups.end())
+          << it.path;
+    }
+  }
+}
+
+TEST(GraphGroups, NeighboursAreInOrderAndOnce) {
+  const GraphModel g = model_of(R"(input %x : f32[1]
+%a : f32[1] = Relu(%x) "a"
+%b : f32[1] = Neg(%x) "b"
+%c : f32[1], %d : f32[1] = Op(%b, %a, _, %b) "c"
+%e : f32[1] = Mul(%d, %d) "e"
+%f : f32[1] = Add(%d, %c) "f"
+%h : f32[1] = Add(%c, %e) "h"
+output %h)");
+  const auto at = [&](const char* name) { return g.find(name); };
+  EXPECT_EQ(g.predecessors(at("c")), (std::vector<int>{at("a"), at("b")}));
+  EXPECT_EQ(g.successors(at("c")), (std::vector<int>{at("e"), at("f"), at("h")}));
+  EXPECT_EQ(g.predecessors(at("e")), std::vector<int>{at("c")});
+  EXPECT_EQ(g.successors(at("b")), std::vector<int>{at("c")});
+}
+
+TEST(GraphGroups, AWeightIsFoundAtItsReader) {
+  const GraphModel g = model_of(R"(input %x : f32[2]
+const %w : f32[2] = [1.0, 2.0]
+%a : f32[2] = Relu(%x) "a"
+%b : f32[2] = Add(%a, %w) "b"
+%c : f32[2] = Mul(%b, %w) "c"
+output %c)");
+  EXPECT_EQ(g.find("w"), g.find("b")) << "the first of them";
+  EXPECT_NE(g.find("w"), kNone);
+}
+
+// A card names the shapes of weights until they take 48 bytes.
+TEST(GraphGroups, OfManyWeightsTheFirstAreNamed) {
+  const auto detail = [](int64_t last) {
+    std::string text = "input %x : f32[2]\n", operands = "%x";
+    const std::string ones = "1,1,1,1,1";
+    for (const std::string& shape : {ones, ones, ones, std::to_string(last), std::string("7")}) {
+      const std::string name = fmt::format("%w{}", text.size());
+      text += fmt::format("const {} : s8[{}] = fill 0\n", name, shape);
+      operands += ", " + name;
+    }
+    const GraphModel g = model_of(text + "%y : f32[2] = Op(" + operands + ") \"n\"\noutput %y");
+    return g.node(g.find("n")).detail;
+  };
+  const std::string three = "1×1×1×1×1  1×1×1×1×1  1×1×1×1×1  ";
+  EXPECT_EQ(detail(12), three + "12  7");
+  EXPECT_EQ(detail(123), three + "123");
+}
+
+// Of a graph without inputs the first node may be one that others' weights are made of.
+TEST(GraphGroups, TheFirstNodeMayComputeOnWeights) {
+  const GraphModel g = model_of(R"(const %w : f32[2] = [1.0, 2.0]
+%c : f32[2] = Identity(%w) "c"
+%a : f32[2] = Neg(%c) "l/m"
+%b : f32[2] = Mul(%a, %c) "l/n"
+%d : f32[2] = Relu(%b) "k/d"
+%e : f32[2] = Abs(%d) "k/e"
+output %e)");
+  ASSERT_EQ(g.find("c"), 0);
+  EXPECT_EQ(g.group(g.node(0).group).path, "l");
+}
+
 }  // namespace
 }  // namespace poprt::inspector

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "base/error.h"
+#include "compiler/fuse_graphs.h"
 #include "inspector/sample_files.h"
 #include "model/graph_query.h"
 #include "model/report.h"
@@ -159,6 +162,138 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
   EXPECT_NE(said("other=1").find("which 1 does not fit"), std::string::npos);
   for (const char* wrong : {"other", "=1", "other=a", "other=1,,2", "other=-1", "other=1x2"})
     EXPECT_NE(said(wrong).find("expected NAME=1,3,224,224"), std::string::npos) << wrong;
+}
+
+TEST(PassHistory, StepsSayWhatTheyAreAndWhatTheyLeft) {
+  std::vector<std::pair<double, std::string>> told;
+  const auto graph = ir::parse_text(kSampleText);
+  const Compilation c = compile_with_history(
+      *graph, {}, nullptr,
+      [&](double done, std::string_view what) { told.emplace_back(done, what); });
+  ASSERT_EQ(c.error, "");
+  ASSERT_GT(c.steps.size(), 2u);
+  EXPECT_EQ(c.steps[0].stage, "model");
+  EXPECT_NE(c.steps[0].summary, "");
+  EXPECT_EQ(c.steps[0].nodes_before, graph->node_count());
+  EXPECT_EQ(c.steps[0].nodes_after, graph->node_count());
+  EXPECT_EQ(c.steps[0].rewrites, 0);
+  EXPECT_EQ(c.steps[0].milliseconds, 0);
+  EXPECT_FALSE(c.steps[0].changes);
+  int64_t rewrites = 0;
+  double milliseconds = 0;
+  for (size_t i = 1; i < c.steps.size(); i++) {
+    const PassStep &s = c.steps[i], &before = c.steps[i - 1];
+    EXPECT_TRUE(s.stage == "convert" || (s.stage == "compile" && before.stage != "model"))
+        << s.name;
+    EXPECT_FALSE(s.stage == "convert" && before.stage == "compile") << s.name;
+    EXPECT_NE(s.summary, "") << s.name;
+    EXPECT_EQ(s.nodes_before, before.nodes_after) << s.name;
+    EXPECT_EQ(s.changes != nullptr, s.rewrites > 0 || s.nodes_before != s.nodes_after) << s.name;
+    EXPECT_EQ(s.graph == before.graph, s.changes == nullptr) << s.name;
+    rewrites += s.rewrites;
+    milliseconds += s.milliseconds;
+  }
+  EXPECT_GT(rewrites, 0);
+  EXPECT_GT(milliseconds, 0);
+  EXPECT_EQ(c.steps.back().stage, "compile");
+  // Of the whole the first half is converting.
+  ASSERT_FALSE(told.empty());
+  for (size_t i = 1; i < told.size(); i++) EXPECT_GE(told[i].first, told[i - 1].first);
+  EXPECT_GE(told.front().first, 0);
+  EXPECT_LT(told.front().first, 0.5);
+  EXPECT_GT(told.back().first, 0.5);
+  EXPECT_LE(told.back().first, 1);
+}
+
+TEST(PassHistory, IsCancelledFromOutsideAtAnyMoment) {
+  const auto graph = ir::parse_text(kSampleText);
+  for (const double when : {0.0, 0.5}) {
+    std::atomic<bool> cancel{false};
+    try {
+      compile_with_history(*graph, {}, &cancel, [&](double done, std::string_view) {
+        if (done >= when) cancel = true;
+      });
+      ADD_FAILURE() << "compiled, " << when;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::cancelled);
+    }
+  }
+}
+
+// The steps are those of all models together: compiling each for itself adds none.
+TEST(PassHistory, AFusedModelsStepsAreOfAllItsModels) {
+  std::vector<std::unique_ptr<ir::Graph>> graphs;
+  for (const char* name : {"one", "two"})
+    graphs.push_back(ir::parse_text("graph \"" + std::string(name) + R"(" opset {"": 17} {
+  input %x : f32[?,2]
+  %y : f32[?,2] = Relu(%x)
+  output %y
+})"));
+  const auto fused = compiler::fuse_graphs(std::move(graphs), {"one", "two"});
+  std::string assumed;
+  const Compilation c = compile_with_history(*fused, options_for_looking(*fused, assumed));
+  EXPECT_EQ(c.error, "");
+  ASSERT_TRUE(c.program);
+  EXPECT_EQ(program_model(c)->parts().size(), 2u);
+  for (const PassStep& s : c.steps) EXPECT_TRUE(s.graph->find("graph1/x") != kNone) << s.name;
+}
+
+TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+  input %a : f32[?,3,0,?]
+  input %b : f32[?,3,?,0]
+  input %c : f32[0]
+  %y : f32[?,3,0,?] = Relu(%a)
+  output %y
+}
+)");
+  EXPECT_EQ(shapes_text(*graph), "a=1,3,0,1 b=1,3,1,0");
+  std::string assumed;
+  EXPECT_THROW(options_for_looking(*graph, assumed, {{"c", {3}}}), Error);
+}
+
+// What nothing below it reads any more goes on in what stands above it, else in nothing.
+TEST(NodeHistories, GoOnInWhatTookTheirPlace) {
+  Compilation made;
+  const auto add = [&](const char* name, const char* nodes) {
+    PassStep step;
+    step.name = name;
+    step.graph = graph_of(nodes);
+    if (!made.steps.empty())
+      step.changes =
+          std::make_shared<GraphChanges>(changes_between(*made.steps.back().graph, *step.graph));
+    made.steps.push_back(std::move(step));
+  };
+  const auto history = [&](const char* node) {
+    std::vector<std::string> lines;
+    for (const NodeEvent& e : history_of(made, 0, made.steps[0].graph->find(node)))
+      lines.push_back(event_text(e));
+    return lines;
+  };
+  add("model", R"(%a : f32[2] = Neg(%x) "first"
+                  %b : f32[2] = Conv(%a) "conv"
+                  %c : f32[2] = Relu(%b) "relu"
+                  %d : f32[2] = Identity(%c) "same"
+                  %e : f32[2] = Abs(%x) "apart"
+                  output %d
+                  output %a)");
+  // The activation and what follows it go into the convolution, which makes what they made.
+  add("fuse", R"(%a : f32[2] = Neg(%x) "first"
+                 %b : f32[2] = Conv(%a) {activation = "Relu"} "conv"
+                 output %b
+                 output %a)");
+  add("again", R"(%a : f32[2] = Neg(%x) "first"
+                  %b : f32[2] = FusedConv(%a) "conv"
+                  output %b
+                  output %a)");
+  using Lines = std::vector<std::string>;
+  const std::string into = "fused into, or bypassed by, Conv conv";
+  EXPECT_EQ(history("relu"),
+            (Lines{"in the model as Relu", "took Relu away: " + into, "Conv became FusedConv"}));
+  EXPECT_EQ(history("same"), (Lines{"in the model as Identity", "took Identity away: " + into,
+                                    "Conv became FusedConv"}));
+  EXPECT_EQ(history("apart"), (Lines{"in the model as Abs", "took it away: nothing needs it"}));
+  EXPECT_EQ(history("first"), Lines{"in the model as Neg"});
 }
 
 }  // namespace

@@ -116,5 +116,38 @@ TEST(ProfileRows, TimesOfNodesAreThoseOfTheirInstructions) {
   EXPECT_EQ(node_of_instruction(g, "nobody"), kNone);
 }
 
+// What one side does not have takes no time there.
+TEST(ProfileRows, TimesOfOneSideAreComparedWithNothing) {
+  const auto left = profile_of(100, {{"gone", 1.5}}), right = profile_of(100, {{"new", 1.25}});
+  const auto rows = diff_programs({nullptr, left}, {nullptr, right});
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].name, "gone");
+  EXPECT_EQ(rows[1].change, Change::removed);
+  EXPECT_EQ(rows[2].name, "new");
+  EXPECT_EQ(rows[2].change, Change::added);
+}
+
+TEST(ProfileRows, PackedWeightsAreOfTheirSide) {
+  const auto program = [](uint64_t weights) {
+    program::Program p;
+    p.weights_bytes = weights;
+    return std::make_shared<const ProgramModel>(p);
+  };
+  EXPECT_EQ(rows_of(diff_programs({program(1), nullptr}, {program(2), nullptr})),
+            std::vector<std::string>{"memory packed weights: changed 1 B 2 B"});
+}
+
+// By the name of what they make, whichever node of the graph it is.
+TEST(ProfileRows, TheFirstNodeMayHaveTimesToo) {
+  const GraphModel g(*ir::parse_text(R"(graph "g" {
+  const %w : f32[2] = [1.0, 2.0]
+  %a : f32[2] = Relu(%w) "named"
+  output %a
+})"));
+  ASSERT_EQ(g.find("named"), 0);
+  EXPECT_EQ(node_of_instruction(g, "a"), 0);
+  EXPECT_EQ(node_times(g, *profile_of(0, {{"named", 3}})).at(0), 3);
+}
+
 }  // namespace
 }  // namespace poprt::inspector

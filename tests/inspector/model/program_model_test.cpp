@@ -256,5 +256,72 @@ TEST(ProgramModels, PartsThatMakeNoSenseAreLeftOut) {
   EXPECT_EQ(parts(ProgramModel(wrong.p)), "IPU 0 ipu 0 5-6 arena 0+0 weights 0 most 0; ");
 }
 
+// In the outer of two loops, before the inner one: it is read again in the outer's next round.
+TEST(ProgramModels, LoopsInLoopsEndEachForItself) {
+  Made m;
+  const uint32_t early = m.buffer(0, 8), inside = m.buffer(8, 8), index = m.buffer(16, 8),
+                 flag = m.buffer(24, 1);
+  m.p.arena_bytes = 32;
+  m.add("k", {early}, "before");  // 0
+  m.add("control.loop", {kNone32, kNone32, index}, "outer", {9});
+  m.add("k", {early}, "early");  // 2
+  m.add("control.loop", {kNone32, kNone32, index}, "inner", {9});
+  m.add("k", {inside}, "made");  // 4
+  m.add("k", {inside}, "used");
+  m.add("control.end", {});  // 6
+  m.add("control.end", {});
+  m.add("k", {flag}, "after");  // 8
+  const ProgramModel p(m.p);
+  EXPECT_EQ(intervals(p), "0+8 0-7 1xbefore; 16+8 1-7 1xouter; 8+8 4-5 1xmade; 24+1 8-8 1xafter; ");
+  // A condition in the loop ends before the loop does.
+  Made c;
+  const uint32_t again = c.buffer(0, 8), at = c.buffer(8, 8), test = c.buffer(16, 1);
+  c.p.arena_bytes = 24;
+  c.add("k", {again, test}, "before");
+  c.add("control.loop", {kNone32, kNone32, at}, "loop", {9});
+  c.add("control.if", {test}, "if", {1});
+  c.add("control.end", {});
+  c.add("k", {again}, "again");
+  c.add("control.end", {});
+  c.add("k", {at}, "after");
+  EXPECT_EQ(intervals(ProgramModel(c.p)), "0+8 0-5 1xbefore; 16+1 0-5 1xbefore; 8+8 1-6 1xloop; ");
+}
+
+TEST(ProgramModels, BytesThatTwoIntervalsHoldCountOnce) {
+  Made m;
+  const uint32_t a = m.buffer(64, 64), b = m.buffer(128, 64), c = m.buffer(32, 112);
+  m.p.arena_bytes = 256;
+  m.add("k", {a, b}, "one");
+  m.add("k", {c}, "two");
+  m.add("k", {a, b}, "three");
+  const ProgramModel p(m.p);
+  EXPECT_EQ(intervals(p), "32+112 0-2 2xone; 128+64 0-2 1xone; ");
+  EXPECT_EQ(p.live_bytes(), (Bytes{160, 160, 160}));
+}
+
+// What crosses to an IPU is in use, and not of its own memory.
+TEST(ProgramModels, TheMostOfAnIpuIsOfItsOwnMemory) {
+  Made m;
+  const uint32_t a = m.buffer(0, 64), b = m.buffer(64, 16), c = m.buffer(80, 32);
+  m.p.arena_bytes = 128;
+  m.add("control.shard", {}, "", {0, -1, 0, 64, 0});
+  m.add("k", {a}, "one");
+  m.add("control.end", {});
+  m.add("control.shard", {}, "", {1, -1, 64, 64, 0});
+  m.add("k", {a, b}, "two");
+  m.add("k", {b, c}, "three");
+  m.add("control.end", {});
+  const ProgramModel p(m.p);
+  ASSERT_EQ(p.parts().size(), 2u);
+  EXPECT_EQ(p.live_bytes(), (Bytes{0, 64, 64, 64, 80, 48, 0}));
+  EXPECT_EQ(p.own_bytes(), (Bytes{0, 64, 64, 0, 16, 48, 0}));
+  EXPECT_EQ(p.peak(), 4u);
+  EXPECT_EQ(p.peak(1), 5u);
+  EXPECT_EQ(p.parts()[1].most_bytes, 48u);
+  EXPECT_EQ(p.kernel_counts(0), (std::vector<std::pair<std::string, size_t>>{
+                                    {"control.end", 1}, {"control.shard", 1}, {"k", 1}}));
+  EXPECT_EQ(p.kernel_counts().at(0), (std::pair<std::string, size_t>{"k", 3}));
+}
+
 }  // namespace
 }  // namespace poprt::inspector

@@ -268,5 +268,83 @@ TEST(Task, HasEndedWhereThereCanBeNoThread) {
   EXPECT_NE(task.error().find("cannot start a thread"), std::string::npos) << task.error();
 }
 
+// Of outputs that have as many elements as there are classes, probabilities and names.
+TEST_F(RunTest, TablesNameTheClasses) {
+  RunResult r;
+  EXPECT_EQ(r.load_ms + r.run_ms, 0);
+  r.load_ms = 1.5;
+  r.run_ms = 2.5;
+  r.inputs = {{"x", Tensor::of<float>({1, 2}, {1, NAN})}};
+  r.outputs = {{"y", Tensor::of<float>({1, 3}, {1, 3, 2})}, {"z", Tensor::of<float>({2}, {4, 5})}};
+  const auto tables = run_tables(r, 2, {"a", "b", "c"});
+  ASSERT_EQ(tables.size(), 4u);
+  EXPECT_EQ(table_tsv(tables[0]), "property\tvalue\nload_ms\t1.5\nrun_ms\t2.5\n");
+  EXPECT_EQ(table_tsv(tables[1]),
+            "role\tname\ttype\tleast\tmost\tmean\tnans\tinfinities\n"
+            "input\tx\tf32 1×2\t1\t1\t1\t1\t0\n"
+            "output\ty\tf32 1×3\t1\t3\t2\t0\t0\n"
+            "output\tz\tf32 2\t4\t5\t4.5\t0\t0\n");
+  EXPECT_EQ(tables[2].columns,
+            (std::vector<std::string>{"rank", "index", "value", "softmax", "class"}));
+  ASSERT_EQ(tables[2].rows.size(), 2u);
+  const double sum = 1 + std::exp(-1.0) + std::exp(-2.0);
+  EXPECT_NEAR(std::get<double>(tables[2].rows[0][3]), 1 / sum, 1e-9);
+  EXPECT_NEAR(std::get<double>(tables[2].rows[1][3]), std::exp(-1.0) / sum, 1e-9);
+  EXPECT_EQ(std::get<std::string>(tables[2].rows[0][4]), "b");
+  EXPECT_EQ(std::get<std::string>(tables[2].rows[1][4]), "c");
+  EXPECT_EQ(table_tsv(tables[3]), "rank\tindex\tvalue\n1\t1\t5\n2\t0\t4\n") << "other ones";
+  EXPECT_EQ(run_tables(r, 2).at(2).columns.size(), 3u) << "no classes";
+}
+
+TEST_F(RunTest, WhatCannotBeRunIsNamed) {
+  const Document d = load("r.telemetry", std::string(kRecordingHead) + "\n");
+  ASSERT_EQ(d.error, "");
+  EXPECT_EQ(message_of([&] { model_to_run(d, nullptr, progress); }),
+            "r.telemetry is a recording, which cannot be run");
+}
+
+TEST_F(RunTest, WhatFailsWhileItRunsIsAnError) {
+  const Document d = load("gather.ir", R"(graph "gather" opset {"": 17} {
+  input %x : f32[4]
+  input %i : s64[1]
+  %y : f32[1] = Gather(%x, %i)
+  output %y
+}
+)");
+  const auto model = model_to_run(d, nullptr, progress);
+  const std::string file = npy("i.npy", Tensor::of<int64_t>({1}, {9}));
+  EXPECT_NE(message_of([&] { run_model(model, {{"i", input_choice(file)}}, 1, progress); }), "");
+  EXPECT_NE(message_of([&] {
+              bench_model(model, {{"i", input_choice(file)}}, 1, {.seconds = 0.01}, progress);
+            }),
+            "");
+}
+
+// One request after the other: together they last no longer than all of it.
+TEST_F(RunTest, LatenciesAreOfRequestsAndSlicesOfTheTime) {
+  BenchSettings settings;
+  EXPECT_EQ(settings.clients, 1);
+  EXPECT_EQ(settings.in_flight, 1);
+  settings.seconds = 0.1;
+  settings.threads = 1;
+  const BenchResult r = bench_model(sample(), {}, 1, settings, progress);
+  double sum = 0;
+  for (const double ms : r.latency_ms) sum += ms;
+  EXPECT_LE(sum, r.seconds * 1e3);
+  EXPECT_EQ(r.throughput.size(),
+            std::clamp<size_t>(r.requests / 8, 1, size_t{BenchResult::kMostSlices}));
+  EXPECT_GT(r.throughput.front(), 0);
+  double total = 0;
+  for (const double t : r.throughput)
+    total += t * r.seconds / static_cast<double>(r.throughput.size());
+  EXPECT_NEAR(total, static_cast<double>(r.requests), 1e-7 * static_cast<double>(r.requests));
+  EXPECT_EQ(BenchResult{}.per_second(), 0);
+  settings.in_flight = 0;
+  EXPECT_NE(message_of([&] {
+              bench_model(sample(), {}, 1, settings, progress);
+            }).find("requests in flight: expected 1 to "),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace poprt::inspector

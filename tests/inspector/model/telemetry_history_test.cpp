@@ -440,5 +440,189 @@ TEST_F(TelemetryLive, WakesWhileSomethingIsAliveAndOnceMore) {
   unsetenv("POPRT_TELEMETRY_DIR");
 }
 
+// What was before the first look is no rate, and no failure of now.
+TEST(TelemetryHistory, TheFirstSampleHasTotalsAndNoRates) {
+  TelemetryHistory h;
+  EXPECT_EQ(h.first_time(), 0);
+  TelemetrySnapshot s = snapshot(1, 7, 30);
+  s.failed = 2;
+  s.in_flight = 4;
+  s.runs = 9;
+  s.busy_ns = 5000;
+  h.add(5, {s});
+  const TelemetrySample first = h.series()[0].samples[0];
+  EXPECT_TRUE(first.first);
+  EXPECT_EQ(first.all_completed, 7u);
+  EXPECT_EQ(first.all_failed, 2u);
+  EXPECT_EQ(first.all_runs, 9u);
+  EXPECT_EQ(first.all_busy_ns, 5000u);
+  EXPECT_EQ(first.in_flight, 4u);
+  EXPECT_EQ(first.failed + first.stalls, 0u);
+  EXPECT_EQ(first.requests_per_second + first.runs_per_second + first.busy, 0);
+  for (const double none : {first.p50_ns, first.p90_ns, first.p99_ns}) EXPECT_EQ(none, -1);
+  EXPECT_EQ(first.queues[0].stalls_per_second, 0);
+  EXPECT_TRUE(first.latencies.empty());
+  // The shortest requests are in the first bucket.
+  s.histogram[0] += 3;
+  s.queues[0].stalls += 40;
+  s.queues[1].stalls += 2;
+  h.add(7, {s});
+  const TelemetrySample next = h.series()[0].samples[1];
+  EXPECT_FALSE(next.first);
+  EXPECT_EQ(next.latencies, (std::vector<std::pair<uint16_t, uint32_t>>{{0, 3}}));
+  EXPECT_EQ(next.p50_ns, static_cast<double>(runtime::telemetry::bucket_begin(1)));
+  EXPECT_EQ(next.stalls, 42u);
+  EXPECT_FLOAT_EQ(next.queues[0].stalls_per_second, 40 / 2.0f / 20) << "smoothed over 20 looks";
+  EXPECT_EQ(h.first_time(), 5);
+  EXPECT_EQ(h.last_time(), 7);
+  TelemetrySnapshot dead = snapshot(9, 1);
+  dead.name = "dead";
+  dead.alive = false;
+  h.add(8, {s, dead});
+  EXPECT_EQ(h.series().size(), 1u) << "what is not alive publishes nothing";
+}
+
+TEST(TelemetryHistory, AQueueThatIsNewOrHasAnotherNameHasStalledForNobody) {
+  TelemetryHistory h;
+  TelemetrySnapshot s = snapshot(1, 0);
+  h.add(1, {s});
+  s.queues.push_back(s.queues[0]);
+  s.queues[2].name = "z";
+  s.queues[2].stalls = 100;
+  h.add(2, {s});
+  EXPECT_EQ(h.series()[0].samples[1].queues[2].stalls_per_second, 0);
+  EXPECT_EQ(h.series()[0].queues.size(), 3u);
+  s.queues[2].stalls = 120;
+  h.add(3, {s});
+  EXPECT_FLOAT_EQ(h.series()[0].samples[2].queues[2].stalls_per_second, 1);
+  s.queues[2].name = "w";
+  h.add(4, {s});
+  EXPECT_EQ(h.series()[0].samples[3].queues[2].stalls_per_second, 0);
+  EXPECT_EQ(h.series()[0].queues[2].name, "w");
+  s.queues.resize(1);
+  h.add(5, {s});
+  EXPECT_EQ(h.series()[0].queues.size(), 1u);
+}
+
+TEST(TelemetryHistory, AQueueStarvesFromHalfAStallASecondOn) {
+  TelemetrySeries series;
+  for (const char* name : {"a", "b", "c"}) series.queues.push_back({name, false, 4});
+  const auto starving = [&](std::vector<float> rates) {
+    TelemetrySample s;
+    for (const float rate : rates) s.queues.push_back({0, 0, 0, 0, rate});
+    return series.starving(s);
+  };
+  EXPECT_EQ(starving({0.5f, 0.5f, 0.5f}), -1);
+  EXPECT_EQ(starving({0.5f, 0.6f, 0.5f}), 1);
+  EXPECT_EQ(starving({5, 3, 4}), 0);
+  EXPECT_EQ(starving({3, 3, 3}), 0) << "the first of equals";
+  EXPECT_EQ(starving({1, 3, 2}), 1);
+  EXPECT_EQ(series.full({}), -1) << "of no queues";
+  TelemetrySample half;
+  half.queues.assign(3, {2, 0, 0, 0, 0});
+  EXPECT_EQ(series.full(half), -1);
+  half.queues[2].fill = 4;
+  EXPECT_EQ(series.full(half), 2);
+}
+
+TEST(TelemetryHistory, TheLastSampleOfAProcessIsThatOfItsMoment) {
+  TelemetryHistory h;
+  h.add(10, {snapshot(1, 5)});
+  h.add(11, {snapshot(1, 6)});
+  h.add(12, {});
+  ASSERT_TRUE(h.series()[0].at(11));
+  EXPECT_EQ(h.series()[0].at(11)->all_completed, 6u);
+  EXPECT_FALSE(h.series()[0].at(11.1));
+}
+
+TEST_F(TelemetryRecording, EveryFieldIsReadBack) {
+  const auto path = folder / "fields.telemetry";
+  TelemetrySnapshot s = snapshot(5, 70, 3);
+  s.started_ns = 12345;
+  s.replica = 2;
+  s.submitted = 80;
+  s.failed = 4;
+  s.in_flight = 6;
+  s.latency_max_ns = 777;
+  s.runs = 11;
+  s.busy_ns = 222;
+  s.histogram[0] = 9;
+  s.queues[0].high_water = 7;
+  s.queues[0].enqueued = 81;
+  s.queues[1].finished = 71;
+  s.branches = {{"one", 5, 50}};
+  std::ofstream(path) << kRecordingHead << "\n\n" << recording_line(3, {s}) << "\n\n";
+  const TelemetryHistory h = read_recording(path);
+  ASSERT_EQ(h.series().size(), 1u) << "empty lines say nothing";
+  EXPECT_EQ(h.last_time(), 3);
+  const TelemetrySeries& series = h.series()[0];
+  EXPECT_EQ(series.title(), "net · replica 2 · pid 5");
+  EXPECT_EQ(series.started_ns, 12345u);
+  const TelemetrySnapshot& back = series.last;
+  EXPECT_EQ(back.submitted, 80u);
+  EXPECT_EQ(back.completed, 70u);
+  EXPECT_EQ(back.failed, 4u);
+  EXPECT_EQ(back.in_flight, 6u);
+  EXPECT_EQ(back.latency_max_ns, 777u);
+  EXPECT_EQ(back.runs, 11u);
+  EXPECT_EQ(back.busy_ns, 222u);
+  EXPECT_EQ(back.histogram, s.histogram);
+  ASSERT_EQ(back.queues.size(), 2u);
+  EXPECT_EQ(back.queues[0].capacity, 8u);
+  EXPECT_EQ(back.queues[0].fill, 2u);
+  EXPECT_EQ(back.queues[0].high_water, 7u);
+  EXPECT_EQ(back.queues[0].enqueued, 81u);
+  EXPECT_EQ(back.queues[0].stalls, 3u);
+  EXPECT_EQ(back.queues[1].finished, 71u);
+  EXPECT_TRUE(back.queues[1].is_output);
+  ASSERT_EQ(back.branches.size(), 1u);
+  EXPECT_EQ(back.branches[0].runs, 5u);
+  EXPECT_EQ(back.branches[0].busy_ns, 50u);
+}
+
+TEST_F(TelemetryRecording, OfManyQueuesAndBranchesTheFirstAreRead) {
+  const auto path = folder / "many.telemetry";
+  TelemetrySnapshot s = snapshot(1, 0);
+  s.queues.resize(300);
+  s.branches.resize(300);
+  std::ofstream(path) << kRecordingHead << '\n' << recording_line(3, {s}) << '\n';
+  const TelemetryHistory h = read_recording(path);
+  EXPECT_EQ(h.series()[0].last.queues.size(), kMostShownQueues);
+  EXPECT_EQ(h.series()[0].last.branches.size(), kMostShownQueues);
+  EXPECT_EQ(h.series()[0].queues.size(), kMostShownQueues);
+  EXPECT_EQ(h.series()[0].branches.size(), kMostShownQueues);
+}
+
+TEST_F(TelemetryRecording, TimesDoNotDecrease) {
+  const auto path = folder / "back.telemetry";
+  const auto write = [&](double second) {
+    std::ofstream(path) << kRecordingHead << '\n'
+                        << recording_line(5, {}) << '\n'
+                        << recording_line(second, {}) << '\n';
+  };
+  write(5);
+  EXPECT_EQ(read_recording(path).last_time(), 5);
+  write(4.5);
+  EXPECT_THROW(read_recording(path), Error);
+}
+
+TEST_F(TelemetryLive, ASecondRecordingIsAnotherFile) {
+  TelemetryWatcher watcher(folder, 3600);
+  EXPECT_FALSE(watcher.recording());
+  watcher.record(folder / "first.telemetry");
+  EXPECT_TRUE(watcher.recording());
+  watcher.mark(1);
+  EXPECT_THROW(watcher.record(folder / "nowhere" / "second.telemetry"), Error);
+  watcher.record(folder / "second.telemetry");
+  watcher.mark(2);
+  watcher.stop_recording();
+  EXPECT_FALSE(watcher.recording());
+  watcher.mark(3);
+  EXPECT_EQ(read_recording(folder / "first.telemetry").marks().size(), 1u);
+  const TelemetryHistory second = read_recording(folder / "second.telemetry");
+  ASSERT_EQ(second.marks().size(), 1u);
+  EXPECT_EQ(second.marks()[0].text, "mark 2");
+}
+
 }  // namespace
 }  // namespace poprt::inspector

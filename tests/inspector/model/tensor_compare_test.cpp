@@ -183,5 +183,44 @@ TEST(TensorCompare, CoordinatesAndLargest) {
   EXPECT_EQ(row_count(t), 2);
 }
 
+TEST(TensorCompare, TheWorstAreTheFarthestApart) {
+  const TensorDifference d = compare_tensors("y", Tensor::of<float>({3}, {10, 3, -8}),
+                                             Tensor::of<float>({3}, {9, -3, -6}), {});
+  std::vector<int64_t> order;
+  for (const DifferingElement& e : d.worst) order.push_back(e.index);
+  EXPECT_EQ(order, (std::vector<int64_t>{1, 2, 0}));
+  const TensorDifference one = compare_tensors("y", Tensor::scalar(5.0f), Tensor::scalar(3.0f), {});
+  EXPECT_EQ(one.rms, 2);
+  EXPECT_EQ(one.rms_right, 3);
+}
+
+TEST(TensorCompare, AThousandElementsAreKept) {
+  const Tensor zeros = Tensor::zeros(DType::s8, {1001}),
+               ones = Tensor::of<int8_t>({1001}, std::vector<int8_t>(1001, 1));
+  EXPECT_EQ(compare_tensors("y", ones, zeros, {}).worst.size(), 1000u);
+  const auto list = compare_outputs({{"y", ones}}, {{"y", zeros}}, {});
+  EXPECT_EQ(list.at(0).worst.size(), 1000u);
+  EXPECT_EQ(list[0].differing, 1001u);
+}
+
+// Nothing was compared: there is a problem, and no number.
+TEST(TensorCompare, WithoutAPartnerThereAreNoNumbers) {
+  for (const TensorDifference& d :
+       {compare_outputs({{"y", Tensor::scalar(1.0f)}}, {}, {}).at(0),
+        compare_tensors("y", Tensor::scalar(1.0f), Tensor::zeros(DType::f32, {1}), {})}) {
+    EXPECT_EQ(d.elements + d.differing, 0u);
+    EXPECT_EQ(d.largest + d.largest_relative + d.rms + d.rms_right, 0);
+    EXPECT_TRUE(d.worst.empty());
+    EXPECT_FALSE(d.agrees());
+  }
+}
+
+TEST(TensorCompare, SoftmaxOfTheRowThatIsAskedFor) {
+  const Tensor t = Tensor::of<float>({3, 2}, {0, 0, 0, 0, 1, 3});
+  const int64_t order[] = {1};
+  EXPECT_NEAR(softmax_of(t, 2, order).at(0), 1 / (1 + std::exp(-2.0)), 1e-12);
+  EXPECT_TRUE(softmax_of(Tensor::zeros(DType::f32, {0}), 0, {}).empty());
+}
+
 }  // namespace
 }  // namespace poprt::inspector

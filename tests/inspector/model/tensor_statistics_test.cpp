@@ -204,5 +204,18 @@ TEST(Format, IsShortAndPrintable) {
   EXPECT_EQ(shortened("abcdefghij", 7), "abc…hij");
 }
 
+TEST(TensorStatistics, WhatIsNoNumberAreNone) {
+  for (const Tensor& t : {Tensor::strings({2}, {"a", "b"}), Tensor::zeros(DType::c64, {2})}) {
+    const TensorStatistics s = tensor_statistics(t);
+    EXPECT_FALSE(s.numeric);
+    EXPECT_EQ(s.elements, 2u);
+    EXPECT_EQ(s.zeros + s.nans + s.infinities, 0u);
+    EXPECT_EQ(s.least, 0);
+    EXPECT_EQ(s.most, 0);
+    EXPECT_EQ(s.mean, 0);
+    EXPECT_EQ(s.deviation, 0);
+  }
+}
+
 }  // namespace
 }  // namespace poprt::inspector

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/kernels/isa/random_bytes.h"
+#include "core/kernels/run_call.h"
 #include "kernels/common/cpu.h"
 
 namespace poprt::kernels {
@@ -184,8 +185,14 @@ TEST(BytePixels, ResidualsAreAdded) {
   for (const Build& b : builds())
     for (const bool relu : {false, true})
       for (const int32_t low : {0, -128})
-        for (const auto& [columns, y_scale] :
-             {std::pair{5, 0.5f}, {64, 0.5f}, {64, 0.7f}, {64, 0.03f}}) {
+        for (const auto& [columns, y_scale] : {std::pair{5, 0.5f},
+                                               {16, 0.5f},
+                                               {23, 0.7f},
+                                               {40, 0.5f},
+                                               {63, 0.5f},
+                                               {64, 0.5f},
+                                               {64, 0.7f},
+                                               {64, 0.03f}}) {
           isa::PixelResidual more{};
           more.scale = 0.25f;
           more.residual_scale = 0.125f;
@@ -196,8 +203,13 @@ TEST(BytePixels, ResidualsAreAdded) {
           more.y_zero = low + 40;
           more.relu = relu;
           std::vector<uint8_t> y(isa::kPixelPanel + 1, 0x55);
+          // The last pixel of a tensor has nothing behind it.
+          Tensor last = Tensor::zeros(DType::u8, {columns});
+          std::copy_n(e.residual.begin(), columns, last.mutable_values<uint8_t>().begin());
+          const test::Fenced fenced(last);
+          const auto* residual = static_cast<const uint8_t*>(fenced.data());
           b.table->bytes_and_residual(e.sums.data(), {e.offsets.data(), e.scales.data(), 90, 0},
-                                      more, e.residual.data(), columns, y.data());
+                                      more, residual, columns, y.data());
           for (size_t j = 0; j < y.size(); j++) {
             uint8_t wanted = 0x55;
             if (static_cast<int>(j) < columns) {

@@ -1,0 +1,118 @@
+// Kernel `random`: what it needs, and that numbers depend on the seed and their place alone.
+#include "kernels/calls/random.h"
+
+#include <cmath>
+
+#include "core/kernels/run_call.h"
+
+namespace poprt::kernels {
+namespace {
+
+using calls::RandomKind;
+
+// What a call needs to read and write, with random numbers where it reads.
+std::vector<Tensor> operands_of(const calls::Random& c, DType result, std::mt19937& rng) {
+  const bool reads = c.kind == RandomKind::bernoulli || c.kind == RandomKind::multinomial;
+  const int64_t classes = c.kind == RandomKind::multinomial ? c.classes : 1;
+  return {reads ? test::random_numbers(DType::f32, {c.count, classes}, rng) : Tensor(),
+          Tensor::zeros(result, {c.count, c.samples})};
+}
+
+// Tasks of 4096 numbers, and of a row, end anywhere.
+TEST(Random, LongerResultsBeginLikeShorterOnes) {
+  for (const RandomKind kind : {RandomKind::uniform, RandomKind::normal, RandomKind::bernoulli}) {
+    std::vector<double> longest;
+    for (const int64_t count : {9000, 8192, 4097, 4096, 513, 512, 511, 17, 1, 0}) {
+      std::mt19937 rng(1);
+      const calls::Random c = {.kind = kind, .seed = 7, .count = count, .a = 1, .b = 3};
+      std::vector<Tensor> o = operands_of(c, DType::f32, rng);
+      test::expect_needs_every_element(c, o);
+      test::run_call(c, o);
+      const std::vector<double> y = o[1].to_doubles();
+      if (longest.empty()) longest = y;
+      for (size_t i = 0; i < y.size(); i++)
+        ASSERT_NEAR(y[i], longest[i], 1e-5) << count << " " << i;
+    }
+  }
+}
+
+TEST(Random, UniformAndNormalHaveTheirMoments) {
+  for (const RandomKind kind : {RandomKind::uniform, RandomKind::normal}) {
+    std::mt19937 rng(1);
+    constexpr int64_t kCount = 40000;
+    const calls::Random c = {.kind = kind, .seed = 3, .count = kCount, .a = -1, .b = 3};
+    std::vector<Tensor> o = operands_of(c, DType::f32, rng);
+    test::run_call(c, o);
+    double sum = 0, squares = 0, least = 1e9, most = -1e9;
+    for (const double v : o[1].to_doubles()) {
+      sum += v;
+      squares += v * v;
+      least = std::min(least, v), most = std::max(most, v);
+    }
+    const bool uniform = kind == RandomKind::uniform;
+    const double mean = sum / kCount, deviation = std::sqrt(squares / kCount - mean * mean);
+    EXPECT_NEAR(mean, uniform ? 1 : -1, 0.05);
+    EXPECT_NEAR(deviation, uniform ? 4 / std::sqrt(12.0) : 3, 0.05);
+    if (!uniform) continue;
+    EXPECT_GE(least, -1);
+    EXPECT_LT(most, 3);
+    EXPECT_LT(least, -0.99);
+    EXPECT_GT(most, 2.99);
+  }
+}
+
+TEST(Random, BernoulliIsOneWithProbabilityX) {
+  constexpr int64_t kCount = 20000;
+  const calls::Random c = {.kind = RandomKind::bernoulli, .seed = 5, .count = kCount};
+  const double chances[] = {0, 0.25, 0.75, 1};
+  std::vector<Tensor> o = {Tensor::zeros(DType::f32, {kCount, 1}),
+                           Tensor::zeros(DType::f32, {kCount, 1})};
+  auto x = o[0].mutable_values<float>();
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(chances[i % 4]);
+  test::run_call(c, o);
+  const std::vector<double> y = o[1].to_doubles();
+  double ones[4] = {};
+  for (size_t i = 0; i < y.size(); i++) {
+    ASSERT_TRUE(y[i] == 0 || y[i] == 1) << i;
+    ones[i % 4] += y[i];
+  }
+  for (size_t k = 0; k < 4; k++)
+    EXPECT_NEAR(ones[k] / (kCount / 4), chances[k], chances[k] == 0 || chances[k] == 1 ? 0 : 0.03);
+}
+
+// Each row by its own chances, which need not sum to one, nor fit exp().
+TEST(Random, MultinomialDrawsClassesByTheirRow) {
+  constexpr int64_t kSamples = 20000;
+  const calls::Random c = {
+      .kind = RandomKind::multinomial, .seed = 11, .count = 2, .classes = 3, .samples = kSamples};
+  const float never = -INFINITY;
+  for (const DType type : {DType::s32, DType::s64}) {
+    std::vector<Tensor> o = {Tensor::zeros(DType::f32, {2, 3}), Tensor::zeros(type, {2, kSamples})};
+    const float x[] = {1000, 1000 + std::log(3.0f), never, 0, never, std::log(0.25f)};
+    const double chances[] = {0.25, 0.75, 0, 0.8, 0, 0.2};
+    std::copy(std::begin(x), std::end(x), o[0].mutable_values<float>().begin());
+    test::expect_needs_every_element(c, o);
+    test::run_call(c, o);
+    const std::vector<double> y = o[1].to_doubles();
+    double drawn[6] = {};
+    for (size_t i = 0; i < y.size(); i++) {
+      ASSERT_TRUE(y[i] == 0 || y[i] == 1 || y[i] == 2) << i;
+      drawn[i / kSamples * 3 + static_cast<size_t>(y[i])]++;
+    }
+    for (size_t k = 0; k < 6; k++)
+      EXPECT_NEAR(drawn[k] / kSamples, chances[k], chances[k] == 0 ? 0 : 0.02) << k;
+  }
+}
+
+TEST(Random, NoRowsOrSamplesAreNone) {
+  std::mt19937 rng(1);
+  for (const auto& [count, samples] : {std::pair<int64_t, int64_t>{0, 3}, {3, 0}}) {
+    const calls::Random c = {
+        .kind = RandomKind::multinomial, .count = count, .classes = 2, .samples = samples};
+    std::vector<Tensor> o = operands_of(c, DType::s32, rng);
+    test::run_call(c, o);
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels
