@@ -186,8 +186,9 @@ TEST_F(DiffTest, TextsSayWhatIsOnEitherSide) {
 // A weight that only one side has leaves the nodes beside it as they are.
 TEST_F(DiffTest, WeightsOfOneSideAreAddedOrRemoved) {
   const auto text = [](const std::string& bias) {
-    return "graph \"g\" opset {\"\": 17} {\n input %x : f32[2]\n const %w : f32[2] = [1.0, "
-           "2.0]\n " +
+    return std::string(
+               "graph \"g\" opset {\"\": 17} {\n input %x : f32[2]\n const %w : f32[2] = "
+               "[1.0, 2.0]\n ") +
            (bias.empty() ? "" : "const %b : f32[1] = [0.5]\n ") + "%y : f32[2] = Op(%x, %w" +
            (bias.empty() ? "" : ", %b") + ") \"n\"\n output %y\n}\n";
   };

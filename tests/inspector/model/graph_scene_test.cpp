@@ -12,7 +12,7 @@
 namespace poprt::inspector {
 namespace {
 
-std::shared_ptr<const GraphModel> model_of(const std::string& body) {
+std::shared_ptr<const GraphModel> scene_model(const std::string& body) {
   return std::make_shared<GraphModel>(
       *ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "\n}\n"));
 }
@@ -55,7 +55,7 @@ TEST(Scenes, BoxesAreAsWideAsTheirWords) {
 }
 
 TEST(Scenes, WhatScalesAWeightStandsAtItsReader) {
-  const auto g = model_of(R"(input %x : f32[2]
+  const auto g = scene_model(R"(input %x : f32[2]
     const %w : f32[2] = [1.0, 2.0]
     %a : f32[2] = Relu(%x) "a"
     %b : f32[2] = Tanh(%a) "b"
@@ -65,7 +65,10 @@ TEST(Scenes, WhatScalesAWeightStandsAtItsReader) {
     output %c)");
   GraphLayout layout(g);
   const auto scene = layout.scene({});
-  const auto y = [&](const char* name) { return scene->find(*g, g->find(name))->area.y; };
+  const auto y = [&](const char* name) {  // of the middle
+    const auto& area = scene->find(*g, g->find(name))->area;
+    return area.y + area.height / 2;
+  };
   EXPECT_NEAR(y("l"), y("b"), 1e-6);
   EXPECT_NEAR(y("k"), y("a"), 1e-6);
   EXPECT_FALSE(scene->find(*g, kNone));
@@ -73,9 +76,9 @@ TEST(Scenes, WhatScalesAWeightStandsAtItsReader) {
 
 TEST(Scenes, WhatIsInAGroupStandsInItsMiddle) {
   const std::string name = "a name that is as wide as ten boxes";
-  const auto g = model_of("input %x : f32[2]\n%a : f32[2] = Relu(%x) \"" + name +
-                          "/a\"\n%b : f32[2] = Abs(%a) \"" + name +
-                          "/b\"\n%c : f32[2] = Neg(%b) \"c\"\noutput %c");
+  const auto g = scene_model("input %x : f32[2]\n%a : f32[2] = Relu(%x) \"" + name +
+                             "/a\"\n%b : f32[2] = Abs(%a) \"" + name +
+                             "/b\"\n%c : f32[2] = Neg(%b) \"c\"\noutput %c");
   GraphLayout layout(g);
   const auto scene = layout.scene(layout.all_groups());
   const Rect& group = scene->boxes.at(scene->box_of_group.at(1)).area;
@@ -87,7 +90,7 @@ TEST(Scenes, WhatIsInAGroupStandsInItsMiddle) {
 }
 
 TEST(Scenes, GroupsAreOpenedWhileTheirBoxesAreFew) {
-  const auto g = model_of(R"(input %x : f32[2]
+  const auto g = scene_model(R"(input %x : f32[2]
     %a : f32[2] = Relu(%x) "a/p"
     %b : f32[2] = Relu(%a) "a/q"
     %c : f32[2] = Relu(%b) "a/b/r"
@@ -116,14 +119,14 @@ TEST(Scenes, BodiesAreOpenedInGraphsOfUpTo120Nodes) {
         "%y : f32[2] = If(%on) {{g = graph \"b\" {{ %n : f32[2] = Neg(%v{}) output %n }}}} "
         "\"if\"\noutput %y",
         chain);
-    const auto g = model_of(text);
+    const auto g = scene_model(text);
     ASSERT_EQ(g->group(kRoot).all_nodes, static_cast<size_t>(chain) + 6);
     EXPECT_EQ(GraphLayout(g).groups_within(1000).size(), chain == 114 ? 1u : 0u) << chain;
   }
 }
 
 TEST(Scenes, ASearchLooksWhereItsWordSays) {
-  const auto g = model_of(R"(input %x : f32[2]
+  const auto g = scene_model(R"(input %x : f32[2]
     %a : ? = Conv(%x) {pads = [1, 1]} "n1"
     %b : f32[2] = Relu(%a) "conv"
     output %b)");
@@ -133,8 +136,7 @@ TEST(Scenes, ASearchLooksWhereItsWordSays) {
   EXPECT_EQ(search_nodes(*g, "name:conv"), Nodes{relu});
   EXPECT_EQ(search_nodes(*g, "op:conv"), Nodes{conv});
   EXPECT_EQ(search_nodes(*g, "pads"), Nodes{conv}) << "an attribute's name";
-  EXPECT_EQ(search_nodes(*g, "[1, 1]"), (Nodes{})) << "two words";
-  EXPECT_EQ(search_nodes(*g, "[1,"), Nodes{conv}) << "or its value";
+  EXPECT_EQ(search_nodes(*g, "[1, 1]"), Nodes{conv}) << "or its value";
   EXPECT_EQ(search_nodes(*g, "op:input"), Nodes{0}) << "the first node";
   EXPECT_EQ(search_nodes(*g, "out:*"), (Nodes{0, relu})) << "of the other the shape is not known";
   EXPECT_EQ(search_nodes(*g, "out:2"), (Nodes{0, relu}));

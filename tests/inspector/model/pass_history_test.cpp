@@ -18,6 +18,17 @@ std::shared_ptr<const GraphModel> graph_of(const char* nodes) {
       std::string("graph \"net\" opset {\"\": 17} {\n input %x : f32[2]\n") + nodes + "}"));
 }
 
+// One more step of a compilation, with what it changed.
+void append_step(Compilation& made, const char* name, const char* nodes) {
+  PassStep step;
+  step.name = name;
+  step.graph = graph_of(nodes);
+  if (!made.steps.empty())
+    step.changes =
+        std::make_shared<GraphChanges>(changes_between(*made.steps.back().graph, *step.graph));
+  made.steps.push_back(std::move(step));
+}
+
 // Four graphs, as if passes had made them.
 class NodeHistory : public testing::Test {
  protected:
@@ -39,15 +50,7 @@ class NodeHistory : public testing::Test {
                     %d : f32[2] = Mul(%back, %back) "square"
                     output %d)");
   }
-  void add(const char* name, const char* nodes) {
-    PassStep step;
-    step.name = name;
-    step.graph = graph_of(nodes);
-    if (!made.steps.empty())
-      step.changes =
-          std::make_shared<GraphChanges>(changes_between(*made.steps.back().graph, *step.graph));
-    made.steps.push_back(std::move(step));
-  }
+  void add(const char* name, const char* nodes) { append_step(made, name, nodes); }
   std::vector<std::string> history(int step, const char* node) {
     std::vector<std::string> lines;
     const auto& graph = *made.steps[static_cast<size_t>(step)].graph;
@@ -255,15 +258,7 @@ TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
 // What nothing below it reads any more goes on in what stands above it, else in nothing.
 TEST(NodeHistories, GoOnInWhatTookTheirPlace) {
   Compilation made;
-  const auto add = [&](const char* name, const char* nodes) {
-    PassStep step;
-    step.name = name;
-    step.graph = graph_of(nodes);
-    if (!made.steps.empty())
-      step.changes =
-          std::make_shared<GraphChanges>(changes_between(*made.steps.back().graph, *step.graph));
-    made.steps.push_back(std::move(step));
-  };
+  const auto add = [&](const char* name, const char* nodes) { append_step(made, name, nodes); };
   const auto history = [&](const char* node) {
     std::vector<std::string> lines;
     for (const NodeEvent& e : history_of(made, 0, made.steps[0].graph->find(node)))

@@ -142,7 +142,8 @@ TEST(ProfileRows, TheFirstNodeMayHaveTimesToo) {
   const GraphModel g(*ir::parse_text(R"(graph "g" {
   const %w : f32[2] = [1.0, 2.0]
   %a : f32[2] = Relu(%w) "named"
-  output %a
+  %b : f32[2] = Neg(%a) "last"
+  output %b
 })"));
   ASSERT_EQ(g.find("named"), 0);
   EXPECT_EQ(node_of_instruction(g, "a"), 0);

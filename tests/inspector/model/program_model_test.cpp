@@ -260,19 +260,21 @@ TEST(ProgramModels, PartsThatMakeNoSenseAreLeftOut) {
 TEST(ProgramModels, LoopsInLoopsEndEachForItself) {
   Made m;
   const uint32_t early = m.buffer(0, 8), inside = m.buffer(8, 8), index = m.buffer(16, 8),
-                 flag = m.buffer(24, 1);
-  m.p.arena_bytes = 32;
+                 flag = m.buffer(24, 1), turn = m.buffer(32, 8);
+  m.p.arena_bytes = 40;
   m.add("k", {early}, "before");  // 0
   m.add("control.loop", {kNone32, kNone32, index}, "outer", {9});
   m.add("k", {early}, "early");  // 2
-  m.add("control.loop", {kNone32, kNone32, index}, "inner", {9});
+  m.add("control.loop", {kNone32, kNone32, turn}, "inner", {9});
   m.add("k", {inside}, "made");  // 4
   m.add("k", {inside}, "used");
   m.add("control.end", {});  // 6
   m.add("control.end", {});
   m.add("k", {flag}, "after");  // 8
   const ProgramModel p(m.p);
-  EXPECT_EQ(intervals(p), "0+8 0-7 1xbefore; 16+8 1-7 1xouter; 8+8 4-5 1xmade; 24+1 8-8 1xafter; ");
+  EXPECT_EQ(
+      intervals(p),
+      "0+8 0-7 1xbefore; 16+8 1-1 1xouter; 32+8 3-3 1xinner; 8+8 4-5 1xmade; 24+1 8-8 1xafter; ");
   // A condition in the loop ends before the loop does.
   Made c;
   const uint32_t again = c.buffer(0, 8), at = c.buffer(8, 8), test = c.buffer(16, 1);

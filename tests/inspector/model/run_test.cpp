@@ -303,23 +303,6 @@ TEST_F(RunTest, WhatCannotBeRunIsNamed) {
             "r.telemetry is a recording, which cannot be run");
 }
 
-TEST_F(RunTest, WhatFailsWhileItRunsIsAnError) {
-  const Document d = load("gather.ir", R"(graph "gather" opset {"": 17} {
-  input %x : f32[4]
-  input %i : s64[1]
-  %y : f32[1] = Gather(%x, %i)
-  output %y
-}
-)");
-  const auto model = model_to_run(d, nullptr, progress);
-  const std::string file = npy("i.npy", Tensor::of<int64_t>({1}, {9}));
-  EXPECT_NE(message_of([&] { run_model(model, {{"i", input_choice(file)}}, 1, progress); }), "");
-  EXPECT_NE(message_of([&] {
-              bench_model(model, {{"i", input_choice(file)}}, 1, {.seconds = 0.01}, progress);
-            }),
-            "");
-}
-
 // One request after the other: together they last no longer than all of it.
 TEST_F(RunTest, LatenciesAreOfRequestsAndSlicesOfTheTime) {
   BenchSettings settings;
@@ -333,7 +316,6 @@ TEST_F(RunTest, LatenciesAreOfRequestsAndSlicesOfTheTime) {
   EXPECT_LE(sum, r.seconds * 1e3);
   EXPECT_EQ(r.throughput.size(),
             std::clamp<size_t>(r.requests / 8, 1, size_t{BenchResult::kMostSlices}));
-  EXPECT_GT(r.throughput.front(), 0);
   double total = 0;
   for (const double t : r.throughput)
     total += t * r.seconds / static_cast<double>(r.throughput.size());
