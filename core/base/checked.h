@@ -39,7 +39,7 @@ inline uint64_t align_up(uint64_t value, uint64_t alignment) {
   return checked_add<uint64_t>(value, alignment - 1) & ~(alignment - 1);
 }
 
-// a / b, rounded up; of no negative number.
+// The quotient, rounded up; neither number may be negative, and b not 0.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace poprt

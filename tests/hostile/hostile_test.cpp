@@ -50,7 +50,8 @@ Result run(const fs::path& folder, std::vector<std::string> words, const char* a
   argv.push_back(nullptr);
   setenv("ASAN_OPTIONS", asan, 1);
   const int error = memfd_create("stderr", 0);
-  // The cases are a lot of memory, whose tables fork() would copy for each of them.
+  // fork() would copy the page tables of all cases that are in memory; vfork() shares them until
+  // the program starts.
   const pid_t pid = vfork();
   if (pid == 0) {
     const rlimit none{0, 0};
