@@ -28,10 +28,13 @@ DECLARATIONS = {K.VAR_DECL, K.FUNCTION_DECL, K.CXX_METHOD, K.CONSTRUCTOR, K.FUNC
                 K.DESTRUCTOR, K.FIELD_DECL}
 EVALUATED = {K.STATIC_ASSERT, K.ENUM_DECL, K.TYPEDEF_DECL, K.TYPE_ALIAS_DECL, K.TEMPLATE_TYPE_PARAMETER,
              K.TEMPLATE_NON_TYPE_PARAMETER, K.ALIGNED_ATTR}
-# Nothing but speed or the text of a message depends on what is done to these calls.
-HARMLESS = ("reserve", "shrink_to_fit", "prefetch", "likely")
+# Nothing but speed or the text of a message depends on what is done to these calls, and to what is assigned to these members
+# (a kernel's plan estimates its work).
+HARMLESS = {"reserve", "shrink_to_fit", "__builtin_prefetch", "_mm_prefetch"}
+ESTIMATES = ("work",)
 SPEAKING = ("fail", "warn", "debug", "trace", "info", "log_")
-COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp", "checked_add", "checked_mul"}
+COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp", "checked_add", "checked_mul", "least",
+               "most"}
 
 
 @dataclasses.dataclass
@@ -87,10 +90,12 @@ class Finder:
         if kind in EVALUATED or (kind in DECLARATIONS and self.is_constexpr(cursor)):
             return
         children = list(cursor.get_children())
+        if self.estimates(cursor, children):
+            return
         handler = HANDLERS.get(kind)
         if handler:
             handler(self, cursor, children, parent)
-        if kind == K.CALL_EXPR and cursor.spelling.startswith(HARMLESS + SPEAKING):
+        if self.harmless(cursor):
             return
         if kind == K.CASE_STMT:
             children = children[1:]
@@ -103,11 +108,21 @@ class Finder:
         head = self.source[cursor.extent.start.offset:cursor.location.offset].split()
         return any(word in head for word in (b"constexpr", b"consteval", b"constinit"))
 
+    def harmless(self, cursor, *words):
+        return cursor.kind == K.CALL_EXPR and (cursor.spelling in HARMLESS or cursor.spelling.startswith(SPEAKING + words))
+
+    def estimates(self, cursor, children):
+        if cursor.kind not in (K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR) or len(children) != 2:
+            return False
+        left, right = children
+        return (left.kind == K.MEMBER_REF_EXPR and left.spelling in ESTIMATES and
+                self.between(left, right) in ("=", "+=", "-=", "*=", "/="))
+
     def statement(self, cursor):
         if cursor.kind not in (K.CALL_EXPR, K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR, K.UNARY_OPERATOR,
-                               K.CXX_DELETE_EXPR):
+                               K.CXX_DELETE_EXPR) or self.estimates(cursor, list(cursor.get_children())):
             return
-        if cursor.kind == K.CALL_EXPR and cursor.spelling.startswith(HARMLESS + SPEAKING + ("throw", "abort")):
+        if self.harmless(cursor, "throw", "abort"):
             return
         text = self.text(cursor)
         self.add(cursor, "statement", f"if (!poprt_mutant(@)) {text}", f"without: {text}")
@@ -189,9 +204,7 @@ class Finder:
         callee = cursor.referenced
         if callee is None or callee.kind not in (K.FUNCTION_DECL, K.CXX_METHOD):
             return
-        if cursor.spelling.startswith("operator") or cursor.spelling in COMMUTATIVE:
-            return
-        if cursor.spelling.startswith(HARMLESS):
+        if cursor.spelling.startswith("operator") or cursor.spelling in COMMUTATIVE | HARMLESS:
             return
         arguments = [a for a in cursor.get_arguments() if a is not None and a.extent.end.offset > a.extent.start.offset]
         text, base = self.text(cursor), cursor.extent.start.offset

@@ -18,6 +18,7 @@ import sites
 import suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# `plan` has no site: an estimate and a prefetch change speed alone.
 SMALL = b"""static_assert(1 < 2);
 constexpr int kTable[] = {1 + 1, 2};
 #define TWICE(x) ((x) + (x))
@@ -31,6 +32,8 @@ int main() {
   n += kTable[0];
   return far(n, 5) || n != 5;
 }
+struct Plan { double work; };
+void plan(Plan& p, int n) { p.work = n * 2; p.work /= n; __builtin_prefetch(&p + 1); }
 """
 EXPECTED = {
     (4, "default", "static int sum(int a, int b, bool both = true) { return both ? a - b : a; }: true -> false"),
