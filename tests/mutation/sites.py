@@ -127,7 +127,7 @@ class Finder:
         text = self.text(cursor)
         self.add(cursor, "statement", f"if (!poprt_mutant(@)) {text}", f"without: {text}")
 
-    def binary(self, cursor, children, _):
+    def binary(self, cursor, children, parent):
         if len(children) != 2:
             return
         left, right = children
@@ -135,7 +135,7 @@ class Finder:
         types = {c.type.get_canonical().kind for c in children}
         a, b = self.text(left), self.text(right)
         if operator in NEGATED and types <= COMPARED:
-            if operator in BOUNDARY:
+            if operator in BOUNDARY and not self.chooses(parent, a, b):
                 self.choose(cursor, "boundary", f"{a} {BOUNDARY[operator]} {b}")
             self.choose(cursor, "relational", f"{a} {NEGATED[operator]} {b}")
         elif operator in ARITHMETIC and types <= NUMBERS:
@@ -143,6 +143,12 @@ class Finder:
         elif operator in ("&&", "||"):
             other = "||" if operator == "&&" else "&&"
             self.choose(cursor, "logical", f"({a}) {other} ({b})")
+
+    def chooses(self, parent, a, b):
+        """a < b ? a : b gives the same of equal ones."""
+        if parent is None or parent.kind != K.CONDITIONAL_OPERATOR:
+            return False
+        return {self.text(c) for c in list(parent.get_children())[1:]} == {a, b}
 
     def compound(self, cursor, children, _):
         if len(children) != 2 or cursor.type.get_canonical().kind not in NUMBERS:

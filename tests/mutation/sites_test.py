@@ -18,7 +18,7 @@ import sites
 import suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# `plan` has no site: an estimate and a prefetch change speed alone.
+# `plan` has no site: an estimate and a prefetch change speed alone; nor has the boundary of `smaller`.
 SMALL = b"""static_assert(1 < 2);
 constexpr int kTable[] = {1 + 1, 2};
 #define TWICE(x) ((x) + (x))
@@ -33,6 +33,7 @@ int main() {
   return far(n, 5) || n != 5;
 }
 struct Plan { double work; };
+int smaller(int a, int b) { return a < b ? a : b; }
 void plan(Plan& p, int n) { p.work = n * 2; p.work /= n; __builtin_prefetch(&p + 1); }
 """
 EXPECTED = {
@@ -57,6 +58,8 @@ EXPECTED = {
     (12, "arguments", "far(n, 5) -> far(5, n)"),
     (12, "constant", "return far(n, 5) || n != 5;: 5 -> 5 + 1"),
     (12, "relational", "n != 5 -> n == 5"),
+    (15, "relational", "a < b -> a >= b"),
+    (15, "condition", "negated: a < b ? a : b"),
 }
 
 
