@@ -101,9 +101,11 @@ def sources():
     found = {}
     for path in [*TESTS.glob("cli/*_test.py"), *TESTS.glob("bindings/python/*_test.py")]:
         text, stem = path.read_text(encoding="utf-8"), path.stem.removesuffix("_test")
+        lines = text.splitlines(keepends=True)
         for c in ast.parse(text).body:
             if isinstance(c, ast.ClassDef):
-                found.update((f"{stem}.{c.name}.{f.name}", ast.get_source_segment(text, f)) for f in c.body if isinstance(f, ast.FunctionDef))
+                found.update((f"{stem}.{c.name}.{f.name}", "".join(lines[f.lineno - 1:f.end_lineno])) for f in c.body
+                             if isinstance(f, ast.FunctionDef))
     for path in TESTS.rglob("*_test.cpp"):
         pieces = re.split(r"^TEST\(", path.read_text(encoding="utf-8"), flags=re.M)[1:]
         found.update((".".join(re.match(r"(\w+),\s*(\w+)", p).groups()), p) for p in pieces)
