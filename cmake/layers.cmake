@@ -94,12 +94,20 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 function(poprt_isa_sources target)
+  # Checks in unrolled loops multiply: with sanitizers such a file takes minutes at -O3, a third of that so.
+  set(optimized -O3)
+  if(POPRT_SANITIZE)
+    set(optimized -O1)
+  endif()
+  if(POPRT_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    list(APPEND optimized -fsanitize-address-outline-instrumentation)
+  endif()
   foreach(isa ${POPRT_ISAS})
     add_library(${target}_${isa} OBJECT ${ARGN})
     target_link_libraries(${target}_${isa} PRIVATE poprt_flags)
     target_include_directories(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core)
     target_compile_definitions(${target}_${isa} PRIVATE POPRT_ISA=${isa} POPRT_ISA_${isa}=1)
-    target_compile_options(${target}_${isa} PRIVATE ${POPRT_ISA_FLAGS_${isa}} -O3 -ffp-contract=fast
+    target_compile_options(${target}_${isa} PRIVATE ${POPRT_ISA_FLAGS_${isa}} ${optimized} -ffp-contract=fast
       -fno-exceptions -fno-rtti -fno-trapping-math -Wno-conversion -Wno-psabi)
     if(POPRT_ISA_FLAGS_${isa})  # vec.h includes the compiler's intrinsics, which take most of the time to parse a file
       target_precompile_headers(${target}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/core/kernels/isa/math.h)
