@@ -2,6 +2,7 @@
 // columns through every tail, masks with any strides, and queries that see no key.
 #include "kernels/isa/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -114,8 +115,8 @@ TEST(AttentionHeads, ScoresAndMixes) {
     for (const int64_t size : {1, 15, 16, 17, 48, 63, 64, 65, 130})
       for (const int64_t keys : {0, 1, 15, 16, 17, 35}) {
         const int64_t stride = size + kGap;
-        std::vector<float> q(static_cast<size_t>(size)), k(static_cast<size_t>(keys * stride)),
-            w(static_cast<size_t>(keys));
+        std::vector<float> q(static_cast<size_t>(size)), w(static_cast<size_t>(keys)),
+            k(static_cast<size_t>(std::max<int64_t>(keys, 1) * stride));  // no keys lie somewhere
         for (auto* list : {&q, &k, &w})
           for (float& x : *list) x = static_cast<float>(rng() % 9) / 4 - 1;
         std::vector<float> scores(static_cast<size_t>(keys) + 1, 77),
