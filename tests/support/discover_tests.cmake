@@ -2,6 +2,9 @@
 # with parameters, or of several types, is one test whatever their number: to start a process for each of thousands of cases took
 # longer than the cases.
 function(poprt_discover_tests target prefix timeout)
+  if(POPRT_SANITIZE)  # takes several times as long
+    math(EXPR timeout "3 * ${timeout}")
+  endif()
   set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_tests.cmake)
   set(included ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
   set(script ${PROJECT_SOURCE_DIR}/tests/support/list_tests.cmake)
