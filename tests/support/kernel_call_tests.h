@@ -1,8 +1,9 @@
-// Calls of kernels that nothing makes: what a program file may ask for. The calls that a test
-// program finds, where it defines all_calls(), are bent one fact at a time (an operand less, a
-// shorter one, another type, an integer moved, a float that is none). prepare() must refuse each,
-// or else run() must stay inside its operands: they end at pages that cannot be touched. Include it
-// in one file of a test program.
+// Calls of kernels. Those that a test program finds, where it defines found_calls(), run inside
+// their operands, which end at pages that cannot be touched, and in any order of their tasks. A few
+// of each kernel are then bent one fact at a time (an operand less, a shorter one, another type, an
+// integer moved, a float that is none), into calls that nothing makes: what a program file may ask
+// for. prepare() must refuse each, or else run() must stay inside. Include it in one file of a test
+// program.
 #pragma once
 
 #include <fmt/format.h>
@@ -58,26 +59,29 @@ inline OneCall call_of(const program::Program& p, const program::Instruction& in
   return c;
 }
 
+// Whose calls these are: defined by the file that includes this one.
+const std::vector<OneCall>& found_calls();
+
 // One for each kernel and count of operands and integers, at most twelve of a kernel.
-inline std::vector<OneCall> distinct(std::vector<OneCall> found) {
-  std::vector<OneCall> kept;
-  std::set<std::tuple<std::string, size_t, size_t, size_t>> known;
-  std::map<std::string, int> count;
-  for (OneCall& c : found)
-    if (kernels::find_kernel(c.kernel) &&
-        known.emplace(c.kernel, c.operands.size(), c.ints.size(), c.floats.size()).second &&
-        count[c.kernel]++ < 12)
-      kept.push_back(std::move(c));
-  return kept;
+inline const std::vector<OneCall>& all_calls() {
+  static const std::vector<OneCall> calls = [] {
+    std::vector<OneCall> kept;
+    std::set<std::tuple<std::string, size_t, size_t, size_t>> known;
+    std::map<std::string, int> count;
+    for (const OneCall& c : found_calls())
+      if (kernels::find_kernel(c.kernel) &&
+          known.emplace(c.kernel, c.operands.size(), c.ints.size(), c.floats.size()).second &&
+          count[c.kernel]++ < 12)
+        kept.push_back(c);
+    return kept;
+  }();
+  return calls;
 }
 
 // Kernels that no compiled graph of compiled_calls_test.cpp calls, but the sample of an operator.
 inline constexpr std::string_view kKernelsOfSamples[] = {
     "crop_and_resize", "fill",  "inverse",   "label_map",    "label_table", "linear_attention",
     "random",          "shift", "sum_bytes", "svm_classify", "tf_idf",      "tree_ensemble"};
-
-// Whose calls these are: defined by the file that includes this one.
-const std::vector<OneCall>& all_calls();
 
 // Memory in front of a page that cannot be touched. Operands that are aligned as an arena does have
 // up to 63 bytes between their end and the page; those hold a pattern that must not change.
@@ -168,6 +172,21 @@ inline std::string described(const OneCall& c) {
   return s;
 }
 
+// Of each kernel those with other integers, types or shapes, at most 500.
+inline const std::vector<OneCall>& varied_calls() {
+  static const std::vector<OneCall> calls = [] {
+    std::vector<OneCall> kept;
+    std::set<std::string> known;
+    std::map<std::string, int> count;
+    for (const OneCall& c : found_calls())
+      if (kernels::find_kernel(c.kernel) && known.insert(described(c)).second &&
+          count[c.kernel]++ < 500)
+        kept.push_back(c);
+    return kept;
+  }();
+  return calls;
+}
+
 enum class Answer { refused, ran, wrong };
 
 inline Answer ask(OneCall c, std::string_view what) {
@@ -198,9 +217,9 @@ inline Answer ask(OneCall c, std::string_view what) {
 // The parameter is a kernel: what its calls are is found out by the tests that bend them.
 class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
  protected:
-  // Takes each call of the kernel as the original.
-  void each(const std::function<void()>& check) {
-    for (const OneCall& call : all_calls())
+  // Takes each of the calls that are the kernel's as the original.
+  void each(const std::function<void()>& check, const std::vector<OneCall>& calls = all_calls()) {
+    for (const OneCall& call : calls)
       if (call.kernel == GetParam()->name) {
         original_ = &call;
         check();
@@ -218,16 +237,19 @@ class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
 };
 
 TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
-  each([&] { EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original()); });
+  each([&] { EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original()); },
+       varied_calls());
 }
 
 TEST_P(KernelCall, TouchesNothingBehindItsOperands) {
-  each([&] {
-    OneCall c = original();
-    const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
-    if (plan.tasks == 0 || plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
-    EXPECT_EQ(run_fenced(plan, c, true), "") << described(c);
-  });
+  each(
+      [&] {
+        OneCall c = original();
+        const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+        if (plan.tasks == 0 || plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
+        EXPECT_EQ(run_fenced(plan, c, true), "") << described(c);
+      },
+      varied_calls());
 }
 
 // Memory of every operand, with the same numbers each time: small ones, which are valid places.
@@ -280,24 +302,26 @@ class Memory {
 // Which thread runs a task, after which others, and what is left in its scratch memory decide
 // nothing (kernels/kernel.h).
 TEST_P(KernelCall, TasksGiveTheSameAloneAndInAnyOrder) {
-  each([&] {
-    OneCall c = original();
-    const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
-    if (plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
-    Tensor room = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
-    auto* scratch = static_cast<std::byte*>(room.mutable_data());
-    const Memory together(c), alone(c);
-    for (int64_t r = 0; r < plan.rounds && plan.tasks; r++)
-      plan.run(plan.params.get(), together.pointers(), r * plan.tasks, (r + 1) * plan.tasks,
-               scratch);
-    for (int64_t r = 0; r < plan.rounds; r++)
-      for (int64_t t = plan.tasks; t-- > 0;) {
-        std::memset(scratch, 0xff, plan.scratch_bytes);
-        const int64_t task = r * plan.tasks + t;
-        plan.run(plan.params.get(), alone.pointers(), task, task + 1, scratch);
-      }
-    EXPECT_TRUE(together.same(alone, plan.outputs)) << described(c);
-  });
+  each(
+      [&] {
+        OneCall c = original();
+        const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+        if (plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
+        Tensor room = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
+        auto* scratch = static_cast<std::byte*>(room.mutable_data());
+        const Memory together(c), alone(c);
+        for (int64_t r = 0; r < plan.rounds && plan.tasks; r++)
+          plan.run(plan.params.get(), together.pointers(), r * plan.tasks, (r + 1) * plan.tasks,
+                   scratch);
+        for (int64_t r = 0; r < plan.rounds; r++)
+          for (int64_t t = plan.tasks; t-- > 0;) {
+            std::memset(scratch, 0xff, plan.scratch_bytes);
+            const int64_t task = r * plan.tasks + t;
+            plan.run(plan.params.get(), alone.pointers(), task, task + 1, scratch);
+          }
+        EXPECT_TRUE(together.same(alone, plan.outputs)) << described(c);
+      },
+      varied_calls());
 }
 
 TEST_P(KernelCall, WithoutOperandsIsRefused) {

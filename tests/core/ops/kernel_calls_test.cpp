@@ -67,7 +67,7 @@ void collect(const ir::Node& node, std::vector<OneCall>& calls) {
 }  // namespace poprt::ops::sampled
 
 // Those of all samples.
-const std::vector<poprt::test::OneCall>& poprt::test::all_calls() {
+const std::vector<poprt::test::OneCall>& poprt::test::found_calls() {
   static const std::vector<OneCall> calls = [] {
     std::vector<OneCall> found;
     const auto add = [&](const ops::sampled::Sample& s) {
@@ -80,7 +80,7 @@ const std::vector<poprt::test::OneCall>& poprt::test::all_calls() {
     };
     for (const ops::sampled::Sample& s : ops::sampled::all_samples()) add(s);
     for (const ops::sampled::Sample& s : ops::sampled::trial_samples()) add(s);
-    return distinct(std::move(found));
+    return found;
   }();
   return calls;
 }
