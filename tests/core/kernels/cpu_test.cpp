@@ -1,0 +1,102 @@
+// What POPRT_ISA chooses, each time in a process of its own: it is decided once.
+#include "kernels/common/cpu.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace poprt::kernels {
+namespace {
+
+// As the compiler's run time finds it out.
+Isa best_isa() {
+#if defined(__x86_64__)
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  return v3 && v4 ? Isa::avx512 : v3 ? Isa::avx2 : Isa::baseline;
+#else
+  return Isa::baseline;
+#endif
+}
+
+bool supports_vnni() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
+bool supports_vbmi() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
+int code_of(Isa isa, bool vnni, bool vbmi) {
+  return static_cast<int>(isa) + (vnni ? 10 : 0) + (vbmi ? 20 : 0);
+}
+
+class Cpu : public ::testing::Test {
+ protected:
+  Cpu() {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // which starts the program again
+    if (const char* old = std::getenv("POPRT_ISA")) before_ = old;
+  }
+  ~Cpu() override {
+    if (before_)
+      ::setenv("POPRT_ISA", before_->c_str(), 1);
+    else
+      ::unsetenv("POPRT_ISA");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST_F(Cpu, IsUsedUpToWhatIsWanted) {
+  const Isa best = best_isa();
+  const std::pair<const char*, Isa> wanted[] = {
+      {"", best},
+      {"neon", best},
+      {"baseline", Isa::baseline},
+      {"avx2", std::min(best, Isa::avx2)},
+      {"avx512", best},
+  };
+  for (const auto& [name, isa] : wanted) {
+    ::setenv("POPRT_ISA", name, 1);
+    const bool wide = isa == Isa::avx512;
+    EXPECT_EXIT(
+        std::_Exit(code_of(cpu_isa(), cpu_has_vnni(), cpu_has_vbmi())),
+        testing::ExitedWithCode(code_of(isa, wide && supports_vnni(), wide && supports_vbmi())), "")
+        << name;
+  }
+}
+
+TEST_F(Cpu, WarnsOnceOfAnInstructionSetThatThereIsNot) {
+  const auto warn_twice = [] {
+    warn_of_isa();
+    warn_of_isa();
+    std::exit(0);
+  };
+  ::setenv("POPRT_ISA", "neon", 1);
+  EXPECT_EXIT(
+      warn_twice(), testing::ExitedWithCode(0),
+      fmt::format("^[^\n]*POPRT_ISA is 'neon', expected baseline, avx2 or avx512; {} is used\n$",
+                  isa_name(best_isa())));
+  for (const char* known : {"", "baseline", "avx2", "avx512"}) {
+    ::setenv("POPRT_ISA", known, 1);
+    EXPECT_EXIT(warn_twice(), testing::ExitedWithCode(0), "^$") << known;
+  }
+}
+
+}  // namespace
+}  // namespace poprt::kernels
