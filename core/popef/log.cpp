@@ -51,7 +51,6 @@ std::unique_ptr<Logger> make(const char* level, const char* destination) {
   target->set_pattern("[%H:%M:%S.%e] [%n] [%^%l%$] %v");
   target->flush_on(spdlog::level::trace);
   auto logger = std::make_unique<Logger>(std::move(target));
-  logger->set_level(LogLevel::error);
   if (!known)
     logger->error("POPEF_LOG_LEVEL is '{}', expected OFF, ERR, WARN, INFO, DEBUG or TRACE", level);
   if (!complaint.empty()) logger->error("{}", complaint);

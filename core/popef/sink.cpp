@@ -22,9 +22,8 @@ namespace {
 
 class StreamSink final : public Sink {
  public:
-  explicit StreamSink(std::ostream& stream) : stream_(stream), start_(stream.tellp()) {
-    seekable_ = start_ != std::streampos(-1);
-    if (!seekable_) stream_.clear(stream_.rdstate() & ~std::ios::failbit);
+  explicit StreamSink(std::ostream& stream)
+      : stream_(stream), start_(stream.tellp()), seekable_(start_ != std::streampos(-1)) {
     check();
   }
   void write(std::span<const std::byte> bytes) override {
@@ -71,7 +70,7 @@ class StreamSink final : public Sink {
 
   std::ostream& stream_;
   std::streampos start_;
-  bool seekable_ = false;
+  bool seekable_;
   uint64_t size_ = 0;
   std::vector<std::byte> pending_;
 };

@@ -1,6 +1,11 @@
 #include "popef/writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <optional>
+#include <sstream>
 
 #include "core/popef/support.h"
 #include "popef/error.h"
@@ -210,6 +215,19 @@ TEST(Writer, UnseekableStreamGetsTheSameBytes) {
   EXPECT_EQ(pipe.bytes, sample_file());
 }
 
+TEST(Writer, AStreamThatHasFailedIsRefused) {
+  std::ostringstream out;
+  out.setstate(std::ios::failbit);
+  try {
+    Writer writer(out);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const FileError& e) {
+    EXPECT_EQ(e.code(), ErrorCode::resource_exhausted);
+    EXPECT_STREQ(e.what(), "cannot write PopEF: the stream failed after 0 bytes");
+  }
+  EXPECT_TRUE(out.fail());
+}
+
 TEST(Writer, StartsAtTheStreamsPosition) {
   std::ostringstream out;
   out << "prefix";
@@ -314,6 +332,32 @@ TEST(FileWriter, AppendKeepsOldBlobsByteForByte) {
   EXPECT_EQ(text_of(reader.opaqueBlobs()[1].payload()), "appended");
   ASSERT_EQ(reader.executables().size(), 2u);
   EXPECT_EQ(reader.executables()[1].blob().payload_offset % 4096, 0u);
+}
+
+// A write that takes a part of the bytes is followed by one of the rest, where that belongs: over
+// the limit, which is an error, and not over the bytes before it.
+TEST(FileWriter, AppendOverTheLimitOfFilesLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", sample_file());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto signalled = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = sample_file().size() + 100000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::optional<ErrorCode> code;
+  try {
+    FileWriter writer(folder / "f", FileWriter::Mode::APPEND);
+    const std::string bytes = random_bytes(1 << 18);
+    writer.createOpaqueBlob("more", "")->write(bytes.data(), bytes.size());
+    writer.close();
+  } catch (const FileError& e) {
+    code = e.code();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, signalled);
+  EXPECT_EQ(code, ErrorCode::resource_exhausted);
+  EXPECT_EQ(file_bytes(folder / "f"), sample_file());
 }
 
 TEST(FileWriter, AppendMakesANewFile) {

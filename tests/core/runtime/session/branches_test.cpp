@@ -211,6 +211,20 @@ TEST(Branches, SeveralBranchesAreNoBranch) {
   EXPECT_THROW(fuse_models({}), Error);
 }
 
+TEST(Branches, AreAtMost1024) {
+  const auto one = constant_model(2, 1, "a");
+  std::vector<std::shared_ptr<const Model>> models(1024, one);
+  EXPECT_EQ(fuse_models(models)->branches->count, 1024u);
+  models.push_back(one);
+  try {
+    fuse_models(models);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
+    EXPECT_STREQ(e.what(), "1025 models: at most 1024 can be fused");
+  }
+}
+
 TEST(Branches, ASessionRefusesAnIndexThatIsNoBranch) {
   const auto fused = fuse_models(std::vector{constant_model(2, 3, "a"), constant_model(5, 3, "b")});
   Session session(fused);

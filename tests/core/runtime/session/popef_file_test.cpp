@@ -318,6 +318,19 @@ TEST_F(PopefFile, ValuesThatComeWithAModelAreSavedAndReadWhereverTheyLie) {
   EXPECT_EQ(stream.str(), read(one));
 }
 
+// Takes all bytes and keeps none.
+class LosesWhatItHolds : public std::stringbuf {
+ protected:
+  int sync() override { return -1; }
+};
+
+TEST_F(PopefFile, AStreamThatLosesWhatItHoldsIsAnError) {
+  LosesWhatItHolds buffer;
+  std::ostream stream(&buffer);
+  expect_error([&] { save_model(*OwnData().payload(), stream); }, ErrorCode::resource_exhausted,
+               "the stream failed after");
+}
+
 // Values behind what instructions read go with their blobs, and what is stored narrow of them; the
 // last byte that is read stays. Of one whose values are a part of a larger piece the piece stays.
 void expect_that_only_what_is_read_stays(const fs::path& folder, uint64_t count) {
