@@ -1,0 +1,115 @@
+// libpoprt.so in a folder where there is no compiler, or another's: it loads PopEF files, and says
+// what it lacks. The program is not linked with the library, of which each test loads its own copy.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "poprt/poprt.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Refusal = std::pair<poprt_error_code, std::string>;
+
+class LoneLibrary : public ::testing::Test {
+ protected:
+  LoneLibrary() : folder_(::mkdtemp(std::string(testing::TempDir() + "poprt_XXXXXX").data())) {
+    fs::copy_file(LIBRARY, folder_ / "libpoprt.so.1");
+    library_ = ::dlopen((folder_ / "libpoprt.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library_) throw std::runtime_error(::dlerror());
+  }
+  ~LoneLibrary() override { fs::remove_all(folder_); }
+
+  template <class F>
+  F* function(const char* name) const {
+    void* found = ::dlsym(library_, name);
+    EXPECT_NE(found, nullptr) << name;
+    return reinterpret_cast<F*>(found);
+  }
+
+  // Of compiling a model; empty when it is compiled.
+  Refusal refusal() const {
+    const auto read = [&](poprt_error* error) {
+      Refusal said(
+          function<decltype(poprt_error_get_code)>("poprt_error_get_code")(error),
+          std::string(function<decltype(poprt_error_message)>("poprt_error_message")(error)));
+      function<decltype(poprt_error_free)>("poprt_error_free")(error);
+      return said;
+    };
+    poprt_compiler* compiler = nullptr;
+    if (auto* error =
+            function<decltype(poprt_compiler_create)>("poprt_compiler_create")(nullptr, &compiler))
+      return read(error);
+    poprt_executable* executable = nullptr;
+    auto* error = function<decltype(poprt_compiler_compile_file)>("poprt_compiler_compile_file")(
+        compiler, MODEL, &executable);
+    function<decltype(poprt_compiler_free)>("poprt_compiler_free")(compiler);
+    function<decltype(poprt_executable_free)>("poprt_executable_free")(executable);
+    return error ? read(error) : Refusal(POPRT_OK, std::string());
+  }
+
+  const fs::path folder_;
+  const std::string compiler_ = (folder_ / "libpoprt_compiler.so.1").string();
+
+ private:
+  void* library_ = nullptr;  // never closed: what it keeps for the process would be lost
+};
+
+TEST_F(LoneLibrary, LoadsExecutablesWithoutACompiler) {
+  poprt_executable* executable = nullptr;
+  poprt_runner* runner = nullptr;
+  ASSERT_EQ(function<decltype(poprt_executable_open)>("poprt_executable_open")(DATA "/copies.popef",
+                                                                               &executable),
+            nullptr);
+  ASSERT_EQ(
+      function<decltype(poprt_runner_create)>("poprt_runner_create")(executable, nullptr, &runner),
+      nullptr);
+  function<decltype(poprt_runner_free)>("poprt_runner_free")(runner);
+  function<decltype(poprt_executable_free)>("poprt_executable_free")(executable);
+}
+
+TEST_F(LoneLibrary, SaysWhereItLooksForTheCompiler) {
+  for (int again = 0; again < 2; again++) {
+    const auto [code, message] = refusal();
+    EXPECT_EQ(code, POPRT_FAILED_PRECONDITION);
+    EXPECT_TRUE(message.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)))
+        << message;
+    EXPECT_NE(message.find("No such file"), message.npos) << message;
+  }
+  fs::copy_file(COMPILER, compiler_);  // now it is installed, and found by the same process
+  EXPECT_EQ(refusal(), Refusal(POPRT_OK, std::string()));
+}
+
+TEST_F(LoneLibrary, SaysWhatIsNoCompiler) {
+  std::ofstream(compiler_) << "text";
+  EXPECT_TRUE(
+      refusal().second.starts_with(fmt::format("cannot load the compiler '{}': ", compiler_)));
+  fs::remove(compiler_);
+  fs::copy_file(LIBRARY, compiler_);  // a library, but not that
+  EXPECT_EQ(
+      refusal(),
+      Refusal(POPRT_FAILED_PRECONDITION,
+              fmt::format("the compiler '{}' has version 0, this library has {}: install both "
+                          "from one build",
+                          compiler_, POPRT_VERSION)));
+}
+
+TEST_F(LoneLibrary, RefusesTheCompilerOfAnotherVersion) {
+  fs::copy_file(OTHER_COMPILER, compiler_);
+  EXPECT_EQ(
+      refusal(),
+      Refusal(POPRT_FAILED_PRECONDITION,
+              fmt::format("the compiler '{}' has version {}, this library has {}: install both "
+                          "from one build",
+                          compiler_, POPRT_VERSION + 1, POPRT_VERSION)));
+}
+
+}  // namespace
