@@ -52,6 +52,25 @@ TEST(Dump, SummaryShowsWhatTheUserMustServe) {
             "  Anchors, others: 3\n");
 }
 
+// A model whose note about its ONNX file is `note`, as JSON.
+nlohmann::json dumped_model(const std::string& note) {
+  std::ostringstream out;
+  Writer writer(out);
+  writer.write(sample_metadata());
+  writer.createExecutable("model")->stream << "12345";
+  writer.createOpaqueBlob("onnx_metadata", "model")->stream << note;
+  writer.close();
+  return nlohmann::json::parse(dumped(DumpFormat::json, out.str())).at("models").at(0);
+}
+
+TEST(Dump, WhatTheOnnxModelSaysOfItselfAreTexts) {
+  EXPECT_EQ(dumped_model(R"({"producer": "p", "b": ""})").at("onnx"),
+            (nlohmann::json{{"producer", "p"}, {"b", ""}}));
+  for (const char* other :
+       {R"({"producer": 1})", R"({"producer": "p", "b": null})", R"(["p"])", R"("p")", "{", ""})
+    EXPECT_FALSE(dumped_model(other).contains("onnx")) << other;
+}
+
 TEST(Dump, SummaryListsData) {
   const std::string s = dumped(DumpFormat::summary);
   EXPECT_NE(s.find("Tensor w: F16[4], 8 bytes\n"), std::string::npos) << s;
