@@ -34,7 +34,7 @@ HARMLESS = {"reserve", "shrink_to_fit", "__builtin_prefetch", "_mm_prefetch"}
 ESTIMATES = ("work",)
 SPEAKING = ("fail", "warn", "debug", "trace", "info", "log_")
 COMMUTATIVE = {"min", "max", "swap", "equal", "gcd", "lcm", "memcmp", "strcmp", "checked_add", "checked_mul", "least",
-               "most"}
+               "most", "same_size"}
 
 
 @dataclasses.dataclass
@@ -157,7 +157,9 @@ class Finder:
         if operator in COMPOUND:
             self.choose(cursor, "arithmetic", f"{self.text(children[0])} {COMPOUND[operator]} {self.text(children[1])}")
 
-    def unary(self, cursor, children, _):
+    def unary(self, cursor, children, parent):
+        if parent is not None and parent.kind == K.CSTYLE_CAST_EXPR and parent.type.kind == T.VOID:
+            return  # (void)!f(): nobody reads it
         text = self.text(cursor)
         if text.startswith("!") and not text.startswith("!=") and len(children) == 1:  # C++20 writes a != b so
             self.add(cursor, "negated", f"(poprt_mutant(@) != ({text}))", f"{text} -> {text[1:]}")
