@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <thread>
 
 #include "core/runtime/runner/replica_support.h"
 
@@ -33,6 +34,30 @@ TEST(DeadlineWatch, EndsTheEarliestFirst) {
   EXPECT_TRUE(eventually([&] { return later->done(); }));
   EXPECT_EQ(soon->code(), ErrorCode::deadline_exceeded);
   EXPECT_FALSE(never->done());
+}
+
+TEST(DeadlineWatch, WakesForOneThatIsEarlierThanWhatItSleepsFor) {
+  const auto pool = RequestPool::make(1, 1);
+  DeadlineWatch watch;
+  watch.add(request_until(*pool, std::chrono::hours(1)));
+  std::this_thread::sleep_for(20ms);  // until it sleeps
+  const auto soon = request_until(*pool, 1ms);
+  watch.add(soon);
+  EXPECT_TRUE(eventually([&] { return soon->done(); }));
+}
+
+// The first of the heap goes when it is cleaned; what moves to its place is not the earliest.
+TEST(DeadlineWatch, KnowsTheEarliestBehindThoseThatAreForgotten) {
+  const auto pool = RequestPool::make(1, 1);
+  DeadlineWatch watch;
+  const auto first = request_until(*pool, 200ms), soon = request_until(*pool, 300ms);
+  watch.add(first);
+  watch.add(request_until(*pool, std::chrono::hours(1)));
+  watch.add(soon);
+  first->cancel();
+  for (int i = 0; i < 100; i++) watch.add(request_until(*pool, std::chrono::hours(2)));
+  EXPECT_TRUE(eventually([&] { return soon->done(); }));
+  EXPECT_EQ(soon->code(), ErrorCode::deadline_exceeded);
 }
 
 TEST(DeadlineWatch, LeavesRequestsAloneThatRun) {
