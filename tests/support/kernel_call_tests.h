@@ -218,7 +218,8 @@ inline Answer ask(OneCall c, std::string_view what) {
 class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
  protected:
   // Takes each of the calls that are the kernel's as the original.
-  void each(const std::function<void()>& check, const std::vector<OneCall>& calls = all_calls()) {
+  void each(const std::function<void()>& check) { each(all_calls(), check); }
+  void each(const std::vector<OneCall>& calls, const std::function<void()>& check) {
     for (const OneCall& call : calls)
       if (call.kernel == GetParam()->name) {
         original_ = &call;
@@ -237,19 +238,17 @@ class KernelCall : public ::testing::TestWithParam<const kernels::Kernel*> {
 };
 
 TEST_P(KernelCall, AsItIsRunsInsideItsOperands) {
-  each([&] { EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original()); },
-       varied_calls());
+  each(varied_calls(),
+       [&] { EXPECT_EQ(ask(original(), "as it is"), Answer::ran) << described(original()); });
 }
 
 TEST_P(KernelCall, TouchesNothingBehindItsOperands) {
-  each(
-      [&] {
-        OneCall c = original();
-        const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
-        if (plan.tasks == 0 || plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
-        EXPECT_EQ(run_fenced(plan, c, true), "") << described(c);
-      },
-      varied_calls());
+  each(varied_calls(), [&] {
+    OneCall c = original();
+    const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+    if (plan.tasks == 0 || plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
+    EXPECT_EQ(run_fenced(plan, c, true), "") << described(c);
+  });
 }
 
 // Memory of every operand, with the same numbers each time: small ones, which are valid places.
@@ -302,26 +301,24 @@ class Memory {
 // Which thread runs a task, after which others, and what is left in its scratch memory decide
 // nothing (kernels/kernel.h).
 TEST_P(KernelCall, TasksGiveTheSameAloneAndInAnyOrder) {
-  each(
-      [&] {
-        OneCall c = original();
-        const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
-        if (plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
-        Tensor room = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
-        auto* scratch = static_cast<std::byte*>(room.mutable_data());
-        const Memory together(c), alone(c);
-        for (int64_t r = 0; r < plan.rounds && plan.tasks; r++)
-          plan.run(plan.params.get(), together.pointers(), r * plan.tasks, (r + 1) * plan.tasks,
-                   scratch);
-        for (int64_t r = 0; r < plan.rounds; r++)
-          for (int64_t t = plan.tasks; t-- > 0;) {
-            std::memset(scratch, 0xff, plan.scratch_bytes);
-            const int64_t task = r * plan.tasks + t;
-            plan.run(plan.params.get(), alone.pointers(), task, task + 1, scratch);
-          }
-        EXPECT_TRUE(together.same(alone, plan.outputs)) << described(c);
-      },
-      varied_calls());
+  each(varied_calls(), [&] {
+    OneCall c = original();
+    const kernels::Plan plan = kernels::find_kernel(c.kernel)->prepare(c.call());
+    if (plan.work > 1e8 || plan.rounds > 1000 || plan.tasks > 10'000) return;
+    Tensor room = Tensor::zeros(DType::u8, {static_cast<int64_t>(plan.scratch_bytes)});
+    auto* scratch = static_cast<std::byte*>(room.mutable_data());
+    const Memory together(c), alone(c);
+    for (int64_t r = 0; r < plan.rounds && plan.tasks; r++)
+      plan.run(plan.params.get(), together.pointers(), r * plan.tasks, (r + 1) * plan.tasks,
+               scratch);
+    for (int64_t r = 0; r < plan.rounds; r++)
+      for (int64_t t = plan.tasks; t-- > 0;) {
+        std::memset(scratch, 0xff, plan.scratch_bytes);
+        const int64_t task = r * plan.tasks + t;
+        plan.run(plan.params.get(), alone.pointers(), task, task + 1, scratch);
+      }
+    EXPECT_TRUE(together.same(alone, plan.outputs)) << described(c);
+  });
 }
 
 TEST_P(KernelCall, WithoutOperandsIsRefused) {
