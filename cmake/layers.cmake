@@ -94,7 +94,8 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 function(poprt_isa_sources target)
-  # Checks in unrolled loops multiply: with sanitizers such a file takes minutes at -O3, a third of that so.
+  # Sanitizers check every access of every unrolled loop: with their checks called, at -O1, AVX2's conv_tile compiles in 6 s and
+  # not in 18.
   set(optimized -O3)
   if(POPRT_SANITIZE)
     set(optimized -O1)

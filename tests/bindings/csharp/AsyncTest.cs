@@ -96,7 +96,7 @@ public sealed class AsyncTest
         using (ModelRunner runner = SlowRunner())
         using (var cancel = new CancellationTokenSource())
         {
-            // There before the first run begins: filling it takes as long as they take.
+            // The memory is made before the first run begins, because filling it takes as long as the runs take.
             Bindings[] memory = Enumerable.Range(0, 16).Select(i => SlowBindings(runner)).ToArray();
             var runs = memory.Select((b, i) => runner.ExecuteAsync(b, i < 15 ? CancellationToken.None : cancel.Token)).ToList();
             cancel.Cancel();
