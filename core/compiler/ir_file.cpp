@@ -11,14 +11,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kMostValues = 64;
+constexpr int64_t kMostListed = 64;
 
 Json graph_json(const ir::Graph& graph);
 
 Json tensor_json(const Tensor& tensor) {
   Json json = {{"dtype", dtype_name(tensor.dtype())}, {"shape", tensor.shape()}};
   const int64_t count = element_count(tensor.shape());
-  if (count > kMostValues || !ir::has_element_text(tensor.dtype())) return json;
+  if (count > kMostListed || !ir::has_element_text(tensor.dtype())) return json;
   Json values = Json::array();
   for (int64_t i = 0; i < count; i++)
     values.push_back(

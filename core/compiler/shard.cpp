@@ -73,7 +73,7 @@ void check_stages(const Graph& graph) {
   }
 }
 
-uint64_t bytes_of(const Value* v) {
+uint64_t static_bytes(const Value* v) {
   return v->type.is_static() ? dtype_bytes(v->dtype(), element_count(v->shape())) : 0;
 }
 
@@ -128,8 +128,8 @@ Seats balance(const Graph& graph, const Options& options) {
     for (const Value* v : nodes[i]->outputs()) {
       size_t last = i;
       for (const Node* r : readers_of(v, graph, holders)) last = std::max(last, position.at(r));
-      crossing[i] += static_cast<double>(bytes_of(v));
-      crossing[last] -= static_cast<double>(bytes_of(v));
+      crossing[i] += static_cast<double>(static_bytes(v));
+      crossing[last] -= static_cast<double>(static_bytes(v));
     }
   }
   std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());

@@ -1,6 +1,11 @@
 // What a call fails with.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
 #include "base/error.h"
 
 namespace poprt::test {
@@ -14,6 +19,29 @@ ErrorCode code_of(F&& f) {
     return e.code();
   }
   return ErrorCode::ok;
+}
+
+// "CODE: MESSAGE"; "none" when it throws nothing.
+template <class F>
+std::string refusal(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return std::string(error_code_name(e.code())) + ": " + e.message();
+  }
+  return "none";
+}
+
+// It throws an Error with the code, whose text has the part in it.
+template <class F>
+void expect_error(F&& f, ErrorCode code, std::string_view part) {
+  try {
+    f();
+    ADD_FAILURE() << "no error, expected " << part;
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
+  }
 }
 
 }  // namespace poprt::test

@@ -29,12 +29,6 @@ compiler::Options options_of(const CompileSettings& s) {
   return o;
 }
 
-Tensor tensor_of(const Array& array) {
-  const auto bytes = std::make_shared<std::vector<std::byte>>(array.data);
-  return Tensor::view(static_cast<DType>(array.dtype), array.shape, bytes->data(), bytes->size(),
-                      bytes);
-}
-
 std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& graph) {
   std::map<std::string, Tensor> feeds;
   for (const auto& [words, option] :

@@ -55,6 +55,13 @@ Array array_of(const Tensor& t) {
   return a;
 }
 
+Tensor tensor_of(Array a) {
+  if (a.dtype == POPRT_DTYPE_STRING) return Tensor::strings(a.shape, std::move(a.strings));
+  Tensor t = Tensor::zeros(static_cast<DType>(a.dtype), a.shape);
+  if (!a.data.empty()) std::memcpy(t.mutable_data(), a.data.data(), a.data.size());
+  return t;
+}
+
 Array read_npy(const std::string& path) { return array_of(poprt::read_npy(path)); }
 
 std::vector<Array> read_npz(const std::string& path) {

@@ -19,6 +19,7 @@ struct Array {
 };
 
 Array array_of(const Tensor& tensor);
+Tensor tensor_of(Array array);
 // Throws as poprt::read_npy (base/npy.h).
 Array read_npy(const std::string& path);
 // The arrays of a .npz archive, in its order.

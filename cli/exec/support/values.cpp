@@ -31,13 +31,6 @@ std::set<std::string> containers_of(const ir::Graph& model) {
   return names;
 }
 
-Tensor tensor_of(Array a) {
-  if (a.dtype == POPRT_DTYPE_STRING) return Tensor::strings(a.shape, std::move(a.strings));
-  Tensor t = Tensor::zeros(static_cast<DType>(a.dtype), a.shape);
-  if (!a.data.empty()) std::memcpy(t.mutable_data(), a.data.data(), a.data.size());
-  return t;
-}
-
 Values read_values(const ir::Graph& model, const std::vector<std::string>& words,
                    const std::vector<std::string>& pb_words) {
   Values values;

@@ -25,11 +25,11 @@ bool allowed(DType t, ElementwiseTypes types) {
   return false;
 }
 
-bool is_program_float(DType t) {
+bool is_program_type(DType t) {
   return t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::boolean;
 }
 bool is_loadable(DType t) {
-  return is_program_float(t) || t == DType::s8 || t == DType::u8 || t == DType::s32 ||
+  return is_program_type(t) || t == DType::s8 || t == DType::u8 || t == DType::s32 ||
          t == DType::s64;
 }
 
@@ -277,7 +277,7 @@ void lower_elementwise(LowerContext& ctx) {
   const size_t main = node.op_type == "Where" ? 1 : 0;
   const DType type = ctx.in_dtype(main);
   bool in_float =
-      (is_cast ? is_loadable(type) : is_program_float(type)) && is_program_float(ctx.out_dtype());
+      (is_cast ? is_loadable(type) : is_program_type(type)) && is_program_type(ctx.out_dtype());
   for (size_t i = 0; i < count; i++)
     if (node.input(i) && !is_loadable(ctx.in_dtype(i)) && node.op_type != "Pow") in_float = false;
   // Logic alone needs no floats in between.

@@ -11,14 +11,14 @@ namespace poprt::kernels {
 namespace {
 
 // A random call with what it needs; weights as [m][taps][c], or [c][taps] of single channels.
-struct Case {
+struct BytesCase {
   calls::ConvBytes call;
   bool x_signed = false, residual = false, residual_signed = false;
   int64_t in = 1, out = 1, taps = 1, line = 1;  // pixels, windows, taps, taps of a line
   std::vector<int8_t> w;
   std::vector<Tensor> o;
 
-  explicit Case(std::mt19937& rng) {
+  explicit BytesCase(std::mt19937& rng) {
     calls::ConvBytes& c = call;
     c.n = test::one_of(rng, {1, 2});
     const bool channels = rng() % 3 == 0;
@@ -166,13 +166,13 @@ struct Case {
 TEST(ConvBytes, AnyWindowChannelsAndTypes) {
   std::mt19937 rng(1);
   for (int round = 0; round < 150 && !testing::Test::HasFailure(); round++)
-    Case(rng).expect_right();
+    BytesCase(rng).expect_right();
 }
 
 TEST(ConvBytes, NoImagesAreNone) {
   std::mt19937 rng(2);
   for (int round = 0; round < 5; round++) {
-    Case c(rng);
+    BytesCase c(rng);
     c.call.n = 0;
     c.make_operands(rng);
     c.expect_right();
@@ -181,7 +181,7 @@ TEST(ConvBytes, NoImagesAreNone) {
 
 TEST(ConvBytes, RefusesGroupsOfSeveralChannels) {
   std::mt19937 rng(3);
-  Case c(rng);
+  BytesCase c(rng);
   c.call.c = c.call.m = 32;
   c.call.groups = 16;
   EXPECT_THROW(test::prepare_call(c.call, c.o), Error);

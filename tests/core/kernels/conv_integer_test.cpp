@@ -16,7 +16,7 @@ namespace poprt::kernels {
 namespace {
 
 // Random sizes and operands, and the sums that are wanted.
-struct Case {
+struct IntegerCase {
   calls::PlainConv conv;
   std::vector<int64_t> end;  // padding behind each axis
   bool x_signed, w_signed, w_filters, x_zeros, w_zeros;
@@ -24,7 +24,7 @@ struct Case {
   Tensor x, w, x_zero, w_zero, bias;
   std::vector<int32_t> sums;
 
-  explicit Case(std::mt19937& rng)
+  explicit IntegerCase(std::mt19937& rng)
       : x_signed(rng() % 2),
         w_signed(rng() % 2),
         w_filters(rng() % 2),
@@ -112,7 +112,7 @@ struct Case {
 TEST(IntegerConv, PlainSumsAreExact) {
   std::mt19937 rng(1);
   for (int round = 0; round < 150 && !testing::Test::HasFailure(); round++) {
-    const Case c(rng);
+    const IntegerCase c(rng);
     SCOPED_TRACE(c.text());
     const calls::ConvInteger call = {c.w_filters, c.conv};
     std::vector<Tensor> o = {c.x, c.w, c.x_zero, c.w_zero, c.bias, c.result(DType::s32)};
@@ -124,7 +124,7 @@ TEST(IntegerConv, PlainSumsAreExact) {
 }
 
 // x as the padded quads that conv_vnni reads.
-Tensor interleaved(const Case& c, calls::ConvVnni& vnni) {
+Tensor interleaved(const IntegerCase& c, calls::ConvVnni& vnni) {
   calls::InterleaveBytes call = {.groups = c.conv.n * c.conv.groups, .c = c.conv.c, .axes = {}};
   int64_t padded = 1;
   for (size_t d = 0; d < c.conv.axes.size(); d++) {
@@ -142,7 +142,7 @@ Tensor interleaved(const Case& c, calls::ConvVnni& vnni) {
   return o[2];
 }
 
-void expect_vnni(const Case& c, bool scaled, std::mt19937& rng) {
+void expect_vnni(const IntegerCase& c, bool scaled, std::mt19937& rng) {
   calls::ConvVnni call = {.n = c.conv.n,
                           .groups = c.conv.groups,
                           .c = c.conv.c,
@@ -188,7 +188,7 @@ void expect_vnni(const Case& c, bool scaled, std::mt19937& rng) {
   };
   const auto x_scale = powers(1), w_scale = powers(of_filters ? filters : 1);
   const std::vector<float> y_scale = {16};
-  const Tensor y_zero = Case::bytes(is_signed, 1, rng);
+  const Tensor y_zero = IntegerCase::bytes(is_signed, 1, rng);
   o.insert(o.end(), {tensor(x_scale), tensor(w_scale), tensor(y_scale), y_zero, c.result(type)});
   test::expect_needs_every_element(call, o);
   test::run_call(call, o);
@@ -206,7 +206,7 @@ void expect_vnni(const Case& c, bool scaled, std::mt19937& rng) {
 TEST(IntegerConv, SumsOfQuadsAreExact) {
   std::mt19937 rng(2);
   for (int round = 0; round < 100 && !testing::Test::HasFailure(); round++) {
-    const Case c(rng);
+    const IntegerCase c(rng);
     SCOPED_TRACE(c.text());
     expect_vnni(c, false, rng);
     expect_vnni(c, true, rng);

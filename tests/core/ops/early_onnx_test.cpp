@@ -10,6 +10,7 @@
 namespace poprt::ops {
 namespace {
 
+using Ints = std::vector<int64_t>;
 using test::ints;
 using test::NodeCase;
 using test::random_floats;
@@ -66,7 +67,6 @@ TEST(EarlyOnnx, CropTakesBordersOrAWindow) {
       EXPECT_EQ(y.values<float>()[i],
                 at(i / (rows * columns), top + i / columns % rows, left + i % columns));
   };
-  using Ints = std::vector<int64_t>;
   expect_window({{"border", Ints{1, 2, 3, 0}}}, 2, 1, {1, 2, 3, 2});
   expect_window({{"border", Ints{1, 2, 0, 0}}, {"scale", Ints{2, 4}}}, 2, 1, {1, 2, 2, 4});
 }
@@ -94,7 +94,6 @@ TEST(EarlyOnnx, MeanVarianceNormalizationOfOneChannelOrAll) {
 }
 
 TEST(EarlyOnnx, FilledTensors) {
-  using Ints = std::vector<int64_t>;
   const Tensor constant = run_node(
       {"ConstantFill",
        kOpset,
@@ -123,7 +122,6 @@ TEST(EarlyOnnx, DynamicSliceIsASliceWithoutSteps) {
 }
 
 TEST(EarlyOnnx, WhatContradictsItselfIsRefused) {
-  using Ints = std::vector<int64_t>;
   const Tensor x = random_floats({1, 2, 4, 4});
   const auto refused = [&](const NodeCase& c, const char* fact) {
     try {

@@ -39,7 +39,7 @@ std::vector<double> run(const Sample& s, std::span<const Tensor> inputs) {
   return evaluate(*g.node, inputs)[0].to_doubles();
 }
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 TEST(OperatorFacts, HoldTogether) {
   for (const OpDef* op : all_ops()) {
@@ -93,7 +93,7 @@ TEST(OperatorFacts, PerElementMeansThatPlacesDoNotMix) {
     const std::vector<double> after = run(s, inputs);
     ASSERT_EQ(before.size(), after.size());
     for (size_t i = 0; i < after.size(); i++) {
-      if (i != place) EXPECT_TRUE(same(before[i], after[i])) << "element " << i;
+      if (i != place) EXPECT_TRUE(is_same(before[i], after[i])) << "element " << i;
     }
     seen.insert(s.op);
   }
@@ -115,9 +115,9 @@ TEST(OperatorFacts, PerSampleMeansThatSamplesDoNotMix) {
     ASSERT_EQ(before.size(), after.size());
     const size_t first = after.size() / static_cast<size_t>(s.shapes[0][0]);
     EXPECT_FALSE(std::equal(before.begin(), before.begin() + static_cast<ptrdiff_t>(first),
-                            after.begin(), same));
+                            after.begin(), is_same));
     for (size_t i = first; i < after.size(); i++)
-      EXPECT_TRUE(same(before[i], after[i])) << "element " << i;
+      EXPECT_TRUE(is_same(before[i], after[i])) << "element " << i;
     seen.insert(s.op);
   }
   EXPECT_GE(seen.size(), 3u);

@@ -5,6 +5,8 @@
 namespace poprt::ops {
 namespace {
 
+using Ints = std::vector<int64_t>;
+
 Tensor random_bytes(DType dtype, Shape shape, std::mt19937& rng) {
   Tensor t = Tensor::zeros(dtype, std::move(shape));
   auto* p = static_cast<uint8_t*>(t.mutable_data());
@@ -57,7 +59,6 @@ void check_convolution(const Window& s, DType xt, DType wt, bool constant, bool 
   const Tensor w = random_bytes(wt, {s.groups * s.m, s.c, s.kh, s.kw}, rng);
   const Tensor xz = random_bytes(xt, {}, rng);
   const Tensor wz = random_bytes(wt, filters ? Shape{s.groups * s.m} : Shape{}, rng);
-  using Ints = std::vector<int64_t>;
   const Tensor y = BuiltNode("ConvInteger", "", {{x, false}, {w, constant}, {xz, true}, {wz, true}},
                              {{"group", s.groups},
                               {"strides", Ints{s.stride_h, s.stride_w}},

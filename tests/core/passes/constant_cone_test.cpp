@@ -9,7 +9,7 @@
 namespace poprt::test {
 namespace {
 
-constexpr const char* kBody = R"(
+constexpr const char* kCones = R"(
   input %x : f32[2]
   const %a : f32[2] = [1.0, 2.0]
   const %b : f32[2] = [3.0, 5.0]
@@ -33,7 +33,7 @@ std::string outputs_of(const std::vector<ir::Node*>& nodes) {
 }
 
 TEST(ConstantCones, HoldWhatConstantsAloneFeed) {
-  const auto graph = parsed(kBody);
+  const auto graph = parsed(kCones);
   const passes::ConstantCones cones(*graph, UINT64_MAX);
   EXPECT_EQ(outputs_of(cones.nodes()), "c d f h ");
   EXPECT_FALSE(cones.contains(graph->find("e")->producer()));
@@ -46,7 +46,7 @@ TEST(ConstantCones, HoldWhatConstantsAloneFeed) {
 }
 
 TEST(ConstantCones, AreComputedFromTheirConstants) {
-  const auto graph = parsed(kBody);
+  const auto graph = parsed(kCones);
   const passes::ConstantCones cones(*graph, UINT64_MAX);
   const auto cone = cones.of(graph->find("h")->producer());
   // Of 16 bytes of floats, one of them read twice, and 16 of sizes.
@@ -70,7 +70,7 @@ TEST(ConstantCones, AreComputedFromTheirConstants) {
 }
 
 TEST(ConstantCones, ValuesAreKnownUpToASize) {
-  const auto graph = parsed(kBody);
+  const auto graph = parsed(kCones);
   const auto known = [&](const char* name, uint64_t largest = UINT64_MAX) {
     const Tensor t = passes::known_value(graph->find(name), largest);
     return t.defined() ? fmt::format("{}", fmt::join(t.to_doubles(), " ")) : "?";

@@ -20,7 +20,7 @@ std::unique_ptr<ir::Graph> with_inputs(const std::vector<std::pair<std::string, 
 }
 
 template <class F>
-std::string refusal(F&& f) {
+std::string message_of(F&& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -59,7 +59,7 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   const auto graph =
       with_inputs({{"x", "f32[N,3]"}, {"z", "f32[M]"}, {"a", "f32[*]"}, {"s", "f32[2]"}});
   const auto said = [&](const ChosenShapes& chosen) {
-    return refusal([&] {
+    return message_of([&] {
       std::string assumed;
       options_for_looking(*graph, assumed, chosen);
     });
@@ -86,7 +86,7 @@ TEST(Looking, ChosenShapesFitTheInputs) {
 TEST(Looking, ShapesAreWords) {
   const auto read = [](const char* words) {
     std::string text;
-    const std::string said = refusal([&] {
+    const std::string said = message_of([&] {
       for (const auto& [name, shape] : read_shapes(words)) text += name + shape_string(shape) + " ";
     });
     return said == "taken" ? text : said;

@@ -10,19 +10,12 @@
 #include "inspector/sample_files.h"
 #include "model/run_input.h"
 #include "onnx/tensor_io.h"
+#include "support/error_code.h"
 
 namespace poprt::inspector {
 namespace {
 
-template <class F>
-std::string refusal(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return std::string(error_code_name(e.code())) + ": " + e.message();
-  }
-  return "none";
-}
+using test::refusal;
 
 Tensor noise(int64_t height, int64_t width, unsigned seed) {
   std::mt19937 random(seed);

@@ -76,7 +76,7 @@ Value* scalar_of(Maker& m, Value* n) {
   return n ? m.add("Reshape", {n, m.constant(Tensor::zeros(DType::s64, {0}))}) : nullptr;
 }
 
-void constant_of_shape(Maker& m) {
+void counted_constant_of_shape(Maker& m) {
   Value* n = number(m);
   if (!n || m.value_of(n).to_int64s()[0] < 0) return;
   if (m.c.chance(50))
@@ -85,7 +85,7 @@ void constant_of_shape(Maker& m) {
   if (n) m.add("ConstantOfShape", {n}, {{"value", Tensor::of<float>({1}, {1.5f})}});
 }
 
-void range(Maker& m) {
+void counted_range(Maker& m) {
   Value *a = scalar_of(m, number(m)), *b = scalar_of(m, number(m));
   if (!a || !b) return;
   Value* one = m.scalar(DType::s64, static_cast<double>(m.c.pick<int64_t>({1, 1, 2, -1, -2})));
@@ -93,7 +93,7 @@ void range(Maker& m) {
   m.add("Range", {m.c.chance(60) ? zero : a, m.c.chance(80) ? b : zero, one});
 }
 
-void expand(Maker& m) {
+void counted_expand(Maker& m) {
   Value* n = number(m);
   if (!n || m.value_of(n).to_int64s()[0] < 0) return;
   const int64_t k = m.c.between(1, 3);
@@ -103,7 +103,7 @@ void expand(Maker& m) {
   if (to) m.add("Expand", {m.of(DType::f32, first ? Shape{1, k} : Shape{k, 1}), to});
 }
 
-void tile(Maker& m) {
+void counted_tile(Maker& m) {
   Value* x = m.ranked(kEvery, 1);
   const size_t rank = x->shape().size(), at = m.c.below(rank);
   std::vector<Value*> parts;
@@ -117,7 +117,7 @@ void tile(Maker& m) {
   if (repeats) m.add("Tile", {x, repeats});
 }
 
-void reshape(Maker& m) {
+void counted_reshape(Maker& m) {
   Value* x = m.find([](const Value* v) { return v->producer() && v->shape().size() > 1; });
   if (!x) return;
   const Shape& s = x->shape();
@@ -141,7 +141,7 @@ void reshape(Maker& m) {
   if (all) m.add("Reshape", {x, all});
 }
 
-void slice(Maker& m) {
+void counted_slice(Maker& m) {
   Value* x = m.ranked(kEvery, 1);
   const int64_t axis = m.axis_of(x);
   const auto place = [&]() -> Value* {
@@ -169,12 +169,12 @@ constexpr Recipe kSizesRecipes[] = {
     {"NonZero", non_zero, 5},
     {"Unique", unique, 2},
     {"NonMaxSuppression", suppression, 2},
-    {"ConstantOfShape", constant_of_shape, 4},
-    {"Range", range, 4},
-    {"Expand", expand, 4},
-    {"Tile", tile, 4},
-    {"Reshape", reshape, 6},
-    {"Slice", slice, 6},
+    {"ConstantOfShape", counted_constant_of_shape, 4},
+    {"Range", counted_range, 4},
+    {"Expand", counted_expand, 4},
+    {"Tile", counted_tile, 4},
+    {"Reshape", counted_reshape, 6},
+    {"Slice", counted_slice, 6},
     {"TopK", top, 3},
 };
 

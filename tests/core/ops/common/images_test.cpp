@@ -26,7 +26,7 @@ Bytes operator+(Bytes a, const Bytes& b) {
   return a;
 }
 
-Bytes text(std::string_view s) { return {s.begin(), s.end()}; }
+Bytes ascii(std::string_view s) { return {s.begin(), s.end()}; }
 
 Bytes number(uint64_t v, size_t size, bool big_endian) {
   Bytes b;
@@ -89,7 +89,7 @@ const std::array<std::string, 7> kFiles = {
 constexpr std::array<uint8_t, 4> kCodestream = {0xFF, 0x4F, 0xFF, 0x51};
 
 Bytes chunk(std::string_view type, const Bytes& data) {
-  const Bytes body = text(type) + data;
+  const Bytes body = ascii(type) + data;
   uint32_t crc = ~0u;
   for (const uint8_t byte : body) {
     crc ^= byte;
@@ -112,7 +112,7 @@ Bytes png(uint32_t width, uint8_t bits, uint8_t color, Bytes row, const Bytes& c
 }
 
 Bytes bmp(uint32_t width, uint32_t height, uint16_t bits, const Bytes& data) {
-  return text("BM") + number(54 + data.size(), 4, false) + number(0, 4, false) +
+  return ascii("BM") + number(54 + data.size(), 4, false) + number(0, 4, false) +
          number(54, 4, false) + number(40, 4, false) + number(width, 4, false) +
          number(height, 4, false) + number(1, 2, false) + number(bits, 2, false) + Bytes(24) + data;
 }
@@ -154,14 +154,14 @@ TEST_F(Images, PixelFormatOrdersOrAddsChannels) {
 }
 
 TEST_F(Images, GraySourcesHaveThreeEqualChannelsOrTheirOwn) {
-  for (const Bytes& stream : {png(4, 2, 0, {0x1B}), text("P2 4 1 3\n0 1 2 3\n"),
-                              text("P5 4 1 255\n") + Bytes{0, 85, 170, 255}}) {
+  for (const Bytes& stream : {png(4, 2, 0, {0x1B}), ascii("P2 4 1 3\n0 1 2 3\n"),
+                              ascii("P5 4 1 255\n") + Bytes{0, 85, 170, 255}}) {
     EXPECT_EQ(pixels(decode(stream)), (Bytes{0, 0, 0, 85, 85, 85, 170, 170, 170, 255, 255, 255}));
     EXPECT_EQ(pixels(decode(stream, "Grayscale")), (Bytes{0, 85, 170, 255}));
   }
   // 0 is black in a PNG and white in a PBM.
   EXPECT_EQ(pixels(decode(png(4, 1, 0, {0x50}), "Grayscale")), (Bytes{0, 255, 0, 255}));
-  EXPECT_EQ(pixels(decode(text("P1\n4 1\n0 1 0 1\n"), "Grayscale")), (Bytes{255, 0, 255, 0}));
+  EXPECT_EQ(pixels(decode(ascii("P1\n4 1\n0 1 0 1\n"), "Grayscale")), (Bytes{255, 0, 255, 0}));
 }
 
 TEST_F(Images, PalettesBecomeColors) {
@@ -189,13 +189,13 @@ TEST_F(Images, SixteenBitsKeepTheUpperEight) {
             (Bytes{0x12, 0xAB, 0x34}));
   EXPECT_EQ(pixels(decode(png(2, 16, 0, {0x12, 0xFF, 0xAB, 0x00}), "Grayscale")),
             (Bytes{0x12, 0xAB}));
-  EXPECT_EQ(pixels(decode(text("P6 1 1 65535\n") + Bytes{0x12, 0xFF, 0xAB, 0x00, 0x34, 0x80})),
+  EXPECT_EQ(pixels(decode(ascii("P6 1 1 65535\n") + Bytes{0x12, 0xFF, 0xAB, 0x00, 0x34, 0x80})),
             (Bytes{0x12, 0xAB, 0x34}));
 }
 
 TEST_F(Images, WhatIsNoImageIsAnError) {
   expect_error({}, "the 0 bytes are no image of a known format (BMP, JPEG, JPEG 2000, PNG, PNM, ");
-  expect_error(text("GIF89a and what follows"), "the 23 bytes are no image");
+  expect_error(ascii("GIF89a and what follows"), "the 23 bytes are no image");
   std::mt19937 random(1);
   for (int i = 0; i < 500; i++) {
     Bytes stream(random() % 100);
@@ -216,7 +216,7 @@ TEST_F(Images, AStreamThatEndsEarlyIsAnError) {
 
 TEST_F(Images, LargeImagesAreRefusedBeforeTheyAreDecoded) {
   expect_error(
-      text("P6 16000 16000 255\n"),
+      ascii("P6 16000 16000 255\n"),
       "the PNM image is 16000 x 16000 with 3 samples of 8 bits, more than 268435456 bytes");
   expect_error(bmp(1u << 20, 1u << 20, 24, {}), "the BMP image is 1048576 x 1048576");
   expect_error(bmp(1u << 20, -(1u << 20), 24, {}), "the BMP image is 1048576 x 1048576");
@@ -231,7 +231,7 @@ TEST_F(Images, LargeImagesAreRefusedBeforeTheyAreDecoded) {
 
 TEST_F(Images, KindsThatWouldBeReadWrongAreRefused) {
   expect_error(bmp(1, 1, 16, {0, 0, 0, 0}), "BMP images of 16 bits a pixel");
-  expect_error(text("P5 1 1 65535\n") + Bytes{1, 2}, "PNM images with gray of 16 bits");
+  expect_error(ascii("P5 1 1 65535\n") + Bytes{1, 2}, "PNM images with gray of 16 bits");
   const auto changed = [](ptrdiff_t at, uint8_t value) {
     Bytes jp2 = read("checkerboard.jp2");
     std::search(jp2.begin(), jp2.end(), kCodestream.begin(), kCodestream.end())[at] = value;

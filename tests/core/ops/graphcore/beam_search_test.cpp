@@ -58,7 +58,7 @@ Expected step_of(const Sizes& s, size_t step, const std::vector<double>& logits,
   return e;
 }
 
-NodeCase node_of(const Sizes& s, size_t step) {
+NodeCase step_node(const Sizes& s, size_t step) {
   const auto n = [](size_t size) { return static_cast<int64_t>(size); };
   Tensor hyp = Tensor::zeros(DType::s32, {n(s.batch), n(s.length), n(s.beams)});
   int32_t token = 100;
@@ -78,7 +78,7 @@ TEST(BeamSearchStep, KeepsTheLikeliestBeams) {
   for (const size_t vocabulary : {7, 3})
     for (const size_t step : {0, 1, 3}) {
       const Sizes s{.vocabulary = vocabulary};
-      const NodeCase c = node_of(s, step);
+      const NodeCase c = step_node(s, step);
       const auto y = run_node(c);
       const Expected e = step_of(s, step, c.inputs[0].to_doubles(), c.inputs[1].to_doubles(),
                                  c.inputs[2].to_doubles());
@@ -93,7 +93,7 @@ TEST(BeamSearchStep, KeepsTheLikeliestBeams) {
 
 TEST(BeamSearchStep, InputsFitTheBeams) {
   const auto said = [](size_t input, Shape shape, int64_t beams = 3) {
-    NodeCase c = node_of({}, 1);
+    NodeCase c = step_node({}, 1);
     c.inputs[input] = Tensor::zeros(c.inputs[input].dtype(), std::move(shape));
     c.attributes["beam_size"] = beams;
     try {

@@ -24,7 +24,7 @@ NodeCase linear(size_t coefficients, const Tensor& x) {
           .domain = "ai.onnx.ml"};
 }
 
-std::vector<Tensor> run(const NodeCase& c) {
+std::vector<Tensor> evaluated(const NodeCase& c) {
   const auto g = test::build_node(c);
   for (ir::Value* v : g->node->outputs()) g->graph.add_output(v);  // only what is read is made
   infer(*g->node);
@@ -36,7 +36,7 @@ TEST(LinearClassifier, SurplusCoefficientsAreNotRead) {
   const auto v = x.values<float>();
   const std::vector<float> w = numbers(12);
   for (const size_t coefficients : {6u, 8u, 12u}) {
-    const std::vector<Tensor> got = run(linear(coefficients, x));
+    const std::vector<Tensor> got = evaluated(linear(coefficients, x));
     for (size_t r = 0; r < 4; r++) {
       double score[2] = {1, -2};
       for (size_t c = 0; c < 2; c++)
@@ -50,7 +50,7 @@ TEST(LinearClassifier, SurplusCoefficientsAreNotRead) {
 
 TEST(LinearClassifier, OtherNumbersOfCoefficientsAreRefused) {
   for (const size_t coefficients : {4u, 7u})
-    EXPECT_THROW(run(linear(coefficients, random_floats({4, 3}))), Error) << coefficients;
+    EXPECT_THROW(evaluated(linear(coefficients, random_floats({4, 3}))), Error) << coefficients;
 }
 
 }  // namespace

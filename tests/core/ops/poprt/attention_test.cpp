@@ -75,7 +75,7 @@ void add_case(SampleList& samples, const Case& c) {
       });
 }
 
-OPS_SAMPLE(Attention) {
+OPS_SAMPLE(FusedAttention) {
   add_case(samples, {2, 3, 16, 7, 7, false, 0});
   add_case(samples, {1, 2, 64, 128, 128, false, 1});
   add_case(samples, {1, 2, 64, 64, 64, true, 0});

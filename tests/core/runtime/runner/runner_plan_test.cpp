@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "runtime/runner/model_runner.h"
+#include "support/error_code.h"
 #include "support/function_device.h"
 #include "support/recorded_lines.h"
 
@@ -15,18 +16,8 @@ namespace poprt::runtime {
 namespace {
 
 using namespace std::chrono_literals;
+using test::expect_error;
 using test::FunctionDevice;
-
-template <class F>
-void expect_error(F&& f, ErrorCode code, std::string_view part) {
-  try {
-    f();
-    ADD_FAILURE() << "no error, expected " << part;
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code) << e.what();
-    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
-  }
-}
 
 TEST(RuntimeConfig, HasTheDocumentedDefaults) {
   const RunnerConfig c;

@@ -42,7 +42,7 @@ TEST(Model, RefusesWhatSessionsCannotServe) {
                  "load instruction 'first' uses caller memory");
 }
 
-std::string said_of(const std::function<void()>& f) {
+std::string model_refusal(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
@@ -55,9 +55,9 @@ TEST(Model, WeightsReachToTheEndOfTheProgramsOwn) {
   test::CopyModel copy(4);
   device::Image image = copy.image();
   ASSERT_EQ(image.weights.size(), image.program->weights_bytes);
-  EXPECT_EQ(said_of([&] { make_model("m", image); }), "");
+  EXPECT_EQ(model_refusal([&] { make_model("m", image); }), "");
   image.weights = image.weights.first(63);
-  EXPECT_EQ(said_of([&] { make_model("m", image); }),
+  EXPECT_EQ(model_refusal([&] { make_model("m", image); }),
             "data_loss: the program needs 64 bytes of weights, 63 are there");
 }
 
@@ -68,7 +68,7 @@ TEST(Model, ReplicasIterationsAndIpusHaveLimits) {
     m.setReplicationFactor(replicas);
     m.setNumIpus(ipus);
     m.setDeviceIterations(iterations);
-    return said_of([&] {
+    return model_refusal([&] {
       const auto model = make_model("m", copy.image(), {}, {}, m);
       EXPECT_EQ(model->replication_factor, replicas);
       EXPECT_EQ(model->batches_per_step, iterations);
@@ -221,7 +221,7 @@ TEST(Model, OnnxMetadataAreTexts) {
     Model model(*make_model("m", copy.image()));
     if (text) model.opaque.emplace(kOnnxMetadata, text);
     std::string found;
-    const std::string said = said_of([&] {
+    const std::string said = model_refusal([&] {
       read_onnx_metadata(model);
       for (const auto& [key, value] : model.onnx_metadata) found += key + "=" + value + ";";
     });
@@ -241,7 +241,7 @@ TEST(Model, DataOfAnInputAreWholeValues) {
   const auto with = [&](const char* name, size_t bytes) {
     const InputData given[] = {{name, std::span(data).first(bytes)}};
     size_t found = 0;
-    const std::string said = said_of([&] {
+    const std::string said = model_refusal([&] {
       found = make_model("m", copy.image(), {}, {}, std::nullopt, given)->input_data.at(0).size();
     });
     return said.empty() ? fmt::format("{}", found) : said;

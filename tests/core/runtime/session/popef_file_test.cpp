@@ -24,12 +24,14 @@
 #include "popef/writer.h"
 #include "runtime/runner/model_runner.h"
 #include "support/copy_model.h"
+#include "support/error_code.h"
 
 namespace poprt::runtime {
 namespace {
 
 namespace fs = std::filesystem;
 using test::CopyModel;
+using test::expect_error;
 
 class PopefFile : public ::testing::Test {
  protected:
@@ -120,17 +122,6 @@ TEST_F(PopefFile, AFailedWriteLeavesNothing) {
       {0, 16, [](std::span<std::byte>) { fail(ErrorCode::internal, "no more"); }}};
   EXPECT_THROW(write_popef(folder / "x.popef", "x", copy.b.program(), broken), Error);
   EXPECT_TRUE(fs::is_empty(folder));
-}
-
-template <class F>
-void expect_error(F&& f, ErrorCode code, std::string_view part) {
-  try {
-    f();
-    FAIL() << "no error";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), code) << e.what();
-    EXPECT_NE(std::string_view(e.what()).find(part), std::string_view::npos) << e.what();
-  }
 }
 
 TEST_F(PopefFile, ErrorsNameThePath) {
