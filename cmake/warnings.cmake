@@ -1,6 +1,10 @@
 # poprt_name_no_folder(FILE...): files that name themselves, in assertions and lines of the log, name no folder of the machine.
-# The others have no need of the flag, and ccache keeps what was compiled without it for all build trees.
+# The others have no need of the flag, and ccache keeps what was compiled without it for all build trees. Where sources are
+# compiled as one, all have it: a source with options of its own would be compiled alone.
 function(poprt_name_no_folder)
+  if(POPRT_UNITY)
+    return()
+  endif()
   foreach(source ${ARGN})
     file(STRINGS ${source} names_itself REGEX "POPRT_ASSERT|log\\(\\)" LIMIT_COUNT 1)
     if(names_itself)
