@@ -75,7 +75,8 @@ void run(const void* params, void* const* data, int64_t begin, int64_t end, std:
   auto* y = static_cast<float*>(data[1]);
   if (p.inner == 1) {
     const int64_t first = begin * p.rows_per_task, last = std::min(end * p.rows_per_task, p.outer);
-    if (p.mode != calls::SoftmaxMode::hardmax && p.n <= isa::kShortRow)
+    // A single row has none to share its last steps with.
+    if (p.mode != calls::SoftmaxMode::hardmax && p.n <= isa::kShortRow && last - first > 1)
       return p.table->softmax_rows(y + first * p.n, x + first * p.n, last - first, p.n,
                                    p.mode == calls::SoftmaxMode::logarithm);
     for (int64_t r = first; r < last; r++) {

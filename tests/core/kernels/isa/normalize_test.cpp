@@ -99,6 +99,20 @@ TEST(Normalize, ShortRowsAreNormalised) {
         }
 }
 
+// Whether the kernel takes a row by itself or several at a time does not show.
+TEST(Normalize, SoftmaxOfARowHasTheBitsOfSoftmaxOfRows) {
+  for (const auto* table : builds())
+    for (int64_t n = 1; n <= isa::kShortRow; n++)
+      for (const bool log : {false, true}) {
+        const auto x = random_floats(3 * n, static_cast<uint32_t>(n));
+        std::vector<float> rows(x.size()), row(x.size());
+        table->softmax_rows(rows.data(), x.data(), 3, n, log);
+        for (int64_t r = 0; r < 3; r++)
+          table->softmax_row(row.data() + r * n, x.data() + r * n, n, log);
+        EXPECT_EQ(rows, row) << n << (log ? " log" : "");
+      }
+}
+
 // A row gives the same bits wherever it stands among others.
 TEST(Normalize, NeighboursOfShortRowsDoNotShow) {
   constexpr int64_t kN = 24, kRows = 40;
