@@ -82,6 +82,15 @@ TEST_F(Outputs, OnlyWhatIsRealIsLeft) {
   EXPECT_EQ(two[1], "y f32 [4,3] -1 0 0 -2 -3 -4 0 0 0 0 0 -5");
 }
 
+TEST_F(Outputs, EveryDimensionIsCutToItsSize) {
+  ASSERT_NO_FATAL_FAILURE(open(onnx({{"NonZero", {"x"}, "n"}, {"Gather", {"x", "n"}, "y"}},
+                                    {{"x", 1, {3, 3}}}, {{"n", 7, {2, 9}}, {"y", 1, {2, 9, 3}}})));
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(run({1, 0, 0, 0, 2, 0, 0, 0, 0}, {3, 3}),
+            (Texts{"n s64 [2,2] 0 1 0 1", "y f32 [2,2,3] 1 0 0 0 2 0 1 0 0 0 2 0"}));
+  EXPECT_EQ(run({0, 0, 0, 0, 0, 0, 0, 0, 0}, {3, 3}), (Texts{"n s64 [2,0]", "y f32 [2,0,3]"}));
+}
+
 // An output of such a name that is no list of sizes is one as others are.
 TEST_F(Outputs, WhatOnlyHasTheNameOfASizeStays) {
   const auto named = [&](const Node& node, const Tensor& made) {

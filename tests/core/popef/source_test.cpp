@@ -3,13 +3,19 @@
 #include "popef/source.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 
 #include "core/popef/support.h"
 #include "popef/error.h"
 #include "popef/log.h"
 #include "support/recorded_lines.h"
+#include "support/sanitized.h"
 
 namespace poprt::popef {
 namespace {
@@ -345,6 +351,30 @@ TEST(Writer, RecordedAnswersToAnySeriesOfCalls) {
   said.write(found["writer"]);
   test::expect_recorded(found, POPRT_TEST_DATA "/popef_writer.txt",
                         "What a writer says to calls in any order: source_test.cpp.");
+}
+
+// The limit is set in a process of its own.
+TEST(Source, AFileThatDoesNotFitIntoTheAddressSpaceIsRead) {
+  if (POPRT_TEST_SANITIZED) GTEST_SKIP() << "the sanitizer's memory does not fit, either";
+  const std::string path = testing::TempDir() + "/source_" + std::to_string(::getpid()) + ".popef";
+  constexpr uint64_t kBytes = uint64_t{1} << 36;  // with nothing on the disk but the last four
+  {
+    std::ofstream file(path, std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(kBytes - 4));
+    file << "last";
+  }
+  const auto in_four_gigabytes = [&] {
+    const rlimit most{uint64_t{1} << 32, uint64_t{1} << 32};
+    if (::setrlimit(RLIMIT_AS, &most) != 0) std::exit(2);
+    const auto source = open_file_source(path);
+    char last[4] = {};
+    source->read(kBytes - 4, std::as_writable_bytes(std::span(last)));
+    const bool same = source->size() == kBytes && source->memory().empty() &&
+                      std::string_view(last, 4) == "last" && source->name() == path;
+    std::exit(same ? 0 : 1);
+  };
+  EXPECT_EXIT(in_four_gigabytes(), testing::ExitedWithCode(0), "");
+  std::remove(path.c_str());
 }
 
 }  // namespace

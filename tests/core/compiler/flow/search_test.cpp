@@ -123,6 +123,32 @@ TEST(Search, GreedyWritesTheBestTokenAndPaddingBehindTheEnd) {
   EXPECT_GT(ended, 3U);
 }
 
+TEST(Search, TheFirstOpsetThatItsRoundsAreMadeOfIsEnough) {
+  const Toy toy(3, 2, 2);
+  const auto at_opset = [&](const std::string& opset) {
+    std::string text =
+        model("GreedySearch", toy, scalar("max", "s32", "8"), "%max", "eos_token_id = 5");
+    for (const auto& [now, then] :
+         {std::pair("\"\": 17", "\"\": " + opset),
+          std::pair("Unsqueeze(%f, %places)", std::string("Unsqueeze(%f) {axes = [0, 2, 4]}")),
+          std::pair("ReduceSum(%present, %all) {",
+                    std::string("ReduceSum(%present) {axes = [0, 2, 3, 4], ")),
+          std::pair("Unsqueeze(%sum, %last)", std::string("Unsqueeze(%sum) {axes = [1, 2]}"))})
+      text = replaced(text, now, then);
+    return run(test::compile_text(text), toy.feeds()).at("y");
+  };
+  const Tensor y = at_opset("11");
+  for (int64_t b = 0; b < 2; b++) EXPECT_EQ(row_of(y, b, 8), greedy(toy, b, 8, 5));
+  try {
+    at_opset("10");
+    ADD_FAILURE() << "opset 10 is taken";
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("the model imports opset 10 of ai.onnx, expected 11 or newer"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
 TEST(Search, RoundsBehindTheFirstAreBranches) {
   const Toy toy(1, 2, 3);
   const Executable e = test::compile_text(
