@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = ("c11", "cpp17", "cpp20")
+PROGRAMS = ("c11", "cpp20")  # of the CMake project; pkg-config serves C99, C11 and C++17
 ANSWER = "y: 0 0 0 0 1 2\n"
 
 
@@ -54,8 +54,7 @@ def use_pkg_config(options, prefix, folder):
     environment = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.dirname(found(prefix, "poprt.pc")))
     flags = run(["pkg-config", "--cflags", "--libs", "poprt"], env=environment).split()
     libraries = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
-    for name, compiler, source in (("c99", options.cc, "client.c"), ("c11", options.cc, "client.c"), ("cpp17", options.cxx, "client.cpp"),
-                                   ("cpp20", options.cxx, "client.cpp")):
+    for name, compiler, source in (("c99", options.cc, "client.c"), ("c11", options.cc, "client.c"), ("cpp17", options.cxx, "client.cpp")):
         program = os.path.join(folder, "pc_" + name)
         standard = name.replace("cpp", "c++")
         run([compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
@@ -132,7 +131,7 @@ def main():
         use_cmake(options, prefix, os.path.join(folder, "project"))
         use_tools(options, prefix, folder)
         use_plugins(options, prefix, os.path.join(folder, "plugins"))
-    print(f"{options.kind}: {len(PROGRAMS)} programs by pkg-config and by CMake, and the tools work")
+    print(f"{options.kind}: programs by pkg-config and by CMake, and the tools work")
 
 
 if __name__ == "__main__":

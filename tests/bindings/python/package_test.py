@@ -67,7 +67,8 @@ class Packages(unittest.TestCase):
             run(os.environ["POPRT_CMAKE"], "--install", BUILD, "--prefix", prefix, "--component", component)
         run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
             "--target", target, self.sdist,
-            env=clean_environment(PKG_CONFIG_PATH=glob.glob(os.path.join(prefix, "lib/**/pkgconfig"), recursive=True)[0]))
+            env=clean_environment(PKG_CONFIG_PATH=glob.glob(os.path.join(prefix, "lib/**/pkgconfig"), recursive=True)[0],
+                                  CXXFLAGS="-O0"))
         self.use(target)
 
 
