@@ -8,6 +8,7 @@ import stat
 import subprocess
 
 MERGED = ("bin", "sbin", "lib", "lib64")  # links into /usr
+RANDOM = ("/dev/random", "/dev/urandom")  # without them a JVM makes its seeds by counting, for seconds
 
 
 def output(command, **arguments):
@@ -51,7 +52,7 @@ def closure(packages):
 
 @functools.cache
 def namespace():
-    """What allows chroot, and to have /proc in the root while a command runs there."""
+    """What allows chroot, and to have /proc and random numbers in the root while a command runs there."""
     wanted = ["unshare", "--mount", *["--map-root-user"] * (os.geteuid() != 0)]
     able = subprocess.run([*wanted, "true"], capture_output=True, check=False).returncode == 0
     return wanted if able else []
@@ -67,6 +68,8 @@ class Root:
             os.symlink("usr/" + name, os.path.join(folder, name))
         for name in ("tmp", "dev/shm", "proc", "work"):
             os.makedirs(os.path.join(folder, name))
+        for name in RANDOM:
+            open(folder + name, "wb").close()
         ours = {output(["dpkg-deb", "-f", deb, "Package"]).strip(): deb for deb in debs}
         outside = set(packages)
         for deb in debs:
@@ -113,7 +116,8 @@ class Root:
 
     def run(self, command, **environment):
         """Inside, in /work, with an empty environment."""
-        enter = [*namespace(), "sh", "-c", 'mount --rbind /proc "$0/proc" 2>/dev/null; exec chroot "$0" "$@"', self.folder]
+        mounts = "".join(f'mount --bind {name} "$0{name}" 2>/dev/null || rm -f "$0{name}"; ' for name in RANDOM)
+        enter = [*namespace(), "sh", "-c", f'mount --rbind /proc "$0/proc" 2>/dev/null; {mounts}exec chroot "$0" "$@"', self.folder]
         ldconfig = ["/sbin/ldconfig"] if os.path.exists(self.folder + "/sbin/ldconfig") else []
         if ldconfig and not os.path.exists(self.folder + "/etc/ld.so.cache"):
             shutil.copytree("/etc/ld.so.conf.d", self.folder + "/etc/ld.so.conf.d", dirs_exist_ok=True)
