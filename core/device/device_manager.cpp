@@ -10,6 +10,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
@@ -33,6 +34,7 @@ constexpr auto kShortestSleep = std::chrono::milliseconds(1);
 // The IPUs of one folder, or of this process.
 struct Pool {
   std::vector<bool> taken;              // up to the highest id that was
+  size_t first_free = 0;                // below it this process has taken all
   std::unique_ptr<ProcessLocks> locks;  // null: this process's own
 
   bool try_take(int64_t id) {
@@ -40,11 +42,13 @@ struct Pool {
     if (index >= taken.size()) taken.resize(index + 1);
     if (taken[index] || (locks && !locks->try_lock(id))) return false;
     taken[index] = true;
+    while (first_free < taken.size() && taken[first_free]) first_free++;
     return true;
   }
   void give_back(int64_t id) {
     if (locks) locks->unlock(id);
     taken[static_cast<size_t>(id)] = false;
+    first_free = std::min(first_free, static_cast<size_t>(id));
   }
 };
 
@@ -124,19 +128,20 @@ void check(const Constraints& c, int64_t visible) {
          kEmulated.tiles_per_ipu);
 }
 
-// `count` free ids of those, or none.
-std::vector<int64_t> try_take(Pool& pool, const std::vector<int64_t>& candidates, int64_t count) {
+// `count` free ids of those, which ascend, or none.
+std::vector<int64_t> try_take(Pool& pool, std::span<const int64_t> candidates, int64_t count) {
   std::vector<int64_t> taken;
-  for (const int64_t id : candidates)
-    if (pool.try_take(id)) {
-      taken.push_back(id);
+  const auto first = static_cast<int64_t>(pool.first_free);
+  for (auto id = std::ranges::lower_bound(candidates, first); id != candidates.end(); ++id)
+    if (pool.try_take(*id)) {
+      taken.push_back(*id);
       if (static_cast<int64_t>(taken.size()) == count) return taken;
     }
   for (const int64_t id : taken) pool.give_back(id);
   return {};
 }
 
-std::string busy_message(const Pool& pool, const std::vector<int64_t>& candidates,
+std::string busy_message(const Pool& pool, std::span<const int64_t> candidates,
                          const WaitConfig& wait) {
   std::string s = candidates.size() == 1
                       ? fmt::format(
@@ -177,7 +182,7 @@ DeviceManager::DeviceManager(const ManagerConfig& config) {
 }
 
 std::shared_ptr<Device> DeviceManager::take(const Constraints& constraints, const WaitConfig& wait,
-                                            std::vector<int64_t> candidates) const {
+                                            std::span<const int64_t> candidates) const {
   if (wait.timeout < WaitConfig::Duration::zero() || wait.sleep_time < WaitConfig::Duration::zero())
     fail(ErrorCode::invalid_argument, "the timeout and sleep time of a wait are not negative");
   Registry& r = registry();

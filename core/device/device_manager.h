@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,7 @@ class DeviceManager {
 
  private:
   std::shared_ptr<Device> take(const Constraints& constraints, const WaitConfig& wait,
-                               std::vector<int64_t> candidates) const;
+                               std::span<const int64_t> candidates) const;  // which ascend
 
   std::vector<int64_t> ids_;
   std::string folder_;  // of shared devices; empty: not shared

@@ -12,7 +12,10 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +130,40 @@ TEST(DeviceManager, HandsOutEachDeviceOnce) {
   EXPECT_EQ(code_of([&] { DeviceManager(2).get_device(); }), ErrorCode::unavailable);
   a.reset();
   EXPECT_EQ(manager.get_device()->id(), 0);
+}
+
+// In any order of taking and giving back, by managers that see all or some, against a list of what
+// is free.
+TEST(DeviceManager, HandsOutTheLowestThatAreFree) {
+  const DeviceManager all(12);
+  ManagerConfig config;
+  config.device_count = 12;
+  config.visible = "2-3,7-11";
+  const DeviceManager some(config);
+  std::mt19937 rng(5);
+  std::map<int64_t, std::shared_ptr<Device>> held;  // by the first id of each
+  std::set<int64_t> busy;
+  for (int step = 0; step < 2000; step++) {
+    if (rng() % 2 && !held.empty()) {
+      const auto at = std::next(held.begin(), static_cast<ptrdiff_t>(rng() % held.size()));
+      for (const int64_t id : at->second->ids()) busy.erase(id);
+      held.erase(at);
+      continue;
+    }
+    const DeviceManager& manager = rng() % 2 ? all : some;
+    const auto count = static_cast<int64_t>(1 + rng() % 3);
+    std::vector<int64_t> want;
+    for (const int64_t id : manager.device_ids())
+      if (!busy.contains(id) && static_cast<int64_t>(want.size()) < count) want.push_back(id);
+    if (static_cast<int64_t>(want.size()) < count) {
+      EXPECT_EQ(code_of([&] { manager.get_device(count); }), ErrorCode::unavailable);
+      continue;
+    }
+    auto device = manager.get_device(count);
+    ASSERT_EQ(device->ids(), want) << step;
+    busy.insert(want.begin(), want.end());
+    held[want[0]] = std::move(device);
+  }
 }
 
 TEST(DeviceManager, DevicesThatAreNotSharedLeaveNoFile) {
