@@ -1,7 +1,8 @@
 # Writes OUTPUT, which adds the tests of the GoogleTest program PROGRAM to CTest: discover_tests.cmake.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
-string(REPLACE ";" "," listed "${listed}")
+# A semicolon between brackets ends no element of a list: of a parameter with a bracket, all lines to the next one were lost.
+string(REGEX REPLACE "[][;]" "," listed "${listed}")
 string(REPLACE "\n" ";" lines "${listed}")
 set(written "")
 set(names "")
