@@ -53,7 +53,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         files.update(archive.tree(os.path.join(HERE, name), name + "/"))
     source = os.path.join(HERE, "src")
     built = os.path.join(wheel_directory, "_poprt_raw.abi3.so")
-    subprocess.run([*compiler(), "-std=c++17", "-O2", *shlex.split(os.environ.get("CXXFLAGS", "")), "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing",
+    wanted = shlex.split(os.environ.get("CXXFLAGS", ""))
+    subprocess.run([*compiler(), "-std=c++17", "-O2", *wanted, "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing",
                     f"-DPy_LIMITED_API={package.STABLE_ABI}", "-DSWIG_TYPE_TABLE=poprt",
                     "-include", os.path.join(source, "poprt_stable_abi.h"), "-I" + sysconfig.get_path("include"), "-I" + source,
                     os.path.join(source, "poprt_raw_wrap.cxx"), *flags,
