@@ -1,9 +1,16 @@
 # Writes OUTPUT, which adds the tests of the GoogleTest program PROGRAM to CTest: discover_tests.cmake.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listed COMMAND_ERROR_IS_FATAL ANY)
-# A semicolon between brackets ends no element of a list: of a parameter with a bracket, all lines to the next one were lost.
+# CMake does not split a list between brackets, so a bracket in a parameter would take the tests behind it along.
 string(REGEX REPLACE "[][;]" "," listed "${listed}")
+string(REGEX MATCHALL "\n" ends "${listed}")
 string(REPLACE "\n" ";" lines "${listed}")
+list(APPEND ends "the element behind the last one")
+list(LENGTH ends expected)
+list(LENGTH lines found)
+if(NOT found EQUAL expected)
+  message(FATAL_ERROR "${PROGRAM}: of ${expected} lines of --gtest_list_tests, ${found} were read: tests would be lost")
+endif()
 set(written "")
 set(names "")
 foreach(line IN LISTS lines)
