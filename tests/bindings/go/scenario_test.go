@@ -595,7 +595,7 @@ func runForgotten(t testing.TB, e *poprt.Executable, x, y []float32) {
 	r, err := poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1})
 	for attempt := 0; errors.Is(err, poprt.Unavailable) && attempt < 1000; attempt++ {
 		runtime.GC() // finalizers give devices back
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 		r, err = poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1})
 	}
 	ok(t, err)

@@ -311,7 +311,7 @@ func serve(t *testing.T, e *poprt.Executable) {
 	s, err := poprt.NewSession(e, &poprt.SessionOptions{Threads: 1})
 	for attempt := 0; errors.Is(err, poprt.Unavailable) && attempt < 1000; attempt++ {
 		runtime.GC() // finalizers give devices back
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 		s, err = poprt.NewSession(e, &poprt.SessionOptions{Threads: 1})
 	}
 	ok(t, err)
