@@ -26,9 +26,8 @@ std::span<const std::byte> bytes_of(std::string_view s) {
 }
 
 std::string text_of(const fs::path& path) {
-  std::string text(
-      fs::file_size(path),
-      '\0');  // not by iterators: without optimisation those take seconds for megabytes
+  // Tests are not optimised, and iterators over a stream would take seconds for megabytes.
+  std::string text(fs::file_size(path), '\0');
   std::ifstream in(path, std::ios::binary);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   return text;
