@@ -11,12 +11,13 @@
 
 #include "device/device.h"
 #include "program/builder.h"
+#include "support/uniform.h"
 
 namespace poprt::test {
 
 inline std::vector<float> random_floats(size_t n, unsigned seed = 7) {
   std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> dist(-1, 1);
+  const Uniform dist{-1, 1};
   std::vector<float> v(n);
   for (float& x : v) x = dist(rng);
   return v;

@@ -14,6 +14,7 @@
 #include "ir/graph.h"
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
+#include "support/uniform.h"
 
 namespace poprt::test {
 
@@ -62,7 +63,7 @@ inline std::map<std::string, Tensor> evaluate_graph(const ir::Graph& graph,
 inline std::map<std::string, Tensor> random_feeds(const ir::Graph& graph, uint32_t seed = 1,
                                                   float low = -2, float high = 2) {
   std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> real(low, high);
+  const Uniform real{low, high};
   std::map<std::string, Tensor> feeds;
   for (const ir::Value* v : graph.inputs()) {
     if (v->is_constant()) continue;

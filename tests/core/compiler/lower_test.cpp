@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/compiler/flow/support.h"
+#include "support/uniform.h"
 
 namespace poprt::compiler {
 namespace {
@@ -238,7 +239,7 @@ void randomize_weights(ir::Graph& graph) {
     std::mt19937 rng(static_cast<uint32_t>(v->constant().bytes()));
     Tensor t = Tensor::zeros(v->dtype(), v->shape());
     if (v->dtype() == DType::f32) {
-      std::uniform_real_distribution<float> real(-0.2f, 0.2f);
+      const test::Uniform real{-0.2f, 0.2f};
       for (float& x : t.mutable_values<float>()) x = real(rng);
     } else {
       for (size_t i = 0; i < t.bytes(); i++)

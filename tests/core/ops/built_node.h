@@ -9,12 +9,13 @@
 
 #include "ir/graph.h"
 #include "ops/common/evaluate.h"
+#include "support/uniform.h"
 
 namespace poprt::ops {
 
 inline Tensor random_tensor(Shape shape, std::mt19937& rng) {
   Tensor t = Tensor::zeros(DType::f32, std::move(shape));
-  std::uniform_real_distribution<float> d(-1, 1);
+  const test::Uniform d{-1, 1};
   for (float& v : t.mutable_values<float>()) v = d(rng);
   return t;
 }

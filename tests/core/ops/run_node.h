@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ops/common/evaluate.h"
+#include "support/uniform.h"
 
 namespace poprt::test {
 
@@ -94,7 +95,7 @@ inline Tensor any_bytes(DType dtype, Shape shape, uint32_t seed) {
 inline Tensor random_floats(Shape shape, uint32_t seed = 1, float scale = 1.0f) {
   Tensor t = Tensor::zeros(DType::f32, std::move(shape));
   std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> d(-scale, scale);
+  const Uniform d{-scale, scale};
   for (float& v : t.mutable_values<float>()) v = d(rng);
   return t;
 }

@@ -14,6 +14,7 @@
 #include "core/ops/trial_sample.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "support/uniform.h"
 
 namespace poprt::ops::sampled {
 namespace {
@@ -108,9 +109,8 @@ const std::vector<Sample>& trial_samples() {
 Tensor random_f32(Shape shape, float low, float high, uint32_t seed) {
   Tensor t = Tensor::zeros(DType::f32, std::move(shape));
   std::mt19937 engine(seed);
-  // As std::uniform_real_distribution, which takes ten times as long where it is not optimized.
-  for (float& v : t.mutable_values<float>())
-    v = low + (high - low) * std::min(static_cast<float>(engine()) * 0x1p-32f, 1 - 0x1p-24f);
+  const test::Uniform uniform{low, high};
+  for (float& v : t.mutable_values<float>()) v = uniform(engine);
   return t;
 }
 

@@ -11,6 +11,7 @@
 
 #include "../support.h"
 #include "compiler/flow/specialize.h"
+#include "support/uniform.h"
 
 namespace poprt::compiler::flow_test {
 
@@ -22,7 +23,7 @@ inline std::string graph_text(const std::string& body, int opset = 17) {
 
 inline Tensor floats(Shape shape, uint32_t seed = 1) {
   std::mt19937 rng(seed);
-  std::uniform_real_distribution<float> real(-2, 2);
+  const test::Uniform real{-2, 2};
   Tensor t = Tensor::zeros(DType::f32, std::move(shape));
   for (float& x : t.mutable_values<float>()) x = real(rng);
   return t;

@@ -17,6 +17,7 @@
 #include "program/builder.h"
 #include "support/allocation_counter.h"
 #include "support/long_matmul.h"
+#include "support/uniform.h"
 
 namespace poprt::device {
 namespace {
@@ -26,7 +27,7 @@ using program::Builder;
 
 std::vector<float> random_floats(size_t n) {
   std::mt19937 rng(7);
-  std::uniform_real_distribution<float> dist(-1, 1);
+  const test::Uniform dist{-1, 1};
   std::vector<float> v(n);
   for (float& x : v) x = dist(rng);
   return v;

@@ -6,6 +6,7 @@
 
 #include "core/kernels/isa/conv_case.h"
 #include "kernels/common/conv.h"
+#include "support/uniform.h"
 
 namespace poprt::kernels::test {
 namespace {
@@ -43,7 +44,7 @@ struct Prologue {
 
   Prologue(std::mt19937& rng, ConvCase& c, bool of_image) {
     const int64_t lanes = (c.channels() + 15) / 16 * 16, pixels = c.window.in_pixels();
-    std::uniform_real_distribution<float> d(-1, 1);
+    const poprt::test::Uniform d{-1, 1};
     for (int64_t i = 0; i < (of_image ? c.n : 1) * lanes; i++) scale.push_back(d(rng));
     for (int64_t i = 0; i < lanes; i++) shift.push_back(d(rng));
     p = {scale.data(), of_image ? nullptr : shift.data(), of_image, of_image ? -1e30f : 0.0f};

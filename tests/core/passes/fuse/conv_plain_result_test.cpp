@@ -1,6 +1,7 @@
 #include <random>
 
 #include "core/passes/pass_case.h"
+#include "support/uniform.h"
 
 namespace poprt::test {
 namespace {
@@ -17,7 +18,7 @@ std::string after(Shape x, Shape w, bool also_blocked = false) {
   };
   const auto weights = [&](Shape shape) {
     Tensor t = Tensor::zeros(DType::f32, std::move(shape));
-    std::uniform_real_distribution<float> d(-1, 1);
+    const test::Uniform d{-1, 1};
     for (float& v : t.mutable_values<float>()) v = d(rng);
     return g.add_constant("", t);
   };

@@ -1,6 +1,7 @@
 #include <random>
 
 #include "core/passes/pass_case.h"
+#include "support/uniform.h"
 
 namespace poprt::test {
 namespace {
@@ -13,7 +14,7 @@ std::unique_ptr<ir::Graph> normalized_conv(int64_t channels, int64_t kernel, int
   std::mt19937 rng(4);
   const auto random = [&](Shape shape) {
     Tensor t = Tensor::zeros(DType::f32, std::move(shape));
-    std::uniform_real_distribution<float> d(-1, 1);
+    const test::Uniform d{-1, 1};
     for (float& v : t.mutable_values<float>()) v = d(rng);
     return g->add_constant("", t);
   };
@@ -69,7 +70,7 @@ TEST(ConvPrologue, AGateForEachChannelGoesIntoTheConvolution) {
     std::mt19937 rng(5);
     const auto conv = [&](ir::Value* x, int64_t from, int64_t to) {
       Tensor t = Tensor::zeros(DType::f32, {to, from, 1, 1});
-      std::uniform_real_distribution<float> d(-1, 1);
+      const test::Uniform d{-1, 1};
       for (float& v : t.mutable_values<float>()) v = d(rng);
       ir::Node* n = g.add_node("Conv", "", {x, g.add_constant("", t)}, 1);
       ops::infer(*n);

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/passes/pass_case.h"
+#include "support/uniform.h"
 
 namespace poprt::test {
 namespace {
@@ -90,7 +91,7 @@ struct Net {
   }
   ir::Value* weights(Shape shape) {
     Tensor t = Tensor::zeros(DType::f32, std::move(shape));
-    std::uniform_real_distribution<float> d(-1, 1);
+    const test::Uniform d{-1, 1};
     for (float& v : t.mutable_values<float>()) v = d(rng);
     return graph.add_constant("", t);
   }
