@@ -247,6 +247,12 @@ inline Case from_bytes(std::string name, std::string error, std::string bytes,
   return {std::move(name), std::move(error),
           [shared](const Folder& f) { f.write("model.onnx", *shared); }, outcome};
 }
+// A long model, made by `build` when the case runs: every process of the corpus makes all cases.
+inline Case from_build(std::string name, std::string error, std::function<std::string()> build,
+                       Outcome outcome = Outcome::rejected) {
+  return {std::move(name), std::move(error),
+          [build = std::move(build)](const Folder& f) { f.write("model.onnx", build()); }, outcome};
+}
 inline Case reject(std::string name, std::string error, const pb::ModelProto& m) {
   return from_bytes(std::move(name), std::move(error), bytes_of(m));
 }
