@@ -3,6 +3,11 @@
 # unnamed namespaces.
 option(POPRT_UNITY "Compile several sources of a target as one" OFF)
 
+# For commands and what draws: clang inlines only what is hardly longer than a call, and compiles in three
+# quarters of the time.
+set(POPRT_INLINE_LESS
+  "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,Clang>>:SHELL:-mllvm -inline-threshold=25>")
+
 # poprt_unity(TARGET): 64 of its sources are one. The largest such takes half a minute of a processor and 1 GB of memory.
 function(poprt_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${POPRT_UNITY} UNITY_BUILD_BATCH_SIZE 64)
