@@ -1,8 +1,9 @@
 """Makes the Debian packages from the components of cmake --install. Standard library, dpkg-dev and binutils.
 
-Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
+Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE] [--stored PACKAGE...]
 
-The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH)."""
+The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH). --stored names packages that
+are not compressed."""
 
 import argparse
 import email.utils
@@ -195,7 +196,8 @@ def make(options, package, folder):
                 os.chmod(full, 0o755 if "/usr/bin/" in full else 0o644)
     environment = dict(os.environ, SOURCE_DATE_EPOCH=str(metadata.epoch()))
     # Level 2 takes 1.8 times as long for 3 % fewer bytes.
-    run(["dpkg-deb", "--root-owner-group", "-Zxz", "-z1", "--build", root, options.out], env=environment)
+    compression = ["-Znone"] if package in options.stored else ["-Zxz", "-z1"]
+    run(["dpkg-deb", "--root-owner-group", *compression, "--build", root, options.out], env=environment)
 
 
 def main():
@@ -203,6 +205,7 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--stored", nargs="*", choices=PACKAGES, default=[], metavar="PACKAGE")
     options = parser.parse_args()
     options.build, options.out = os.path.abspath(options.build), os.path.abspath(options.out)
     shutil.rmtree(options.out, ignore_errors=True)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from root import Root, output
+from root import Root, archived, listed, output, unpack
 
 SOURCE = os.environ["POPRT_SOURCE"]
 DEBS = os.path.join(os.environ["POPRT_BUILD"], "packages/deb")
@@ -35,22 +35,31 @@ class Content(unittest.TestCase):
     @unittest.skipUnless(shutil.which("lintian"), "there is no lintian")
     def test_lintian_has_nothing_to_say(self):
         debs = sorted(glob.glob(os.path.join(DEBS, "*.deb")))
-        said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning", *debs],
-                              capture_output=True, text=True, check=False)
+        # Of spelling in programs, which takes a third of the time, lintian says nothing but information.
+        said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning",
+                               "--dont-check-part", "binaries/spelling", *debs], capture_output=True, text=True, check=False)
         self.assertEqual([l for l in said.stdout.splitlines() if l[:2] in ("E:", "W:")], [])
         self.assertEqual(said.returncode, 0, said.stderr)
 
     def test_made_again_they_have_the_same_bytes(self):
+        """The smallest one and one of several blocks after they are compressed too."""
+        stored = ["libpoprt-compiler1", "poprt-tools", "poprt-inspector"]
         with tempfile.TemporaryDirectory() as again:
             output([sys.executable, os.path.join(SOURCE, "cmake/packages/deb.py"), "--build", os.environ["POPRT_BUILD"],
-                    "--out", again, "--cmake", os.environ["POPRT_CMAKE"]])
+                    "--out", again, "--cmake", os.environ["POPRT_CMAKE"], "--stored", *stored])
             names = sorted(n for n in os.listdir(DEBS) if n.endswith(".deb"))
             self.assertEqual(sorted(n for n in os.listdir(again) if n.endswith(".deb")), names)
-            self.assertEqual(filecmp.cmpfiles(DEBS, again, names, shallow=False), (names, [], []))
+            compressed = [n for n in names if n.split("_")[0] not in stored]
+            self.assertEqual(filecmp.cmpfiles(DEBS, again, compressed, shallow=False), (compressed, [], []))
+            self.assertEqual(len(compressed), 2)
+            for name in sorted(set(names) - set(compressed)):
+                for which in ("--ctrl-tarfile", "--fsys-tarfile"):
+                    first, second = (archived(os.path.join(f, name), which) for f in (DEBS, again))
+                    self.assertTrue(first == second, f"{which} of {name} differs")
 
     def test_runtime_needs_the_c_library_alone(self):
         self.assertRegex(field("libpoprt1", "Depends"), r"^libc6 \(>= [0-9.]+\)$")
-        self.assertNotIn("libpoprt_compiler", output(["dpkg-deb", "-c", deb("libpoprt1")]))
+        self.assertNotIn("libpoprt_compiler", listed(deb("libpoprt1")))
 
     def test_compiler_brings_what_reads_onnx(self):
         depends = field("libpoprt-compiler1", "Depends")
@@ -61,24 +70,23 @@ class Content(unittest.TestCase):
     def test_libraries_are_in_the_folder_of_the_architecture(self):
         folder = "/usr/lib/" + output(["dpkg-architecture", "-qDEB_HOST_MULTIARCH"]).strip()
         for name in ("libpoprt1", "libpoprt-compiler1"):
-            listed = output(["dpkg-deb", "-c", deb(name)])
-            self.assertEqual({os.path.dirname(p) for p in re.findall(r"\.(/\S+\.so\S*)", listed)}, {folder})
+            self.assertEqual({os.path.dirname(p) for p in re.findall(r"\.(/\S+\.so\S*)", listed(deb(name)))}, {folder})
             self.assertEqual(field(name, "Multi-Arch"), "same")
 
     def test_each_has_licence_notices_and_changes(self):
         for name, notices in (("libpoprt1", True), ("libpoprt-compiler1", True), ("libpoprt-dev", False), ("poprt-tools", True)):
-            listed = output(["dpkg-deb", "-c", deb(name)])
+            paths = listed(deb(name))
             for file in ("copyright", "changelog.gz", *["THIRD_PARTY_NOTICES.gz"] * notices):
-                self.assertIn(f"./usr/share/doc/{name}/{file}", listed)
+                self.assertIn(f"./usr/share/doc/{name}/{file}\n", paths)
         with tempfile.TemporaryDirectory() as folder:
-            output(["dpkg", "-x", deb("libpoprt1"), folder])
+            unpack(deb("libpoprt1"), folder)
             text = output(["zcat", folder + "/usr/share/doc/libpoprt1/THIRD_PARTY_NOTICES.gz"])
         for part in ("Zstandard", "libstdc++", "fmt", "spdlog", "GCC RUNTIME LIBRARY EXCEPTION"):
             self.assertIn(part, text)
 
     def test_commands_have_pages_and_completions(self):
         with tempfile.TemporaryDirectory() as folder:
-            output(["dpkg", "-x", deb("poprt-tools"), folder])
+            unpack(deb("poprt-tools"), folder)
             for name in ("poprt", "poprt_exec", "popef_dump"):
                 page = output(["zcat", f"{folder}/usr/share/man/man1/{name}.1.gz"])
                 self.assertIn("\\-\\-help", page)
@@ -112,7 +120,7 @@ class EmptyRoots(unittest.TestCase):
         prefix = os.path.join(self.folder, "dev")
         if not os.path.exists(prefix):
             for name in ("libpoprt-dev", "libpoprt1"):
-                output(["dpkg", "-x", deb(name), prefix])
+                unpack(deb(name), prefix)
         (pc,) = glob.glob(prefix + "/usr/lib/*/pkgconfig")
         flags = output(["pkg-config", "--cflags", "--libs", "poprt"], env=dict(os.environ, PKG_CONFIG_LIBDIR=pc)).split()
         built = os.path.join(self.folder, "digits")

@@ -19,6 +19,7 @@ from root import Root, output
 SOURCE, BUILD = os.environ["POPRT_SOURCE"], os.environ["POPRT_BUILD"]
 DIGITS = os.path.join(SOURCE, "examples/digits")
 BASE = ["dash", "coreutils", "libc-bin"]
+JVM = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # quick for a run of seconds
 FILES = ["digits.onnx", "heldout-images.idx3-ubyte", "heldout-labels.idx1-ubyte"]
 
 
@@ -49,6 +50,13 @@ class Languages(unittest.TestCase):
         self.assertTrue(reached, printed)
         self.assertAlmostEqual(float(reached.group(1)), expected, delta=0.001)
 
+    def check_with_libraries(self, program):
+        """In a root that has the Debian packages of libraries and what they ask for."""
+        debs = [package(f"deb/{name}_*.deb") for name in ("libpoprt1", "libpoprt-compiler1")]
+        root = Root(os.path.join(self.folder, "root"), debs, BASE)
+        root.bring(program, *(os.path.join(DIGITS, f) for f in FILES))
+        self.check(root.run(["./digits", *FILES]))
+
     @unittest.skipUnless(package("python/*.whl") and there("python3-numpy"), "there is no wheel")
     def test_python(self):
         root = self.root(["python3-minimal", "python3-numpy", "libpython3-stdlib", "libstdc++6"])
@@ -66,7 +74,8 @@ class Languages(unittest.TestCase):
         jar = package("java/poprt-*[0-9].jar")
         root = self.root(["openjdk-17-jre-headless", "libstdc++6"])
         root.bring(jar)
-        output(["javac", "-J-XX:TieredStopAtLevel=1", "-cp", jar, "-d", root.path(), os.path.join(SOURCE, "examples/java/Digits.java")])
+        output(["javac", *("-J" + option for option in JVM), "-cp", jar, "-d", root.path(),
+                os.path.join(SOURCE, "examples/java/Digits.java")])
         (java,) = glob.glob(root.folder + "/usr/lib/jvm/java-17-*/bin/java")
         self.check(root.run([java.removeprefix(root.folder), "-cp", f"{os.path.basename(jar)}:.", "Digits", *FILES]))
 
@@ -83,31 +92,23 @@ class Languages(unittest.TestCase):
         said = output(["monodis", "--assembly", f"{self.folder}/nupkg/lib/net472/Poprt.dll"]) if shutil.which("monodis") else ""
         self.assertNotIn("Version:       0.0.0.0", said)
 
-    def run_time(self):
-        """A root that has the Debian packages of libraries and what they ask for."""
-        debs = [package(f"deb/{name}_*.deb") for name in ("libpoprt1", "libpoprt-compiler1")]
-        root = Root(os.path.join(self.folder, "root"), debs, BASE)
-        root.bring(*(os.path.join(DIGITS, f) for f in FILES))
-        return root
-
     @unittest.skipUnless(package("deb/libpoprt1_*.deb") and shutil.which("go"), "there is no deb or no Go")
     def test_go_linked_statically_but_for_libpoprt(self):
-        root = self.run_time()
-        program = root.path("digits")
+        program = os.path.join(self.folder, "digits")
         output(["go", "build", "-ldflags", '-extldflags "-static-libstdc++ -static-libgcc"', "-o", program,
                 "./digits"], cwd=os.path.join(SOURCE, "examples/go"),
                env={**os.environ, "PKG_CONFIG_PATH": BUILD + "/pkgconfig", "GOPROXY": "off", "CGO_CXXFLAGS": "-O0 -g0"})
         self.assertNotIn("libstdc++", output(["readelf", "-d", program]))
-        self.check(root.run(["./digits", *FILES]))
+        self.check_with_libraries(program)
 
     @unittest.skipUnless(package("deb/libpoprt1_*.deb"), "there is no deb")
     def test_cpp(self):
-        root = self.run_time()
-        program = root.path("digits")
+        program, source = os.path.join(self.folder, "digits"), os.path.join(SOURCE, "examples/cpp/digits.cpp")
+        compiled = os.path.join(BUILD, "examples/CMakeFiles/example_cpp_digits.dir/cpp/digits.cpp.o")  # by the build
         output([os.environ["POPRT_CXX"], "-std=c++17", "-I" + os.path.join(SOURCE, "capi/include"),
-                os.path.join(SOURCE, "examples/cpp/digits.cpp"), "-L" + BUILD + "/lib", "-lpoprt", "-static-libstdc++",
+                compiled if os.path.exists(compiled) else source, "-L" + BUILD + "/lib", "-lpoprt", "-static-libstdc++",
                 "-static-libgcc", "-pthread", "-o", program])
-        self.check(root.run(["./digits", *FILES]))
+        self.check_with_libraries(program)
 
 
 class Facts(unittest.TestCase):
@@ -169,7 +170,7 @@ class Facts(unittest.TestCase):
         def validate(pom):
             with tempfile.TemporaryDirectory() as repository:
                 return subprocess.run(["mvn", "-o", "-q", "-B", f"-Dmaven.repo.local={repository}", "validate", "-f", pom],
-                                      capture_output=True, text=True, check=False)
+                                      env={**os.environ, "MAVEN_OPTS": " ".join(JVM)}, capture_output=True, text=True, check=False)
 
         said = validate(package("java/*.pom"))
         self.assertEqual((said.returncode, said.stdout.replace("\x1b[0m", "").strip()), (0, ""), said.stdout)

@@ -1,11 +1,13 @@
 """An empty root: files of Debian packages and what they depend on, nothing else of this machine. Standard library only."""
 
 import functools
+import io
 import os
 import re
 import shutil
 import stat
 import subprocess
+import tarfile
 
 MERGED = ("bin", "sbin", "lib", "lib64")  # links into /usr
 RANDOM = ("/dev/random", "/dev/urandom")  # without them a JVM makes its seeds by counting, for seconds
@@ -51,6 +53,24 @@ def closure(packages):
 
 
 @functools.cache
+def archived(deb, which):
+    """The tar of a package with its files, or with what is said about them. Each process decompresses it once."""
+    return subprocess.run(["dpkg-deb", which, deb], stdout=subprocess.PIPE, check=True).stdout
+
+
+def listed(deb):
+    """Paths of a package's files, a line for each."""
+    with tarfile.open(fileobj=io.BytesIO(archived(deb, "--fsys-tarfile"))) as files:
+        return "".join(name + "\n" for name in files.getnames())
+
+
+def unpack(deb, folder):
+    """What dpkg -x does."""
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run(["tar", "-xp", "-C", folder, "-f", "-"], input=archived(deb, "--fsys-tarfile"), check=True)
+
+
+@functools.cache
 def namespace():
     """What allows chroot, and to have /proc and random numbers in the root while a command runs there."""
     wanted = ["unshare", "--mount", *["--map-root-user"] * (os.geteuid() != 0)]
@@ -80,7 +100,7 @@ class Root:
             if not path.startswith("/usr/share/") or path.startswith(("/usr/share/java", "/usr/share/python")):
                 self.copy(path)
         for deb in debs:
-            output(["dpkg", "-x", deb, folder])
+            unpack(deb, folder)
         self.alternatives()
 
     def path(self, *parts):
