@@ -65,10 +65,15 @@ class Packages(unittest.TestCase):
         prefix, target = os.path.join(self.folder, "prefix"), os.path.join(self.folder, "built")
         for component in ("library", "compiler", "dev"):
             run(os.environ["POPRT_CMAKE"], "--install", BUILD, "--prefix", prefix, "--component", component)
-        run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
-            "--target", target, self.sdist,
-            env=clean_environment(PKG_CONFIG_PATH=glob.glob(os.path.join(prefix, "lib/**/pkgconfig"), recursive=True)[0],
-                                  CXXFLAGS="-O0"))
+        (pkgconfig,) = glob.glob(os.path.join(prefix, "lib/**/pkgconfig"), recursive=True)
+
+        def install(flags):
+            run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
+                "--target", target, self.sdist, env=clean_environment(PKG_CONFIG_PATH=pkgconfig, CXXFLAGS=flags))
+
+        with self.assertRaisesRegex(AssertionError, "nowhere.h"):  # the compiler is given them
+            install("-include nowhere.h")
+        install("-O0")
         self.use(target)
 
 
