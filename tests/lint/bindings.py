@@ -107,26 +107,31 @@ class RawLayer:
         shared = [f for f in FILES if f.startswith("bindings/swig/")]
         own = [f for f in FILES if f.startswith(OWN[language]) and f.endswith((".i", ".h")) and "/internal/" not in f]
         self.functions = [f for path in shared + own for f in functions(path)]
+        self.words = {}  # word -> the functions whose bodies have it
+        for function in self.functions:
+            for word in set(re.findall(r"\w+", function.body)):
+                self.words.setdefault(word, []).append(function)
         interfaces = [f for f in shared + own if f.endswith(".i")]
         text = "".join(tree.read(f) for f in interfaces)
         self.classes = dict(re.findall(r"POPRT_HANDLE\((\w+), (\w+)\)", text))
         self.classes.update((c, name) for name, c in re.findall(r"%rename\((\w+)\) (\w+);", text))
         self.attributes = {c: struct_fields(c, interfaces) for c in OPTIONS.values()}
 
-    def naming(self, pattern):
+    def naming(self, what):
         """Functions of the raw layer that name something, themselves or through helpers."""
-        found, names = [], {pattern}
+        found, names = [], {what: rf"\b{what}\b"}
         while names:
-            wanted = re.compile("|".join(names))
-            more = [f for f in self.functions if f not in found and wanted.search(f.body)]
+            wanted = re.compile("|".join(names.values()))
+            likely = {f for name in names for f in self.words.get(name, ())}
+            more = [f for f in self.functions if f in likely and f not in found and wanted.search(f.body)]
             found += more
-            names = {rf"\b{f.name}\(" for f in more if f.file.endswith(".h") and f.name != "add"}  # of many classes
+            names = {f.name: rf"\b{f.name}\(" for f in more if f.file.endswith(".h") and f.name != "add"}  # of many classes
         return [f for f in found if f.file.endswith(".i")]
 
     def of_field(self, struct, field):
         owner = OPTIONS[struct]
-        return [f for f in self.functions if f.file.endswith(".i") and re.search(rf"(->|\.){field}\b", f.body) and
-                (f.owner == owner or not f.owner and owner in f.arguments)]
+        return [f for f in self.functions if f.file.endswith(".i") and field in f.body and
+                re.search(rf"(->|\.){field}\b", f.body) and (f.owner == owner or not f.owner and owner in f.arguments)]
 
 
 class Public:
@@ -157,7 +162,8 @@ class Public:
         """Whether it sets an attribute of a class of the raw layer, or (Python) an entry of the dict in its place."""
         setter = {"Java": rf"\.set{field[0].upper()}{field[1:]}\b", "C#": rf"\.{field} =",
                   "Go": rf"\.Set{field[0].upper()}{field[1:]}\b", "Python": rf"\.{field}\b|\"{field}\""}[self.language]
-        return self.has(setter, owner) or self.language == "Python" and self.has(setter, "raw_make_runner")
+        rest = field[1:]
+        return self.has(setter, rest, owner) or self.language == "Python" and self.has(setter, rest, "raw_make_runner")
 
 
 def ways(language, what):
@@ -165,9 +171,9 @@ def ways(language, what):
     public = Public.all[language]
     struct, _, field = what.rpartition(".")
     if language == "C++":
-        return public.has(rf"\b{field}\b"), []
+        return public.has(rf"\b{field}\b", field), []
     raw = RawLayer.all[language]
-    found = raw.of_field(struct, field) if struct else raw.naming(rf"\b{what}\b")
+    found = raw.of_field(struct, field) if struct else raw.naming(what)
     called = [f for f in found if public.calls(f, raw.classes)]
     attribute = bool(struct) and (field in raw.attributes[OPTIONS[struct]] or language == "Python")
     return bool(called) or attribute and public.sets(raw.classes[OPTIONS[struct]], field), called

@@ -1,13 +1,25 @@
 """lint.option_fields notices what it is there for: each generated part edited by hand, and a field that a language lacks."""
 
+import functools
 import unittest
 from unittest import mock
 
 import option_fields
 import tree
 
+REGIONS = option_fields.regions
+
 
 class OptionFields(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        """Most tests change a file, of which neither the table's fields nor their texts know: those are made once."""
+        for name, once in (("regions", lambda made=tuple(option_fields.regions()): made),
+                           ("comment", functools.cache(option_fields.comment))):
+            patch = mock.patch.object(option_fields, name, once)
+            patch.start()
+            cls.addClassCleanup(patch.stop)
+
     def check_with(self, path, change):
         """The problems when one file reads otherwise."""
         def read(asked):
@@ -44,7 +56,7 @@ class OptionFields(unittest.TestCase):
     def test_a_row_that_leaves_out_a_language_is_named(self):
         table = option_fields.read()
         del table["runner"]["device"]["go"]
-        with mock.patch.object(option_fields, "read", lambda: table):
+        with mock.patch.object(option_fields, "read", lambda: table), mock.patch.object(option_fields, "regions", REGIONS):
             self.assertEqual(option_fields.check(False)[0], ["capi/options.toml: runner.device does not say what go has"])
 
 

@@ -65,7 +65,9 @@ internal static class Lifetime
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void RunOnce()
     {
-        ModelRunner runner = Create(() => new ModelRunner(shared, new RuntimeConfig { Threads = 1 }));
+        // Nothing is given back before a collection: little is waited for it.
+        var config = new RuntimeConfig { Threads = 1, DeviceWaitTimeout = TimeSpan.FromMilliseconds(10) };
+        ModelRunner runner = Create(() => new ModelRunner(shared, config));
         var x = new float[8];
         var y = new float[8];
         x[0] = 3;

@@ -592,11 +592,13 @@ func TestScenario26NoExplicitClose(t *testing.T) {
 // runForgotten closes nothing.
 func runForgotten(t testing.TB, e *poprt.Executable, x, y []float32) {
 	t.Helper()
-	r, err := poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1})
+	// Nothing is given back before a collection: little is waited for it.
+	options := &poprt.RunnerOptions{Threads: 1, DeviceWait: 10 * time.Millisecond}
+	r, err := poprt.NewRunner(e, options)
 	for attempt := 0; errors.Is(err, poprt.Unavailable) && attempt < 1000; attempt++ {
 		runtime.GC() // finalizers give devices back
 		runtime.Gosched()
-		r, err = poprt.NewRunner(e, &poprt.RunnerOptions{Threads: 1})
+		r, err = poprt.NewRunner(e, options)
 	}
 	ok(t, err)
 	ok(t, r.Execute(in(x), out(y)))

@@ -3,6 +3,7 @@ import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -75,7 +76,9 @@ final class Lifetime {
 
   /** Nothing is closed. */
   private static void run() throws InterruptedException {
-    ModelRunner runner = create(() -> new ModelRunner(shared, new RuntimeConfig().threads(1)));
+    // Nothing is given back before a collection: little is waited for it.
+    RuntimeConfig config = new RuntimeConfig().threads(1).deviceWaitTimeout(Duration.ofMillis(10));
+    ModelRunner runner = create(() -> new ModelRunner(shared, config));
     FloatBuffer x = runner.inputs().get(0).allocate().asFloatBuffer().put(0, 3);
     FloatBuffer y = runner.outputs().get(0).allocate().asFloatBuffer();
     Bindings bindings = runner.bindings().input(0, x).output(0, y);

@@ -1,5 +1,6 @@
 """8-bit floats by data: accuracy on held-out digits, the documented calls, and files that are none."""
 
+import functools
 import io
 import os
 import pickle
@@ -56,7 +57,9 @@ IMAGES, LABELS = images()
 SHAPE = "image=360,1,8,8"
 
 
+@functools.cache
 def scores(source, **options):
+    """Of all images; computed once for the same options, as the tests compare a few results with many others."""
     executable = poprt.Compiler.compile(source, None, poprt.CompilerOptions(options=options))
     with poprt.Runner(executable) as runner:
         result = runner.run({"image": IMAGES.astype(runner.get_execute_inputs()[0].numpy_data_type())})

@@ -380,13 +380,15 @@ class Scenario(unittest.TestCase):
 
     def test_scenario_20_large_tensor(self):
         runner = self.runner(compiled("affine.onnx", x=[4194304, 4]))
-        x = (np.arange(4 * 4194304, dtype=np.float32) % 1000).reshape(-1, 4)
+        x = np.resize(np.arange(1000, dtype=np.float32), (4194304, 4))
         y = np.empty_like(x)
         before = poprt.bytes_copied()
         runner.execute({"x": x}, {"y": y})
         runner.execute_async({"x": x}, {"y": y}).wait()
         self.assertEqual(poprt.bytes_copied() - before, 0)
-        np.testing.assert_array_equal(y, 2 * x + 1)
+        x *= 2
+        x += 1
+        self.assertTrue(np.array_equal(y, x))
 
     def test_scenario_20_strided_inputs_are_copied_and_counted(self):
         x = np.arange(16, dtype=np.float32).reshape(2, 8)[:, ::2]
