@@ -15,7 +15,7 @@ target_include_directories(poprt_fmt SYSTEM PUBLIC ${FMT_INCLUDE_DIR})
 add_library(poprt_spdlog STATIC cmake/spdlog.cpp)  # Debian's own target brings the shared libfmt along
 target_include_directories(poprt_spdlog SYSTEM PUBLIC ${SPDLOG_INCLUDE_DIR})
 target_compile_definitions(poprt_spdlog PUBLIC SPDLOG_FMT_EXTERNAL SPDLOG_COMPILED_LIB)
-target_compile_options(poprt_spdlog PRIVATE $<$<CONFIG:Release>:-Os>)  # lines of a log, a third sooner
+target_compile_options(poprt_spdlog PRIVATE $<$<CONFIG:Release>:-Os> ${POPRT_INLINE_LESS})  # lines of a log, a third sooner
 target_link_libraries(poprt_spdlog PUBLIC poprt_fmt)
 find_library(ZSTD_STATIC_LIBRARY libzstd.a REQUIRED)
 add_library(poprt_zstd INTERFACE)

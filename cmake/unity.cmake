@@ -3,7 +3,7 @@
 # unnamed namespaces.
 option(POPRT_UNITY "Compile several sources of a target as one" OFF)
 
-# For commands and what draws: clang inlines only what is hardly longer than a call, and compiles in three
+# For commands, logs and what draws: clang inlines only what is hardly longer than a call, and compiles in three
 # quarters of the time.
 set(POPRT_INLINE_LESS
   "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,Clang>>:SHELL:-mllvm -inline-threshold=25>")

@@ -66,14 +66,14 @@ class Packages(unittest.TestCase):
         for component in ("library", "compiler", "dev"):
             run(os.environ["POPRT_CMAKE"], "--install", BUILD, "--prefix", prefix, "--component", component)
         (pkgconfig,) = glob.glob(os.path.join(prefix, "lib/**/pkgconfig"), recursive=True)
-
-        def install(flags):
-            run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
-                "--target", target, self.sdist, env=clean_environment(PKG_CONFIG_PATH=pkgconfig, CXXFLAGS=flags))
-
-        with self.assertRaisesRegex(AssertionError, "nowhere.h"):  # the compiler is given them
-            install("-include nowhere.h")
-        install("-O0")
+        mark = os.path.join(self.folder, "mark.h")
+        with open(mark, "w", encoding="utf-8") as file:
+            file.write('__attribute__((used)) static const char mark[] = "the flags arrived";\n')
+        run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", target,
+            self.sdist, env=clean_environment(PKG_CONFIG_PATH=pkgconfig, CXXFLAGS=f"-O0 -include {mark}"))
+        (extension,) = glob.glob(os.path.join(target, "poprt", "_poprt_raw*.so"))
+        with open(extension, "rb") as file:
+            self.assertIn(b"the flags arrived", file.read())
         self.use(target)
 
 
