@@ -32,11 +32,12 @@ using Notes = std::map<std::string, std::string>;
 
 using Sink = std::function<void(std::span<const std::byte>)>;
 
-// Writes the payload front to back. Weights are made one at a time, each in a buffer of its own
-// size; gaps between them are zeros. What `narrow` names is stored in the type that it says; it
-// names whole records. The same program and weights give the same bytes. Throws invalid_argument
-// when weight records overlap or lie outside `program.weights_bytes`, data_loss when the program
-// does not verify, and what `sink` and the fill functions throw.
+// Writes the payload front to back. The calling thread and one more make weights, each in a buffer
+// that grows to its largest; they take turns to call `sink`. Gaps between weights are zeros. What
+// `narrow` names is stored in the type that it says; it names whole records. The same program and
+// weights give the same bytes. Throws invalid_argument when weight records overlap or lie outside
+// `program.weights_bytes`, data_loss when the program does not verify, and what `sink` and the fill
+// functions throw.
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes = {}, std::span<const NarrowWeights> narrow = {});
 void write_executable(std::ostream& stream, const Program& program,
