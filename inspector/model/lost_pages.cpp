@@ -17,8 +17,9 @@ std::atomic<uint64_t> lost{0};
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "a signal handler uses it");
 uintptr_t page_bytes = 4096;
 
-// The instruction is tried again when this returns. By its number, as POSIX does not let a handler
-// call mmap(), which ThreadSanitizer takes for a write, one that races with others' reads.
+// The instruction is tried again when this returns. The kernel replaces the page at once; a call of
+// mmap() would do the same, but ThreadSanitizer takes that for a write, which races with the reads
+// of other threads.
 void on_bus_error(int signal, siginfo_t* info, void*) {
   const int before = errno;
   const uintptr_t page = reinterpret_cast<uintptr_t>(info->si_addr) / page_bytes * page_bytes;
