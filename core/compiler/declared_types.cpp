@@ -49,18 +49,6 @@ bool agree(ir::ValueType declared, const ir::ValueType& found, std::optional<siz
   return ir::types_agree(declared, found);
 }
 
-// A loop that its condition may end makes fewer rows than its trip count, and not every box is
-// kept.
-void forget_bounds(const ir::Node& n) {
-  const auto forget_rows = [&](size_t o) {
-    if (ir::ValueType& t = n.output(o)->type; !t.shape.empty()) t.shape[0] = kUnknownDim;
-  };
-  if (ops::facts_of(n).size_rule == ops::SizeRule::non_max_suppression) forget_rows(0);
-  if (ops::facts_of(n).flow != ops::Flow::loop) return;
-  for (size_t o = n.inputs().size() < 2 ? 0 : n.inputs().size() - 2; o < n.outputs().size(); o++)
-    forget_rows(o);
-}
-
 bool is_misjudged_by_onnx(const ir::Node& n) {
   const auto misjudged = ops::facts_of(n).misjudged_by_onnx;
   return misjudged && misjudged(n);
@@ -170,7 +158,6 @@ void DeclaredTypes::infer_and_check(ir::Graph& graph) const {
       inferred = false;  // which says more when it comes up again
     }
     if (inferred) ops::check_type_parameters(*n);
-    forget_bounds(*n);
     for (const ir::Value* v : n->outputs()) check(*v, v->type);
   }
 }

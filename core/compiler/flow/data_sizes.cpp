@@ -63,11 +63,16 @@ void Specializer::bound_sizes(const Node& n, Node* made) {
     size = once("Count", "poprt", {condition});
     Value* at = reshape(make1("NonZero", {reshape(condition, {length})}, {}, "poprt"), {length});
     replace({make1("Gather", {reshape(x, shape), at}, {{"axis", static_cast<int64_t>(axis)}})});
-  } else {  // NonMaxSuppression: its bound is in place, rows past the last one are -1
-    y = made->output();
-    if (!y->type.is_static()) return;
-    Value* images = slice_at(y, integer(0), 1);
-    size = once("Count", "poprt", {make1("Add", {images, integer(1)})});
+  } else {  // NonMaxSuppression: rows past the last one are -1
+    std::vector<Value*> inputs;
+    for (size_t i = 0; i < made->inputs().size(); i++) inputs.push_back(made->input(i));
+    Node* boxes = target_->add_node("NonMaxSuppression", "poprt", inputs);
+    boxes->attributes = made->attributes;
+    ops::infer(*boxes);
+    if (!boxes->output()->type.is_static()) return target_->erase_node(boxes);
+    Value* rows = boxes->output();
+    replace({rows});
+    size = once("Count", "poprt", {make1("Add", {slice_at(rows, integer(0), 1), integer(1)})});
   }
   items_[n.output()].sized(size, axis);
   for (size_t i = 0; i < n.outputs().size(); i++) give(n, i, item_of(n.output(i)));

@@ -120,6 +120,107 @@ std::optional<Specializer::Items> Specializer::unroll(const LoopSpec& loop,
   return states;
 }
 
+namespace {
+
+// While it lives, `rounds` is multiplied by `factor`.
+struct Rounds {
+  Rounds(int64_t& r, int64_t factor) : rounds(r), outer(r) { rounds *= factor; }
+  Rounds(const Rounds&) = delete;
+  Rounds& operator=(const Rounds&) = delete;
+  ~Rounds() { rounds = outer; }
+  int64_t& rounds;
+  const int64_t outer;
+};
+
+// The type of values of both types: dimensions that are not the same are unknown. Returns whether
+// `type` changed.
+bool widen(ir::ValueType& type, const ir::ValueType& by) {
+  if (!type.has_shape) return false;
+  if (!by.has_shape || by.shape.size() != type.shape.size()) {
+    type = ir::ValueType{type.dtype, false, {}, {}};
+    return true;
+  }
+  bool changed = false;
+  for (size_t d = 0; d < type.shape.size(); d++) {
+    if (type.shape[d] == by.shape[d] || type.shape[d] == kUnknownDim) continue;
+    type.shape[d] = kUnknownDim;
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+// A body whose states have `types`, and the types that they have after a round. With a count, a
+// state after the others counts the rounds.
+Specializer::LoopBody Specializer::loop_body(const LoopSpec& loop,
+                                             const std::vector<ir::ValueType>& types) {
+  const Node& n = *loop.node;
+  LoopBody body;
+  body.graph = std::make_shared<Graph>("body");
+  Graph& sub = *body.graph;
+  sub.parent = target_;
+  const std::string scope = fmt::format("loop_{}/", scopes_++);
+  Value* index = sub.add_input(scope + "index", ir::ValueType::of(DType::s64, {}));
+  Value* condition = sub.add_input(scope + "condition", ir::ValueType::of(DType::boolean, {}));
+  Items states;
+  for (const ir::ValueType& type : types)
+    states.push_back(Item::of(sub.add_input(scope + "state", type)));
+  const Into into(*this, sub);
+  const Items made = loop.round(index, condition, states);
+  const auto more = constant_integer(made[0]);
+  const auto first = loop.condition.kind == Item::Kind::none ? std::optional<int64_t>(1)
+                                                             : constant_integer(loop.condition);
+  // A first condition of `false` becomes a trip count of 0.
+  body.ends_early = !first || (!(more && *more != 0) && made[0].value != condition);
+  std::vector<Value*> results;
+  for (const Item& item : made) {
+    Value* v = options_.keep_onnx ? tensor(n, item, "a loop result")
+                                  : const_cast<Value*>(static_tensor(n, item, "a loop result"));
+    results.push_back(own(v));
+  }
+  scalar_input(n, results[0], DType::boolean, "the condition of the next round");
+  for (size_t i = 0; i < types.size(); i++) {
+    const ir::ValueType& from = results[1 + i]->type;
+    if (from.dtype != types[i].dtype || (!options_.keep_onnx && from.shape != types[i].shape))
+      fail_at(n, ErrorCode::unimplemented, "a state changes from {} to {} in a round",
+              ir::type_string(types[i]), ir::type_string(from));
+    body.types.push_back(from);
+  }
+  body.counts = !options_.keep_onnx && loop.scans > 0 && body.ends_early;
+  if (body.counts) {
+    Value* count = sub.add_input(scope + "count", ir::ValueType::of(DType::s64, {}));
+    results.insert(results.begin() + 1 + static_cast<ptrdiff_t>(types.size()),
+                   own(make1("Add", {count, integer(1)})));
+  }
+  for (Value* v : results) sub.add_output(v);
+  return body;
+}
+
+// A model that stays ONNX keeps a state whose shape changes from round to round, with dimensions
+// that are unknown.
+Specializer::LoopBody Specializer::widened_body(const LoopSpec& loop,
+                                                std::vector<ir::ValueType> types) {
+  for (;;) {
+    LoopBody body = loop_body(loop, types);
+    bool changed = false;
+    for (size_t i = 0; i < types.size(); i++) changed |= widen(types[i], body.types[i]);
+    if (!changed) return body;
+  }
+}
+
+void Specializer::check_rounds(const LoopSpec& loop, bool ends_early) const {
+  if (options_.keep_onnx) return;
+  const auto most = constant_integer(loop.count);
+  if (most && *most > program::kMaxRounds && !ends_early)
+    fail_at(*loop.node, ErrorCode::resource_exhausted, "{} rounds, the device runs at most {}",
+            *most, program::kMaxRounds);
+  if (loop.scans > 0 && (!most || *most > program::kMaxRounds))
+    fail_at(*loop.node, ErrorCode::unimplemented,
+            "its scan outputs grow with the trip count, which must be a constant of at most {}",
+            program::kMaxRounds);
+}
+
 Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
   const Node& n = *loop.node;
   scalar_input(n, loop.count.value, DType::s64, "the trip count");
@@ -127,76 +228,38 @@ Specializer::Items Specializer::loop_on_device(const LoopSpec& loop) {
   const auto most = constant_integer(loop.count);
   // Of this loop and those around it, as far as constants tell.
   const int64_t here = std::clamp<int64_t>(most.value_or(1), 1, program::kMaxRounds);
-  struct Rounds {
-    int64_t& rounds;
-    int64_t outer;
-    ~Rounds() { rounds = outer; }
-  } rounds{rounds_, rounds_};
   if (here > program::kMaxRoundsOfRun / rounds_)
     fail_at(n, ErrorCode::resource_exhausted,
             "it and the loops around it run for more than {} rounds", program::kMaxRoundsOfRun);
-  rounds_ *= here;
-  auto sub = std::make_shared<Graph>("body");
-  sub->parent = target_;
-  const std::string scope = fmt::format("loop_{}/", scopes_++);
-  Value* index = sub->add_input(scope + "index", ir::ValueType::of(DType::s64, {}));
-  Value* condition = sub->add_input(scope + "condition", ir::ValueType::of(DType::boolean, {}));
+  const Rounds rounds(rounds_, here);
   std::vector<Value*> initial;
-  Items states;
+  std::vector<ir::ValueType> types;
   for (const Item& item : loop.states) {
-    const Value* v = static_tensor(n, item, "a loop state");
-    initial.push_back(const_cast<Value*>(v));
-    states.push_back(
-        Item::of(sub->add_input(scope + "state", ir::ValueType::of(v->dtype(), v->shape()))));
+    Value* v = options_.keep_onnx ? tensor(n, item, "a loop state")
+                                  : const_cast<Value*>(static_tensor(n, item, "a loop state"));
+    initial.push_back(v);
+    types.push_back(v->type);
+    types.back().symbols.clear();
   }
-  bool ends_early = false;
-  std::vector<Value*> results;
-  {
-    const Into into(*this, *sub);
-    const Items made = loop.round(index, condition, states);
-    const auto more = constant_integer(made[0]);
-    const bool handed_through = made[0].value == condition;
-    ends_early = !(more && *more != 0) && !handed_through;
-    for (const Item& item : made)
-      results.push_back(own(const_cast<Value*>(static_tensor(n, item, "a loop result"))));
-    scalar_input(n, results[0], DType::boolean, "the condition of the next round");
-    for (size_t i = 0; i < states.size(); i++) {
-      const Value *from = results[1 + i], *to = states[i].value;
-      if (from->dtype() != to->dtype() || from->shape() != to->shape())
-        fail_at(n, ErrorCode::unimplemented, "a state changes from {} to {} in a round",
-                ir::type_string(to->type), ir::type_string(from->type));
-    }
-    if (loop.scans > 0 && ends_early) {
-      // How many parts are real: a state of its own.
-      Value* count = sub->add_input(scope + "count", ir::ValueType::of(DType::s64, {}));
-      results.insert(results.begin() + 1 + static_cast<ptrdiff_t>(states.size()),
-                     own(make1("Add", {count, integer(1)})));
-    }
-  }
-  for (Value* v : results) sub->add_output(v);
-  const bool counts = loop.scans > 0 && ends_early;
-  if (counts) initial.push_back(integer(0));
-  if (most && *most > program::kMaxRounds && !ends_early)
-    fail_at(n, ErrorCode::resource_exhausted, "{} rounds, the device runs at most {}", *most,
-            program::kMaxRounds);
-  if (loop.scans > 0 && (!most || *most > program::kMaxRounds))
-    fail_at(n, ErrorCode::unimplemented,
-            "its scan outputs grow with the trip count, which must be a constant of at most {}",
-            program::kMaxRounds);
+  const LoopBody body = options_.keep_onnx ? widened_body(loop, types) : loop_body(loop, types);
+  check_rounds(loop, body.ends_early);
+  if (body.counts) initial.push_back(integer(0));
   std::vector<Value*> inputs = {loop.count.value, loop.condition.value};
   inputs.insert(inputs.end(), initial.begin(), initial.end());
   // The rounds that a constant false condition leaves.
   if (const auto c = constant_integer(loop.condition); c && *c == 0) inputs[0] = integer(0);
-  Node* node = target_->add_node("Loop", "", inputs, initial.size() + loop.scans);
+  Node* node =
+      target_->add_node("Loop", body.counts ? "poprt" : "", inputs, initial.size() + loop.scans);
   node->name = n.name.empty() ? n.output()->name() : n.name;
-  node->attributes["body"] = sub;
+  node->attributes["body"] = body.graph;
   ops::infer(*node);
   Items out;
-  for (size_t i = 0; i < states.size(); i++) out.push_back(Item::of(node->output(i)));
+  for (size_t i = 0; i < types.size(); i++) out.push_back(Item::of(node->output(i)));
   for (size_t i = 0; i < loop.scans; i++) {
     out.push_back(Item::of(node->output(initial.size() + i)));
+    if (options_.keep_onnx) continue;
     static_tensor(n, out.back(), "a scan output");
-    if (counts) out.back().sized(node->output(initial.size() - 1), 0);
+    if (body.counts) out.back().sized(node->output(initial.size() - 1), 0);
   }
   return out;
 }

@@ -283,6 +283,16 @@ class Specializer {
   Items iterate(const LoopSpec& loop);
   std::optional<Items> unroll(const LoopSpec& loop, std::optional<int64_t> count, int64_t limit);
   Items loop_on_device(const LoopSpec& loop);
+  struct LoopBody {
+    std::shared_ptr<ir::Graph> graph;
+    std::vector<ir::ValueType> types;  // of the states after a round
+    bool ends_early = false;           // there may be fewer rounds than the trip count
+    bool counts = false;               // the last state counts them
+  };
+  LoopBody loop_body(const LoopSpec& loop, const std::vector<ir::ValueType>& types);
+  LoopBody widened_body(const LoopSpec& loop, std::vector<ir::ValueType> types);
+  // Throws when the device cannot run so many rounds, or scan outputs have no bound.
+  void check_rounds(const LoopSpec& loop, bool ends_early) const;
   Items scan(const ir::Node& n, const ir::Graph& body, const Items& states,
              const std::vector<ir::Value*>& scanned, std::span<const int64_t> axes,
              std::span<const int64_t> reversed, int64_t length, size_t scans);
@@ -329,6 +339,8 @@ class Specializer {
   // A control value that the device reads.
   void scalar_input(const ir::Node& n, const ir::Value* v, DType dtype,
                     std::string_view what) const {
+    // In a model that stays ONNX a shape may be unknown.
+    if (v && v->dtype() == dtype && options_.keep_onnx && !v->type.is_static()) return;
     if (v && (v->dtype() != dtype || !v->type.is_static() || element_count(v->shape()) != 1))
       fail_at(n, ErrorCode::invalid_argument, "{} is {}, expected one {}", what,
               ir::type_string(v->type), dtype_name(dtype));

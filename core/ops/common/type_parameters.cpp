@@ -10,25 +10,25 @@
 namespace poprt::ops {
 namespace {
 
-struct Row {
+struct TypeRow {
   std::string_view domain, op;
   int64_t since;
   std::string_view inputs;
 };
 
 // Sorted by domain, operator, opset.
-constexpr Row kRows[] = {
+constexpr TypeRow kTypeRows[] = {
 #include "ops/common/type_parameters.inc"
 };
 
 // One letter for each input of the node's definition; the last one of a list stands for all others.
 std::string_view parameters_of(const ir::Node& node) {
   const std::string_view domain = node.domain == "ai.onnx" ? "" : std::string_view(node.domain);
-  const auto before = [](const Row& a, const Row& b) {
+  const auto before = [](const TypeRow& a, const TypeRow& b) {
     return std::pair(a.domain, a.op) < std::pair(b.domain, b.op);
   };
-  const auto [begin, end] = std::equal_range(std::begin(kRows), std::end(kRows),
-                                             Row{domain, node.op_type, 0, ""}, before);
+  const auto [begin, end] = std::equal_range(std::begin(kTypeRows), std::end(kTypeRows),
+                                             TypeRow{domain, node.op_type, 0, ""}, before);
   std::string_view inputs;
   for (auto row = begin; row != end && row->since <= node.opset(); row++) inputs = row->inputs;
   return inputs;

@@ -44,7 +44,7 @@ const std::set<std::string>& without_sample() {
       ".Constant", ".Identity",
       // Subgraphs, containers, text and images: compiler/flow/specialize_test, common/strings_test,
       // common/images_test and the conformance vectors.
-      ".If", ".Loop", ".Scan", "ai.onnx.preview.FlexAttention", "poprt.GuardBegin",
+      ".If", ".Loop", ".Scan", "ai.onnx.preview.FlexAttention", "poprt.Loop", "poprt.GuardBegin",
       "poprt.GuardEnd", "poprt.LoopBegin", "poprt.LoopEnd", "poprt.Unspecified", ".SequenceAt",
       ".SequenceConstruct", ".SequenceEmpty", ".SequenceErase", ".SequenceInsert",
       ".SequenceLength", ".SequenceMap", ".SplitToSequence", ".ConcatFromSequence", ".Optional",

@@ -216,11 +216,23 @@ OPS_SAMPLE(DeformConv) {
       });
 }
 
+// The second box covers most of the first; the third is apart from both.
+const std::vector<float> kBoxes = {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 5, 5, 6, 6};
+const std::vector<float> kBoxScores = {0.7f, 0.9f, 0.8f};
+
 OPS_SAMPLE(NonMaxSuppression) {
-  // The second box covers most of the first; the third lies apart; one row stays empty.
   samples.add("NonMaxSuppression", 11)
-      .input(Tensor::of<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 5, 5, 6, 6}))
-      .input(Tensor::of<float>({1, 1, 3}, {0.7f, 0.9f, 0.8f}))
+      .constant_input(Tensor::of<float>({1, 3, 4}, kBoxes))
+      .constant_input(Tensor::of<float>({1, 1, 3}, kBoxScores))
+      .constant_input(Tensor::scalar(int64_t{10}))
+      .constant_input(Tensor::scalar(0.5f))
+      .shape({2, 3})
+      .dtype(DType::s64)
+      .reference([](const SampleValues&) { return SampleValues{{0, 0, 1, 0, 0, 2}}; });
+  // One row stays empty.
+  samples.add("NonMaxSuppression", 1, "poprt")
+      .input(Tensor::of<float>({1, 3, 4}, kBoxes))
+      .input(Tensor::of<float>({1, 1, 3}, kBoxScores))
       .constant_input(Tensor::scalar(int64_t{10}))
       .constant_input(Tensor::scalar(0.5f))
       .shape({3, 3})

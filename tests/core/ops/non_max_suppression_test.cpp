@@ -34,7 +34,8 @@ Rows found(const Tensor& boxes, const Tensor& scores, const Limits& l) {
                                  .inputs = {boxes, scores, test::ints({l.most}),
                                             Tensor::of<float>({1}, {static_cast<float>(l.iou)}),
                                             Tensor::of<float>({1}, {static_cast<float>(l.score)})},
-                                 .runtime = {0, 1}})[0]);
+                                 .runtime = {0, 1},
+                                 .domain = "poprt"})[0]);
 }
 
 double intersection_over_union(const float* a, const float* b, bool center) {

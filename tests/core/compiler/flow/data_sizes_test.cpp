@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "core/compiler/flow/sized_support.h"
 
@@ -66,6 +67,118 @@ TEST(DataSizes, AConvertedModelKeepsSizesThatDependOnData) {
   ASSERT_EQ(graph->nodes().size(), 1u);
   EXPECT_TRUE(graph->nodes()[0]->is("NonZero"));
   EXPECT_EQ(graph->outputs().size(), 1u);
+}
+
+// Which operators a model that is only converted consists of; it has none of domain poprt.
+std::multiset<std::string> converted_ops(const ir::Graph& graph) {
+  std::multiset<std::string> names;
+  for (const ir::Node* n : graph.nodes()) {
+    EXPECT_TRUE(n->domain.empty()) << n->describe();
+    names.insert(n->op_type);
+  }
+  return names;
+}
+
+TEST(DataSizes, AConvertedModelDoesNotTakeTheMostBoxesForTheirNumber) {
+  const auto graph = ir::parse_text(graph_text(R"(
+    input %b : f32[1,4,4]
+    input %s : f32[1,1,4]
+    const %most : s64[1] = [4]
+    %boxes : ? = NonMaxSuppression(%b, %s, %most)
+    %shape : ? = Shape(%boxes)
+    const %zero : s64[] = 0
+    const %one : s64[] = 1
+    %rows : ? = Gather(%shape, %zero) {axis = 0}
+    %y : ? = Range(%zero, %rows, %one)
+    output %rows
+    output %y
+  )"));
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  EXPECT_EQ(converted_ops(*graph),
+            (std::multiset<std::string>{"Gather", "NonMaxSuppression", "Range", "Shape"}));
+  EXPECT_EQ(graph->outputs()[1]->type.shape, Shape{kUnknownDim});
+}
+
+TEST(DataSizes, AConvertedModelDoesNotTakeTheTripCountForTheRoundsOfALoopThatEndsEarly) {
+  const std::string text = graph_text(R"(
+    input %x : s64[]
+    const %most : s64[] = 600
+    const %start : bool[] = true
+    %last : ?, %rows : ? = Loop(%most, %start, %x) { body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : s64[]
+      const %limit : s64[] = 4
+      %n : ? = Add(%s, %i)
+      %more : ? = NEXT
+      output %more
+      output %n
+      output %n } }
+    output %rows
+    output %last
+  )");
+  Options options;
+  options.keep_onnx = true;
+  const std::pair<const char*, int64_t> cases[] = {{"Less(%i, %limit)", kUnknownDim},
+                                                   {"Identity(%c)", 600}};
+  for (const auto& [next, rows] : cases) {
+    const auto graph = ir::parse_text(replaced(text, "NEXT", next));
+    convert(*graph, options);
+    EXPECT_EQ(converted_ops(*graph), (std::multiset<std::string>{"Loop"})) << next;
+    EXPECT_EQ(graph->outputs()[0]->type.shape, Shape{rows}) << next;
+  }
+}
+
+// The condition of the first round is an input, so there may be no rounds.
+TEST(DataSizes, ALoopThatMayNotBeginMakesRowsOfUnknownNumber) {
+  const std::string text = graph_text(R"(
+    input %x : s64[]
+    input %start : bool[]
+    const %most : s64[] = 600
+    %last : ?, %y : ? = Loop(%most, %start, %x) { body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : s64[]
+      %n : ? = Add(%s, %i)
+      output %c
+      output %n
+      output %n } }
+    output %last
+    output %y
+  )");
+  const Executable e = test::compile_text(text);
+  for (const bool start : {false, true}) {
+    const auto got = run(e, {{"x", Tensor::scalar(int64_t{1})}, {"start", Tensor::scalar(start)}});
+    EXPECT_EQ(got.at("y:shape").to_int64s(), std::vector<int64_t>{start ? 600 : 0});
+    EXPECT_EQ(got.at("last").to_int64s()[0], start ? 1 + 599 * 300 : 1);
+  }
+  const auto graph = ir::parse_text(text);
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  EXPECT_EQ(graph->outputs()[1]->type.shape, Shape{kUnknownDim});
+}
+
+TEST(DataSizes, AConvertedModelKeepsALoopWhoseStateGrows) {
+  const auto graph = ir::parse_text(graph_text(R"(
+    input %x : f32[2]
+    input %most : s64[]
+    %y : ? = Loop(%most, _, %x) { body = graph "b" {
+      input %i : s64[]
+      input %c : bool[]
+      input %s : f32[?]
+      %n : ? = Concat(%s, %x) {axis = 0}
+      output %c
+      output %n } }
+    output %y
+  )"));
+  Options options;
+  options.keep_onnx = true;
+  convert(*graph, options);
+  EXPECT_EQ(converted_ops(*graph), (std::multiset<std::string>{"Loop"}));
+  EXPECT_EQ(graph->outputs()[0]->type.shape, Shape{kUnknownDim});
 }
 
 TEST(DataSizes, ReductionsCountWhatIsRealOnly) {

@@ -1,0 +1,119 @@
+#include "ops/common/loop.h"
+
+namespace poprt::ops {
+namespace {
+
+// Shapes may change from round to round, element types may not.
+void check_types(const InferContext& ctx, const ir::Graph& body, size_t states) {
+  const auto differ = [](const ir::Value* a, DType b) {
+    return a && a->dtype() != DType::undefined && b != DType::undefined && a->dtype() != b;
+  };
+  const auto expect = [&](const ir::Value* v, DType type, std::string_view what) {
+    if (differ(v, type))
+      ctx.fail_input("{} of the body, '{}', is {}, expected one {}", what, v->name(),
+                     ir::type_string(v->type), dtype_name(type));
+  };
+  expect(body.inputs()[0], DType::s64, "the iteration number");
+  expect(body.inputs()[1], DType::boolean, "the condition");
+  expect(body.outputs()[0], DType::boolean, "the condition");
+  for (size_t i = 0; i < states; i++) {
+    const ir::Value *given = ctx.node.input(2 + i), *in = body.inputs()[2 + i],
+                    *out = body.outputs()[1 + i];
+    if (differ(given, in->dtype()))
+      ctx.fail_input("state {} is {} before the loop and {} in the body, as '{}'", i,
+                     ir::type_string(given->type), ir::type_string(in->type), in->name());
+    if (differ(out, in->dtype()) || differ(given, out->dtype()))
+      ctx.fail_input("state {} is {} before a round and {} after it, as '{}'", i,
+                     ir::type_string(differ(out, in->dtype()) ? in->type : given->type),
+                     ir::type_string(out->type), out->name());
+  }
+}
+
+// What an Identity copies, however many there are.
+const ir::Value* origin(const ir::Value* v) {
+  while (v->producer() && facts_of(*v->producer()).source == ElementSource::itself &&
+         v->producer()->input(0))
+    v = v->producer()->input(0);
+  return v;
+}
+
+bool is_true(const ir::Value* v) {
+  const ir::Node* n = v->producer();
+  const Tensor* t = nullptr;
+  if (v->is_constant())
+    t = &v->constant();
+  else if (const ir::Attribute* a = n && n->inputs().empty() ? n->find_attr("value") : nullptr)
+    t = std::get_if<Tensor>(a);
+  return t && t->dtype() == DType::boolean && t->count() == 1 && t->to_doubles()[0] != 0;
+}
+
+const ir::Graph* body_of(const ir::Node& loop) {
+  const ir::Attribute* a = loop.find_attr("body");
+  const auto* body = a ? std::get_if<std::shared_ptr<ir::Graph>>(a) : nullptr;
+  return body ? body->get() : nullptr;
+}
+
+std::optional<int64_t> trip_count(const InferContext& ctx) {
+  const auto count = ctx.ints(0);
+  if (!count || count->size() != 1) return std::nullopt;
+  return std::max<int64_t>((*count)[0], 0);
+}
+
+// The type of a state after all rounds, of which there may be none.
+ir::ValueType final_type(const ir::Value* given, const ir::ValueType& made, bool runs) {
+  if (runs) return made;
+  ir::ValueType type = ir::ValueType{made.dtype, false, {}, {}};
+  if (!given || !given->type.has_shape || !made.has_shape ||
+      given->type.shape.size() != made.shape.size())
+    return type;
+  type.has_shape = true;
+  type.shape = made.shape;
+  for (size_t d = 0; d < type.shape.size(); d++)
+    if (given->type.shape[d] != made.shape[d]) type.shape[d] = kUnknownDim;
+  return type;
+}
+
+}  // namespace
+
+bool may_end_early(const ir::Node& loop) {
+  const ir::Graph* body = body_of(loop);
+  if (!body || body->outputs().empty() || body->inputs().size() < 2) return true;
+  if (const ir::Value* first = loop.input(1); first && !is_true(origin(first))) return true;
+  const ir::Value* next = origin(body->outputs()[0]);
+  return next != body->inputs()[1] && !is_true(next);
+}
+
+void infer_loop(InferContext& ctx, bool bounded) {
+  const ir::Graph* body = body_of(ctx.node);
+  if (!body) ctx.fail_input("attribute body is missing");
+  const size_t states = ctx.input_count() < 2 ? 0 : ctx.input_count() - 2;
+  const auto& results = body->outputs();
+  if (results.size() != ctx.node.outputs().size() + 1 || results.size() < states + 1)
+    ctx.fail_input("the body makes {} values, the node {} from {} states", results.size(),
+                   ctx.node.outputs().size(), states);
+  if (body->inputs().size() != states + 2)
+    ctx.fail_input(
+        "the body takes {} values, expected the iteration number, the condition and {} "
+        "states",
+        body->inputs().size(), states);
+  check_types(ctx, *body, states);
+  const auto count = trip_count(ctx);
+  // No round ends a loop of no rounds early.
+  const bool all = bounded || !may_end_early(ctx.node) || (count && *count == 0);
+  const bool runs = !may_end_early(ctx.node) && (!ctx.has(0) || (count && *count > 0));
+  for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
+    const ir::ValueType& t = results[o + 1]->type;
+    if (t.dtype == DType::undefined) continue;
+    if (o < states) {
+      ctx.out(o, final_type(ctx.node.input(2 + o), t, runs));
+    } else if (!t.has_shape) {
+      ctx.out_dtype(o, t.dtype);
+    } else {
+      Shape whole = {count && all ? *count : kUnknownDim};
+      whole.insert(whole.end(), t.shape.begin(), t.shape.end());
+      ctx.out(o, t.dtype, std::move(whole));
+    }
+  }
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,21 @@
+// poprt.Loop: a Loop that its condition may end, as it runs on the device. Scan outputs have as
+// many rows as the trip count says, which is their bound; a state that the compiler adds counts the
+// rows that are made.
+#include "ops/common/loop.h"
+#include "ops/common/compile_time.h"
+
+namespace poprt::ops::poprt_loop_op {
+namespace {
+
+void infer(InferContext& ctx) { infer_loop(ctx, true); }
+
+}  // namespace
+
+extern const OpDef def;
+const OpDef def = {.name = "Loop",
+                   .domain = "poprt",
+                   .infer = infer,
+                   .lower = lower_container,
+                   .facts = {.moves = true, .constant_inputs = 0b11, .flow = Flow::loop}};
+
+}  // namespace poprt::ops::poprt_loop_op
