@@ -38,19 +38,8 @@ Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
     const Cost cost = cost_of(inner, nullptr, skipped);
     if (std::pair(cost.flops, cost.bytes) > std::pair(most.flops, most.bytes)) most = cost;
   });
-  int64_t times = 1;
-  if (ops::facts_of(node).flow == ops::Flow::loop && node.input(0) && node.input(0)->is_constant())
-    times = node.input(0)->constant().to_int64s().at(0);
-  if (ops::facts_of(node).flow == ops::Flow::scan) {
-    const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
-    const ir::Value* value = node.input(node.inputs().size() - scanned);
-    const int64_t axis = node.ints_attr("scan_input_axes", {0}).at(0);
-    if (value && value->type.has_shape && !value->shape().empty()) {
-      const auto rank = static_cast<int64_t>(value->shape().size());
-      const int64_t length = value->shape()[static_cast<size_t>(normalize_axis(axis, rank))];
-      if (length >= 0) times = length;
-    }
-  }
+  const auto repeats = ops::facts_of(node).repeats;
+  const int64_t times = repeats ? repeats(node) : 1;
   return {most.flops * times, most.bytes * times};
 }
 

@@ -152,8 +152,7 @@ void DeclaredTypes::infer_and_check(ir::Graph& graph) const {
     } catch (const Error&) {
       // Only what control flow says of its subgraphs is final here: another node may wait for a
       // value to be computed, or stand in a branch that is never taken.
-      const ops::Flow flow = ops::facts_of(*n).flow;
-      if (flow == ops::Flow::branch || flow == ops::Flow::loop || flow == ops::Flow::scan) throw;
+      if (ops::facts_of(*n).passes_types) throw;
       for (ir::Value* v : n->outputs()) v->type = {};
       inferred = false;  // which says more when it comes up again
     }

@@ -1,5 +1,6 @@
 // The length depends on the condition, so it must be constant.
 #include "kernels/calls/gather.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::compress_op {
@@ -59,6 +60,33 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), indices, ctx.out(0)});
 }
 
+// The condition says which places are kept; padding of x is not.
+BoundResult bound(BoundContext& ctx) {
+  const Item x = ctx.in[0];
+  Item& condition = ctx.in[1];
+  const bool flat = !ctx.node.find_attr("axis");
+  const size_t axis = flat ? 0 : ctx.axis_attr(0);
+  if (x.size && (x.axis != axis || (flat && x.value->shape().size() != 1))) ctx.refuse_size(x);
+  if (x.size && !condition.size) condition.sized(x.size, 0);
+  if (condition.size) condition.value = ctx.zero_filled(condition);
+  ir::Value* kept = condition.value;
+  if (!kept->type.is_static() || kept->is_constant()) return {};
+  const Shape shape = flat ? Shape{element_count(x.value->shape())} : x.value->shape();
+  const int64_t length = element_count(kept->shape());
+  if (length > shape[axis])
+    ctx.fail_at(ErrorCode::unimplemented,
+                "{} conditions for {} elements: a longer condition must be constant", length,
+                shape[axis]);
+  ir::Value* size = ctx.build.once("Count", "poprt", {kept});
+  ir::Value* at = ctx.build.make1("NonZero", {ctx.build.reshape(kept, {length})}, {}, "poprt");
+  ir::Value* rows = ctx.build.make1(
+      "Gather", {ctx.build.reshape(x.value, shape), ctx.build.reshape(at, {length})},
+      {{"axis", static_cast<int64_t>(axis)}});
+  Item item = Item::of(rows);
+  item.sized(size, axis);
+  return {.results = {item}};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -71,6 +99,7 @@ const OpDef def = {.name = "Compress",
                              .data_sized = true,
                              .constant_inputs = 0b10,
                              .size_rule = SizeRule::compress,
-                             .trial = {"T[4,4]; bool[4]", "axis = 0"}}};
+                             .trial = {"T[4,4]; bool[4]", "axis = 0"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::compress_op

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::concat_op {
@@ -61,6 +62,56 @@ void lower(LowerContext& ctx) {
   }
 }
 
+// Real parts one behind the other.
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const auto rank = static_cast<int64_t>(in[0].value->shape().size());
+  const auto axis = static_cast<size_t>(normalize_axis(n.int_attr("axis", 1), rank));
+  BoundResult along;
+  for (const Item& item : in) {
+    if (!item.size || item.axis == axis) continue;
+    if (along.size && along.axis != item.axis) ctx.refuse_size(item);
+    along = {item.size, item.axis};
+  }
+  if (along.size) {
+    // Nothing is repeated: lengths are equal, and what is static is all real.
+    int64_t bound = std::numeric_limits<int64_t>::max();
+    for (const Item& item : in) {
+      if (item.size && item.axis == axis) ctx.refuse_size(item);
+      bound = std::min(bound, item.value->shape()[along.axis]);
+      if (!item.size) along.size = nullptr;
+    }
+    for (Item& item : in)
+      if (item.size) item.value = ctx.with_bound(item, bound);
+    return along;
+  }
+  const auto bound = [&](const ir::Value* v) { return v->shape()[axis]; };
+  const std::pair<const std::string, ir::Attribute> at{"axis", static_cast<int64_t>(axis)};
+  ir::Value* all = in[0].value;
+  ir::Value* real = in[0].size;  // null: all of it
+  for (size_t i = 1; i < in.size(); i++) {
+    const int64_t room = bound(all), total = room + bound(in[i].value);
+    all = ctx.build.make1("Concat", {all, in[i].value}, {at});
+    if (real && total > room) {
+      ir::Value* place = ctx.build.places(total);
+      ir::Value* moved = ctx.build.newest(
+          "Min", {ctx.build.newest(
+                      "Add", {place, ctx.build.newest("Sub", {ctx.build.integer(room), real})}),
+                  ctx.build.integer(total - 1)});
+      all = ctx.build.make1(
+          "Gather",
+          {all, ctx.build.newest("Where", {ctx.build.newest("Less", {place, real}), place, moved})},
+          {at});
+    }
+    if (real || in[i].size)
+      real = ctx.build.newest("Add",
+                              {real ? real : ctx.build.integer(room),
+                               in[i].size ? in[i].size : ctx.build.integer(bound(in[i].value))});
+  }
+  return {.size = real, .axis = axis, .whole = all};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -75,6 +126,7 @@ const OpDef def = {.name = "Concat",
                              .text_inputs = kEveryInput,
                              .monotone = Monotone::all,
                              .size_rule = SizeRule::concat,
-                             .trial = {"T[4,4]; T[4,4]", "axis = 0"}}};
+                             .trial = {"T[4,4]; T[4,4]", "axis = 0"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::concat_op

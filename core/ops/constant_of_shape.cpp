@@ -1,4 +1,5 @@
 #include "kernels/calls/fill.h"
+#include "ops/bound.h"
 #include "ops/op.h"
 
 namespace poprt::ops::constant_of_shape_op {
@@ -36,6 +37,20 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Fill{}, {zero ? LowerContext::kNone : ctx.pack(value), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  BoundResult out;
+  const std::vector<Extent> to = ctx.extents(0);
+  for (size_t k = 0; k < to.size(); k++) {
+    if (!to[k].actual) continue;
+    if (out.size) ctx.refuse_shape(in[0]);
+    out = {to[k].least < 0 ? ctx.build.newest("Max", {to[k].actual, ctx.build.integer(0)})
+                           : to[k].actual,
+           k};
+  }
+  return out;
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -45,8 +60,10 @@ const OpDef def = {.name = "ConstantOfShape",
                    .lower = lower,
                    .facts = {.moves = true,
                              .shape_inputs = 0b1,
+                             .bounds_shape = true,
                              .constant_inputs = 0b1,
                              .size_rule = SizeRule::constant_of_shape,
-                             .trial = {"s64[2] = [2, 3]", "value = T[1] fill @"}}};
+                             .trial = {"s64[2] = [2, 3]", "value = T[1] fill @"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::constant_of_shape_op

@@ -9,6 +9,7 @@ const OpDef def = {.name = "CumSum",
                    .lower = [](LowerContext& c) { lower_cumulative(c, false); },
                    .facts = {.monotone = Monotone::first,
                              .size_rule = SizeRule::cumulative_sum,
-                             .trial = {"T[4,4]; s64[] = 0"}}};
+                             .trial = {"T[4,4]; s64[] = 0"}},
+                   .bound = [](BoundContext& c) { return bound_cumulative(c, false); }};
 
 }  // namespace poprt::ops::cum_sum_op

@@ -1,3 +1,4 @@
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::expand_op {
@@ -27,6 +28,38 @@ void lower(LowerContext& ctx) {
   emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  Item& x = in[0];
+  const std::vector<Extent> to = ctx.extents(1);
+  const size_t rank = x.value->shape().size(), out = std::max(rank, to.size());
+  std::optional<size_t> axis;
+  if (x.size) axis = x.axis + out - rank;
+  for (size_t k = 0; k < to.size(); k++) {
+    if (!to[k].actual) continue;
+    const size_t at = k + out - to.size();
+    if (axis.value_or(at) != at) ctx.refuse_shape(in[1]);
+    axis = at;
+  }
+  if (!axis) return {};
+  std::vector<Meeting> all;
+  if (x.size)
+    all.push_back({x.size, x.value->shape()[x.axis]});
+  else if (*axis + rank >= out && x.value->shape()[*axis + rank - out] != 1)
+    all.push_back({nullptr, x.value->shape()[*axis + rank - out]});
+  std::vector<int64_t> dims;
+  for (const Extent& e : to) dims.push_back(e.most);
+  if (*axis + to.size() >= out) {
+    const Extent& e = to[*axis + to.size() - out];
+    if (e.actual || e.most != 1) all.push_back({e.actual, e.most});
+  }
+  const Meeting meeting = ctx.meet(all);
+  if (x.size) x.value = ctx.met(x, meeting);
+  if (*axis + to.size() >= out) dims[*axis + to.size() - out] = meeting.bound;
+  in[1].value = ctx.build.integers(dims);
+  return {meeting.size, *axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -37,10 +70,12 @@ const OpDef def = {.name = "Expand",
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,
+                             .bounds_shape = true,
                              .constant_inputs = 0b10,
                              .s64_inputs = ~0b1u,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::expand,
-                             .trial = {"T[4,4]; s64[3] = [2, 4, 4]"}}};
+                             .trial = {"T[4,4]; s64[3] = [2, 4, 4]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::expand_op

@@ -18,6 +18,8 @@
 namespace poprt::ops {
 
 struct ElementwiseProgram;
+class BoundContext;
+struct SizeRange;
 using kernels::Activation;
 
 // What an elementwise program computes with: an input, a constant or an earlier result
@@ -70,31 +72,6 @@ enum class TextForm : uint8_t {
   translates,  // text_inputs by a table of keys and values (ops/common/label_table.h)
 };
 
-// What the compiler runs itself while it unrolls a graph (compiler/flow/specialize.cpp).
-enum class Flow : uint8_t {
-  none,
-  branch,
-  loop,
-  scan,
-  call,
-  greedy_search,
-  beam_search,
-  sampling,
-  flex_attention,
-  sequence_map,
-  split_to_sequence,
-  concat_from_sequence,
-  sequence_empty,
-  sequence_construct,
-  sequence_length,
-  sequence_at,
-  sequence_insert,
-  sequence_erase,
-  optional,
-  optional_has_element,
-  optional_get_element,
-};
-
 // What the compiler puts into a graph for itself.
 enum class Marker : uint8_t {
   none,
@@ -136,13 +113,10 @@ enum class Monotone : uint8_t {
   all,       // with each input alone, the others being any constants
   first,     // with input 0
   quotient,  // as `all`, as long as input 1 has one sign
-  // Not so, but bounds have a rule of their own:
-  remainder,
-  equality,
 };
 
 // How much of a result is real when of an input only the first places along one axis are: each
-// names a rule of the compiler (compiler/flow/sized_rules.cpp).
+// names a rule; passes compare with them.
 enum class SizeRule : uint8_t {
   none,  // as per_element and per_sample say
   arg_max,
@@ -214,6 +188,9 @@ struct Facts {
 
   // Inputs whose values are extents of a result.
   uint32_t shape_inputs = 0;
+  // OpDef::bound reads the bounds of shape_inputs; other operators are refused when their shape
+  // depends on data.
+  bool bounds_shape = false;
   // Inputs whose values decide shapes or control flow, all shape_inputs among them: a program can
   // be made for one value only, or for a bound.
   uint32_t constant_inputs = 0;
@@ -228,7 +205,14 @@ struct Facts {
 
   // The same where it depends on the node.
   uint32_t (*constant_inputs_of)(const ir::Node& node) = nullptr;
-  Flow flow = Flow::none;
+  // Inputs, subgraph inputs, subgraph outputs and outputs are the same values: they have one type.
+  bool passes_types = false;
+  // The subgraph runs in rounds: its first input is the number of the round, its second, and its
+  // first output, the condition of a round; then the states, and what a round makes of scan
+  // outputs.
+  bool runs_rounds = false;
+  // How often the subgraphs run, where that is known; null: once.
+  int64_t (*repeats)(const ir::Node& node) = nullptr;
   Marker marker = Marker::none;
   ElementSource source = ElementSource::none;
   CastForm cast = CastForm::none;
@@ -252,6 +236,9 @@ struct Facts {
   // ... as long as input 0 is not negative.
   bool monotone_from_zero = false;
   SizeRule size_rule = SizeRule::none;
+  // The range of the result from those of the inputs, where `monotone` does not say it; nothing
+  // where none is known (ops/bound.h).
+  std::optional<SizeRange> (*size_range)(BoundContext& ctx) = nullptr;
   // Floating-point operations of a node whose shapes are static (ops/common/flops.h).
   int64_t (*flops)(const ir::Node& node) = nullptr;
   // Nodes that tell what it takes, where the common ones do not (ops/trial.h).

@@ -1,4 +1,5 @@
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::flatten_op {
@@ -18,6 +19,21 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item& x = in[0];
+  const Shape& shape = x.value->shape();
+  const int64_t given = n.int_attr("axis", 1);
+  const auto axis =
+      static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(shape.size()) : given);
+  const int64_t rows = partial_product(shape, 0, axis);
+  const int64_t columns = rows == 0 ? 0 : element_count(shape) / rows;
+  const bool row = x.axis < axis;
+  return bound_reshape(ctx, x,
+                       {{rows, row ? -1 : rows, nullptr}, {columns, row ? columns : -1, nullptr}});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -30,6 +46,7 @@ const OpDef def = {.name = "Flatten",
                              .source = ElementSource::in_order,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::flatten}};
+                             .size_rule = SizeRule::flatten},
+                   .bound = bound};
 
 }  // namespace poprt::ops::flatten_op

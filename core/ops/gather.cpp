@@ -1,5 +1,6 @@
 // An index outside [-n, n) gives zeros (see kernels/gather.cpp).
 #include "kernels/calls/gather.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_op {
@@ -36,6 +37,17 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  const Item x = in[0], at = in[1];
+  const size_t axis = ctx.axis_attr(0);
+  in[1].value = ctx.real_places(x, axis, at.value);
+  if (at.size && x.size && x.axis != axis) ctx.refuse_size(x);
+  if (at.size) return {at.size, axis + at.axis};
+  if (x.axis == axis) return {};
+  return {x.size, x.axis < axis ? x.axis : x.axis + at.value->shape().size() - 1};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -50,6 +62,7 @@ const OpDef def = {.name = "Gather",
                              .text_inputs = 0b1,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::gather,
-                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::gather_op

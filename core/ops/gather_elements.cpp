@@ -1,5 +1,6 @@
 // An index outside [-n, n) gives zero (see kernels/gather_elements.cpp).
 #include "kernels/calls/gather_elements.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_elements_op {
@@ -34,6 +35,18 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  const Item x = in[0], at = in[1];
+  const size_t axis = ctx.axis_attr(0);
+  in[1].value = ctx.real_places(x, axis, at.value);
+  if (at.size) return {at.size, at.axis};
+  // Fewer places than the bound name rows that are real.
+  const bool all = at.value->shape()[x.axis] == x.value->shape()[x.axis];
+  if (x.axis != axis && all) return {x.size, x.axis};
+  return {};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -44,6 +57,7 @@ const OpDef def = {.name = "GatherElements",
                    .facts = {.moves = true,
                              .narrows = true,
                              .size_rule = SizeRule::gather_elements,
-                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::gather_elements_op

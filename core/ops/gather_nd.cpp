@@ -1,5 +1,6 @@
 // An index tuple outside the data gives zeros (see kernels/gather_nd.cpp).
 #include "kernels/calls/gather_nd.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_nd_op {
@@ -46,15 +47,25 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item& at = in[1];
+  if (in[0].size || n.int_attr("batch_dims", 0) != 0 || at.axis + 1 >= at.value->shape().size())
+    return ctx.refuse_sizes();
+  return {at.size, at.axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "GatherND",
-    .since = 11,
-    .infer = infer,
-    .lower = lower,
-    .facts = {
-        .moves = true, .size_rule = SizeRule::gather_nd, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}}};
+const OpDef def = {.name = "GatherND",
+                   .since = 11,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .size_rule = SizeRule::gather_nd,
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::gather_nd_op

@@ -88,6 +88,7 @@ const OpDef def = {.name = "Gemm",
                              .weight_inputs = 0b111,
                              .size_rule = SizeRule::product,
                              .flops = flops::gemm,
-                             .trial = {"T[4,4]; T[4,4]; T[4,4]"}}};
+                             .trial = {"T[4,4]; T[4,4]; T[4,4]"}},
+                   .bound = [](BoundContext& c) { return bound_product(c, true); }};
 
 }  // namespace poprt::ops::gemm_op

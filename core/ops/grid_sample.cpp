@@ -1,4 +1,5 @@
 #include "kernels/calls/grid_sample.h"
+#include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/value_since.h"
 
@@ -57,6 +58,12 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  if ((in[0].size && in[0].axis != 0) || (in[1].size && in[1].axis != 0)) return ctx.refuse_sizes();
+  return {in[0].size ? in[0].size : in[1].size, 0};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -65,6 +72,7 @@ const OpDef def = {
     .since = 16,
     .infer = infer,
     .lower = lower,
-    .facts = {.size_rule = SizeRule::grid_sample, .trial = {"T[1,4,4,4]; T[1,2,2,2]"}}};
+    .facts = {.size_rule = SizeRule::grid_sample, .trial = {"T[1,4,4,4]; T[1,2,2,2]"}},
+    .bound = bound};
 
 }  // namespace poprt::ops::grid_sample_op

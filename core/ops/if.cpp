@@ -1,6 +1,7 @@
 // Constant conditions are resolved by the compiler; the rest runs one branch on the device, so both
 // must make the same static types.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::if_op {
 namespace {
@@ -32,6 +33,24 @@ void infer(InferContext& ctx) {
   }
 }
 
+void resolve(ResolveContext& ctx) {
+  const Item condition = ctx.actual(0);
+  ctx.tensor(condition, "the condition");
+  const auto yes = subgraph(ctx.node, "then_branch"), no = subgraph(ctx.node, "else_branch");
+  const size_t outputs = ctx.node.outputs().size();
+  for (const auto& branch : {no, yes})
+    if (branch->outputs().size() != outputs)
+      ctx.fail_at(ErrorCode::invalid_argument, "a branch makes {} values, the node {}",
+                  branch->outputs().size(), outputs);
+  const auto known = constant_integer(condition);
+  if (!known) {
+    ctx.check_scalar(condition.value, DType::boolean, "the condition");
+    return ctx.branch(condition.value, *yes, *no);
+  }
+  const Items results = ctx.run_body(*known != 0 ? *yes : *no, {});
+  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -39,6 +58,7 @@ const OpDef def = {
     .name = "If",
     .infer = infer,
     .lower = lower_container,
-    .facts = {.moves = true, .narrows = true, .constant_inputs = 0b1, .flow = Flow::branch}};
+    .facts = {.moves = true, .narrows = true, .constant_inputs = 0b1, .passes_types = true},
+    .resolve = resolve};
 
 }  // namespace poprt::ops::if_op

@@ -12,6 +12,7 @@ const OpDef def = {.name = "LayerNormalization",
                    .facts = {.weight_inputs = 0b110,
                              .size_rule = SizeRule::normalization,
                              .flops = flops::normalization,
-                             .trial = {"T[4,4]; T[4]", "axis = -1"}}};
+                             .trial = {"T[4,4]; T[4]", "axis = -1"}},
+                   .bound = bound_layer_norm};
 
 }  // namespace poprt::ops::layer_normalization_op

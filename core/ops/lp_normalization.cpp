@@ -2,6 +2,7 @@
 #include <array>
 
 #include "kernels/calls/reduce.h"
+#include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
@@ -35,12 +36,19 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  const Item& x = ctx.in[0];
+  if (x.axis == ctx.axis_attr(-1)) ctx.refuse_size(x);
+  return {x.size, x.axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "LpNormalization",
                    .infer = infer,
                    .lower = lower,
-                   .facts = {.size_rule = SizeRule::lp_normalization}};
+                   .facts = {.size_rule = SizeRule::lp_normalization},
+                   .bound = bound};
 
 }  // namespace poprt::ops::lp_normalization_op

@@ -87,6 +87,7 @@ const OpDef def = {.name = "MatMul",
                    .facts = {.layer = LayerForm::matmul,
                              .weight_inputs = 0b11,
                              .size_rule = SizeRule::product,
-                             .flops = flops::product}};
+                             .flops = flops::product},
+                   .bound = [](BoundContext& c) { return bound_product(c, false); }};
 
 }  // namespace poprt::ops::matmul_op

@@ -1,3 +1,5 @@
+#include "base/onnx_dtype.h"
+#include "ops/bound.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::mod_op {
@@ -8,8 +10,23 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
   return p.step(n.int_attr("fmod", 0) ? ElementwiseOp::fmod : ElementwiseOp::mod, in[0], in[1]);
 }
 
+// Less than the divisor, and not more than the dividend.
+std::optional<SizeRange> size_range(BoundContext& ctx) {
+  const Items& in = ctx.in;
+  if (is_float(in[0].value->dtype()) || any_below(in[1].value, 1)) return std::nullopt;
+  // Without fmod the result has the divisor's sign, whatever the dividend's is.
+  const bool negative = any_below(least_of(in[0]), 0);
+  if (negative && (ctx.node.int_attr("fmod", 0) != 0 || any_below(least_of(in[1]), 1)))
+    return std::nullopt;
+  ir::Value* one = ctx.build.newest("Cast", {ctx.build.integer(1)},
+                                    {{"to", onnx_from_dtype(in[0].value->dtype()).value()}});
+  ir::Value* most = ctx.build.newest("Sub", {in[1].value, one});
+  if (!negative) most = ctx.build.newest("Min", {in[0].value, most});
+  return SizeRange{ctx.build.newest("Sub", {most, most}), most};
+}
+
 }  // namespace
 }  // namespace poprt::ops::mod_op
 
 POPRT_ELEMENTWISE_OP(mod, "Mod", 10, numeric, .narrows = true, .elementwise = {append, 2, 2},
-                     .monotone = Monotone::remainder, .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})
+                     .size_range = size_range, .trial = {"T[4,4]; T[4,4]", "| fmod = 1"})

@@ -1,6 +1,7 @@
 // The length depends on the values: exact for a constant input; otherwise the length that the model
 // declares is the bound, and columns past the last element are -1.
 #include "kernels/calls/non_zero.h"
+#include "ops/bound.h"
 #include "ops/common/as_f32.h"
 
 namespace poprt::ops::non_zero_op {
@@ -24,6 +25,16 @@ void lower(LowerContext& ctx) {
            {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Item& x = ctx.in[0];
+  if (x.size) x.value = ctx.zero_filled(x);
+  if (x.value->is_constant() || x.value->shape().empty()) return {};
+  ir::Value* size = ctx.build.once("Count", "poprt", {x.value});
+  Item at = Item::of(ctx.build.once("NonZero", "poprt", {x.value}));
+  at.sized(size, 1);
+  return {.results = {at}};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -32,6 +43,7 @@ const OpDef def = {
     .since = 9,
     .infer = infer,
     .lower = lower,
-    .facts = {.data_sized = true, .size_rule = SizeRule::non_zero, .trial = {"T[4,4]"}}};
+    .facts = {.data_sized = true, .size_rule = SizeRule::non_zero, .trial = {"T[4,4]"}},
+    .bound = bound};
 
 }  // namespace poprt::ops::non_zero_op

@@ -1,4 +1,5 @@
 #include "kernels/calls/one_hot.h"
+#include "ops/bound.h"
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
 
@@ -38,6 +39,16 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(2), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  ctx.refuse_sizes(1);
+  const Item& x = in[0];
+  const auto rank = static_cast<int64_t>(x.value->shape().size());
+  const int64_t at = normalize_axis(n.int_attr("axis", -1), rank + 1);
+  return {x.size, x.axis + (at <= static_cast<int64_t>(x.axis) ? 1 : 0)};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -50,6 +61,7 @@ const OpDef def = {.name = "OneHot",
                              .constant_inputs = 0b10,
                              .size_rule = SizeRule::one_hot,
                              .flops = flops::none,
-                             .trial = {"s64[2]; s64[1] = [3]; T[2]"}}};
+                             .trial = {"s64[2]; s64[1] = [3]; T[2]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::one_hot_op

@@ -22,6 +22,10 @@ namespace poprt::kernels::calls {}
 
 namespace poprt::ops {
 
+class BoundContext;
+struct BoundResult;
+class ResolveContext;
+
 namespace calls = kernels::calls;  // kernels/calls/*.h: what emit() takes
 
 // Throw with the node in front of the message; the second kind names the opset as well.
@@ -184,6 +188,11 @@ struct OpDef {
   bool stateful = false;
   // What passes and the compiler may know about it.
   Facts facts = {};
+  // Which part of its results is real when a part of its inputs is, or when their size depends on
+  // data (ops/bound.h); null: bound_unstated().
+  BoundResult (*bound)(BoundContext& ctx) = nullptr;
+  // Replaces the node while the compiler specializes a graph (ops/resolve.h); null: it stays.
+  void (*resolve)(ResolveContext& ctx) = nullptr;
 };
 
 inline constexpr std::string_view kStateAttribute = "poprt_state";
@@ -193,6 +202,8 @@ const OpDef* find_op(std::string_view domain, std::string_view name, int64_t ops
 // Same for a node; throws unimplemented naming node, operator, opset and what is supported.
 const OpDef& op_of(const ir::Node& node);
 std::span<const OpDef* const> all_ops();
+// Whether the compiler replaces the node while it specializes a graph (OpDef::resolve).
+bool is_resolved(const ir::Node& node);
 
 // Infers one node, or a whole graph in order (subgraphs included). Throws with the node in front.
 void infer(ir::Node& node);

@@ -1,13 +1,20 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::optional_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) { ctx.give(0, ctx.actual(0)); }
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Optional",
                    .since = 15,
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::optional}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::optional_op

@@ -1,10 +1,16 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::optional_has_element_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, DType::boolean, {}); }
+
+void resolve(ResolveContext& ctx) {
+  const bool present = ctx.actual(0).kind != Item::Kind::none;
+  ctx.give(0, Item::of(ctx.build.constant(Tensor::scalar(present))));
+}
 
 }  // namespace
 
@@ -13,6 +19,6 @@ const OpDef def = {.name = "OptionalHasElement",
                    .since = 15,
                    .infer = infer,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::optional_has_element}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::optional_has_element_op

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "kernels/calls/fill.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
@@ -151,6 +152,25 @@ void lower(LowerContext& ctx) {
   emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
 }
 
+// The real part stays where nothing is added before or behind it.
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  ctx.refuse_sizes(1);
+  const Item& x = in[0];
+  const size_t rank = x.value->shape().size();
+  const std::vector<int64_t> pads = in.size() > 1 ? ctx.constant_ints(1) : n.ints_attr("pads");
+  std::vector<int64_t> axes = ctx.axes_of(3, rank);
+  if (in.size() < 4 || in[3].kind == Item::Kind::none) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+  }
+  for (size_t k = 0; k < axes.size() && 2 * axes.size() == pads.size(); k++)
+    if (axes[k] == static_cast<int64_t>(x.axis) && (pads[k] != 0 || pads[k + axes.size()] != 0))
+      ctx.refuse_size(x);
+  return {x.size, x.axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -163,6 +183,7 @@ const OpDef def = {.name = "Pad",
                              .constant_inputs = 0b1010,
                              .s64_inputs = ~0b101u,
                              .size_rule = SizeRule::pad,
-                             .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}}};
+                             .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::pad_op

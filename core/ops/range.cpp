@@ -2,7 +2,9 @@
 #include <array>
 #include <cmath>
 
+#include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/common/flops.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
@@ -62,6 +64,59 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(t), ctx.out(0)});
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  const DType type = in[0].value->dtype();
+  for (const Item& item : in)
+    if (!item.value->is_constant()) ctx.refuse_shape(item);
+  if (in[2].actual) ctx.refuse_shape(in[2]);
+  const auto number = [](const ir::Value* v) { return v->constant().to_doubles()[0]; };
+  const auto least = [&](size_t i) { return number(in[i].actual ? in[i].least : in[i].value); };
+  const double delta = number(in[2].value);
+  if (delta == 0) ctx.fail_at(ErrorCode::invalid_argument, "its step is 0");
+  const double length = delta > 0 ? number(in[1].value) - least(0) : number(in[0].value) - least(1);
+  const double room = std::ceil(std::max(0.0, length / std::abs(delta)));
+  if (!(room < static_cast<double>(int64_t{1} << 32)))
+    ctx.fail_at(ErrorCode::resource_exhausted, "it makes up to {} numbers", room);
+  const auto bound = static_cast<int64_t>(room);
+  ctx.build.count_folded(static_cast<uint64_t>(bound) * 8);
+
+  ir::Value* start = in[0].actual ? in[0].actual : in[0].value;
+  ir::Value* limit = in[1].actual ? in[1].actual : in[1].value;
+  const auto cast = [&](ir::Value* v, DType to) {
+    return v->dtype() == to ? v
+                            : ctx.build.newest("Cast", {v}, {{"to", onnx_from_dtype(to).value()}});
+  };
+  ir::Value *count, *step = in[2].value;
+  start = ctx.build.reshape(start, {}), limit = ctx.build.reshape(limit, {}),
+  step = ctx.build.reshape(step, {});
+  if (is_float(type)) {
+    count = cast(
+        ctx.build.newest(
+            "Ceil", {ctx.build.newest("Div", {ctx.build.newest("Sub", {limit, start}), step})}),
+        DType::s64);
+  } else {
+    ir::Value *from = cast(start, DType::s64), *to = cast(limit, DType::s64);
+    if (in[1].actual && !in[0].actual && number(in[0].value) == 0 && delta == 1)
+      count = ctx.element_of(in[1].actual, 0);
+    else
+      count = delta > 0 ? ctx.build.newest("Sub", {to, from}) : ctx.build.newest("Sub", {from, to});
+    const auto d = static_cast<int64_t>(std::abs(delta));
+    if (d > 1)
+      count = ctx.build.newest("Div", {ctx.build.newest("Add", {count, ctx.build.integer(d - 1)}),
+                                       ctx.build.integer(d)});
+  }
+  ir::Value* numbers = cast(ctx.build.places(bound), type);
+  if (delta != 1) numbers = ctx.build.newest("Mul", {numbers, step});
+  if (in[0].actual || number(start) != 0) numbers = ctx.build.newest("Add", {numbers, start});
+  // A number that may be below the start is no size.
+  const bool from_size =
+      in[1].actual && !is_float(type) && least(1) >= 0 && count == ctx.element_of(in[1].actual, 0);
+  return {.size = from_size ? count : ctx.build.newest("Max", {count, ctx.build.integer(0)}),
+          .axis = 0,
+          .whole = numbers};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -71,9 +126,11 @@ const OpDef def = {.name = "Range",
                    .lower = lower,
                    .facts = {.narrows = true,
                              .shape_inputs = 0b111,
+                             .bounds_shape = true,
                              .constant_inputs = 0b111,
                              .size_rule = SizeRule::range,
                              .flops = flops::none,
-                             .trial = {"T[]; T[]; T[]"}}};
+                             .trial = {"T[]; T[]; T[]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::range_op

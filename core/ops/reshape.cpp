@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::reshape_op {
@@ -67,6 +68,38 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item& x = in[0];
+  const Shape& from = x.value->shape();
+  std::vector<Extent> to;
+  if (n.opset() < 5 && in.size() < 2)
+    for (const int64_t d : n.ints_attr("shape")) to.push_back({d, d, nullptr});
+  else
+    to = ctx.extents(1);
+  for (size_t k = 0; k < to.size(); k++) {
+    if (to[k].actual || to[k].most != 0 || n.int_attr("allowzero", 0) != 0 || k >= from.size())
+      continue;
+    to[k] = {from[k], from[k], x.size && x.axis == k ? x.size : nullptr};
+  }
+  if (x.size) return bound_reshape(ctx, x, std::move(to));
+  // All of x is real, and so is the result: its one unknown follows from the others.
+  Shape shape;
+  size_t open = to.size(), unknown = 0;
+  for (size_t k = 0; k < to.size(); k++) {
+    if (to[k].actual || to[k].most == -1) open = k, unknown++;
+    shape.push_back(to[k].most);
+  }
+  if (unknown > 1) ctx.refuse_shape(in[1]);
+  if (open < to.size()) {
+    const int64_t known =
+        partial_product(shape, 0, open) * partial_product(shape, open + 1, shape.size());
+    shape[open] = known == 0 ? 0 : element_count(from) / known;
+  }
+  return {.whole = ctx.build.reshape(x.value, shape)};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -77,12 +110,14 @@ const OpDef def = {.name = "Reshape",
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,
+                             .bounds_shape = true,
                              .constant_inputs = 0b10,
                              .s64_inputs = ~0b1u,
                              .source = ElementSource::in_order,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::reshape,
-                             .trial = {"T[4,4]; s64[2] = [2, 8]"}}};
+                             .trial = {"T[4,4]; s64[2] = [2, 8]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::reshape_op

@@ -12,6 +12,7 @@ const OpDef def = {.name = "RMSNormalization",
                    .facts = {.weight_inputs = 0b10,
                              .size_rule = SizeRule::normalization,
                              .flops = flops::normalization,
-                             .trial = {"T[4,4]; T[4]"}}};
+                             .trial = {"T[4,4]; T[4]"}},
+                   .bound = bound_layer_norm};
 
 }  // namespace poprt::ops::rms_normalization_op

@@ -1,8 +1,10 @@
 // Opset 16 added coordinate_transformation_mode, half_pixel by default; before it was
 // output_half_pixel.
 #include "kernels/calls/roi_align.h"
+#include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/movement.h"
+#include "ops/common/scalar.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::roi_align_op {
@@ -45,6 +47,15 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  if (in[0].size || in[1].axis != 0) return ctx.refuse_sizes();
+  // Regions of no image cost nothing.
+  in[2].sized(in[1].size, 0);
+  in[2].value = ctx.filled(in[2], scalar_tensor(in[2].value->dtype(), -1));
+  return {in[1].size, 0};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -53,6 +64,7 @@ const OpDef def = {
     .since = 10,
     .infer = infer,
     .lower = lower,
-    .facts = {.size_rule = SizeRule::roi_align, .trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}}};
+    .facts = {.size_rule = SizeRule::roi_align, .trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}},
+    .bound = bound};
 
 }  // namespace poprt::ops::roi_align_op

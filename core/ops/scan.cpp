@@ -1,5 +1,9 @@
-// Becomes Loop (compiler/flow/specialize.h).
+// Becomes Loop (ops/resolve.h).
+#include <algorithm>
+#include <array>
+
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::scan_op {
 namespace {
@@ -41,6 +45,163 @@ void infer(InferContext& ctx) {
 // How many elements of each sequence there are, before opset 9.
 uint32_t lengths(const ir::Node& n) { return n.opset() < 9 ? 0b1 : 0; }
 
+// The inputs of a Scan.
+struct Scanned {
+  Items states;
+  std::vector<ir::Value*> values;       // the scan inputs
+  std::vector<int64_t> axes, reversed;  // along which they are cut, and which begin at the end
+  int64_t length = -1, batch = -1;
+  size_t scans = 0;  // scan outputs
+};
+
+// The integers of an attribute that has one for each input or output.
+std::vector<int64_t> list_of(const ResolveContext& ctx, std::string_view key, size_t size) {
+  std::vector<int64_t> v = ctx.node.ints_attr(key, std::vector<int64_t>(size, 0));
+  if (v.size() != size)
+    ctx.fail_at(ErrorCode::invalid_argument, "{} has {} entries, expected {}", key, v.size(), size);
+  return v;
+}
+
+Scanned scanned_of(const ResolveContext& ctx, const ir::Graph& body, const Items& in,
+                   bool batched) {
+  const ir::Node& n = ctx.node;
+  const auto m = static_cast<size_t>(n.int_attr("num_scan_inputs", 0));
+  if (m == 0 || m > in.size() || body.inputs().size() != in.size() ||
+      body.outputs().size() != n.outputs().size() || n.outputs().size() < in.size() - m)
+    ctx.fail_at(ErrorCode::invalid_argument, "{} scan inputs of {}, a body of {} and {}", m,
+                in.size(), body.inputs().size(), body.outputs().size());
+  const size_t states = in.size() - m;
+  Scanned out;
+  out.scans = n.outputs().size() - states;
+  out.reversed = list_of(ctx, batched ? "directions" : "scan_input_directions", m);
+  out.axes = batched ? std::vector<int64_t>(m, 0) : list_of(ctx, "scan_input_axes", m);
+  for (size_t i = 0; i < m; i++) {
+    ir::Value* v = ctx.static_tensor(in[states + i], "a scan input");
+    const auto rank = static_cast<int64_t>(v->shape().size());
+    if (rank < (batched ? 2 : 1))
+      ctx.fail_at(ErrorCode::invalid_argument, "a scan input is a scalar");
+    out.axes[i] = normalize_axis(out.axes[i], rank);
+    const int64_t size = v->shape()[batched ? 1 : static_cast<size_t>(out.axes[i])];
+    if (out.length >= 0 && size != out.length)
+      ctx.fail_at(ErrorCode::invalid_argument, "scan inputs of length {} and {}", out.length, size);
+    out.length = size;
+    out.batch = v->shape()[0];
+    out.values.push_back(v);
+  }
+  out.states.assign(in.begin(), in.begin() + static_cast<ptrdiff_t>(states));
+  return out;
+}
+
+// The first `length` steps of a Scan without a batch; scan outputs are stacked along axis 0.
+Items scan(ResolveContext& ctx, const ir::Graph& body, const Scanned& s, int64_t length) {
+  LoopSpec loop{.node = &ctx.node};
+  loop.count = Item::of(ctx.build.integer(length));
+  loop.states = s.states;
+  loop.scans = s.scans;
+  loop.body_nodes = node_count(body) + static_cast<int64_t>(s.values.size());
+  loop.round = [&](ir::Value* index, ir::Value*, const Items& carried) {
+    Items inputs = carried;
+    for (size_t i = 0; i < s.values.size(); i++) {
+      ir::Value* at =
+          s.reversed[i] ? ctx.build.make1("Sub", {ctx.build.integer(length - 1), index}) : index;
+      inputs.push_back(Item::of(ctx.build.slice_at(s.values[i], at, s.axes[i])));
+    }
+    Items results = actual_of(ctx.run_body(body, inputs));
+    results.insert(results.begin(), Item::of(ctx.build.constant(Tensor::scalar(true))));
+    return results;
+  };
+  return ctx.iterate(loop);
+}
+
+void resolve_plain(ResolveContext& ctx, const ir::Graph& body) {
+  const Scanned s = scanned_of(ctx, body, ctx.actual(), false);
+  const size_t states = s.states.size(), scans = s.scans;
+  const int64_t length = s.length;
+  Items results = scan(ctx, body, s, length);
+  const auto out_reversed = list_of(ctx, "scan_output_directions", scans);
+  const auto out_axes = list_of(ctx, "scan_output_axes", scans);
+  for (size_t i = 0; i < scans; i++) {
+    ir::Value* y = results[states + i].value;
+    if (out_reversed[i]) {
+      std::vector<int64_t> order(static_cast<size_t>(length));
+      for (size_t t = 0; t < order.size(); t++) order[t] = length - 1 - static_cast<int64_t>(t);
+      y = ctx.build.make1("Gather", {y, ctx.build.integers(order)}, {{"axis", int64_t{0}}});
+    }
+    const auto rank = static_cast<int64_t>(y->shape().size());
+    if (const int64_t axis = normalize_axis(out_axes[i], rank); axis != 0) {
+      std::vector<int64_t> perm;
+      for (int64_t d = 1; d < rank; d++) perm.push_back(d);
+      perm.insert(perm.begin() + axis, 0);
+      y = ctx.build.transpose(y, std::move(perm));
+    }
+    results[states + i] = Item::of(y);
+  }
+  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+}
+
+// Before opset 9: one scan for each element of the batch; shorter ones are filled up with zeros.
+void resolve_batched(ResolveContext& ctx, const ir::Graph& body) {
+  Items in = ctx.actual();
+  Item lengths;
+  if (!in.empty()) {
+    lengths = in[0];
+    in.erase(in.begin());
+  }
+  const Scanned s = scanned_of(ctx, body, in, true);
+  const size_t states = s.states.size(), scans = s.scans;
+  const int64_t length = s.length, batch = s.batch;
+  std::vector<int64_t> sizes(static_cast<size_t>(batch), length);
+  if (lengths.kind == Item::Kind::tensor) {
+    if (!lengths.value->is_constant() || lengths.value->constant().count() != batch)
+      ctx.fail_at(ErrorCode::unimplemented, "sequence_lens must be constant, one for each batch");
+    sizes = lengths.value->constant().to_int64s();
+  }
+  if (batch == 0) ctx.fail_at(ErrorCode::unimplemented, "the batch is empty");
+  std::vector<std::vector<ir::Value*>> columns(states + scans);
+  for (int64_t b = 0; b < batch; b++) {
+    const int64_t size = sizes[static_cast<size_t>(b)];
+    if (size < 0 || size > length)
+      ctx.fail_at(ErrorCode::invalid_argument, "sequence_lens has {}, the inputs {}", size, length);
+    Items begin;
+    for (const Item& state : s.states)
+      begin.push_back(
+          Item::of(ctx.build.slice_at(ctx.tensor(state, "a state"), ctx.build.integer(b), 0)));
+    std::vector<ir::Value*> rows;
+    for (ir::Value* v : s.values) rows.push_back(ctx.build.slice_at(v, ctx.build.integer(b), 0));
+    Scanned one = s;
+    one.states = begin;
+    one.values = rows;
+    const Items results = scan(ctx, body, one, size);
+    for (size_t i = 0; i < results.size(); i++) {
+      ir::Value* y = ctx.static_tensor(results[i], "a result");
+      if (i >= states && size < length) {
+        Shape rest = y->shape();
+        rest[0] = length - size;
+        ir::Value* zeros = ctx.build.constant(Tensor::zeros(y->dtype(), rest));
+        y = ctx.build.make("Concat", "", std::array{y, zeros}, {{"axis", int64_t{0}}})[0];
+      }
+      columns[i].push_back(y);
+    }
+  }
+  for (size_t i = 0; i < columns.size(); i++) ctx.give(i, Item::of(ctx.build.stack(columns[i], 0)));
+}
+
+void resolve(ResolveContext& ctx) {
+  const auto body = subgraph(ctx.node, "body");
+  ctx.node.opset() < 9 ? resolve_batched(ctx, *body) : resolve_plain(ctx, *body);
+}
+
+// The length of the scan inputs, where it is known.
+int64_t repeats(const ir::Node& node) {
+  const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
+  const ir::Value* value = node.input(node.inputs().size() - scanned);
+  if (!value || !value->type.has_shape || value->shape().empty()) return 1;
+  const auto rank = static_cast<int64_t>(value->shape().size());
+  const int64_t axis = normalize_axis(node.ints_attr("scan_input_axes", {0}).at(0), rank);
+  const int64_t length = value->shape()[static_cast<size_t>(axis)];
+  return length >= 0 ? length : 1;
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -48,6 +209,10 @@ const OpDef def = {.name = "Scan",
                    .since = 8,
                    .infer = infer,
                    .lower = lower_container,
-                   .facts = {.moves = true, .constant_inputs_of = lengths, .flow = Flow::scan}};
+                   .facts = {.moves = true,
+                             .constant_inputs_of = lengths,
+                             .passes_types = true,
+                             .repeats = repeats},
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::scan_op

@@ -12,6 +12,7 @@ const OpDef def = {.name = "Scatter",
                    .facts = {.moves = true,
                              .narrows = true,
                              .size_rule = SizeRule::scatter,
-                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}}};
+                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}},
+                   .bound = [](BoundContext& c) { return bound_scatter(c, true); }};
 
 }  // namespace poprt::ops::scatter_op

@@ -44,12 +44,13 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "ScatterND",
-    .since = 11,
-    .infer = infer,
-    .lower = lower,
-    .facts = {
-        .moves = true, .size_rule = SizeRule::scatter_nd, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}}};
+const OpDef def = {.name = "ScatterND",
+                   .since = 11,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.moves = true,
+                             .size_rule = SizeRule::scatter_nd,
+                             .trial = {"T[4,4]; s64[1,1]; T[1,4]"}},
+                   .bound = [](BoundContext& c) { return bound_scatter(c, false); }};
 
 }  // namespace poprt::ops::scatter_nd_op

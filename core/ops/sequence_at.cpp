@@ -1,13 +1,23 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/common/sequences.h"
 
 namespace poprt::ops::sequence_at_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) {
+  ctx.give(0, sequence_element(ctx, ctx.sequence(0), ctx.actual(1)));
+}
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "SequenceAt",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.constant_inputs = 0b10, .flow = Flow::sequence_at}};
+                   .facts = {.constant_inputs = 0b10},
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_at_op

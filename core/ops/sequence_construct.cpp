@@ -1,13 +1,24 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/common/sequences.h"
 
 namespace poprt::ops::sequence_construct_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) {
+  Elements elements;
+  for (const Item& item : ctx.actual()) elements.push_back(ctx.tensor(item, "an element"));
+  ctx.give(0, Item::sequence_of(std::move(elements)));
+}
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "SequenceConstruct",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::sequence_construct}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_construct_op

@@ -1,13 +1,20 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::sequence_empty_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) { ctx.give(0, Item::sequence_of({})); }
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "SequenceEmpty",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::sequence_empty}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_empty_op

@@ -1,10 +1,15 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::sequence_length_op {
 namespace {
 
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
+
+void resolve(ResolveContext& ctx) {
+  ctx.give(0, Item::of(ctx.build.integer(std::ssize(ctx.sequence(0)))));
+}
 
 }  // namespace
 
@@ -13,6 +18,6 @@ const OpDef def = {.name = "SequenceLength",
                    .since = 11,
                    .infer = infer,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::sequence_length}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_length_op

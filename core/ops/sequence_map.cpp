@@ -1,13 +1,41 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::sequence_map_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) {
+  const ir::Node& n = ctx.node;
+  const auto body = subgraph(n, "body");
+  const Items in = ctx.actual();
+  if (in.empty() || in[0].kind != Item::Kind::sequence)
+    ctx.fail_at(ErrorCode::invalid_argument, "input 0 should be a sequence");
+  const size_t length = in[0].elements.size();
+  std::vector<std::vector<ir::Value*>> made(n.outputs().size());
+  for (size_t k = 0; k < length; k++) {
+    Items inputs;
+    for (const Item& item : in) {
+      if (item.kind == Item::Kind::sequence && item.elements.size() != length)
+        ctx.fail_at(ErrorCode::invalid_argument, "sequences of {} and {} elements", length,
+                    item.elements.size());
+      inputs.push_back(item.kind == Item::Kind::sequence ? Item::of(item.elements[k]) : item);
+    }
+    const Items results = ctx.run_body(*body, inputs);
+    for (size_t i = 0; i < made.size() && i < results.size(); i++)
+      made[i].push_back(ctx.tensor(actual_of(results[i]), "a result"));
+  }
+  for (size_t i = 0; i < made.size(); i++) ctx.give(i, Item::sequence_of(std::move(made[i])));
+}
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "SequenceMap",
                    .since = 17,
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::sequence_map}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_map_op

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/op.h"
 
 namespace poprt::ops::shape_op {
@@ -34,12 +36,35 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
+// The bounds of the dimensions where shapes are decided, what they really are where they are
+// numbers.
+BoundResult bound(BoundContext& ctx) {
+  const Item& x = ctx.in[0];
+  const Shape& most = ctx.shape();
+  const auto [first, last] = part(ctx.node, most.size());
+  Shape least(most.begin() + static_cast<std::ptrdiff_t>(first),
+              most.begin() + static_cast<std::ptrdiff_t>(last));
+  Item out = Item::of(ctx.build.integers(least));
+  if (x.size && x.axis >= first && x.axis < last) {
+    std::vector<ir::Value*> dims;
+    for (size_t d = first; d < last; d++)
+      dims.push_back(d == x.axis ? ctx.build.reshape(x.size, {1})
+                                 : ctx.build.integers(std::array{most[d]}));
+    out.actual =
+        dims.size() == 1 ? dims[0] : ctx.build.make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
+    least[x.axis - first] = 0;
+    out.least = ctx.build.integers(least);
+  }
+  return {.results = {out}};
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Shape",
                    .infer = infer,
                    .lower = lower,
-                   .facts = {.moves = true, .from_shapes = from_shapes}};
+                   .facts = {.moves = true, .from_shapes = from_shapes},
+                   .bound = bound};
 
 }  // namespace poprt::ops::shape_op

@@ -1,4 +1,5 @@
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/op.h"
 
 namespace poprt::ops::size_op {
@@ -14,12 +15,26 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
+// The bound of the number of elements where shapes are decided, the number itself elsewhere.
+BoundResult bound(BoundContext& ctx) {
+  const Item& x = ctx.in[0];
+  const int64_t most = element_count(ctx.shape());
+  Item out = Item::of(ctx.build.integer(most));
+  if (x.size) {
+    const int64_t row = most == 0 ? 0 : most / ctx.shape()[x.axis];
+    out.actual = ctx.build.newest("Mul", {x.size, ctx.build.integer(row)});
+    out.least = ctx.build.integer(0);
+  }
+  return {.results = {out}};
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Size",
                    .infer = infer,
                    .lower = lower,
-                   .facts = {.moves = true, .from_shapes = from_shapes}};
+                   .facts = {.moves = true, .from_shapes = from_shapes},
+                   .bound = bound};
 
 }  // namespace poprt::ops::size_op

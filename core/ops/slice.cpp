@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::slice_op {
@@ -119,6 +120,120 @@ void lower(LowerContext& ctx) {
   emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
 }
 
+int64_t divided_up(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
+
+// One axis of x, from `start` to `end`.
+BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, const Extent& end,
+                       int64_t step) {
+  const int64_t room = x.value->shape()[x.axis];
+  ir::Value* size = x.size ? x.size : ctx.build.integer(room);
+  const auto clamped = [&](const Extent& e, int64_t low, int64_t below_size) {
+    ir::Value* v = e.actual ? e.actual : ctx.build.integer(e.most);
+    if (e.least < 0) {
+      ir::Value* from_end = ctx.build.newest("Add", {v, size});
+      v = e.most < 0
+              ? from_end
+              : ctx.build.newest(
+                    "Where", {ctx.build.newest("Less", {v, ctx.build.integer(0)}), from_end, v});
+    }
+    ir::Value* high =
+        below_size ? ctx.build.newest("Sub", {size, ctx.build.integer(below_size)}) : size;
+    return ctx.build.newest("Max", {ctx.build.newest("Min", {v, high}), ctx.build.integer(low)});
+  };
+  const auto last = [&](const Extent& e) {  // the most that it can be as a place
+    return e.least >= 0 ? std::min(e.most, room)
+           : e.most < 0 ? std::max(room + e.most, int64_t{0})
+                        : room;
+  };
+  ir::Value *first = nullptr, *count = nullptr;
+  int64_t bound = room;
+  if (step > 0) {
+    const int64_t from = start.least >= 0 ? std::min(start.least, room) : 0;
+    bound = std::max<int64_t>(0, last(end) - from);
+    if (start.most < 0 && start.least > -room) bound = std::min(bound, -start.least);
+    first = clamped(start, 0, 0);
+    count = ctx.build.newest("Sub", {clamped(end, 0, 0), first});
+  } else {
+    first = clamped(start, -1, 1);
+    count = ctx.build.newest("Sub", {first, clamped(end, -1, 1)});
+  }
+  const int64_t by = std::abs(step);
+  bound = divided_up(bound, by);
+  if (by > 1)
+    count = ctx.build.newest("Div", {ctx.build.newest("Add", {count, ctx.build.integer(by - 1)}),
+                                     ctx.build.integer(by)});
+  count = ctx.build.newest("Max", {count, ctx.build.integer(0)});
+  const auto axis = static_cast<int64_t>(x.axis);
+  const bool plain = step == 1 && !start.actual && start.most >= 0;
+  if (plain || bound == 0) {
+    const int64_t from = plain ? std::min(start.most, room) : 0;
+    const bool all = plain && from == 0 && x.size && !end.actual && end.most >= room;
+    ir::Value* part = ctx.build.newest("Slice", {x.value, ctx.build.integers(std::array{from}),
+                                                 ctx.build.integers(std::array{from + bound}),
+                                                 ctx.build.integers(std::array{axis})});
+    return {.size = all ? x.size : count, .axis = x.axis, .whole = all ? x.value : part};
+  }
+  ir::Value* index = ctx.build.newest(
+      "Add", {ctx.build.newest("Mul", {ctx.build.places(bound), ctx.build.integer(step)}), first});
+  index = ctx.build.newest(
+      "Max", {ctx.build.newest("Min", {index, ctx.build.integer(room - 1)}), ctx.build.integer(0)});
+  return {.size = count, .axis = x.axis, .whole = ctx.gathered(x, index)};
+}
+
+struct SliceAxis {
+  size_t axis = 0;
+  int64_t step = 1;
+};
+
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item& x = in[0];
+  const Shape& shape = x.value->shape();
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto list = [&](size_t i, std::string_view key) {
+    if (n.opset() >= 10)
+      return in.size() > i && in[i].value ? ctx.extents(i) : std::vector<Extent>();
+    std::vector<Extent> out;
+    for (const int64_t v : n.ints_attr(key)) out.push_back({v, v, nullptr});
+    return out;
+  };
+  const std::vector<Extent> starts = list(1, "starts"), ends = list(2, "ends");
+  const std::vector<Extent> axes = list(3, "axes"), steps = list(4, "steps");
+  if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) ||
+      (!steps.empty() && steps.size() != starts.size()))
+    ctx.fail_at(ErrorCode::invalid_argument, "its lists are of different lengths");
+  // What is constant along axes that are all real; the one other axis comes after it.
+  std::vector<int64_t> from, until, along, by;
+  std::optional<size_t> mine;
+  SliceAxis at;
+  for (size_t i = 0; i < starts.size(); i++) {
+    if ((!axes.empty() && axes[i].actual) || (!steps.empty() && steps[i].actual))
+      ctx.refuse_shape(in[!axes.empty() && axes[i].actual ? 3 : 4]);
+    const int64_t axis =
+        normalize_axis(axes.empty() ? static_cast<int64_t>(i) : axes[i].most, rank);
+    const int64_t step = steps.empty() ? 1 : steps[i].most;
+    const bool sized = x.size && axis == static_cast<int64_t>(x.axis);
+    if (sized || starts[i].actual || ends[i].actual) {
+      if (mine || (x.size && !sized)) ctx.refuse_shape(in[starts[i].actual ? 1 : 2]);
+      mine = i;
+      at = {static_cast<size_t>(axis), step};
+      continue;
+    }
+    from.push_back(starts[i].most), until.push_back(ends[i].most);
+    along.push_back(axis), by.push_back(step);
+  }
+  Item y = x;
+  if (!from.empty())
+    y.value =
+        ctx.build.newest("Slice", {y.value, ctx.build.integers(from), ctx.build.integers(until),
+                                   ctx.build.integers(along), ctx.build.integers(by)});
+  if (!mine) return {.size = x.size, .axis = x.axis, .whole = y.value};
+  if (at.step == 0) ctx.fail_at(ErrorCode::invalid_argument, "a step is 0");
+  y.axis = at.axis;
+  return slice_axis(ctx, y, starts[*mine], ends[*mine], at.step);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -128,11 +243,13 @@ const OpDef def = {.name = "Slice",
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b11110,
+                             .bounds_shape = true,
                              .constant_inputs = 0b11110,
                              .s64_inputs = ~0b1u,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::slice,
-                             .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}}};
+                             .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::slice_op

@@ -1,3 +1,4 @@
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 #include "ops/common/whole_numbers.h"
 
@@ -71,6 +72,13 @@ void lower(LowerContext& ctx) {
   }
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  ctx.refuse_sizes(1);
+  if (ctx.axis_attr(0) == in[0].axis) ctx.refuse_size(in[0]);
+  return {in[0].size, in[0].axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -85,6 +93,7 @@ const OpDef def = {.name = "Split",
                              .s64_inputs = ~0b1u,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::split,
-                             .trial = {"T[4,4]", "num_outputs = 2", 2}}};
+                             .trial = {"T[4,4]", "num_outputs = 2", 2}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::split_op

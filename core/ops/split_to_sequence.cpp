@@ -1,13 +1,74 @@
 // Resolved by the compiler: containers exist at compile time only.
 #include "ops/common/compile_time.h"
+#include "ops/common/sequences.h"
 
 namespace poprt::ops::split_to_sequence_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) {
+  const ir::Node& n = ctx.node;
+  const Items in = ctx.actual();
+  ir::Value* x = ctx.static_tensor(in.at(0), "the input");
+  const int64_t axis =
+      normalize_axis(n.int_attr("axis", 0), static_cast<int64_t>(x->shape().size()));
+  const int64_t size = x->shape()[static_cast<size_t>(axis)];
+  std::vector<int64_t> sizes;
+  bool keep = true;
+  if (in.size() > 1 && in[1].kind == Item::Kind::tensor) {
+    if (!in[1].value->is_constant())
+      ctx.fail_at(ErrorCode::unimplemented, "the sizes to split into must be constant");
+    const Tensor& t = in[1].value->constant();
+    sizes = t.to_int64s();
+    if (t.shape().empty()) {
+      const int64_t part = sizes.at(0);
+      if (part <= 0) ctx.fail_at(ErrorCode::invalid_argument, "parts of {} elements", part);
+      // ONNX ignores the attribute beside sizes, but ONNX Runtime does not here, and PyTorch writes
+      // unbind() so.
+      if (part == 1) keep = n.int_attr("keepdims", 1) != 0;
+      sizes.clear();
+      if (size / part > kMaxElements)
+        ctx.fail_at(ErrorCode::resource_exhausted, "more than {} parts", kMaxElements);
+      for (int64_t at = 0; at < size; at += part) sizes.push_back(std::min(part, size - at));
+    }
+  } else {
+    if (size > kMaxElements)
+      ctx.fail_at(ErrorCode::resource_exhausted, "more than {} parts", kMaxElements);
+    sizes.assign(static_cast<size_t>(size), 1);
+    keep = n.int_attr("keepdims", 1) != 0;
+  }
+  int64_t sum = 0;
+  for (const int64_t s : sizes) {
+    if (s < 0 || s > size) ctx.fail_at(ErrorCode::invalid_argument, "a part of {} elements", s);
+    sum += s;
+  }
+  if (sum != size)
+    ctx.fail_at(ErrorCode::invalid_argument, "parts of {} elements in all, the axis has {}", sum,
+                size);
+  std::vector<ir::Value*> parts = {x};
+  if (sizes.size() > 1)
+    parts = n.opset() < 13 ? ctx.build.make("Split", "", std::array{x},
+                                            {{"axis", axis}, {"split", sizes}}, sizes.size())
+                           : ctx.build.make("Split", "", std::array{x, ctx.build.integers(sizes)},
+                                            {{"axis", axis}}, sizes.size());
+  if (sizes.empty()) parts.clear();
+  if (!keep)
+    for (ir::Value*& v : parts) {
+      Shape shape = v->shape();
+      shape.erase(shape.begin() + axis);
+      v = ctx.build.reshape(v, shape);
+    }
+  ctx.give(0, Item::sequence_of(std::move(parts)));
+}
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "SplitToSequence",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.constant_inputs = 0b10, .flow = Flow::split_to_sequence}};
+                   .facts = {.constant_inputs = 0b10},
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::split_to_sequence_op

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::squeeze_op {
@@ -34,6 +35,26 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  ctx.refuse_sizes(1);
+  const Item& x = in[0];
+  const Shape& shape = x.value->shape();
+  std::vector<int64_t> axes = ctx.axes_of(1, shape.size());
+  if (axes.empty())
+    for (size_t d = 0; d < shape.size(); d++)
+      if (shape[d] == 1) axes.push_back(static_cast<int64_t>(d));
+  size_t axis = x.axis;
+  for (const int64_t a : axes) {
+    if (a == static_cast<int64_t>(x.axis)) {  // one element, and it must be real
+      in[0].value = ctx.with_bound(x, 1);
+      return {};
+    }
+    axis -= a < static_cast<int64_t>(x.axis);
+  }
+  return {x.size, axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -49,6 +70,7 @@ const OpDef def = {.name = "Squeeze",
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::squeeze,
-                             .trial = {"T[4,1,4]; s64[1] = [1]"}}};
+                             .trial = {"T[4,1,4]; s64[1] = [1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::squeeze_op

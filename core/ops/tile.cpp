@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 #include "ops/common/whole_numbers.h"
 
@@ -65,6 +66,44 @@ void lower(LowerContext& ctx) {
   emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  Items& in = ctx.in;
+  if (in.size() != 2) return ctx.refuse_sizes();  // as before opset 6
+  const Item& x = in[0];
+  Shape shape = x.value->shape();
+  std::vector<Extent> repeats = ctx.extents(1);
+  if (repeats.size() != shape.size())
+    ctx.fail_at(ErrorCode::invalid_argument, "{} repeats for rank {}", repeats.size(),
+                shape.size());
+  std::optional<size_t> axis;
+  if (x.size) axis = x.axis;
+  for (size_t k = 0; k < repeats.size(); k++) {
+    if (!repeats[k].actual) continue;
+    if (axis.value_or(k) != k) ctx.refuse_shape(in[1]);
+    axis = k;
+  }
+  if (!axis) return {};
+  const size_t at = *axis;
+  const Extent times = repeats[at];
+  Item y = x;
+  y.axis = at;
+  ir::Value* length = x.size ? x.size : ctx.build.integer(shape[at]);
+  ir::Value* repeat = times.actual ? times.actual : ctx.build.integer(times.most);
+  if (times.least < 0) repeat = ctx.build.newest("Max", {repeat, ctx.build.integer(0)});
+  ir::Value* size =
+      times.actual || times.most != 1 ? ctx.build.size_of("Mul", length, repeat) : length;
+  std::vector<int64_t> rest;
+  for (const Extent& e : repeats) rest.push_back(e.most);
+  rest[at] = 1;
+  if (std::any_of(rest.begin(), rest.end(), [](int64_t r) { return r != 1; }))
+    y.value = ctx.build.newest("Tile", {y.value, ctx.build.integers(rest)});
+  const int64_t bound = checked_mul(shape[at], std::max<int64_t>(times.most, 0));
+  if (bound <= shape[at]) return {.size = size, .axis = at, .whole = ctx.with_bound(y, bound)};
+  ir::Value* place = ctx.build.newest(
+      "Mod", {ctx.build.places(bound), ctx.build.newest("Max", {length, ctx.build.integer(1)})});
+  return {.size = size, .axis = at, .whole = ctx.gathered(y, place)};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -74,10 +113,12 @@ const OpDef def = {.name = "Tile",
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,
+                             .bounds_shape = true,
                              .constant_inputs = 0b110,
                              .s64_inputs = ~0b1u,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::tile,
-                             .trial = {"T[4,4]; s64[2] = [2, 1]"}}};
+                             .trial = {"T[4,4]; s64[2] = [2, 1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::tile_op

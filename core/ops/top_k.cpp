@@ -1,5 +1,6 @@
 // k is an attribute below opset 10 and a constant input from there on.
 #include "kernels/calls/top_k.h"
+#include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -49,6 +50,23 @@ void lower(LowerContext& ctx) {
   if (narrow) finish_f32(ctx, 0, values);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item x = in[0];
+  const auto axis = static_cast<size_t>(
+      normalize_axis(n.int_attr("axis", -1), static_cast<int64_t>(x.value->shape().size())));
+  ir::Value* count = nullptr;
+  if (in.size() > 1 && in[1].actual) {
+    count = ctx.extents(1)[0].actual;
+    if (x.size && x.axis != axis) ctx.refuse_shape(in[1]);
+  }
+  if (!x.size) return {count, axis};
+  if (x.axis != axis) return {x.size, x.axis};
+  in[0].value = ctx.filled(x, extreme(x.value->dtype(), n.int_attr("largest", 1) == 0));
+  return {count, axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -56,8 +74,10 @@ const OpDef def = {.name = "TopK",
                    .infer = infer,
                    .lower = lower,
                    .facts = {.shape_inputs = 0b10,
+                             .bounds_shape = true,
                              .constant_inputs = 0b10,
                              .size_rule = SizeRule::top_k,
-                             .trial = {"T[4,4]; s64[1] = [2]", "", 2}}};
+                             .trial = {"T[4,4]; s64[1] = [2]", "", 2}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::top_k_op

@@ -1,3 +1,4 @@
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::transpose_op {
@@ -39,6 +40,17 @@ void lower(LowerContext& ctx) {
   emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const std::vector<int64_t> perm = n.ints_attr("perm");
+  const size_t rank = in[0].value->shape().size();
+  for (size_t d = 0; d < rank; d++)
+    if ((perm.empty() ? rank - 1 - d : static_cast<size_t>(perm[d])) == in[0].axis)
+      return {in[0].size, d};
+  return ctx.refuse_sizes();
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -49,6 +61,7 @@ const OpDef def = {.name = "Transpose",
                              .narrows = true,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::transpose}};
+                             .size_rule = SizeRule::transpose},
+                   .bound = bound};
 
 }  // namespace poprt::ops::transpose_op

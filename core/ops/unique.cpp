@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/calls/unique.h"
+#include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -86,15 +87,35 @@ void lower(LowerContext& ctx) {
   if (narrow) finish_f32(ctx, 0, place);
 }
 
+BoundResult bound(BoundContext& ctx) {
+  const Item& x = ctx.in[0];
+  if (x.size) ctx.refuse_size(x);
+  if (x.value->is_constant()) return {};
+  ir::Node* made = ctx.build.target().add_node("Unique", "poprt", {x.value}, 4);
+  made->attributes = ctx.node.attributes;
+  ops::infer(*made);
+  ir::Value* size = ctx.build.once("Count", "poprt", {made->output(3)});
+  const bool flat = !ctx.node.find_attr("axis");
+  BoundResult out;
+  for (size_t i = 0; i < ctx.node.outputs().size(); i++) {
+    Item item = Item::of(made->output(i));
+    // Output 2 says for each item of x which of the results it is.
+    if (i != 2) item.sized(size, i == 0 && !flat ? ctx.axis_attr(0) : 0);
+    out.results.push_back(item);
+  }
+  return out;
+}
+
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "Unique",
-    .since = 11,
-    .infer = infer,
-    .lower = lower,
-    .facts = {
-        .data_sized = true, .size_rule = SizeRule::unique, .trial = {"T[4]", "sorted = 1", 4}}};
+const OpDef def = {.name = "Unique",
+                   .since = 11,
+                   .infer = infer,
+                   .lower = lower,
+                   .facts = {.data_sized = true,
+                             .size_rule = SizeRule::unique,
+                             .trial = {"T[4]", "sorted = 1", 4}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::unique_op

@@ -1,4 +1,5 @@
 #include "kernels/calls/copy.h"
+#include "ops/bound.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::unsqueeze_op {
@@ -28,6 +29,21 @@ void infer(InferContext& ctx) {
 
 void lower(LowerContext& ctx) { ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)}); }
 
+BoundResult bound(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  ctx.refuse_sizes(1);
+  const Item& x = in[0];
+  const bool given = in.size() > 1 && in[1].kind == Item::Kind::tensor;
+  std::vector<int64_t> axes = given ? ctx.constant_ints(1) : n.ints_attr("axes");
+  const auto rank = static_cast<int64_t>(x.value->shape().size() + axes.size());
+  for (int64_t& a : axes) a = normalize_axis(a, rank);
+  std::sort(axes.begin(), axes.end());
+  size_t axis = x.axis;
+  for (const int64_t a : axes) axis += a <= static_cast<int64_t>(axis);
+  return {x.size, axis};
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -43,6 +59,7 @@ const OpDef def = {.name = "Unsqueeze",
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::unsqueeze,
-                             .trial = {"T[4,4]; s64[1] = [1]"}}};
+                             .trial = {"T[4,4]; s64[1] = [1]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::unsqueeze_op

@@ -25,7 +25,12 @@ SUITES = {
     "tests/core/passes/bent_cases_test.cpp",  # the same and others, with one fact changed
     "tests/core/passes/copied_cases_test.cpp",  # the same twice, in branches and without types
     "tests/core/passes/cases_test.cpp",  # before and after of every pass, from tests/data/passes
-    "tests/core/compiler/flow/sized_limits_test.cpp",  # bounds and refusals of all of sized*.cpp and size_ranges.cpp
+    "tests/core/compiler/flow/sized_limits_test.cpp",  # bounds and refusals of OpDef::bound and size_ranges.cpp
+    "tests/core/compiler/flow/sized_test.cpp",  # OpDef::bound of every operator, compiled and run
+    "tests/core/compiler/flow/data_sizes_test.cpp",  # operators whose sizes depend on data, compiled and run
+    "tests/core/compiler/flow/sequences_test.cpp",  # OpDef::resolve of sequences and optionals, compiled and run
+    "tests/core/compiler/flow/scan_test.cpp",  # OpDef::resolve of Scan, compiled and run
+    "tests/core/compiler/flow/search_test.cpp",  # OpDef::resolve of the operators that generate text, compiled and run
     "tests/core/ops/node_lines_test.cpp",  # what nodes of all operators give that tests/data/nodes lists
     "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on bent samples
     "tests/core/ops/refusals_test.cpp",  # what every operator says of samples that are bent, recorded

@@ -1,4 +1,4 @@
-// If: the branch taken, or both for the device. Call: its subgraph, in place.
+// An If whose condition only a run knows: both branches, with results of one type.
 #include "compiler/flow/specializer.h"
 
 #include <algorithm>
@@ -12,38 +12,18 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-void Specializer::run_call(const Node& n) {
-  const auto callee = subgraph(n, "callee");
-  if (callee->outputs().size() != n.outputs().size())
-    fail_at(n, ErrorCode::invalid_argument, "its subgraph makes {} values, the node {}",
-            callee->outputs().size(), n.outputs().size());
-  const Items results = run_body(*callee, items_of(n.inputs()));
-  for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
-}
-
-void Specializer::run_if(const Node& n) {
-  const Item condition = actual_of(item_of(n.input(0)));
-  tensor(n, condition, "the condition");
-  const auto branches = std::array{subgraph(n, "else_branch"), subgraph(n, "then_branch")};
-  for (const auto& b : branches)
-    if (b->outputs().size() != n.outputs().size())
-      fail_at(n, ErrorCode::invalid_argument, "a branch makes {} values, the node {}",
-              b->outputs().size(), n.outputs().size());
-  if (const auto known = constant_integer(condition)) {
-    const Items results = run_body(*branches[*known != 0], {});
-    for (size_t i = 0; i < results.size(); i++) give(n, i, results[i]);
-    return;
-  }
-  scalar_input(n, condition.value, DType::boolean, "the condition");
-  // Both branches, each in a graph of its own; sequences as their elements.
+void Specializer::run_branches(Resolver& node, Value* condition, const Graph& yes,
+                               const Graph& no) {
+  // Each branch in a graph of its own; sequences as their elements.
+  const Graph* const bodies[] = {&no, &yes};
   Branch made[2];
   for (size_t b = 0; b < 2; b++) {
-    made[b].graph = std::make_shared<Graph>(branches[b]->name);
-    made[b].graph->parent = target_;
-    const Into into(*this, *made[b].graph);
-    made[b].results = actual_of(run_body(*branches[b], {}));
+    made[b].graph = std::make_shared<Graph>(bodies[b]->name);
+    made[b].graph->parent = &build_.target();
+    const ops::FoldingBuilder::Into into(build_, *made[b].graph);
+    made[b].results = ops::actual_of(run_body(*bodies[b], {}));
   }
-  join_branches(n, condition.value, made[1], made[0]);
+  join_branches(node, condition, made[1], made[0]);
 }
 
 // The axis along which two results are of different lengths, or of one that depends on data. None
@@ -77,30 +57,31 @@ std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
   if (none == x.shape.end()) return std::nullopt;
   Shape shape = y.shape;
   shape[static_cast<size_t>(none - x.shape.begin())] = 0;
-  return Item::of(constant(Tensor::zeros(x.dtype, shape)));
+  return Item::of(build_.constant(Tensor::zeros(x.dtype, shape)));
 }
 
 // A result with zeros up to the bound of both branches, and how much of it is real.
-Specializer::Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
+Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
   Shape rest = item.value->shape();
   const int64_t length = rest[axis];
   rest[axis] = bound - length;
   Value* v = item.value;
   if (rest[axis] > 0)
-    v = make1("Concat", {v, constant(Tensor::zeros(v->dtype(), rest))},
-              {{"axis", static_cast<int64_t>(axis)}});
-  return {Item::of(v), Item::of(item.size ? item.size : integer(length))};
+    v = build_.make1("Concat", {v, build_.constant(Tensor::zeros(v->dtype(), rest))},
+                     {{"axis", static_cast<int64_t>(axis)}});
+  return {Item::of(v), Item::of(item.size ? item.size : build_.integer(length))};
 }
 
-void Specializer::join_branches(const Node& n, Value* condition, Branch& yes, Branch& no) {
+void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, Branch& no) {
   Branch* const both[] = {&yes, &no};
   // How results were joined: the axis whose length is a result of its own.
   std::vector<std::optional<size_t>> uneven;
   for (size_t i = 0; i < yes.results.size(); i++) {
     Item &a = yes.results[i], &b = no.results[i];
     if (a.kind != b.kind || a.elements.size() != b.elements.size())
-      fail_at(n, ErrorCode::unimplemented,
-              "its branches make containers of different lengths; the condition must be constant");
+      node.fail_at(
+          ErrorCode::unimplemented,
+          "its branches make containers of different lengths; the condition must be constant");
     // A model that is only converted keeps sizes unknown until it is compiled.
     uneven.push_back(options_.keep_onnx ? std::nullopt : uneven_axis(a, b));
     if (!uneven[i] && !options_.keep_onnx) {
@@ -111,37 +92,37 @@ void Specializer::join_branches(const Node& n, Value* condition, Branch& yes, Br
     const int64_t bound =
         uneven[i] ? std::max(a.value->shape()[*uneven[i]], b.value->shape()[*uneven[i]]) : 0;
     for (Branch* branch : both) {
-      const Into into(*this, *branch->graph);
+      const ops::FoldingBuilder::Into into(build_, *branch->graph);
       const Item& item = branch->results[i];
-      if (!uneven[i] && item.size) refuse_size(n, item);
+      if (!uneven[i] && item.size) ops::BoundContext(node.node, {}, build_).refuse_size(item);
       Items parts = {item};
       if (uneven[i]) parts = bounded(item, *uneven[i], bound);
       for (const Item& part : parts)
-        for (Value* v : part.parts()) branch->graph->add_output(own(v));
+        for (Value* v : part.parts()) branch->graph->add_output(build_.own(v));
     }
   }
   const std::vector<Value*>&a = yes.graph->outputs(), &b = no.graph->outputs();
   for (size_t i = 0; i < a.size(); i++) {
     if (options_.keep_onnx && a[i]->dtype() == b[i]->dtype()) continue;
     if (!a[i]->type.is_static() || a[i]->dtype() != b[i]->dtype() || a[i]->shape() != b[i]->shape())
-      fail_at(
-          n, ErrorCode::unimplemented,
+      node.fail_at(
+          ErrorCode::unimplemented,
           "its branches make {} and {}; they must have one type and differ in one axis at most, "
           "or the condition must be constant",
           ir::type_string(a[i]->type), ir::type_string(b[i]->type));
   }
-  Node* node = target_->add_node("If", "", {condition}, a.size());
-  node->name = n.name.empty() ? n.output()->name() : n.name;
-  node->attributes["then_branch"] = yes.graph;
-  node->attributes["else_branch"] = no.graph;
-  ops::infer(*node);
+  Node* made = build_.target().add_node("If", "", {condition}, a.size());
+  made->name = node.node.name.empty() ? node.node.output()->name() : node.node.name;
+  made->attributes["then_branch"] = yes.graph;
+  made->attributes["else_branch"] = no.graph;
+  ops::infer(*made);
   size_t o = 0;
   for (size_t i = 0; i < yes.results.size(); i++) {
     Item item = yes.results[i];
-    if (item.kind == Item::Kind::tensor) item = Item::of(node->output(o++));
-    for (Value*& v : item.elements) v = node->output(o++);
-    if (uneven[i]) item.sized(node->output(o++), *uneven[i]);
-    give(n, i, std::move(item));
+    if (item.kind == Item::Kind::tensor) item = Item::of(made->output(o++));
+    for (Value*& v : item.elements) v = made->output(o++);
+    if (uneven[i]) item.sized(made->output(o++), *uneven[i]);
+    node.give(i, std::move(item));
   }
 }
 

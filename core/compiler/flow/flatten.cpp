@@ -255,10 +255,10 @@ class LoopFlattener {
 
 void flatten(Graph& graph) {
   for (Node* n : graph.nodes()) {
-    const ops::Flow flow = ops::facts_of(*n).flow;
-    if (flow != ops::Flow::branch && flow != ops::Flow::loop) continue;
+    const ops::Facts& facts = ops::facts_of(*n);
+    if (!facts.passes_types) continue;
     ir::for_each_subgraph(*n, [](Graph& sub) { flatten(sub); });
-    flow == ops::Flow::branch ? flatten_if(*n) : LoopFlattener(*n).run();
+    facts.runs_rounds ? LoopFlattener(*n).run() : flatten_if(*n);
   }
 }
 

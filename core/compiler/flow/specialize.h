@@ -14,7 +14,7 @@
 //
 // Sizes that depend on data. NonZero, Unique, Compress, NonMaxSuppression and the scan outputs of a
 // loop that ends early get their upper bound as static shape, and operators that read them take
-// care of what is real (sized.cpp). When such a value is the graph output NAME, an output
+// care of what is real (ops/bound.h). When such a value is the graph output NAME, an output
 // "NAME:shape" (s64 [rank]) follows the others: how much of NAME, from its origin, is real; the
 // rest is filling.
 #pragma once

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/calls/arg_extreme.h"
+#include "ops/bound.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
 
@@ -32,6 +33,12 @@ inline void lower_arg(LowerContext& ctx, bool smallest) {
                              .smallest = smallest,
                              .last = ctx.node.int_attr("select_last_index", 0) != 0},
            {narrow ? in_as_f32(ctx, 0) : ctx.in(0), ctx.out(0)});
+}
+
+inline BoundResult bound_arg(BoundContext& ctx, bool smallest) {
+  if (!ctx.in[0].size) return {};
+  return bound_reduced(ctx, {static_cast<int64_t>(ctx.axis_attr(0))},
+                       extreme(ctx.in[0].value->dtype(), smallest));
 }
 
 }  // namespace poprt::ops

@@ -3,6 +3,7 @@
 #include "kernels/calls/cumsum.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/reduce.h"
+#include "ops/common/scalar.h"
 
 namespace poprt::ops {
 
@@ -24,6 +25,14 @@ void lower_cumulative(LowerContext& ctx, bool product) {
                          .product = product},
            {narrow ? in_as_f32(ctx, 0) : ctx.in(0), y});
   if (narrow) finish_f32(ctx, 0, y);
+}
+
+BoundResult bound_cumulative(BoundContext& ctx, bool product) {
+  ctx.refuse_sizes(1);
+  const Item x = ctx.in[0];
+  if (ctx.node.int_attr("reverse", 0) != 0)
+    ctx.in[0].value = ctx.filled(x, scalar_tensor(x.value->dtype(), product ? 1 : 0));
+  return {x.size, x.axis};
 }
 
 }  // namespace poprt::ops

@@ -1,11 +1,15 @@
 // CumSum and CumProd.
 #pragma once
 
+#include "ops/bound.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
 
 // Running sums or products of input 0 along the constant axis in input 1.
 void lower_cumulative(LowerContext& ctx, bool product);
+
+// From the end on, the padding of input 0 changes nothing.
+BoundResult bound_cumulative(BoundContext& ctx, bool product);
 
 }  // namespace poprt::ops

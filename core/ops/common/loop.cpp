@@ -1,5 +1,7 @@
 #include "ops/common/loop.h"
 
+#include <algorithm>
+
 namespace poprt::ops {
 namespace {
 
@@ -73,6 +75,15 @@ ir::ValueType final_type(const ir::Value* given, const ir::ValueType& made, bool
   return type;
 }
 
+// The number of the round or the condition, which a body may declare as tensors of one element.
+ir::Value* as_declared(FoldingBuilder& build, const ir::Value& input, ir::Value* scalar) {
+  const ir::ValueType& type = input.type;
+  const bool one = type.has_shape && !type.shape.empty() &&
+                   std::all_of(type.shape.begin(), type.shape.end(),
+                               [](int64_t d) { return d == 1 || d == kUnknownDim; });
+  return one ? build.reshape(scalar, Shape(type.shape.size(), 1)) : scalar;
+}
+
 }  // namespace
 
 bool may_end_early(const ir::Node& loop) {
@@ -114,6 +125,40 @@ void infer_loop(InferContext& ctx, bool bounded) {
       ctx.out(o, t.dtype, std::move(whole));
     }
   }
+}
+
+void resolve_loop(ResolveContext& ctx) {
+  const ir::Node& n = ctx.node;
+  const auto body = subgraph(n, "body");
+  const Items in = ctx.actual();
+  LoopSpec loop{.node = &n};
+  if (!in.empty()) loop.count = in[0];
+  if (in.size() > 1) loop.condition = in[1];
+  if (in.size() > 2) loop.states.assign(in.begin() + 2, in.end());
+  const size_t states = loop.states.size();
+  if (body->inputs().size() != states + 2 || body->outputs().size() != n.outputs().size() + 1 ||
+      n.outputs().size() < states)
+    ctx.fail_at(ErrorCode::invalid_argument, "its body has {} inputs and {} outputs",
+                body->inputs().size(), body->outputs().size());
+  loop.scans = n.outputs().size() - states;
+  loop.body_nodes = node_count(*body);
+  loop.round = [&](ir::Value* index, ir::Value* condition, const Items& carried) {
+    // Exporters declare them as scalars or as [1].
+    ir::Value* const declared = as_declared(ctx.build, *body->inputs()[1], condition);
+    Items inputs = {Item::of(as_declared(ctx.build, *body->inputs()[0], index)),
+                    Item::of(declared)};
+    inputs.insert(inputs.end(), carried.begin(), carried.end());
+    Items results = actual_of(ctx.run_body(*body, inputs));
+    if (results[0].value == declared) results[0].value = condition;  // handed through
+    return results;
+  };
+  const Items results = ctx.iterate(loop);
+  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+}
+
+int64_t loop_repeats(const ir::Node& loop) {
+  const ir::Value* count = loop.input(0);
+  return count && count->is_constant() ? count->constant().to_int64s().at(0) : 1;
 }
 
 }  // namespace poprt::ops

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/op.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops {
 
@@ -15,5 +16,11 @@ bool may_end_early(const ir::Node& loop);
 // `bounded` the trip count as an upper bound. A state whose shape is not the same before and after
 // a round has unknown dimensions when no round may run.
 void infer_loop(InferContext& ctx, bool bounded);
+
+// The states and scan outputs of all rounds.
+void resolve_loop(ResolveContext& ctx);
+
+// The trip count where it is constant, otherwise 1.
+int64_t loop_repeats(const ir::Node& loop);
 
 }  // namespace poprt::ops

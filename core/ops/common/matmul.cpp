@@ -80,4 +80,74 @@ void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
     ctx.emit(calls::MatmulGeneric{product}, operands);
 }
 
+BoundResult bound_product(BoundContext& ctx, bool gemm) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const size_t ra = in[0].value->shape().size(), rb = in[1].value->shape().size();
+  const bool flip_a = gemm && n.int_attr("transA", 0) != 0;
+  const bool flip_b = gemm && n.int_attr("transB", 0) != 0;
+  const size_t ka = flip_a ? 0 : ra - 1;
+  const size_t kb = rb == 1 ? 0 : flip_b ? rb - 1 : rb - 2;
+  const size_t rank = std::max(ra, rb);
+  BoundResult out;
+  const auto set = [&](ir::Value* size, size_t axis) {
+    if (out.size && out.axis != axis) ctx.refuse_size(in[0]);
+    out = {size, axis};
+  };
+  Item a = in[0], b = in[1];
+  if ((a.size && a.axis == ka) || (b.size && b.axis == kb)) {
+    // One length, which may have two bounds.
+    const int64_t bound = std::min(a.value->shape()[ka], b.value->shape()[kb]);
+    if (a.size && a.axis == ka) in[0].value = a.value = ctx.with_bound(a, bound);
+    if (b.size && b.axis == kb) in[1].value = b.value = ctx.with_bound(b, bound);
+    if (a.size && a.axis == ka) in[0].value = ctx.zero_filled(a);
+    if (b.size && b.axis == kb) in[1].value = ctx.zero_filled(b);
+    // Nothing infinite may meet the zeros.
+    if (!b.size) {
+      Item other = b;
+      other.sized(a.size, kb);
+      if (is_float(b.value->dtype()) && !b.value->is_constant())
+        in[1].value = ctx.zero_filled(other);
+    }
+  }
+  const bool rows = a.size && a.axis != ka, columns = b.size && b.axis != kb;
+  const bool a_batch = rows && !gemm && a.axis + 2 < ra,
+             b_batch = columns && !gemm && b.axis + 2 < rb;
+  if (a_batch || b_batch) {
+    const size_t axis = a_batch ? a.axis + rank - ra : b.axis + rank - rb;
+    if (b_batch && b.axis + rank - rb != axis) ctx.refuse_size(b);
+    std::vector<Meeting> all;
+    for (const Item* item : {&a, &b}) {
+      const Shape& shape = item->value->shape();
+      if (shape.size() + axis < rank || axis + shape.size() - rank + 2 >= shape.size()) continue;
+      const size_t own = axis + shape.size() - rank;
+      ir::Value* size = item->size && item->axis == own ? item->size : nullptr;
+      if (size || shape[own] != 1) all.push_back({size, shape[own]});
+    }
+    const Meeting meeting = ctx.meet(all);
+    if (a_batch) in[0].value = a.value = ctx.met(a, meeting);
+    if (b_batch) in[1].value = b.value = ctx.met(b, meeting);
+    if (meeting.size) set(meeting.size, axis);
+  }
+  if (rows && !a_batch) set(a.size, gemm ? 0 : a.axis + rank - ra);
+  if (columns && !b_batch) set(b.size, gemm ? 1 : rank - 1 - (ra == 1 ? 1 : 0));
+  if (gemm && in.size() > 2 && in[2].size) {
+    const size_t axis = in[2].axis + 2 - in[2].value->shape().size();
+    const int64_t room = axis == 0 ? a.value->shape()[1 - ka] : b.value->shape()[1 - kb];
+    ir::Value* size = out.size && out.axis == axis ? out.size : nullptr;
+    const Meeting meeting = ctx.meet(
+        std::array{Meeting{in[2].size, in[2].value->shape()[in[2].axis]}, Meeting{size, room}});
+    in[2].value = ctx.met(in[2], {meeting.size, room});
+    if (meeting.size) set(meeting.size, axis);
+  } else if (gemm && in.size() > 2 && in[2].value && out.size) {
+    const Shape& shape = in[2].value->shape();
+    Item c = in[2];
+    c.axis = out.axis + shape.size() - 2;
+    if (out.axis + shape.size() >= 2 && shape[c.axis] != 1)
+      in[2].value =
+          ctx.with_bound(c, out.axis == 0 ? a.value->shape()[1 - ka] : b.value->shape()[1 - kb]);
+  }
+  return out;
+}
+
 }  // namespace poprt::ops

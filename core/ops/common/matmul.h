@@ -1,6 +1,7 @@
 // Lowering shared by MatMul, Gemm and Linear.
 #pragma once
 
+#include "ops/bound.h"
 #include "ops/common/fused_activation.h"
 #include "ops/op.h"
 
@@ -43,5 +44,9 @@ struct StridedMatmul {
                     out = program::kNoBuffer;
 };
 void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& matmul);
+
+// A size along the summed axis becomes zeros; along others it stays. `gemm`: of Gemm, not of
+// MatMul.
+BoundResult bound_product(BoundContext& ctx, bool gemm);
 
 }  // namespace poprt::ops

@@ -149,4 +149,11 @@ void lower_channel_norm(LowerContext& ctx, int64_t groups, bool per_channel) {
   finish_as(ctx, 0, y, t);
 }
 
+BoundResult bound_layer_norm(BoundContext& ctx) {
+  ctx.refuse_sizes(1);
+  const Item& x = ctx.in[0];
+  if (x.axis >= ctx.axis_attr(-1)) ctx.refuse_size(x);
+  return {x.size, x.axis};
+}
+
 }  // namespace poprt::ops

@@ -1,6 +1,7 @@
 // LayerNormalization and its root-mean-square sisters.
 #pragma once
 
+#include "ops/bound.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -14,5 +15,8 @@ void lower_layer_norm(LowerContext& ctx, bool rms);
 // InstanceNormalization and GroupNormalization: one row per group of channels; `per_channel` says
 // whether scale and bias have an entry for each channel or for each group.
 void lower_channel_norm(LowerContext& ctx, int64_t groups, bool per_channel);
+
+// A size of an axis before those that are normalised stays; others are refused.
+BoundResult bound_layer_norm(BoundContext& ctx);
 
 }  // namespace poprt::ops

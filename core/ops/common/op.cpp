@@ -138,6 +138,11 @@ const OpDef* find_op(std::string_view domain, std::string_view name, int64_t ops
   return nullptr;
 }
 
+bool is_resolved(const ir::Node& node) {
+  const OpDef* op = find_op(node.domain, node.op_type, node.opset());
+  return op && op->resolve;
+}
+
 const Facts& facts_of(const ir::Node& node) {
   static const Facts none;
   const OpDef* op = find_op(node.domain, node.op_type, std::max<int64_t>(node.opset(), 1));

@@ -49,11 +49,11 @@ constexpr std::array<ActivationName, 11> kActivations = {{
     {"softplus", RecurrentActivation::softplus},
 }};
 
-using Activation = calls::CellActivation;
+using CellKind = calls::CellActivation;
 
 // All directions' activations in a row. Alphas and betas are taken in order by those that have one.
-std::vector<Activation> activations_of(const ir::Node& node, const RecurrentOp& op,
-                                       size_t directions) {
+std::vector<CellKind> activations_of(const ir::Node& node, const RecurrentOp& op,
+                                     size_t directions) {
   std::vector<std::string> names;
   if (const auto* a = node.find_attr("activations")) {
     const auto* list = std::get_if<std::vector<std::string>>(a);
@@ -71,14 +71,14 @@ std::vector<Activation> activations_of(const ir::Node& node, const RecurrentOp& 
   const auto alphas = node.floats_attr("activation_alpha"),
              betas = node.floats_attr("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
-  std::vector<Activation> result;
+  std::vector<CellKind> result;
   for (std::string name : names) {
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const auto* found = std::find_if(kActivations.begin(), kActivations.end(),
                                      [&](const ActivationName& a) { return a.name == name; });
     if (found == kActivations.end())
       fail(ErrorCode::unimplemented, "{}: activation '{}' is not supported", node.describe(), name);
-    Activation a{found->code, found->alpha, found->beta};
+    CellKind a{found->code, found->alpha, found->beta};
     if (found->takes_alpha && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
     if (found->takes_beta && next_beta < betas.size()) a.beta = betas[next_beta++];
     result.push_back(a);
@@ -447,7 +447,7 @@ class Lowering {
     const BufferId work =
         work_rows ? ctx_.temporary(DType::f32, {work_rows, l.batch, l.hidden}) : kNone;
     const auto n = op_.activations.size();
-    std::array<Activation, 3> a{};
+    std::array<CellKind, 3> a{};
     for (size_t i = 0; i < n; i++) a[i] = activations_[static_cast<size_t>(d) * n + i];
     ctx_.emit(calls::Recurrent{.kind = kind,
                                .steps = l.steps,
@@ -473,7 +473,7 @@ class Lowering {
   const Layer& l_;
   const bool batch_first_;
   Projection projection_;
-  std::vector<Activation> activations_;
+  std::vector<CellKind> activations_;
   BufferId y_ = kNone, y_h_ = kNone, y_c_ = kNone, initial_h_ = kNone, initial_c_ = kNone,
            lens_ = kNone;
 };
@@ -503,7 +503,7 @@ void lower_in_double(LowerContext& ctx, const RecurrentOp& op, const Layer& l) {
   for (size_t d = 0; d < static_cast<size_t>(l.directions); d++)
     for (size_t i = 0; i < 3; i++) {
       const size_t count = op.activations.size();
-      call.activations.push_back(i < count ? activations[d * count + i] : Activation{});
+      call.activations.push_back(i < count ? activations[d * count + i] : CellKind{});
     }
   const BufferId operands[] = {in(0),
                                in(1),

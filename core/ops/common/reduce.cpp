@@ -1,8 +1,10 @@
 #include "ops/common/reduce.h"
 
+#include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/scalar.h"
 
 namespace poprt::ops {
 
@@ -84,6 +86,40 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
     ctx.emit(calls::Reduce{.kind = kind, .axes = *axes}, {x, y});
   }
   if (narrow) finish_f32(ctx, 0, y);
+}
+
+namespace {
+
+// The sum of what is real was divided by the bound.
+BoundResult bound_mean(BoundContext& ctx, std::vector<int64_t> axes) {
+  const Item x = ctx.in[0];
+  const DType type = x.value->dtype();
+  BoundResult out = bound_reduced(ctx, std::move(axes), scalar_tensor(type, 0));
+  if (out.size) return out;
+  if (!is_float(type)) ctx.refuse_size(x);
+  const auto bound = static_cast<double>(x.value->shape()[x.axis]);
+  out.after = [&build = ctx.build, type, bound, size = x.size](ir::Value* mean) {
+    ir::Value* real = build.newest("Cast", {size}, {{"to", onnx_from_dtype(type).value()}});
+    ir::Value* scale = build.newest("Div", {build.constant(scalar_tensor(type, bound)), real});
+    return build.newest("Mul", {mean, scale});
+  };
+  return out;
+}
+
+}  // namespace
+
+BoundResult bound_reduction(BoundContext& ctx, kernels::Reduction kind) {
+  if (!ctx.in[0].size) return {};
+  const DType type = ctx.in[0].value->dtype();
+  const std::vector<int64_t> axes = ctx.axes_of(1, ctx.shape().size());
+  switch (kind) {
+    case kernels::Reduction::max:
+    case kernels::Reduction::log_sum_exp: return bound_reduced(ctx, axes, extreme(type, false));
+    case kernels::Reduction::min: return bound_reduced(ctx, axes, extreme(type, true));
+    case kernels::Reduction::prod: return bound_reduced(ctx, axes, scalar_tensor(type, 1));
+    case kernels::Reduction::mean: return bound_mean(ctx, axes);
+    default: return bound_reduced(ctx, axes, scalar_tensor(type, 0));
+  }
 }
 
 }  // namespace poprt::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/reduction.h"
+#include "ops/bound.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -20,14 +21,18 @@ struct AxisSplit {
 };
 AxisSplit split_at(const Shape& shape, int64_t axis);
 
-#define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                            \
-  namespace poprt::ops::symbol##_op {                                                          \
-    extern const OpDef def;                                                                    \
-    const OpDef def = {                                                                        \
-        .name = op_name,                                                                       \
-        .infer = infer_reduce,                                                                 \
-        .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },           \
-        .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}}}; \
+// The padding becomes what does not change the result.
+BoundResult bound_reduction(BoundContext& ctx, kernels::Reduction kind);
+
+#define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                             \
+  namespace poprt::ops::symbol##_op {                                                           \
+    extern const OpDef def;                                                                     \
+    const OpDef def = {                                                                         \
+        .name = op_name,                                                                        \
+        .infer = infer_reduce,                                                                  \
+        .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },            \
+        .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}},   \
+        .bound = [](BoundContext& c) { return bound_reduction(c, kernels::Reduction::kind); }}; \
   }
 
 }  // namespace poprt::ops

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
 #include "kernels/calls/scatter_elements.h"
 #include "kernels/common/accumulate.h"
 #include "ops/common/movement.h"
+#include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
 
 namespace poprt::ops {
@@ -67,6 +69,78 @@ void lower_scatter_elements(LowerContext& ctx) {
                                          .data_dims = {in.begin(), in.end()},
                                          .index_dims = {indices.begin(), indices.end()}}},
            {ctx.in(1), ctx.in(2), ctx.out(0)});
+}
+
+BoundResult bound_scatter(BoundContext& ctx, bool elements) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item x = in[0];
+  Item at = in[1], updates = in[2];
+  const auto rank = static_cast<int64_t>(x.value->shape().size());
+  const auto along = static_cast<size_t>(normalize_axis(n.int_attr("axis", 0), rank));
+  const BoundResult out{x.size, x.axis};
+  if (!elements && at.size && at.axis + 1 >= at.value->shape().size()) ctx.refuse_size(at);
+  if (at.size && updates.size && at.axis != updates.axis) ctx.refuse_size(updates);
+  const size_t places_rank = at.value->shape().size() - 1;
+  if (!elements && updates.value->shape().size() > places_rank) {
+    // What stands at one place has dimensions of x, and their bounds.
+    const auto depth = static_cast<size_t>(at.value->shape().back());
+    const bool in_place = updates.size && updates.axis >= places_rank;
+    const size_t inside = x.size && x.axis >= depth ? places_rank + x.axis - depth : 0;
+    if (in_place && (!x.size || x.axis < depth || inside != updates.axis)) ctx.refuse_size(updates);
+    if (x.size && x.axis >= depth) {
+      Item part = updates;
+      part.axis = inside;
+      in[2].value = updates.value = ctx.with_bound(part, x.value->shape()[x.axis]);
+      if (in_place) updates = Item::of(updates.value);
+    }
+  }
+  if (!at.size && updates.size)
+    at.sized(ctx.build.integer(at.value->shape()[updates.axis]), updates.axis);
+  if (x.size && (!elements || x.axis == along)) {
+    // A negative index counts from the end of what is real.
+    ir::Value *place = ctx.build.newest("Cast", {at.value},
+                                        {{"to", onnx_from_dtype(DType::s64).value()}}),
+              *length = x.size;
+    if (!elements) {
+      std::vector<ir::Value*> dims;
+      for (int64_t d = 0; d < at.value->shape().back(); d++) {
+        const auto k = static_cast<size_t>(d);
+        dims.push_back(k == x.axis ? ctx.build.reshape(x.size, {1})
+                                   : ctx.build.integers(std::array{x.value->shape()[k]}));
+      }
+      length = dims.empty() ? ctx.build.integer(0)
+                            : ctx.build.make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
+    }
+    at.value = ctx.build.newest("Where", {ctx.build.newest("Less", {place, ctx.build.integer(0)}),
+                                          ctx.build.newest("Add", {place, length}), place});
+  }
+  in[1].value = at.value;
+  if (!at.size) return out;
+  const int64_t bound = std::min(at.value->shape()[at.axis], updates.value->shape()[at.axis]);
+  updates.sized(at.size, at.axis);
+  in[1].value = at.value = ctx.with_bound(at, bound);
+  in[2].value = updates.value = ctx.with_bound(updates, bound);
+  if (bound == 0) return out;
+  in[1].value = ctx.from_front(at, at.size);
+  const std::string how = n.string_attr("reduction", "none");
+  const DType type = updates.value->dtype();
+  if (how == "add") {
+    in[2].value = ctx.zero_filled(updates);
+  } else if (how == "mul") {
+    in[2].value = ctx.filled(updates, scalar_tensor(type, 1));
+  } else if (how == "max" || how == "min") {
+    in[2].value = ctx.filled(updates, extreme(type, how == "min"));
+  } else {
+    in[2].value = ctx.from_front(updates, at.size);
+    return {.size = out.size,
+            .axis = out.axis,
+            .after = [&build = ctx.build, x, size = at.size](ir::Value* y) {
+              return build.newest("Where",
+                                  {build.newest("Greater", {size, build.integer(0)}), y, x.value});
+            }};
+  }
+  return out;
 }
 
 }  // namespace poprt::ops

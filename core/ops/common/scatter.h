@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/common/accumulate.h"
+#include "ops/bound.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -17,5 +18,9 @@ void check_scatter_types(const InferContext& ctx);
 
 void infer_scatter_elements(InferContext& ctx);
 void lower_scatter_elements(LowerContext& ctx);
+
+// Rows of indices that are padding do nothing: they name the place of the first row with its value,
+// or have an update that changes nothing. `elements`: of ScatterElements, not of ScatterND.
+BoundResult bound_scatter(BoundContext& ctx, bool elements);
 
 }  // namespace poprt::ops

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/calls/softmax.h"
+#include "ops/bound.h"
 #include "ops/common/as_real.h"
 #include "ops/common/flops.h"
 
@@ -44,14 +45,23 @@ inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
   finish_as(ctx, 0, y, t);
 }
 
-#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                             \
-  namespace poprt::ops::symbol##_op {                                                       \
-    extern const OpDef def;                                                                 \
-    const OpDef def = {.name = op_name,                                                     \
-                       .infer = infer_softmax,                                              \
-                       .lower = [](LowerContext& c) { lower_softmax(c, mode); },            \
-                       .sharing = {.in_place = 1},                                          \
-                       .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}}; \
+inline BoundResult bound_softmax(BoundContext& ctx) {
+  const Item x = ctx.in[0];
+  const size_t axis = ctx.axis_attr(ctx.node.opset() < 13 ? 1 : -1);
+  if (x.axis == axis || (ctx.node.opset() < 13 && x.axis > axis))
+    ctx.in[0].value = ctx.filled(x, extreme(x.value->dtype(), false));
+  return {x.size, x.axis};
+}
+
+#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                            \
+  namespace poprt::ops::symbol##_op {                                                      \
+    extern const OpDef def;                                                                \
+    const OpDef def = {.name = op_name,                                                    \
+                       .infer = infer_softmax,                                             \
+                       .lower = [](LowerContext& c) { lower_softmax(c, mode); },           \
+                       .sharing = {.in_place = 1},                                         \
+                       .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}, \
+                       .bound = bound_softmax};                                            \
   }
 
 }  // namespace poprt::ops

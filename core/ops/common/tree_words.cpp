@@ -20,9 +20,9 @@ kernels::OrderKey<X> key_below(double t, bool strictly) {
 
 template <class X>
 kernels::OrderKey<X> key_equal(double t) {
-  constexpr auto kNone = kernels::kNoKey<kernels::OrderKey<X>>;
+  constexpr auto kNoOrder = kernels::kNoKey<kernels::OrderKey<X>>;
   const X nearest = static_cast<X>(t);
-  return static_cast<double>(nearest) == t ? kernels::order_key(nearest, kNone) : kNone;
+  return static_cast<double>(nearest) == t ? kernels::order_key(nearest, kNoOrder) : kNoOrder;
 }
 
 template <class X>

@@ -1,13 +1,28 @@
 // A subgraph (attribute callee) on the inputs, in its place.
 #include "ops/common/compile_time.h"
+#include "ops/resolve.h"
 
 namespace poprt::ops::graphcore_call_op {
+
+namespace {
+
+void resolve(ResolveContext& ctx) {
+  const ir::Node& n = ctx.node;
+  const auto callee = subgraph(n, "callee");
+  if (callee->outputs().size() != n.outputs().size())
+    ctx.fail_at(ErrorCode::invalid_argument, "its subgraph makes {} values, the node {}",
+                callee->outputs().size(), n.outputs().size());
+  const Items results = ctx.run_body(*callee, ctx.in);
+  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+}
+
+}  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Call",
                    .domain = "ai.graphcore",
                    .infer = infer_nothing,
                    .lower = lower_container,
-                   .facts = {.flow = Flow::call}};
+                   .resolve = resolve};
 
 }  // namespace poprt::ops::graphcore_call_op

@@ -1,5 +1,5 @@
 // The most likely texts, kept num_beams at a time; the compiler unrolls the search
-// (compiler/flow/search.h).
+// (ops/common/token_search.h).
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
@@ -11,7 +11,7 @@ const OpDef def = {.name = "BeamSearch",
                    .infer = infer_search,
                    .lower = lower_container,
                    .facts = {.constant_inputs_of = search_sizes,
-                             .flow = Flow::beam_search,
-                             .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}}};
+                             .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}},
+                   .resolve = resolve_search};
 
 }  // namespace poprt::ops::microsoft_beam_search_op

@@ -1,4 +1,4 @@
-// The most likely token each time; the compiler unrolls the search (compiler/flow/search.h).
+// The most likely token each time; the compiler unrolls the search (ops/common/token_search.h).
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
@@ -9,6 +9,7 @@ const OpDef def = {.name = "GreedySearch",
                    .domain = "com.microsoft",
                    .infer = infer_search,
                    .lower = lower_container,
-                   .facts = {.constant_inputs_of = search_sizes, .flow = Flow::greedy_search}};
+                   .facts = {.constant_inputs_of = search_sizes},
+                   .resolve = resolve_search};
 
 }  // namespace poprt::ops::microsoft_greedy_search_op

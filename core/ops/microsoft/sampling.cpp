@@ -1,5 +1,5 @@
 // A token drawn from the most likely ones each time; the compiler unrolls the search
-// (compiler/flow/search.h).
+// (ops/common/token_search.h).
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
@@ -10,6 +10,7 @@ const OpDef def = {.name = "Sampling",
                    .domain = "com.microsoft",
                    .infer = infer_search,
                    .lower = lower_container,
-                   .facts = {.constant_inputs_of = search_sizes, .flow = Flow::sampling}};
+                   .facts = {.constant_inputs_of = search_sizes},
+                   .resolve = resolve_search};
 
 }  // namespace poprt::ops::microsoft_sampling_op

@@ -16,6 +16,12 @@ const OpDef def = {.name = "Loop",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower_container,
-                   .facts = {.moves = true, .constant_inputs = 0b11, .flow = Flow::loop}};
+                   .facts = {.moves = true,
+                             .constant_inputs = 0b11,
+                             .s64_inputs = 0b1,
+                             .passes_types = true,
+                             .runs_rounds = true,
+                             .repeats = loop_repeats},
+                   .resolve = resolve_loop};
 
 }  // namespace poprt::ops::poprt_loop_op

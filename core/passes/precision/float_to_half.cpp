@@ -74,7 +74,7 @@ bool takes_half(const Node& n) {
   if (const plugins::OperatorRef custom = ops::custom_op_of(n))
     return (custom.op->flags & POPRT_OPERATOR_HALF) != 0;
   const bool simple = facts.moves || (facts.per_element && facts.elementwise.append);
-  if (!ir::is_onnx_domain(n.domain) || facts.flow != ops::Flow::none) return simple;
+  if (!ir::is_onnx_domain(n.domain) || ops::is_resolved(n)) return simple;
   // BitCast is about the bits of a float.
   return !n.is("BitCast") && is_defined_for_half(n) && makes_half(n) &&
          (simple || (opsets::has_types(n.op_type) && !has_subgraphs(n)));

@@ -18,18 +18,12 @@ using ir::Node;
 constexpr int64_t kS64 = 7, kS32 = 6;  // of ONNX
 
 // What hands its states to graphs of its own, whose values are narrowed as well.
-bool carries(const Node& n) {
-  const ops::Flow flow = ops::facts_of(n).flow;
-  return flow == ops::Flow::branch || flow == ops::Flow::loop || flow == ops::Flow::scan;
-}
+bool carries(const Node& n) { return ops::facts_of(n).passes_types; }
 
 bool takes_int32(const Node& n) { return ops::facts_of(n).narrows || carries(n); }
 
 bool is_s64_parameter(const ir::Use& use) {
-  const ops::Facts& facts = ops::facts_of(*use.node);
-  // The trip count of a loop.
-  if (facts.flow == ops::Flow::loop && use.input == 0) return true;
-  return ops::in_mask(facts.s64_inputs, use.input);
+  return ops::in_mask(ops::facts_of(*use.node).s64_inputs, use.input);
 }
 
 // What reads s64 alone gets a constant as it is: behind a Cast nobody would see the number, such as
@@ -54,8 +48,7 @@ class Inside {
     for (Node* n : graph.nodes())
       ir::for_each_subgraph(*n, [&](Graph& sub) {
         visit(sub, left || !carries(*n));
-        if (!left && ops::facts_of(*n).flow == ops::Flow::loop && !sub.inputs().empty())
-          cast_iteration(sub);
+        if (!left && ops::facts_of(*n).runs_rounds && !sub.inputs().empty()) cast_iteration(sub);
       });
   }
 

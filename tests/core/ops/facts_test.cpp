@@ -57,22 +57,24 @@ TEST(OperatorFacts, HoldTogether) {
     if (f.byte_weights) {
       EXPECT_NE(f.weight_inputs, 0u);
     }
-    if (f.size_rule != SizeRule::none) {
-      EXPECT_EQ(op->domain, "") << "the compiler asks for it in ai.onnx only";
-      EXPECT_FALSE(f.per_element) << "that is a rule of its own";
-    }
+    EXPECT_FALSE(op->bound && f.per_element) << "two rules for sizes that depend on data";
+    EXPECT_FALSE(op->bound && f.per_sample) << "two rules for sizes that depend on data";
+    EXPECT_TRUE(op->bound || !f.bounds_shape) << "no rule reads the bounds";
+    EXPECT_TRUE(op->bound || !f.data_sized) << "the size has no bound";
+    EXPECT_FALSE(f.size_range && f.monotone != Monotone::none);
     EXPECT_EQ(f.text_inputs != 0, f.text_form != TextForm::none || f.text_form_of);
     EXPECT_FALSE(f.from_shapes && f.per_element) << "elements are more than shapes";
-    if (f.flow != Flow::none) {
-      EXPECT_EQ(op->lower, lower_container) << "the compiler runs it, so nothing is left to lower";
+    if (op->resolve) {
+      EXPECT_EQ(op->lower, lower_container)
+          << "the compiler replaces it, so nothing is left to lower";
     }
   }
 }
 
-TEST(OperatorFacts, WhatTheCompilerMustRunHasAFlow) {
+TEST(OperatorFacts, WhatHasNoLoweringIsResolved) {
   for (const OpDef* op : all_ops()) {
     if (op->lower == lower_container && op->name != "Unspecified") {  // a place without a value
-      EXPECT_NE(op->facts.flow, Flow::none) << op->domain << "." << op->name;
+      EXPECT_NE(op->resolve, nullptr) << op->domain << "." << op->name;
     }
   }
 }
@@ -346,10 +348,11 @@ TEST(OperatorFacts, ShapesAloneMeansThatElementsDoNotCount) {
 }
 
 TEST(OperatorFacts, BranchesAndLoopsHandOnWhatTheyAreGiven) {
-  EXPECT_EQ(ops_where([](const Facts& f) { return f.moves && f.flow != Flow::none; }),
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.moves && f.passes_types; }),
             (std::set<std::string>{"If", "Loop", "Scan"}));
-  EXPECT_EQ(ops_where([](const Facts& f) { return f.flow == Flow::scan; }),
-            std::set<std::string>{"Scan"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.runs_rounds; }), std::set<std::string>{"Loop"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.repeats != nullptr; }),
+            (std::set<std::string>{"Loop", "Scan"}));
 }
 
 TEST(OperatorFacts, LayersMultiplyByWeights) {
@@ -374,10 +377,8 @@ TEST(OperatorFacts, WhatBelongsToFewOperatorsIsTheirs) {
             Names{"CastToFP8"});
   EXPECT_EQ(ops_where([](const Facts& f) { return f.cast == CastForm::to_type; }),
             (Names{"Cast", "CastLike"}));
-  EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::equality; }),
-            Names{"Equal"});
-  EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::remainder; }),
-            Names{"Mod"});
+  EXPECT_EQ(ops_where([](const Facts& f) { return f.size_range != nullptr; }),
+            (Names{"Equal", "Mod"}));
   EXPECT_EQ(ops_where([](const Facts& f) { return f.monotone == Monotone::quotient; }),
             Names{"Div"});
   EXPECT_EQ(ops_where([](const Facts& f) { return f.marker == Marker::unspecified; }),
@@ -499,7 +500,9 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("weight_inputs", f.weight_inputs);
     flag("type_inputs", f.type_inputs);
     flag("misjudged_by_onnx", f.misjudged_by_onnx != nullptr);
-    flag("flow", f.flow);
+    flag("passes_types", f.passes_types);
+    flag("runs_rounds", f.runs_rounds);
+    flag("repeats", f.repeats != nullptr);
     flag("blocked", f.blocked);
     flag("qdq", f.qdq);
     flag("text_form", f.text_form);
@@ -511,7 +514,10 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("most", f.elementwise.append ? f.elementwise.most : 0);
     flag("monotone", f.monotone);
     flag("monotone_from_zero", f.monotone_from_zero);
-    flag("size_rule", f.size_rule);
+    flag("size_range", f.size_range != nullptr);
+    flag("bounds_shape", f.bounds_shape);
+    flag("bound", op->bound != nullptr);
+    flag("resolve", op->resolve != nullptr);
     flag("trial_outputs", f.trial.outputs);
     found[name_of(op->domain, op->name)].insert(line);
   }

@@ -507,7 +507,8 @@ TEST(SizedLimits, RowsOfPlacesAreThoseOfWhatIsReal) {
 
 TEST(SizedLimits, TheExtremesOfATypeAreItsLeastAndItsMost) {
   const auto both = [](DType t) {
-    return std::pair(extreme(t, false).to_doubles().at(0), extreme(t, true).to_doubles().at(0));
+    return std::pair(ops::extreme(t, false).to_doubles().at(0),
+                     ops::extreme(t, true).to_doubles().at(0));
   };
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(both(DType::f32), std::pair(-inf, inf));
@@ -520,10 +521,10 @@ TEST(SizedLimits, TheExtremesOfATypeAreItsLeastAndItsMost) {
   EXPECT_EQ(both(DType::s32), std::pair(-2147483648.0, 2147483647.0));
   EXPECT_EQ(both(DType::u32), std::pair(0.0, 4294967295.0));
   EXPECT_EQ(both(DType::boolean), std::pair(0.0, 1.0));
-  EXPECT_EQ(extreme(DType::s64, true).values<int64_t>()[0], INT64_MAX);
-  EXPECT_EQ(extreme(DType::s64, false).values<int64_t>()[0], INT64_MIN);
-  EXPECT_EQ(extreme(DType::u64, true).values<uint64_t>()[0], UINT64_MAX);
-  EXPECT_EQ(extreme(DType::u64, false).values<uint64_t>()[0], 0u);
+  EXPECT_EQ(ops::extreme(DType::s64, true).values<int64_t>()[0], INT64_MAX);
+  EXPECT_EQ(ops::extreme(DType::s64, false).values<int64_t>()[0], INT64_MIN);
+  EXPECT_EQ(ops::extreme(DType::u64, true).values<uint64_t>()[0], UINT64_MAX);
+  EXPECT_EQ(ops::extreme(DType::u64, false).values<uint64_t>()[0], 0u);
 }
 
 }  // namespace

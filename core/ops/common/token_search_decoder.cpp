@@ -12,9 +12,9 @@
 //   key and value of self attention, of cross attention -> logits, key and value of self attention
 #include <algorithm>
 
-#include "compiler/flow/search.h"
+#include "ops/common/token_search.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
 using ir::Graph;
 
@@ -33,14 +33,14 @@ bool takes_integers(const Graph& graph, size_t count) {
 
 }  // namespace
 
-void Search::open_subgraphs() {
+void TokenSearch::open_subgraphs() {
   const int64_t type = node_.int_attr("model_type", 0);
   if (type != 0 && (type != 1 || !is_beam()))
     fail_here(ErrorCode::unimplemented, "model_type is {}, expected 0 (GPT){}", type,
               is_beam() ? " or 1 (encoder and decoder)" : "");
   const auto open = [&](std::string_view key) {
     Body body{subgraph(node_, key), {}};
-    body.made = s_.run_invariant(*body.graph);
+    body.made = ctx_.run_invariant(*body.graph);
     return body;
   };
   decoder_ = open("decoder");
@@ -54,7 +54,7 @@ void Search::open_subgraphs() {
   check_gpt(first_decoder_);
 }
 
-void Search::refuse_subgraph(const Body& body, std::string_view expected) const {
+void TokenSearch::refuse_subgraph(const Body& body, std::string_view expected) const {
   std::string names;
   for (const Value* v : body.graph->inputs())
     names += (names.empty() ? "" : ", ") + ir::type_string(v->type) + " " + v->name();
@@ -63,7 +63,7 @@ void Search::refuse_subgraph(const Body& body, std::string_view expected) const 
             body.graph->outputs().size(), names, expected);
 }
 
-void Search::check_gpt(const Body& body) const {
+void TokenSearch::check_gpt(const Body& body) const {
   const Graph& g = *body.graph;
   const size_t caches = g.outputs().empty() ? 0 : g.outputs().size() - 1;
   if (caches == 0 || g.inputs().size() != kGptInputs + caches || !takes_integers(g, kGptInputs))
@@ -72,7 +72,7 @@ void Search::check_gpt(const Body& body) const {
                     "as results behind the logits");
 }
 
-void Search::check_t5() {
+void TokenSearch::check_t5() {
   const size_t encoded = encoder_.graph->inputs().size();
   const size_t results = encoder_.graph->outputs().size();
   if ((encoded != 2 && encoded != 3) || results < kCacheParts ||
@@ -92,18 +92,18 @@ void Search::check_t5() {
                     "the caches that its encoder makes");
 }
 
-std::vector<Search::Value*> Search::call(const Body& body, const std::vector<Value*>& inputs) {
-  Specializer::Items items;
+std::vector<TokenSearch::Value*> TokenSearch::call(const Body& body,
+                                                   const std::vector<Value*>& inputs) {
+  Items items;
   for (Value* v : inputs) items.push_back(Item::of(v));
   std::vector<Value*> results;
-  for (const Item& item : Specializer::actual_of(s_.run_body(*body.graph, items, body.made)))
-    results.push_back(
-        const_cast<Value*>(s_.static_tensor(node_, item, "a result of its subgraph")));
+  for (const Item& item : actual_of(ctx_.run_body(*body.graph, items, body.made)))
+    results.push_back(ctx_.static_tensor(item, "a result of its subgraph"));
   return results;
 }
 
 // The rest are caches_.
-Search::Value* Search::take_logits(const Body& body, std::vector<Value*> results) {
+TokenSearch::Value* TokenSearch::take_logits(const Body& body, std::vector<Value*> results) {
   Value* logits = results[0];
   if (logits->shape().size() != 3 || logits->shape()[1] < 1 || !is_float(logits->dtype()))
     refuse_subgraph(body, "logits of three dimensions as the first result");
@@ -111,7 +111,7 @@ Search::Value* Search::take_logits(const Body& body, std::vector<Value*> results
   return logits;
 }
 
-Search::Value* Search::empty_cache(const Body& body, size_t i, int64_t rows) const {
+TokenSearch::Value* TokenSearch::empty_cache(const Body& body, size_t i, int64_t rows) const {
   const ir::ValueType& type = body.graph->inputs()[i]->type;
   Shape shape = type.shape;
   const size_t rank = is_t5() ? 4 : 5;  // rows come second in GPT's, behind key and value
@@ -122,14 +122,16 @@ Search::Value* Search::empty_cache(const Body& body, size_t i, int64_t rows) con
   }
   if (shape.size() != rank || !is_static(shape) || !is_float(type.dtype))
     refuse_subgraph(body, "caches whose heads and head size are known");
-  return s_.constant(Tensor::zeros(type.dtype, shape));
+  return build_.constant(Tensor::zeros(type.dtype, shape));
 }
 
-Search::Value* Search::first_logits() { return is_t5() ? first_t5() : first_gpt(); }
+TokenSearch::Value* TokenSearch::first_logits() { return is_t5() ? first_t5() : first_gpt(); }
 
-Search::Value* Search::next_logits(int64_t t) { return is_t5() ? next_t5() : next_gpt(t); }
+TokenSearch::Value* TokenSearch::next_logits(int64_t t) {
+  return is_t5() ? next_t5() : next_gpt(t);
+}
 
-Search::Value* Search::first_gpt() {
+TokenSearch::Value* TokenSearch::first_gpt() {
   texts_ = input(places_.input_ids);
   Value* real = cast(op("Not", {op("Equal", {texts_, token(pad_)})}), DType::s32);
   mask_ = mask_input(places_.attention_mask, "attention_mask", {batch_, prompt_});
@@ -146,14 +148,14 @@ Search::Value* Search::first_gpt() {
   return logits;
 }
 
-Search::Value* Search::next_gpt(int64_t t) {
+TokenSearch::Value* TokenSearch::next_gpt(int64_t t) {
   std::vector<Value*> feeds = {tokens_, op("Add", {positions_, token(t - 1)}),
                                concat({mask_, filled(DType::s32, {rows(), t}, 1)}, 1)};
   feeds.insert(feeds.end(), caches_.begin(), caches_.end());
   return take_logits(decoder_, call(decoder_, feeds));
 }
 
-Search::Value* Search::first_t5() {
+TokenSearch::Value* TokenSearch::first_t5() {
   Value* ids = input(places_.input_ids);
   mask_ = mask_input(places_.attention_mask, "attention_mask", ids->shape());
   if (!mask_) {
@@ -188,7 +190,7 @@ Search::Value* Search::first_t5() {
   return logits;
 }
 
-Search::Value* Search::next_t5() {
+TokenSearch::Value* TokenSearch::next_t5() {
   const ir::ValueType& ids = decoder_.graph->inputs()[0]->type;
   const bool one = ids.has_shape && ids.shape.size() == 2 && ids.shape[1] == 1;
   std::vector<Value*> feeds = {one ? tokens_ : texts_, mask_};
@@ -198,17 +200,17 @@ Search::Value* Search::next_t5() {
   return take_logits(decoder_, call(decoder_, feeds));
 }
 
-Search::Value* Search::per_beam(Value* v, int64_t axis) {
+TokenSearch::Value* TokenSearch::per_beam(Value* v, int64_t axis) {
   if (!v || beams_ == 1) return v;
   std::vector<int64_t> row(static_cast<size_t>(rows()));
   for (size_t i = 0; i < row.size(); i++) row[i] = static_cast<int64_t>(i) / beams_;
-  return op("Gather", {v, s_.integers(row)}, {{"axis", axis}});
+  return op("Gather", {v, build_.integers(row)}, {{"axis", axis}});
 }
 
-void Search::spread_over_beams() {
+void TokenSearch::spread_over_beams() {
   mask_ = per_beam(mask_, 0);
   positions_ = per_beam(positions_, 0);
   for (Value*& v : fixed_) v = per_beam(v, 0);
 }
 
-}  // namespace poprt::compiler
+}  // namespace poprt::ops

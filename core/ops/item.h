@@ -1,13 +1,16 @@
-// What a value of the model is while the graph is specialized.
+// A value of a model while the compiler specializes the graph (compiler/flow/specialize.h).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "ir/graph.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
+// A tensor, a sequence of tensors, or nothing. Values belong to the graphs at hand.
 struct Item {
   // none: an omitted input, or an optional without element. An optional with one is its element.
   enum class Kind { none, tensor, sequence } kind = Kind::none;
@@ -42,5 +45,16 @@ struct Item {
     return kind == Kind::tensor ? std::vector<ir::Value*>{value} : elements;
   }
 };
+using Items = std::vector<Item>;
 
-}  // namespace poprt::compiler
+// The tensor of sizes themselves in place of their bounds.
+inline Item actual_of(const Item& item) { return item.actual ? Item::of(item.actual) : item; }
+inline Items actual_of(Items items) {
+  for (Item& item : items) item = actual_of(item);
+  return items;
+}
+
+// The value of a constant of one number; nothing for anything else.
+std::optional<int64_t> constant_integer(const Item& item);
+
+}  // namespace poprt::ops

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/flow/search.h"
+#include "ops/common/token_search.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
-Search::Value* Search::scores_of(Value* logits) {
+TokenSearch::Value* TokenSearch::scores_of(Value* logits) {
   const int64_t tokens = logits->shape()[1], all = logits->shape()[2];
   const int64_t wanted = node_.int_attr("vocab_size", -1);
   vocabulary_ = wanted > 0 ? wanted : all;
@@ -17,7 +17,7 @@ Search::Value* Search::scores_of(Value* logits) {
               ir::type_string(logits->type), expected, vocabulary_);
   if (length_ == prompt_) read_masks();
   Value* last = slice(slice(logits, 1, tokens - 1, tokens), 2, 0, vocabulary_);
-  Value* scores = cast(s_.reshape(last, {expected, vocabulary_}), DType::f32);
+  Value* scores = cast(build_.reshape(last, {expected, vocabulary_}), DType::f32);
   if (is_beam()) scores = op("LogSoftmax", {scores}, {{"axis", int64_t{1}}});
   if (repetition_penalty_) scores = penalize_repetition(scores);
   scores = forbid_repeated_ngrams(scores);
@@ -31,14 +31,14 @@ Search::Value* Search::scores_of(Value* logits) {
   return scores;
 }
 
-Search::Value* Search::zero_in(Value* mask) { return op("Equal", {mask, token(0)}); }
+TokenSearch::Value* TokenSearch::zero_in(Value* mask) { return op("Equal", {mask, token(0)}); }
 
-Search::Value* Search::forbid(Value* scores, Value* forbidden) {
+TokenSearch::Value* TokenSearch::forbid(Value* scores, Value* forbidden) {
   return op("Where", {forbidden, number(std::numeric_limits<float>::lowest()), scores});
 }
 
 // Tokens that the text has already.
-Search::Value* Search::penalize_repetition(Value* scores) {
+TokenSearch::Value* TokenSearch::penalize_repetition(Value* scores) {
   const Attributes along = {{"axis", int64_t{1}}};
   Value* had = op("GatherElements", {scores, texts_}, along);
   Value* less = op("Where", {op("Less", {had, number(0)}), op("Mul", {had, repetition_penalty_}),
@@ -47,7 +47,7 @@ Search::Value* Search::penalize_repetition(Value* scores) {
 }
 
 // Tokens that would end a run of n tokens which the text has already.
-Search::Value* Search::forbid_repeated_ngrams(Value* scores) {
+TokenSearch::Value* TokenSearch::forbid_repeated_ngrams(Value* scores) {
   const int64_t n = node_.int_attr("no_repeat_ngram_size", 0);
   if (n <= 0 || n > length_) return scores;
   const int64_t runs = length_ - n + 1, rows = texts_->shape()[0];
@@ -68,14 +68,14 @@ Search::Value* Search::forbid_repeated_ngrams(Value* scores) {
 }
 
 // The end, while the text is shorter than min_length.
-Search::Value* Search::forbid_short(Value* scores) {
+TokenSearch::Value* TokenSearch::forbid_short(Value* scores) {
   if (eos_ >= vocabulary_) return scores;
   Tensor end = Tensor::zeros(DType::boolean, {1, vocabulary_});
   end.mutable_values<bool>()[static_cast<size_t>(eos_)] = true;
-  Value* is_end = s_.constant(end);
+  Value* is_end = build_.constant(end);
   if (!min_length_->is_constant())
     return forbid(scores, op("And", {is_end, op("Greater", {min_length_, integer(length_)})}));
   return length_ < min_length_->constant().to_int64s()[0] ? forbid(scores, is_end) : scores;
 }
 
-}  // namespace poprt::compiler
+}  // namespace poprt::ops

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/flow/search.h"
+#include "ops/common/token_search.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
 namespace {
 
@@ -21,9 +21,9 @@ int64_t factor_of(int64_t steps) {
 
 }  // namespace
 
-void Search::choose_tokens(Value* scores) {
+void TokenSearch::choose_tokens(Value* scores) {
   Value* next = nullptr;
-  if (ops::facts_of(node_).flow == ops::Flow::sampling)
+  if (node_.op_type == "Sampling")
     next = sample(filter_top(scores));
   else
     next = op("ArgMax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{1}}});
@@ -35,7 +35,7 @@ void Search::choose_tokens(Value* scores) {
 // Unlikely tokens become filter_value: with `custom`, those behind the first ones whose
 // probabilities together exceed top_p; else those whose sum from the least likely one on is at most
 // 1 - top_p, but for the best min_tokens_to_keep.
-Search::Value* Search::filter_top(Value* scores) {
+TokenSearch::Value* TokenSearch::filter_top(Value* scores) {
   const bool custom = node_.int_attr("custom", 0) != 0;
   const float top_p = node_.float_attr("top_p", 0);
   const int64_t v = vocabulary_;
@@ -55,14 +55,14 @@ Search::Value* Search::filter_top(Value* scores) {
       kept.mutable_values<bool>()[static_cast<size_t>(i)] = true;
     drop = op("Not", {op("Greater", {sums, number(1 - top_p)})});
   }
-  drop = op("And", {drop, op("Not", {s_.constant(kept)})});
+  drop = op("And", {drop, op("Not", {build_.constant(kept)})});
   Value* filtered = op("Where", {drop, number(node_.float_attr("filter_value", -1e20F)), sorted});
   return op("ScatterElements", {scores, order, filtered}, along);
 }
 
 // f64 [B, 1] in [0, 1): two steps of the generator for each text, in order, as GNU's
 // std::uniform_real_distribution<double> takes them.
-Search::Value* Search::draw() {
+TokenSearch::Value* TokenSearch::draw() {
   Tensor low = Tensor::zeros(DType::s64, {batch_, 1}), high = low;
   for (int64_t b = 0; b < batch_; b++) {
     low.mutable_values<int64_t>()[static_cast<size_t>(b)] = factor_of(2 * b + 1);
@@ -75,17 +75,17 @@ Search::Value* Search::draw() {
     generator_ = op("Where", {op("Equal", {seed, integer(0)}), integer(1), seed});
   }
   const auto digits = [&](const Tensor& factors) {
-    Value* x = op("Mod", {op("Mul", {generator_, s_.constant(factors)}), modulus});
+    Value* x = op("Mod", {op("Mul", {generator_, build_.constant(factors)}), modulus});
     return cast(op("Sub", {x, integer(1)}), DType::f64);
   };
-  const auto f64 = [&](double x) { return s_.constant(Tensor::scalar(x)); };
+  const auto f64 = [&](double x) { return build_.constant(Tensor::scalar(x)); };
   constexpr double kRange = kModulus - 1;
   Value* sum = op("Add", {digits(low), op("Mul", {digits(high), f64(kRange)})});
   generator_ = op("Mod", {op("Mul", {generator_, integer(factor_of(2 * batch_))}), modulus});
   return op("Min", {op("Div", {sum, f64(kRange * kRange)}), f64(std::nextafter(1.0, 0.0))});
 }
 
-Search::Value* Search::sample(Value* scores) {
+TokenSearch::Value* TokenSearch::sample(Value* scores) {
   Value* wide = cast(scores, DType::f64);
   Value* weights = op("Exp", {op("Sub", {wide, reduce("ReduceMax", wide, 1, true)})});
   Value* sums = op("CumSum", {weights, integer(1)});
@@ -96,4 +96,4 @@ Search::Value* Search::sample(Value* scores) {
   return op("Where", {op("Less", {next, integer(vocabulary_)}), next, integer(vocabulary_ - 1)});
 }
 
-}  // namespace poprt::compiler
+}  // namespace poprt::ops

@@ -1,4 +1,4 @@
-#include "compiler/flow/search.h"
+#include "ops/common/token_search.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "ops/common/reduce.h"
 #include "ops/op.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
 using ir::Graph;
 using ir::Node;
@@ -19,15 +19,16 @@ constexpr int64_t kFirstOpset = 11;  // of the operators that the rounds are mad
 
 }  // namespace
 
-void Specializer::run_search(const Node& n) { Search(*this, n).run(); }
+void resolve_search(ResolveContext& ctx) { TokenSearch(ctx).run(); }
 
-Search::Search(Specializer& specializer, const Node& n)
-    : s_(specializer),
-      node_(n),
-      places_(ops::search_inputs(n)),
-      inputs_(Specializer::actual_of(specializer.items_of(n.inputs()))) {
+TokenSearch::TokenSearch(ResolveContext& ctx)
+    : ctx_(ctx),
+      build_(ctx.build),
+      node_(ctx.node),
+      places_(search_inputs(ctx.node)),
+      inputs_(ctx.actual()) {
   for (const char* domain : {"", "ai.onnx"})
-    if (const auto it = s_.root_.opsets.find(domain); it != s_.root_.opsets.end())
+    if (const auto it = build_.root().opsets.find(domain); it != build_.root().opsets.end())
       opset_ = it->second;
   if (opset_ < kFirstOpset)
     fail_here(ErrorCode::unimplemented,
@@ -54,13 +55,13 @@ Search::Search(Specializer& specializer, const Node& n)
   pad_ = token_attribute("pad_token_id");
 }
 
-int64_t Search::token_attribute(std::string_view name) const {
+int64_t TokenSearch::token_attribute(std::string_view name) const {
   const int64_t id = node_.int_attr(name, -1);
   if (id < 0 || id > INT32_MAX) fail_here(ErrorCode::invalid_argument, "{} is {}", name, id);
   return id;
 }
 
-int64_t Search::size_input(Place place, std::string_view name, int64_t fallback) const {
+int64_t TokenSearch::size_input(Place place, std::string_view name, int64_t fallback) const {
   const Value* v = input(place);
   if (!v) return fallback;
   const auto size = constant_integer(inputs_[*place]);
@@ -72,17 +73,18 @@ int64_t Search::size_input(Place place, std::string_view name, int64_t fallback)
   return *size;
 }
 
-Search::Value* Search::scalar(Place place, std::string_view name, DType dtype) {
+TokenSearch::Value* TokenSearch::scalar(Place place, std::string_view name, DType dtype) {
   Value* v = input(place);
   if (!v) return nullptr;
   if (!v->type.is_static() || element_count(v->shape()) != 1 ||
       is_float(v->dtype()) != is_float(dtype))
     fail_here(ErrorCode::invalid_argument, "{} is {}, expected one {}", name,
               ir::type_string(v->type), dtype_name(dtype));
-  return cast(s_.reshape(v, {}), dtype);
+  return cast(build_.reshape(v, {}), dtype);
 }
 
-Search::Value* Search::mask_input(Place place, std::string_view name, const Shape& shape) {
+TokenSearch::Value* TokenSearch::mask_input(Place place, std::string_view name,
+                                            const Shape& shape) {
   Value* v = input(place);
   if (v && (v->dtype() != DType::s32 || !v->type.is_static() || v->shape() != shape))
     fail_here(ErrorCode::invalid_argument, "{} is {}, expected s32{}", name,
@@ -90,15 +92,15 @@ Search::Value* Search::mask_input(Place place, std::string_view name, const Shap
   return v;
 }
 
-bool Search::wants(size_t output) const {
+bool TokenSearch::wants(size_t output) const {
   const Value* v = node_.output(output);
   return v && (!v->uses().empty() || v->graph().is_output(v));
 }
 
 // Once the size of the vocabulary is known.
-void Search::read_masks() {
+void TokenSearch::read_masks() {
   if (Value* mask = mask_input(places_.vocab_mask, "vocab_mask", {vocabulary_}))
-    forbidden_ = s_.reshape(zero_in(mask), {1, vocabulary_});
+    forbidden_ = build_.reshape(zero_in(mask), {1, vocabulary_});
   const Shape whole = {batch_, vocabulary_};
   if (Value* mask = mask_input(places_.prefix_vocab_mask, "prefix_vocab_mask", whole))
     forbidden_first_ = zero_in(mask);
@@ -107,7 +109,7 @@ void Search::read_masks() {
   if (mask && penalty != 0) presence_ = op("Mul", {cast(mask, DType::f32), number(penalty)});
 }
 
-void Search::start() {
+void TokenSearch::start() {
   min_length_ = scalar(places_.min_length, "min_length", DType::s64);
   repetition_penalty_ = scalar(places_.repetition_penalty, "repetition_penalty", DType::f32);
   length_penalty_ = scalar(places_.length_penalty, "length_penalty", DType::f32);
@@ -126,12 +128,12 @@ void Search::start() {
   done_ = filled(DType::boolean, {batch_, 1}, 0);
   length_ = prompt_;
   if (is_beam()) return start_beams();
-  if (ops::facts_of(node_).flow != ops::Flow::sampling) return;
+  if (node_.op_type != "Sampling") return;
   Value* seed = scalar(places_.seed, "seed", DType::s64);
-  generator_ = s_.reshape(seed ? seed : integer(0), {1, 1});
+  generator_ = build_.reshape(seed ? seed : integer(0), {1, 1});
 }
 
-void Search::round(int64_t t) {
+void TokenSearch::round(int64_t t) {
   Value* logits = t == 0 ? first_logits() : next_logits(t);
   Value* scores = scores_of(logits);
   is_beam() ? choose_beams(scores) : choose_tokens(scores);
@@ -139,28 +141,28 @@ void Search::round(int64_t t) {
   if (length_ == max_length_) caches_.clear();
 }
 
-Search::Value* Search::unspecified(const ir::ValueType& type) {
+TokenSearch::Value* TokenSearch::unspecified(const ir::ValueType& type) {
   Node* n;
-  if (s_.options_.keep_onnx) {
-    n = s_.target_->add_node("ConstantOfShape", "", {s_.integers(type.shape)});
+  if (ctx_.keeps_onnx()) {
+    n = build_.target().add_node("ConstantOfShape", "", {build_.integers(type.shape)});
     n->attributes["value"] = Tensor::zeros(type.dtype, {1});
   } else {
-    n = s_.target_->add_node("Unspecified", "poprt", std::span<Value* const>());
+    n = build_.target().add_node("Unspecified", "poprt", std::span<Value* const>());
     n->attributes["dtype"] = int64_t{onnx_from_dtype(type.dtype).value()};
     n->attributes["shape"] = std::vector<int64_t>(type.shape.begin(), type.shape.end());
   }
-  ops::infer(*n);
+  infer(*n);
   return n->output();
 }
 
-Search::Value* Search::all_done() {
-  if (batch_ == 1) return s_.reshape(done_, {});
-  return cast(s_.reshape(reduce("ReduceMin", cast(done_, DType::s32), 0, false), {}),
+TokenSearch::Value* TokenSearch::all_done() {
+  if (batch_ == 1) return build_.reshape(done_, {});
+  return cast(build_.reshape(reduce("ReduceMin", cast(done_, DType::s32), 0, false), {}),
               DType::boolean);
 }
 
 // Runs `body` in a branch of its own. What it makes of the state is the state afterwards.
-void Search::unless_done(const std::function<void()>& body) {
+void TokenSearch::unless_done(const std::function<void()>& body) {
   struct Slot {
     Value** value;
     Value* otherwise;  // null: unspecified
@@ -175,53 +177,53 @@ void Search::unless_done(const std::function<void()>& body) {
 
   auto live = std::make_shared<Graph>("round");
   auto idle = std::make_shared<Graph>("done");
-  live->parent = idle->parent = s_.target_;
+  live->parent = idle->parent = &build_.target();
   {
-    const Specializer::Into into(s_, *live);
+    const FoldingBuilder::Into into(build_, *live);
     body();
     slots.push_back({&texts_, nullptr});
     for (Value*& v : caches_) slots.push_back({&v, nullptr});
-    for (const Slot& slot : slots) live->add_output(s_.own(*slot.value));
-    if (!all_scores_.empty()) live->add_output(s_.own(all_scores_.back()));
+    for (const Slot& slot : slots) live->add_output(build_.own(*slot.value));
+    if (!all_scores_.empty()) live->add_output(build_.own(all_scores_.back()));
   }
   {
-    const Specializer::Into into(s_, *idle);
+    const FoldingBuilder::Into into(build_, *idle);
     for (const Slot& slot : slots) {
       Value* v = slot.otherwise;
       if (slot.value == &texts_ && !is_beam())
         v = concat({texts, filled(DType::s32, {rows(), 1}, pad_)}, 1);
-      idle->add_output(v ? s_.own(v) : unspecified((*slot.value)->type));
+      idle->add_output(v ? build_.own(v) : unspecified((*slot.value)->type));
     }
     if (!all_scores_.empty())
-      idle->add_output(s_.own(filled(DType::f32, all_scores_.back()->shape(), 0)));
+      idle->add_output(build_.own(filled(DType::f32, all_scores_.back()->shape(), 0)));
   }
   const size_t outputs = live->outputs().size();
-  Node* node = s_.target_->add_node("If", "", {done}, outputs);
+  Node* node = build_.target().add_node("If", "", {done}, outputs);
   const std::string& name = node_.name.empty() ? node_.output()->name() : node_.name;
-  node->name = fmt::format("{}{}/round_{}", s_.scope_, name, length_ - prompt_);
+  node->name = fmt::format("{}{}/round_{}", build_.scope(), name, length_ - prompt_);
   node->attributes["then_branch"] = idle;
   node->attributes["else_branch"] = live;
-  ops::infer(*node);
+  infer(*node);
   for (size_t i = 0; i < slots.size(); i++) *slots[i].value = node->output(i);
   if (!all_scores_.empty()) all_scores_.back() = node->output(outputs - 1);
 }
 
-void Search::give_results() {
-  if (!is_beam()) return s_.give(node_, 0, Item::of(texts_));
+void TokenSearch::give_results() {
+  if (!is_beam()) return ctx_.give(0, Item::of(texts_));
   end_beams();
   const DType type = places_.length_penalty && input(places_.length_penalty)
                          ? input(places_.length_penalty)->dtype()
                          : DType::f32;
-  s_.give(node_, 0, Item::of(slice(hypotheses_, 1, 0, returned_)));
-  s_.give(node_, 1, Item::of(cast(slice(hypothesis_scores_, 1, 0, returned_), type)));
+  ctx_.give(0, Item::of(slice(hypotheses_, 1, 0, returned_)));
+  ctx_.give(1, Item::of(cast(slice(hypothesis_scores_, 1, 0, returned_), type)));
   if (!wants(2)) return;
   Value* all = all_scores_.size() == 1
                    ? all_scores_[0]
-                   : s_.make("Concat", "", all_scores_, {{"axis", int64_t{0}}})[0];
-  s_.give(node_, 2, Item::of(cast(all, type)));
+                   : build_.make("Concat", "", all_scores_, {{"axis", int64_t{0}}})[0];
+  ctx_.give(2, Item::of(cast(all, type)));
 }
 
-void Search::run() {
+void TokenSearch::run() {
   if (!is_beam() && wants(1))
     fail_here(ErrorCode::unimplemented, "filtered_logits is not computed");
   start();
@@ -237,28 +239,29 @@ void Search::run() {
   give_results();
 }
 
-std::pair<Search::Value*, Search::Value*> Search::top(Value* v, int64_t count, bool largest) {
+std::pair<TokenSearch::Value*, TokenSearch::Value*> TokenSearch::top(Value* v, int64_t count,
+                                                                     bool largest) {
   const std::vector<Value*> results =
-      s_.make("TopK", "", std::vector<Value*>{v, s_.integers(std::vector<int64_t>{count})},
-              {{"axis", int64_t{1}}, {"largest", int64_t{largest}}}, 2);
+      build_.make("TopK", "", std::vector<Value*>{v, build_.integers(std::vector<int64_t>{count})},
+                  {{"axis", int64_t{1}}, {"largest", int64_t{largest}}}, 2);
   return {results[0], results[1]};
 }
 
-Search::Value* Search::cast(Value* v, DType dtype) {
+TokenSearch::Value* TokenSearch::cast(Value* v, DType dtype) {
   if (v->dtype() == dtype) return v;
   return op("Cast", {v}, {{"to", int64_t{onnx_from_dtype(dtype).value()}}});
 }
 
-Search::Value* Search::series(Shape shape, int64_t first, int64_t step) {
+TokenSearch::Value* TokenSearch::series(Shape shape, int64_t first, int64_t step) {
   Tensor t = Tensor::zeros(DType::s64, std::move(shape));
   for (int64_t& x : t.mutable_values<int64_t>()) {
     x = first;
     first += step;
   }
-  return s_.constant(t);
+  return build_.constant(t);
 }
 
-Search::Value* Search::filled(DType dtype, Shape shape, int64_t value) {
+TokenSearch::Value* TokenSearch::filled(DType dtype, Shape shape, int64_t value) {
   Tensor t = Tensor::zeros(dtype, std::move(shape));
   switch (dtype) {
     case DType::s32:
@@ -268,24 +271,25 @@ Search::Value* Search::filled(DType dtype, Shape shape, int64_t value) {
     case DType::boolean: std::ranges::fill(t.mutable_values<bool>(), value != 0); break;
     default: fail_here(ErrorCode::internal, "no tensor of {}", dtype_name(dtype));
   }
-  return s_.constant(t);
+  return build_.constant(t);
 }
 
-Search::Value* Search::slice(Value* v, int64_t axis, int64_t begin, int64_t end) {
+TokenSearch::Value* TokenSearch::slice(Value* v, int64_t axis, int64_t begin, int64_t end) {
   if (begin == 0 && end == v->shape()[static_cast<size_t>(axis)]) return v;
-  const auto list = [&](int64_t i) { return s_.integers(std::vector<int64_t>{i}); };
+  const auto list = [&](int64_t i) { return build_.integers(std::vector<int64_t>{i}); };
   return op("Slice", {v, list(begin), list(end), list(axis)});
 }
 
-Search::Value* Search::concat(std::initializer_list<Value*> parts, int64_t axis) {
+TokenSearch::Value* TokenSearch::concat(std::initializer_list<Value*> parts, int64_t axis) {
   return op("Concat", parts, {{"axis", axis}});
 }
 
-Search::Value* Search::reduce(const std::string& name, Value* v, int64_t axis, bool keep) {
+TokenSearch::Value* TokenSearch::reduce(const std::string& name, Value* v, int64_t axis,
+                                        bool keep) {
   const std::vector<int64_t> axes = {axis};
-  if (!ops::reduces_by_input(name, opset_))
+  if (!reduces_by_input(name, opset_))
     return op(name, {v}, {{"axes", axes}, {"keepdims", int64_t{keep}}});
-  return op(name, {v, s_.integers(axes)}, {{"keepdims", int64_t{keep}}});
+  return op(name, {v, build_.integers(axes)}, {{"keepdims", int64_t{keep}}});
 }
 
-}  // namespace poprt::compiler
+}  // namespace poprt::ops

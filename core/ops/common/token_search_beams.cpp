@@ -4,48 +4,48 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/flow/search.h"
+#include "ops/common/token_search.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
 namespace {
 
-constexpr float kNone = -std::numeric_limits<float>::infinity();  // no hypothesis yet
+constexpr float kNoScore = -std::numeric_limits<float>::infinity();  // no hypothesis yet
 constexpr float kUnlikely = -1e9F;  // beams that are equal to the first one before round 0
 
 }  // namespace
 
-void Search::start_beams() {
+void TokenSearch::start_beams() {
   Tensor first = Tensor::zeros(DType::f32, {batch_, beams_});
   for (size_t i = 0; i < first.mutable_values<float>().size(); i++)
     first.mutable_values<float>()[i] = i % static_cast<size_t>(beams_) ? kUnlikely : 0;
-  beam_scores_ = s_.constant(first);
+  beam_scores_ = build_.constant(first);
   Tensor none = Tensor::zeros(DType::f32, {batch_, beams_});
-  std::ranges::fill(none.mutable_values<float>(), kNone);
-  hypothesis_scores_ = s_.constant(none);
+  std::ranges::fill(none.mutable_values<float>(), kNoScore);
+  hypothesis_scores_ = build_.constant(none);
   hypotheses_ = filled(DType::s32, {batch_, beams_, max_length_}, pad_);
   hypothesis_counts_ = filled(DType::f32, {batch_, 1}, 0);
 }
 
 // The score of texts of length_ tokens.
-Search::Value* Search::by_length(Value* scores) {
+TokenSearch::Value* TokenSearch::by_length(Value* scores) {
   if (!length_penalty_) return scores;
   return op("Div", {scores, op("Pow", {number(static_cast<double>(length_)), length_penalty_})});
 }
 
 // Rows of texts_ and caches_ that beams [B, count] stand for.
-Search::Value* Search::rows_of(Value* beams, int64_t count) {
+TokenSearch::Value* TokenSearch::rows_of(Value* beams, int64_t count) {
   const bool first = length_ == prompt_;  // all beams of a text are one row
   Tensor t = Tensor::zeros(DType::s64, {batch_, first ? count : 1});
   const int64_t columns = t.shape()[1];
   for (int64_t i = 0; i < batch_ * columns; i++)
     t.mutable_values<int64_t>()[static_cast<size_t>(i)] = i / columns * (first ? 1 : beams_);
-  Value* begin = s_.constant(t);
+  Value* begin = build_.constant(t);
   return first ? begin : op("Add", {beams, begin});
 }
 
 // [rows..., length_] as [rows..., max_length].
-Search::Value* Search::padded_texts(Value* texts, Shape rows) {
+TokenSearch::Value* TokenSearch::padded_texts(Value* texts, Shape rows) {
   if (length_ == max_length_) return texts;
   const auto axis = static_cast<int64_t>(rows.size());
   rows.push_back(max_length_ - length_);
@@ -53,17 +53,17 @@ Search::Value* Search::padded_texts(Value* texts, Shape rows) {
 }
 
 // The best num_beams of both, the older ones first among equals.
-void Search::add_hypotheses(const Candidates& candidates) {
+void TokenSearch::add_hypotheses(const Candidates& candidates) {
   Tensor none = Tensor::zeros(DType::f32, {1, 1});
-  none.mutable_values<float>()[0] = kNone;
+  none.mutable_values<float>()[0] = kNoScore;
   // One without probability still counts as a hypothesis.
   Value* scores = op("Max", {candidates.scores, number(std::numeric_limits<float>::lowest())});
-  scores = op("Where", {candidates.valid, scores, s_.constant(none)});
+  scores = op("Where", {candidates.valid, scores, build_.constant(none)});
   const auto [best, from] = top(concat({hypothesis_scores_, scores}, 1), beams_, true);
   Value* texts = concat({hypotheses_, candidates.texts}, 1);
   Value* row = op("Add", {from, series({batch_, 1}, 0, 2 * beams_)});
   hypothesis_scores_ = best;
-  hypotheses_ = op("Gather", {s_.reshape(texts, {batch_ * 2 * beams_, max_length_}), row},
+  hypotheses_ = op("Gather", {build_.reshape(texts, {batch_ * 2 * beams_, max_length_}), row},
                    {{"axis", int64_t{0}}});
   Value* added = reduce("ReduceSum", cast(candidates.valid, DType::f32), 1, true);
   hypothesis_counts_ =
@@ -72,25 +72,26 @@ void Search::add_hypotheses(const Candidates& candidates) {
 
 // bool [B, 1]: no beam can become better than the worst hypothesis. Of [B, 2K] scores ONNX Runtime
 // looks at the 2K from b K on, which are text b's for the first text only; so do we.
-Search::Value* Search::hopeless(Value* top_scores) {
+TokenSearch::Value* TokenSearch::hopeless(Value* top_scores) {
   Tensor window = Tensor::zeros(DType::s64, {batch_, 2 * beams_});
   for (int64_t i = 0; i < window.count(); i++)
     window.mutable_values<int64_t>()[static_cast<size_t>(i)] =
         i / (2 * beams_) * beams_ + i % (2 * beams_);
   if (batch_ > 1)
-    top_scores = op("Gather", {s_.reshape(top_scores, {batch_ * 2 * beams_}), s_.constant(window)},
-                    {{"axis", int64_t{0}}});
+    top_scores =
+        op("Gather", {build_.reshape(top_scores, {batch_ * 2 * beams_}), build_.constant(window)},
+           {{"axis", int64_t{0}}});
   Value* best = by_length(reduce("ReduceMax", top_scores, 1, true));
   return op("Not", {op("Less", {slice(hypothesis_scores_, 1, beams_ - 1, beams_), best})});
 }
 
-void Search::choose_beams(Value* scores) {
+void TokenSearch::choose_beams(Value* scores) {
   const bool first = length_ == prompt_;
   const int64_t k = beams_;
-  scores = op("Add", {s_.reshape(scores, {batch_, first ? 1 : k, vocabulary_}),
-                      s_.reshape(beam_scores_, {batch_, k, 1})});
-  if (wants(2)) all_scores_.push_back(s_.reshape(scores, {1, batch_, k, vocabulary_}));
-  const auto [best, places] = top(s_.reshape(scores, {batch_, k * vocabulary_}), 2 * k, true);
+  scores = op("Add", {build_.reshape(scores, {batch_, first ? 1 : k, vocabulary_}),
+                      build_.reshape(beam_scores_, {batch_, k, 1})});
+  if (wants(2)) all_scores_.push_back(build_.reshape(scores, {1, batch_, k, vocabulary_}));
+  const auto [best, places] = top(build_.reshape(scores, {batch_, k * vocabulary_}), 2 * k, true);
   Value* tokens = op("Mod", {places, integer(vocabulary_)});
   Value* beams = op("Div", {places, integer(vocabulary_)});
   Value* ends = op("Equal", {tokens, integer(eos_)});
@@ -107,8 +108,8 @@ void Search::choose_beams(Value* scores) {
   const Attributes along = {{"axis", int64_t{1}}};
   beam_scores_ = op("GatherElements", {best, chosen}, along);
   tokens_ =
-      s_.reshape(cast(op("GatherElements", {tokens, chosen}, along), DType::s32), {rows(), 1});
-  Value* row = s_.reshape(rows_of(op("GatherElements", {beams, chosen}, along), k), {rows()});
+      build_.reshape(cast(op("GatherElements", {tokens, chosen}, along), DType::s32), {rows(), 1});
+  Value* row = build_.reshape(rows_of(op("GatherElements", {beams, chosen}, along), k), {rows()});
   const bool move = k > 1;  // one beam has nowhere else to go
   if (move) texts_ = op("Gather", {texts_, row}, {{"axis", int64_t{0}}});
   texts_ = concat({texts_, tokens_}, 1);
@@ -121,12 +122,12 @@ void Search::choose_beams(Value* scores) {
 }
 
 // Beams of texts that are not done compete as they are.
-void Search::end_beams() {
+void TokenSearch::end_beams() {
   const Shape open_shape = {batch_, beams_};
   Tensor all = Tensor::zeros(DType::boolean, open_shape);
   std::ranges::fill(all.mutable_values<bool>(), true);
-  add_hypotheses({by_length(beam_scores_), op("And", {op("Not", {done_}), s_.constant(all)}),
-                  s_.reshape(texts_, {batch_, beams_, max_length_})});
+  add_hypotheses({by_length(beam_scores_), op("And", {op("Not", {done_}), build_.constant(all)}),
+                  build_.reshape(texts_, {batch_, beams_, max_length_})});
 }
 
-}  // namespace poprt::compiler
+}  // namespace poprt::ops

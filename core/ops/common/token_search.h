@@ -13,11 +13,11 @@
 // What nobody looks at once all rows are done (caches, unfinished texts of beams) is
 // poprt.Unspecified in the other branch, so nothing is copied to hand it from round to round.
 //
-//   search.cpp          parameters, rounds, results
-//   search_decoder.cpp  what the subgraphs are fed
-//   search_scores.cpp   from logits to the scores of the next token
-//   search_beams.cpp    BeamSearch's choice among them
-//   search_tokens.cpp   the choice of GreedySearch and Sampling
+//   token_search.cpp          parameters, rounds, results
+//   token_search_decoder.cpp  what the subgraphs are fed
+//   token_search_scores.cpp   from logits to the scores of the next token
+//   token_search_beams.cpp    BeamSearch's choice among them
+//   token_search_tokens.cpp   the choice of GreedySearch and Sampling
 //
 // docs/design.md says where the results differ from ONNX Runtime's.
 #pragma once
@@ -30,28 +30,29 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/flow/specializer.h"
 #include "ops/common/search.h"
+#include "ops/resolve.h"
 
-namespace poprt::compiler {
+namespace poprt::ops {
 
-class Search {
+class TokenSearch {
  public:
-  Search(Specializer& specializer, const ir::Node& n);
+  explicit TokenSearch(ResolveContext& ctx);
   void run();
 
  private:
   using Value = ir::Value;
-  using Attributes = Specializer::Attributes;
-  using Place = ops::SearchInputs::Place;
+  using Attributes = FoldingBuilder::Attributes;
+  using Place = SearchInputs::Place;
 
   // A subgraph and what of it is computed already.
   struct Body {
     std::shared_ptr<ir::Graph> graph;
-    Specializer::Nodes made;
+    NodeSet made;
   };
 
-  // -- search.cpp -------------------------------------------------------------------------------
+  // -- token_search.cpp
+  // -------------------------------------------------------------------------------
   int64_t size_input(Place place, std::string_view name, int64_t fallback) const;
   int64_t token_attribute(std::string_view name) const;
   // An input of one element as an f32 or s64 scalar; null when omitted.
@@ -66,7 +67,8 @@ class Search {
   Value* unspecified(const ir::ValueType& type);
   void give_results();
 
-  // -- search_decoder.cpp -----------------------------------------------------------------------
+  // -- token_search_decoder.cpp
+  // -----------------------------------------------------------------------
   void open_subgraphs();
   void check_gpt(const Body& body) const;
   void check_t5();
@@ -85,7 +87,8 @@ class Search {
   void spread_over_beams();
   Value* per_beam(Value* v, int64_t axis);
 
-  // -- search_scores.cpp ------------------------------------------------------------------------
+  // -- token_search_scores.cpp
+  // ------------------------------------------------------------------------
   Value* scores_of(Value* logits);
   Value* penalize_repetition(Value* scores);
   Value* forbid_repeated_ngrams(Value* scores);
@@ -93,7 +96,8 @@ class Search {
   Value* forbid(Value* scores, Value* forbidden);  // where true
   Value* zero_in(Value* mask);                     // bool: where the mask is 0
 
-  // -- search_beams.cpp -------------------------------------------------------------------------
+  // -- token_search_beams.cpp
+  // -------------------------------------------------------------------------
   struct Candidates {
     Value *scores, *valid;  // f32, bool [B, K]
     Value* texts;           // s32 [B, K, max_length]
@@ -107,7 +111,8 @@ class Search {
   Value* rows_of(Value* beams, int64_t count);
   Value* hopeless(Value* top_scores);
 
-  // -- search_tokens.cpp ------------------------------------------------------------------------
+  // -- token_search_tokens.cpp
+  // ------------------------------------------------------------------------
   void choose_tokens(Value* scores);
   Value* sample(Value* scores);
   Value* filter_top(Value* scores);
@@ -116,13 +121,13 @@ class Search {
   // -- Short forms ------------------------------------------------------------------------------
   Value* op(const std::string& name, std::initializer_list<Value*> inputs,
             Attributes attributes = {}) {
-    return s_.make1(name, inputs, attributes);
+    return build_.make1(name, inputs, attributes);
   }
   std::pair<Value*, Value*> top(Value* v, int64_t count, bool largest);
   Value* cast(Value* v, DType dtype);
-  Value* number(double v) { return s_.constant(Tensor::scalar(static_cast<float>(v))); }
-  Value* integer(int64_t v) { return s_.integer(v); }
-  Value* token(int64_t v) { return s_.constant(Tensor::scalar(static_cast<int32_t>(v))); }
+  Value* number(double v) { return build_.constant(Tensor::scalar(static_cast<float>(v))); }
+  Value* integer(int64_t v) { return build_.integer(v); }
+  Value* token(int64_t v) { return build_.constant(Tensor::scalar(static_cast<int32_t>(v))); }
   // s64: first, first + step ...
   Value* series(Shape shape, int64_t first, int64_t step);
   Value* filled(DType dtype, Shape shape, int64_t value);
@@ -133,19 +138,20 @@ class Search {
     return place && *place < inputs_.size() ? inputs_[*place].value : nullptr;
   }
   int64_t rows() const { return batch_ * beams_; }
-  bool is_beam() const { return ops::facts_of(node_).flow == ops::Flow::beam_search; }
+  bool is_beam() const { return node_.op_type == "BeamSearch"; }
   bool is_t5() const { return encoder_.graph != nullptr; }
   bool wants(size_t output) const;
   template <class... Args>
   [[noreturn]] void fail_here(ErrorCode code, fmt::format_string<Args...> format,
                               Args&&... args) const {
-    s_.fail_at(node_, code, format, std::forward<Args>(args)...);
+    ctx_.fail_at(code, format, std::forward<Args>(args)...);
   }
 
-  Specializer& s_;
+  ResolveContext& ctx_;
+  FoldingBuilder& build_;
   const ir::Node& node_;
-  const ops::SearchInputs& places_;
-  Specializer::Items inputs_;
+  const SearchInputs& places_;
+  Items inputs_;
 
   int64_t opset_ = 0;               // of ai.onnx
   int64_t batch_ = 0, prompt_ = 0;  // prompt_: tokens before the first round
@@ -170,4 +176,4 @@ class Search {
   std::vector<Value*> all_scores_;                               // f32 [1, B, K, V]
 };
 
-}  // namespace poprt::compiler
+}  // namespace poprt::ops

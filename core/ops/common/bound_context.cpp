@@ -1,0 +1,214 @@
+#include "ops/bound.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/onnx_dtype.h"
+#include "ir/newest.h"
+#include "ops/common/movement.h"
+#include "ops/common/scalar.h"
+#include "ops/facts.h"
+
+namespace poprt::ops {
+
+using ir::Node;
+using ir::Value;
+
+bool any_below(const Value* v, double number) {
+  const std::vector<double> all = v->constant().to_doubles();
+  return std::any_of(all.begin(), all.end(), [&](double x) { return x < number; });
+}
+
+bool same_size(const Value* a, const Value* b) {
+  return a == b || (a && b && a->is_constant() && b->is_constant() &&
+                    a->constant().to_int64s() == b->constant().to_int64s());
+}
+
+size_t BoundContext::axis_attr(int64_t fallback) const {
+  return static_cast<size_t>(
+      normalize_axis(node.int_attr("axis", fallback), static_cast<int64_t>(shape().size())));
+}
+
+std::vector<int64_t> BoundContext::constant_ints(size_t i) const {
+  if (!in[i].value || !in[i].value->is_constant())
+    fail_at(ErrorCode::unimplemented, "input {} must be constant", i);
+  return in[i].value->constant().to_int64s();
+}
+
+std::vector<int64_t> BoundContext::axes_of(size_t input, size_t rank) const {
+  std::vector<int64_t> axes = has(input) ? constant_ints(input) : node.ints_attr("axes");
+  for (int64_t& a : axes) a = normalize_axis(a, static_cast<int64_t>(rank));
+  return axes;
+}
+
+std::vector<Extent> BoundContext::extents(size_t i) {
+  const Item& item = in[i];
+  if (!item.value || !item.value->is_constant())
+    fail_at(ErrorCode::unimplemented,
+            "'{}' decides a shape and depends on data, with no bound that is known",
+            item.value ? item.value->name() : "");
+  const std::vector<int64_t> most = item.value->constant().to_int64s();
+  const std::vector<int64_t> least =
+      item.actual ? item.least->constant().to_int64s() : std::vector<int64_t>(most);
+  std::vector<Extent> out;
+  for (size_t k = 0; k < most.size(); k++)
+    out.push_back(
+        {least[k], most[k],
+         least[k] == most[k] ? nullptr : element_of(item.actual, static_cast<int64_t>(k))});
+  return out;
+}
+
+Value* BoundContext::element_of(Value* v, int64_t k) {
+  const auto count = [](const Value* of) { return element_count(of->shape()); };
+  const auto constants = [](const Value* of) { return of->constant().to_int64s(); };
+  for (;;) {
+    const Node* n = v->producer();
+    if (!n || n->inputs().empty() || !ir::is_onnx_domain(n->domain)) break;
+    const Facts& facts = facts_of(*n);
+    Value* first = n->input(0);
+    if (!first || !first->type.is_static()) break;
+    const auto constant_input = [&](size_t i) {
+      return i < n->inputs().size() && n->input(i) && n->input(i)->is_constant();
+    };
+    if (facts.source == ElementSource::joined && v->shape().size() == 1) {
+      for (Value* part : n->inputs()) {
+        v = part;
+        if (k < count(part)) break;
+        k -= count(part);
+      }
+    } else if (facts.source == ElementSource::itself || facts.source == ElementSource::in_order ||
+               (facts.cast == CastForm::to_type && first->dtype() == v->dtype())) {
+      v = first;
+    } else if (facts.source == ElementSource::picked && first->shape().size() == 1 &&
+               constant_input(1)) {
+      k = constants(n->input(1))[static_cast<size_t>(k)];
+      if (k < 0) k += count(first);
+      v = first;
+    } else if (facts.source == ElementSource::chosen && constant_input(0) &&
+               v->shape().size() <= 1) {
+      const std::vector<int64_t> condition = constants(n->input(0));
+      const bool yes = condition[condition.size() == 1 ? 0 : static_cast<size_t>(k)] != 0;
+      v = n->input(yes ? 1 : 2);
+      if (count(v) == 1) k = 0;
+    } else {
+      break;
+    }
+  }
+  if (count(v) != 1)
+    v = build.newest("Gather", {build.reshape(v, {count(v)}), build.integer(k)},
+                     {{"axis", int64_t{0}}});
+  v = build.reshape(v, {});
+  return v->dtype() == DType::s64
+             ? v
+             : build.newest("Cast", {v}, {{"to", onnx_from_dtype(DType::s64).value()}});
+}
+
+void BoundContext::refuse_size(const Item& item) const {
+  std::string_view name = item.value->name();
+  for (size_t i = 0; i < in.size(); i++)
+    if (node.input(i) && in[i].size == item.size) name = node.input(i)->name();
+  fail_at(
+      ErrorCode::unimplemented,
+      "the size of '{}' along axis {} depends on data (at most {}), and there is no rule for it "
+      "in this operator; make what it depends on constant, or end the model before it",
+      name, item.axis, item.value->shape()[item.axis]);
+}
+
+void BoundContext::refuse_shape(const Item& item) const {
+  fail_at(
+      ErrorCode::unimplemented,
+      "{} has more than one dimension that depends on data, or one with no bound that is known; "
+      "make what it depends on constant, or end the model before it",
+      item.value ? fmt::format("'{}'", item.value->name()) : "its result");
+}
+
+BoundResult BoundContext::refuse_sizes(size_t from) const {
+  for (size_t i = from; i < in.size(); i++)
+    if (in[i].size) refuse_size(in[i]);
+  return {};
+}
+
+Value* BoundContext::filled(const Item& item, const Tensor& filling) {
+  Shape along(item.value->shape().size(), 1);
+  along[item.axis] = item.value->shape()[item.axis];
+  Value* real =
+      build.newest("Less", {build.reshape(build.places(along[item.axis]), along), item.size});
+  return build.newest("Where", {real, item.value, build.constant(filling)});
+}
+
+Value* BoundContext::zero_filled(const Item& item) {
+  return filled(item, scalar_tensor(item.value->dtype(), 0));
+}
+
+Value* BoundContext::with_bound(const Item& x, int64_t bound) {
+  Shape shape = x.value->shape();
+  const int64_t room = shape[x.axis];
+  if (bound == room) return x.value;
+  const auto axis = static_cast<int64_t>(x.axis);
+  if (bound < room)
+    return build.newest("Slice",
+                        {x.value, build.integers(std::array<int64_t, 1>{0}),
+                         build.integers(std::array{bound}), build.integers(std::array{axis})});
+  shape[x.axis] = bound - room;
+  return build.make1("Concat", {x.value, build.constant(Tensor::zeros(x.value->dtype(), shape))},
+                     {{"axis", axis}});
+}
+
+Value* BoundContext::from_front(const Item& at, Value* size) {
+  Value* place = build.places(at.value->shape()[at.axis]);
+  return gathered(
+      at, build.newest("Where", {build.newest("Less", {place, size}), place, build.integer(0)}));
+}
+
+Value* BoundContext::real_places(const Item& x, size_t axis, Value* at) {
+  if (!x.size || x.axis != axis) return at;
+  if (at->is_constant()) {
+    const std::vector<int64_t> v = at->constant().to_int64s();
+    if (std::all_of(v.begin(), v.end(), [](int64_t k) { return k >= 0; })) return at;
+  }
+  Value* place = build.make1("Cast", {at}, {{"to", onnx_from_dtype(DType::s64).value()}});
+  return build.newest("Where", {build.newest("Less", {place, build.integer(0)}),
+                                build.newest("Add", {place, x.size}), place});
+}
+
+Item BoundContext::compacted(const Item& x) {
+  const Shape& shape = x.value->shape();
+  const int64_t outer = partial_product(shape, 0, x.axis), bound = shape[x.axis];
+  const int64_t inner = partial_product(shape, x.axis + 1, shape.size()), rows = outer * bound;
+  Item out = Item::of(build.reshape(x.value, {rows, inner}));
+  out.sized(x.size, 0);
+  if (rows == 0) out.size = build.integer(0);
+  if (outer == 1 || rows == 0) return out;
+  Value *place = build.places(rows), *n = build.newest("Max", {x.size, build.integer(1)});
+  Value* row = build.newest(
+      "Add", {build.newest("Mul", {build.newest("Div", {place, n}), build.integer(bound)}),
+              build.newest("Mod", {place, n})});
+  out.value = gathered(out, build.newest("Min", {row, build.integer(rows - 1)}));
+  out.size = build.size_of("Mul", x.size, build.integer(outer));
+  return out;
+}
+
+Meeting BoundContext::meet(std::span<const Meeting> all) {
+  Meeting out = all[0];
+  for (const Meeting& m : all.subspan(1)) {
+    if (!m.size || !out.size) {
+      if (out.size) out = m;
+    } else if (same_size(out.size, m.size)) {
+      out.bound = std::min(out.bound, m.bound);
+    } else {
+      Value* one = build.size_of("Equal", out.size, build.integer(1));
+      out = {build.newest("Where", {one, m.size, out.size}), std::max(out.bound, m.bound)};
+    }
+  }
+  return out;
+}
+
+Value* BoundContext::met(const Item& x, const Meeting& meeting) {
+  const int64_t room = x.value->shape()[x.axis];
+  if (same_size(x.size, meeting.size) || room == 0) return with_bound(x, meeting.bound);
+  Value* place = build.newest("Min", {build.places(meeting.bound), build.integer(room - 1)});
+  return gathered(x, build.newest("Where", {build.newest("Equal", {x.size, build.integer(1)}),
+                                            build.integer(0), place}));
+}
+
+}  // namespace poprt::ops

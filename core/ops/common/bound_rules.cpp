@@ -1,0 +1,152 @@
+// Rules for sizes that depend on data which several operators have (ops/bound.h).
+//
+// The real part of a tensor is always the first places along one axis. Reshape [2, n, 3] -> [2 n,
+// 3] with room for N rows: the real rows are 0 .. n-1 and N .. N+n-1, so they are gathered to the
+// front first (BoundContext::compacted).
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "ops/bound.h"
+#include "ops/common/movement.h"
+#include "ops/facts.h"
+
+namespace poprt::ops {
+
+BoundResult bound_in_place(BoundContext& ctx) {
+  ctx.refuse_sizes(1);
+  return {ctx.in[0].size, ctx.in[0].axis};
+}
+
+BoundResult bound_unstated(BoundContext& ctx) {
+  const Facts& facts = facts_of(ctx.node);
+  if (facts.per_element) return bound_elementwise(ctx);
+  ctx.refuse_sizes(1);
+  if (facts.per_sample && ctx.in[0].axis == 0 && !ctx.node.int_attr("training_mode", 0))
+    return {ctx.in[0].size, 0};
+  return ctx.refuse_sizes();
+}
+
+BoundResult bound_elementwise(BoundContext& ctx) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const auto takes_part = [&](size_t i) {
+    return in[i].kind == Item::Kind::tensor && in[i].value->type.is_static() &&
+           !in_mask(facts_of(n).type_inputs, i);
+  };
+  size_t rank = 0;
+  for (size_t i = 0; i < in.size(); i++)
+    if (takes_part(i)) rank = std::max(rank, in[i].value->shape().size());
+  std::optional<size_t> axis;
+  for (size_t i = 0; i < in.size(); i++) {
+    if (!in[i].size || !takes_part(i)) continue;
+    const size_t at = in[i].axis + rank - in[i].value->shape().size();
+    if (axis.value_or(at) != at) ctx.refuse_size(in[i]);
+    axis = at;
+  }
+  if (!axis) return {};
+  std::vector<Meeting> all;
+  for (size_t i = 0; i < in.size(); i++) {
+    if (!takes_part(i)) continue;
+    const Shape& shape = in[i].value->shape();
+    if (shape.size() + *axis < rank) continue;
+    const int64_t room = shape[*axis + shape.size() - rank];
+    if (in[i].size || room != 1) all.push_back({in[i].size, room});
+  }
+  const Meeting meeting = ctx.meet(all);
+  for (size_t i = 0; i < in.size(); i++)
+    if (in[i].size && takes_part(i)) in[i].value = ctx.met(in[i], meeting);
+  return {meeting.size, *axis};
+}
+
+BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Tensor& filling) {
+  const ir::Node& n = ctx.node;
+  Items& in = ctx.in;
+  const Item x = in[0];
+  const size_t rank = x.value->shape().size();
+  if (axes.empty() && n.int_attr("noop_with_empty_axes", 0) != 0) return {x.size, x.axis};
+  if (axes.empty())
+    for (size_t d = 0; d < rank; d++) axes.push_back(static_cast<int64_t>(d));
+  const auto at = static_cast<int64_t>(x.axis);
+  if (std::find(axes.begin(), axes.end(), at) != axes.end()) {
+    in[0].value = ctx.filled(x, filling);
+    return {};
+  }
+  size_t axis = x.axis;
+  if (n.int_attr("keepdims", 1) == 0)
+    for (const int64_t a : axes) axis -= a < at;
+  return {x.size, axis};
+}
+
+// The axis of x that has the size itself in `to` stays what it is (`kept`), with at most one
+// unknown next to it.
+BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to) {
+  const Shape& from = x.value->shape();
+  const int64_t outer = partial_product(from, 0, x.axis), bound = from[x.axis];
+  const int64_t inner = partial_product(from, x.axis + 1, from.size());
+  Shape shape;
+  std::vector<size_t> unknown;
+  std::optional<size_t> kept;
+  for (size_t k = 0; k < to.size(); k++) {
+    const bool itself = to[k].actual && same_size(to[k].actual, x.size);
+    if (itself && !kept && partial_product(shape, 0, k) == outer && unknown.empty()) kept = k;
+    if ((to[k].actual || to[k].most == -1) && kept != k) unknown.push_back(k);
+    shape.push_back(kept == k ? bound : to[k].most);
+  }
+  if (unknown.size() > 1) ctx.refuse_shape({});
+  const auto without = [&](size_t k) {
+    return partial_product(shape, 0, k) * partial_product(shape, k + 1, shape.size());
+  };
+  if (kept) {
+    if (unknown.empty() || bound == 0) {
+      for (const size_t k : unknown) shape[k] = 0;
+      return {.size = x.size, .axis = *kept, .whole = ctx.build.reshape(x.value, shape)};
+    }
+    const int64_t known = without(unknown[0]);
+    shape[unknown[0]] = known == 0 ? 0 : element_count(from) / known;
+    return {.size = x.size, .axis = *kept, .whole = ctx.build.reshape(x.value, shape)};
+  }
+  if (unknown.empty()) {  // the real part has exactly that many elements
+    const int64_t count = element_count(shape);
+    if (count > element_count(from)) ctx.refuse_size(x);
+    Item flat = ctx.compacted(x);
+    flat.value = ctx.build.reshape(flat.value, {element_count(from)});
+    return {.whole = ctx.build.reshape(ctx.with_bound(flat, count), shape)};
+  }
+  const size_t k = unknown[0];
+  const int64_t before = partial_product(shape, 0, k),
+                behind = partial_product(shape, k + 1, shape.size());
+  if (before == outer && behind == inner) {
+    shape[k] = bound;
+    return {.size = x.size, .axis = k, .whole = ctx.build.reshape(x.value, shape)};
+  }
+  const int64_t known = before * behind, all = element_count(from);
+  shape[k] = known == 0 ? 0 : all / known;
+  Item rows = ctx.compacted(x);
+  ir::Value* size = rows.size;
+  if (known == 0)
+    return {.size = ctx.build.integer(0), .axis = k, .whole = ctx.build.reshape(x.value, shape)};
+  if (inner != known) {
+    const int64_t common = std::gcd(inner, known);
+    if (inner != common) size = ctx.build.size_of("Mul", size, ctx.build.integer(inner / common));
+    if (known != common) size = ctx.build.size_of("Div", size, ctx.build.integer(known / common));
+  }
+  Item flat = Item::of(ctx.build.reshape(rows.value, {all}));
+  flat.sized(size, 0);
+  flat = Item::of(ctx.with_bound(flat, shape[k] * known));
+  if (before == 1 || shape[k] == 0)
+    return {.size = size, .axis = k, .whole = ctx.build.reshape(flat.value, shape)};
+  // Row (o, j) of the result is row o * size + j of what is real.
+  ir::Value* places_of_rows = ctx.build.places(before * shape[k]);
+  ir::Value* row = ctx.build.newest(
+      "Add",
+      {ctx.build.newest(
+           "Mul", {ctx.build.newest("Div", {places_of_rows, ctx.build.integer(shape[k])}), size}),
+       ctx.build.newest("Mod", {places_of_rows, ctx.build.integer(shape[k])})});
+  row = ctx.build.newest("Min", {row, ctx.build.integer(before * shape[k] - 1)});
+  Item spread = Item::of(ctx.build.reshape(flat.value, {before * shape[k], behind}));
+  spread.axis = 0;
+  return {.size = size, .axis = k, .whole = ctx.build.reshape(ctx.gathered(spread, row), shape)};
+}
+
+}  // namespace poprt::ops

@@ -1,0 +1,105 @@
+#include "ops/common/sequences.h"
+
+#include <algorithm>
+#include <array>
+
+namespace poprt::ops {
+namespace {
+
+// Of one that is edited at a position that is known at run time: tables have the square of it.
+constexpr int64_t kMaxElementsToEdit = 1 << 10;
+
+bool have_one_shape(const std::vector<ir::Value*>& elements) {
+  return std::ranges::all_of(elements, [&](const ir::Value* v) {
+    return v->type.is_static() && v->dtype() == elements[0]->dtype() &&
+           v->shape() == elements[0]->shape() && v->dtype() != DType::string;
+  });
+}
+
+// Row p has which elements of `size` are left without element p.
+Tensor rows_of_erase(int64_t size) {
+  std::vector<int64_t> rows;
+  for (int64_t p = 0; p < size; p++)
+    for (int64_t i = 0; i < size - 1; i++) rows.push_back(i + (i >= p));
+  return Tensor::of<int64_t>({size, size - 1}, rows);
+}
+
+// Row p has the order of `size` elements and of one that is inserted at p and has number `size`.
+// Negative positions count from the end of the old ones, negative rows from the end of the table:
+// its second part is theirs.
+Tensor rows_of_insert(int64_t size) {
+  std::vector<int64_t> rows;
+  for (int64_t r = 0; r <= 2 * size; r++) {
+    const int64_t p = r <= size ? r : r - (size + 1);
+    for (int64_t i = 0; i <= size; i++) rows.push_back(i < p ? i : i == p ? size : i - 1);
+  }
+  return Tensor::of<int64_t>({2 * size + 1, size + 1}, rows);
+}
+
+int64_t position(const ResolveContext& ctx, const Item& item, int64_t size, bool insert) {
+  if (item.kind == Item::Kind::none) return insert ? size : size - 1;
+  const auto p = constant_integer(item);
+  if (!p)
+    ctx.fail_at(
+        ErrorCode::unimplemented,
+        "the position in a sequence must be constant, or its tensors of one shape and at most "
+        "{}",
+        kMaxElementsToEdit);
+  const int64_t last = insert ? size : size - 1;
+  if (*p < -size || *p > last)
+    ctx.fail_at(ErrorCode::invalid_argument, "position {} of a sequence of {}", *p, size);
+  return *p < 0 ? *p + size : *p;
+}
+
+bool is_edited_at_run_time(const Item& at, const std::vector<ir::Value*>& elements) {
+  return at.kind == Item::Kind::tensor && !constant_integer(at) && have_one_shape(elements) &&
+         std::ssize(elements) <= kMaxElementsToEdit;
+}
+
+std::vector<ir::Value*> pick(ResolveContext& ctx, const std::vector<ir::Value*>& elements,
+                             ir::Value* position, const Tensor& rows) {
+  const int64_t count = rows.shape()[1];
+  if (count == 0) return {};
+  ir::Value* order =
+      ctx.build.slice_at(ctx.build.constant(rows), ctx.build.reshape(position, {}), 0);
+  ir::Value* ordered = ctx.build.make("Gather", "", std::array{ctx.build.stack(elements, 0), order},
+                                      {{"axis", 0}})[0];
+  std::vector<ir::Value*> picked;
+  for (int64_t i = 0; i < count; i++)
+    picked.push_back(ctx.build.slice_at(ordered, ctx.build.integer(i), 0));
+  return picked;
+}
+
+}  // namespace
+
+Item sequence_element(ResolveContext& ctx, const Elements& elements, const Item& at) {
+  if (!constant_integer(at) && !elements.empty() && at.kind == Item::Kind::tensor &&
+      have_one_shape(elements))
+    return Item::of(
+        ctx.build.slice_at(ctx.build.stack(elements, 0), ctx.build.reshape(at.value, {}), 0));
+  const int64_t place = position(ctx, at, std::ssize(elements), false);
+  return Item::of(elements[static_cast<size_t>(place)]);
+}
+
+Item sequence_inserted(ResolveContext& ctx, Elements elements, ir::Value* element, const Item& at) {
+  const int64_t count = std::ssize(elements);
+  elements.push_back(element);
+  if (is_edited_at_run_time(at, elements))
+    return Item::sequence_of(pick(ctx, elements, at.value, rows_of_insert(count)));
+  const int64_t place = position(ctx, at, count, true);
+  if (count >= kMaxElements)
+    ctx.fail_at(ErrorCode::resource_exhausted, "a sequence of more than {} tensors", kMaxElements);
+  std::rotate(elements.begin() + place, elements.end() - 1, elements.end());
+  return Item::sequence_of(std::move(elements));
+}
+
+Item sequence_erased(ResolveContext& ctx, Elements elements, const Item& at) {
+  const int64_t count = std::ssize(elements);
+  if (count == 0) ctx.fail_at(ErrorCode::invalid_argument, "the sequence is empty");
+  if (is_edited_at_run_time(at, elements))
+    return Item::sequence_of(pick(ctx, elements, at.value, rows_of_erase(count)));
+  elements.erase(elements.begin() + position(ctx, at, count, false));
+  return Item::sequence_of(std::move(elements));
+}
+
+}  // namespace poprt::ops

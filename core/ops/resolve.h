@@ -1,0 +1,82 @@
+// Operators that a static device does not have: sequences, optionals and control flow.
+//
+// While the compiler specializes a graph, OpDef::resolve replaces such a node by what the device
+// has: a sequence by the tensors that it contains, a branch with a constant condition by its nodes,
+// Scan by Loop. The hook reads items and gives items (ops/item.h); bodies, loops and branches are
+// the compiler's (compiler/flow).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/common/folding_builder.h"
+#include "ops/item.h"
+
+namespace poprt::ops {
+
+// One round of a loop body: from index, condition and states to condition, states and scan parts.
+using Round = std::function<Items(ir::Value* index, ir::Value* condition, const Items& states)>;
+
+struct LoopSpec {
+  const ir::Node* node;
+  Item count, condition;  // an s64 and a bool scalar; none: no limit, and true
+  Items states;
+  size_t scans = 0;        // parts that a round makes; they are stacked along a new axis 0
+  int64_t body_nodes = 0;  // how long a round is
+  Round round;
+};
+
+// Nodes of a body whose results are known from before.
+using NodeSet = std::unordered_set<const ir::Node*>;
+
+class ResolveContext {
+ public:
+  ResolveContext(const ir::Node& n, Items inputs, FoldingBuilder& b)
+      : node(n), in(std::move(inputs)), build(b) {}
+  virtual ~ResolveContext() = default;
+  ResolveContext(const ResolveContext&) = delete;
+  ResolveContext& operator=(const ResolveContext&) = delete;
+
+  const ir::Node& node;
+  const Items in;
+  FoldingBuilder& build;
+
+  // The inputs with sizes in place of their bounds. An input that is left out at the end is none.
+  Items actual() const { return actual_of(in); }
+  Item actual(size_t i) const { return i < in.size() ? actual_of(in[i]) : Item{}; }
+
+  // States an output, which must be what the model declares.
+  virtual void give(size_t output, Item item) = 0;
+  // Runs a body on items; `made` are nodes that run_invariant() ran before.
+  virtual Items run_body(const ir::Graph& body, const Items& inputs, const NodeSet& made = {}) = 0;
+  // Runs the nodes of a body whose results are the same in every round.
+  virtual NodeSet run_invariant(const ir::Graph& body) = 0;
+  // The states after all rounds, and the stacked scan parts: unrolled, or as a loop of the device.
+  virtual Items iterate(const LoopSpec& loop) = 0;
+  // Both subgraphs, of which the device runs one. Gives all outputs.
+  virtual void branch(ir::Value* condition, const ir::Graph& yes, const ir::Graph& no) = 0;
+  // Whether the result stays an ONNX model, without operators of domain poprt.
+  virtual bool keeps_onnx() const = 0;
+
+  // Throw invalid_argument or unimplemented, naming the node and its opset.
+  ir::Value* tensor(const Item& item, std::string_view what) const;
+  ir::Value* static_tensor(const Item& item, std::string_view what) const;
+  // A control value that the device reads; null is allowed.
+  void check_scalar(const ir::Value* v, DType dtype, std::string_view what) const;
+  std::vector<ir::Value*> sequence(size_t i) const;
+  template <class... Args>
+  [[noreturn]] void fail_at(ErrorCode code, fmt::format_string<Args...> format,
+                            Args&&... args) const {
+    fail(code, "{} (opset {}): {}", node.describe(), node.opset(),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+}  // namespace poprt::ops
