@@ -1,4 +1,5 @@
 // alpha * x + beta: an experimental operator of early ONNX, which opset 10 took back.
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::affine_op {
@@ -17,7 +18,7 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
 POPRT_ELEMENTWISE_DEF(
     affine, .name = "Affine", .until = 9,
     .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
-    .lower = lower_elementwise, .sharing = {.in_place = 1},
+    .lower = lower_elementwise, .axes = axes::elementwise, .sharing = {.in_place = 1},
     .facts = {.per_element = true,
               .blocked = BlockedForm::unary,
               .elementwise = {append},

@@ -1,6 +1,7 @@
 // theta [N, 2, 3] or [N, 3, 4], constant size [N, C, (D,) H, W].
 #include "kernels/calls/affine_grid.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::affine_grid_op {
 namespace {
@@ -33,6 +34,12 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
+// Row r of theta gives coordinate r of every point.
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  ctx.carry(0, 1, 0, ctx.out().size() - 1);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -40,6 +47,7 @@ const OpDef def = {.name = "AffineGrid",
                    .since = 20,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.shape_inputs = 0b10,
                              .constant_inputs = 0b10,
                              .trial = {"T[1,2,3]; s64[4] = [1, 1, 2, 2]"}}};

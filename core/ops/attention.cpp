@@ -5,6 +5,7 @@
 #include "kernels/calls/attention_generic.h"
 #include "kernels/calls/cast.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -175,6 +176,82 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 3, scores, t);
 }
 
+// Heads of query q_heads / kv_heads share a head of key and value. `at` and `columns`: where output
+// `to` has heads, and how many columns each.
+struct Heads {
+  size_t to, at;
+  int64_t columns;
+};
+
+// Key or value (`input`) and the past one, as they are in `present`: the new one after the past.
+void map_present(AxesContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
+                 int64_t size) {
+  const size_t heads = s.packed ? 2 : 1, tokens = s.packed ? 1 : 2;
+  ctx.carry(input, 0, present, 0);
+  axes::grouped(ctx, {{input, heads}, s.packed ? size : 1, present, 1, 1, s.kv_heads});
+  ctx.link({input, tokens, present, 2, kNoRepeat, 1, 1, s.past});
+  if (s.packed)
+    axes::grouped(ctx, {{input, 2}, 1, present, 3, 1, size});
+  else
+    ctx.carry(input, 3, present, 3);
+  const size_t along[] = {2};
+  axes::same(ctx, past, present, along);
+  if (ctx.has(past)) ctx.link({past, 2, present, 2});
+  for (const size_t i : {0, 1, 2, 3, 4, 5, 6})
+    if (i != input && i != past) ctx.independent(i, present);
+}
+
+// What reaches the attention itself: output 0, and the scores in output 3.
+void map_attention(AxesContext& ctx, const Sizes& s, const Heads& h) {
+  const size_t heads = s.packed ? 2 : 1, tokens = s.packed ? 1 : 2;
+  const auto by_head = [&](size_t input, size_t axis, int64_t block, int64_t count) {
+    axes::grouped(ctx, {{input, axis}, block, h.to, h.at, h.columns * (s.q_heads / count), count});
+  };
+  for (const size_t i : {0, 1, 2, 4, 5, 6})
+    if (ctx.has(i)) ctx.carry(i, 0, h.to, 0);
+  by_head(0, heads, s.packed ? s.head : 1, s.q_heads);
+  by_head(1, heads, s.packed ? s.head : 1, s.kv_heads);
+  by_head(2, heads, s.packed ? s.v_size : 1, s.kv_heads);
+  if (ctx.has(4)) by_head(4, 1, 1, s.kv_heads);
+  if (ctx.has(5)) by_head(5, 1, 1, s.kv_heads);
+  const size_t queries = h.to == 0 && s.packed ? 1 : 2;
+  ctx.carry(0, tokens, h.to, queries);
+  if (!ctx.has(3)) return;
+  const size_t rank = ctx.in(3).size();
+  for (size_t d = 0; d + 1 < rank; d++) {
+    const size_t full = d + 4 - rank;
+    if (ctx.in(3)[d] == 1 && (full != 0 || s.batch != 1)) continue;
+    if (full == 1)
+      by_head(3, d, 1, s.q_heads);
+    else
+      ctx.carry(3, d, h.to, full == 0 ? 0 : queries);
+  }
+}
+
+void map_axes(AxesContext& ctx) {
+  const Sizes s = sizes_of(ctx.node);
+  map_attention(ctx, s, {0, s.packed ? size_t{2} : size_t{1}, s.packed ? s.v_size : 1});
+  // Column v of a head comes from column v of the values.
+  for (const size_t i : {2, 5}) {
+    if (!ctx.has(i)) continue;
+    if (s.packed)
+      axes::grouped(ctx, {{i, ctx.in(i).size() - 1}, 1, 0, 2, 1, s.v_size});
+    else
+      ctx.carry(i, 3, 0, 3);
+  }
+  if (ctx.makes(1)) map_present(ctx, s, 1, 4, 1, s.head);
+  if (ctx.makes(2)) map_present(ctx, s, 2, 5, 2, s.v_size);
+  if (!ctx.makes(3)) return;
+  map_attention(ctx, s, {3, 1, 1});
+  // Before the mask and the softmax, every key has a column of its own.
+  if (ctx.node.int_attr("qk_matmul_output_mode", 0) == 0) {
+    ctx.link({1, s.packed ? size_t{1} : size_t{2}, 3, 3, kNoRepeat, 1, 1, s.past});
+    ctx.link({4, 2, 3, 3});
+    for (const size_t i : {3, 6}) ctx.independent(i, 3);
+  }
+  for (const size_t i : {2, 5}) ctx.independent(i, 3);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -183,6 +260,7 @@ const OpDef def = {
     .since = 23,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.flops = flops::attention, .trial = {"T[1,4,4,4]; T[1,4,4,4]; T[1,4,4,4]"}}};
 
 }  // namespace poprt::ops::attention_op

@@ -6,6 +6,7 @@
 #include "kernels/calls/batch_normalization.h"
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/flops.h"
 #include "ops/common/reduce.h"
@@ -100,12 +101,39 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.in(2), ctx.in(3), ctx.in(4), ctx.out(0)});
 }
 
+// With given statistics every element is computed by itself; in training, channels are.
+void map_axes(AxesContext& ctx) {
+  const size_t rank = ctx.in(0).size();
+  const bool training = ctx.node.int_attr("training_mode", 0) != 0;
+  if (training && rank >= 2)
+    ctx.carry(0, 1, 0, 1);
+  else if (!training)
+    axes::same(ctx, 0, 0);
+  if (rank < 2) return;
+  for (size_t i = 1; i < 5; i++) {
+    if (!ctx.has(i) || (training && i > 2)) {
+      ctx.independent(i, 0);
+      continue;
+    }
+    const bool spatial = is_spatial(ctx.node);
+    axes::in_order(ctx, {i, 0, ctx.in(i).size(), 0, 1, spatial ? 2 : rank});
+  }
+  for (size_t o = 1; training && o < std::min<size_t>(ctx.output_count(), 3); o++) {
+    if (!ctx.makes(o)) continue;
+    for (size_t i = 1; i < 5; i++)
+      if (i != o + 2) ctx.independent(i, o);
+    if (ctx.out(o).size() == 1) ctx.carry(0, 1, o, 0);
+    axes::same(ctx, o + 2, o);
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "BatchNormalization",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.in_place = 1},
                    .facts = {.per_sample = true,
                              .weight_inputs = 0b11110,

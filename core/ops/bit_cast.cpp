@@ -1,6 +1,7 @@
 // The same bytes as another type of the same width.
 #include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::bit_cast_op {
@@ -27,6 +28,7 @@ const OpDef def = {
     .since = 26,
     .infer = infer,
     .lower = lower,
+    .axes = axes::elementwise,
     .sharing = {.view = true},
     .facts = {.per_element = true,
               .trial = {"T[4,4]", "to = 1 | to = 2 | to = 4 | to = 13 | to = 21 | to = 25"}}};

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "base/onnx_dtype.h"
+#include "ops/common/axes.h"
 #include "ops/common/cast.h"
 #include "ops/common/flops.h"
 
@@ -49,6 +50,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Cast",
                    .infer = infer,
                    .lower = lower_cast,
+                   .axes = axes::elementwise,
                    .facts = {.per_element = true,
                              .narrows = true,
                              .cast = CastForm::to_type,

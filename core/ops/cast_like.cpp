@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/cast.h"
 #include "ops/common/flops.h"
 
@@ -21,6 +22,7 @@ const OpDef def = {.name = "CastLike",
                    .since = 15,
                    .infer = infer,
                    .lower = lower_cast,
+                   .axes = axes::elementwise,
                    .facts = {.per_element = true,
                              .type_inputs = 0b10,
                              .cast = CastForm::to_type,

@@ -1,6 +1,7 @@
 // input [B, C, L], weight [C, 1, k], bias?, past_state [B, C, k - 1]? to output, present_state: the
 // past in front of the input, a depthwise convolution without padding, then silu when asked.
 #include "kernels/calls/conv_generic.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
@@ -65,6 +66,16 @@ void lower(LowerContext& ctx) {
   emit_strided_copy(ctx, padded, ctx.out(1), type, tail);
 }
 
+void map_axes(AxesContext& ctx) {
+  for (size_t o = 0; o < 2; o++)
+    for (const size_t i : {0, 3}) axes::range(ctx, i, 0, 2, o, 0);
+  ctx.carry(1, 0, 0, 1);
+  axes::per_channel(ctx, 2);
+  for (const size_t i : {1, 2}) ctx.independent(i, 1);
+  // A long input leaves nothing of the past.
+  if (ctx.in(0)[2] + 1 >= ctx.in(1)[2]) ctx.independent(3, 1);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -72,6 +83,7 @@ const OpDef def = {.name = "CausalConvWithState",
                    .since = 27,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[1,4,4]; T[4,1,2]", "", 2}}};
 
 }  // namespace poprt::ops::causal_conv_with_state_op

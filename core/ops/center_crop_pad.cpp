@@ -2,6 +2,7 @@
 // the extra element at the end.
 #include <algorithm>
 
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::center_crop_pad_op {
@@ -49,6 +50,17 @@ void lower(LowerContext& ctx) {
   emit_map_axes(ctx, ctx.in(0), LowerContext::kNone, ctx.out(0), ctx.in_dtype(0), x, maps);
 }
 
+void map_axes(AxesContext& ctx) {
+  for (size_t d = 0; d < ctx.in(0).size(); d++) {
+    const int64_t x = ctx.in(0)[d], y = ctx.out()[d];
+    if (x == y)
+      ctx.carry(0, d, 0, d);
+    else
+      ctx.link({0, d, 0, d, kNoRepeat, 1, 1,
+                std::max<int64_t>(y - x, 0) / 2 - std::max<int64_t>(x - y, 0) / 2});
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -57,6 +69,7 @@ const OpDef def = {
     .since = 18,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.shape_inputs = 0b10, .constant_inputs = 0b10, .trial = {"T[4,4]; s64[2] = [2, 6]"}}};
 
 }  // namespace poprt::ops::center_crop_pad_op

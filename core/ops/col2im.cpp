@@ -2,6 +2,7 @@
 #include "kernels/calls/col2im.h"
 #include "base/checked.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops::col2im_op {
@@ -63,6 +64,13 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
+// Axis 1 of the columns has the channels, each with the places of the block.
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  const int64_t channels = ctx.out()[1];
+  if (channels > 0) axes::grouped(ctx, {{0, 1}, ctx.in(0)[1] / channels, 0, 1, 1, channels});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -70,6 +78,7 @@ const OpDef def = {.name = "Col2Im",
                    .since = 18,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.shape_inputs = 0b110,
                              .constant_inputs = 0b110,
                              .trial = {"T[1,4,4]; s64[2] = [3, 3]; s64[2] = [2, 2]"}}};

@@ -1,6 +1,7 @@
 // The length depends on the condition, so it must be constant.
 #include "kernels/calls/gather.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::compress_op {
@@ -87,6 +88,10 @@ BoundResult bound(BoundContext& ctx) {
   return {.results = {item}};
 }
 
+void map_axes(AxesContext& ctx) {
+  if (ctx.node.find_attr("axis")) axes::along_attribute<0>(ctx);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -94,6 +99,7 @@ const OpDef def = {.name = "Compress",
                    .since = 9,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .data_sized = true,

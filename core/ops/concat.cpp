@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::concat_op {
@@ -112,12 +113,29 @@ BoundResult bound(BoundContext& ctx) {
   return {.size = real, .axis = axis, .whole = all};
 }
 
+// Each input is after the one before it.
+void map_axes(AxesContext& ctx) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 1), static_cast<int64_t>(ctx.out().size())));
+  int64_t offset = 0;
+  for (size_t i = 0; i < ctx.input_count(); i++) {
+    if (!ctx.has(i)) continue;
+    axes::same(ctx, i, 0, std::span(&axis, 1));
+    if (ctx.in(i)[axis] == ctx.out()[axis])
+      ctx.carry(i, axis, 0, axis);
+    else
+      ctx.link({i, axis, 0, axis, kNoRepeat, 1, 1, offset});
+    offset += ctx.in(i)[axis];
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Concat",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.joins = true},
                    .facts = {.moves = true,
                              .narrows = true,

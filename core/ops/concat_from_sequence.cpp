@@ -1,4 +1,5 @@
 // Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -27,6 +28,7 @@ const OpDef def = {.name = "ConcatFromSequence",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .resolve = resolve};
 
 }  // namespace poprt::ops::concat_from_sequence_op

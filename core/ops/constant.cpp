@@ -1,4 +1,5 @@
 #include "kernels/calls/copy.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::constant_op {
@@ -45,6 +46,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Constant",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .facts = {.moves = true, .narrows = true, .trial = {"", "value = T[4] fill @"}}};
 
 }  // namespace poprt::ops::constant_op

@@ -1,5 +1,6 @@
 #include "kernels/calls/fill.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::constant_of_shape_op {
@@ -58,6 +59,7 @@ const OpDef def = {.name = "ConstantOfShape",
                    .since = 9,
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::shapes_alone,
                    .facts = {.moves = true,
                              .shape_inputs = 0b1,
                              .bounds_shape = true,

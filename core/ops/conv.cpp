@@ -3,6 +3,7 @@
 #include "kernels/calls/conv_generic.h"
 #include "kernels/calls/conv_nd.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -63,12 +64,20 @@ void lower(LowerContext& ctx) {
       {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  axes::convolution(ctx, 0, 1);
+  axes::per_channel(ctx, 2);
+  const Shape &x = ctx.in(0), &w = ctx.in(1);
+  axes::windows(ctx, window_of(ctx.node, {x.begin() + 2, x.end()}, {w.begin() + 2, w.end()}), 2, 2);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Conv",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .packs = 0b110,
                    .facts = {.per_sample = true,
                              .layer = LayerForm::conv,

@@ -1,5 +1,6 @@
 #include "ops/common/conv_transpose.h"
 #include "kernels/calls/conv_transpose_generic.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -43,12 +44,35 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
+// Where windows do not overlap, each place of the result has one place of x.
+void map_axes(AxesContext& ctx) {
+  const Shape &x = ctx.in(0), &w = ctx.in(1), &y = ctx.out();
+  const int64_t group = std::max<int64_t>(ctx.node.int_attr("group", 1), 1);
+  ctx.carry(0, 0, 0, 0);
+  axes::per_channel(ctx, 2);
+  if (group == 1) {
+    ctx.carry(1, 1, 0, 1);
+    ctx.reduce({{0, 1}, {1, 0}});
+  } else {
+    axes::grouped(ctx, {{0, 1}, x[1] / group, 0, 1, y[1] / group, group});
+    axes::grouped(ctx, {{1, 0}, x[1] / group, 0, 1, y[1] / group, group});
+    axes::grouped(ctx, {{1, 1}, 1, 0, 1, 1, w[1]});
+  }
+  const Window window =
+      transposed_window_of(ctx.node, {x.begin() + 2, x.end()}, {w.begin() + 2, w.end()}).window;
+  for (size_t d = 0; d < window.rank(); d++)
+    if (window.kernel[d] == window.strides[d] && window.dilations[d] == 1 &&
+        window.pads_begin[d] == 0)
+      ctx.link({0, d + 2, 0, d + 2, kNoRepeat, 1, window.kernel[d]});
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "ConvTranspose",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .packs = 0b110,
                    .facts = {.per_sample = true,
                              .weight_inputs = 0b110,

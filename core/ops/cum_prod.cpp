@@ -8,6 +8,7 @@ const OpDef def = {
     .since = 26,
     .infer = [](InferContext& c) { c.out(0, c.in(0)); },
     .lower = [](LowerContext& c) { lower_cumulative(c, true); },
+    .axes = axes_of_cumulative,
     .facts = {.size_rule = SizeRule::cumulative_product, .trial = {"T[4,4]; s64[] = 0"}},
     .bound = [](BoundContext& c) { return bound_cumulative(c, true); }};
 

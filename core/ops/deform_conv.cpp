@@ -1,6 +1,7 @@
 // X, W, offset, B?, mask?; two spatial dimensions, computed in f32, or f64 in f64.
 #include "kernels/calls/deform_conv.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/window.h"
 
 namespace poprt::ops::deform_conv_op {
@@ -44,6 +45,14 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
+// Every pixel of the result has offsets and a mask of its own.
+void map_axes(AxesContext& ctx) {
+  axes::convolution(ctx, 0, 1);
+  axes::per_channel(ctx, 3);
+  const size_t channels[] = {1};
+  for (const size_t i : {2, 4}) axes::same(ctx, i, 0, channels);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -51,6 +60,7 @@ const OpDef def = {.name = "DeformConv",
                    .since = 19,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[1,4,4,4]; T[4,4,1,1]; T[1,2,4,4]"}}};
 
 }  // namespace poprt::ops::deform_conv_op

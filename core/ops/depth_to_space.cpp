@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::depth_to_space_op {
@@ -33,6 +34,16 @@ void lower(LowerContext& ctx) {
   emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0), copy);
 }
 
+void map_axes(AxesContext& ctx) {
+  const int64_t b = ctx.node.int_attr("blocksize", 0), c = ctx.out()[1];
+  const bool dcr = ctx.node.string_attr("mode", "DCR") == "DCR";
+  ctx.carry(0, 0, 0, 0);
+  ctx.link({0, 1, 0, 1, c, dcr ? 1 : b * b, 1});
+  ctx.link({0, 1, 0, 2, b, dcr ? b * c : b, 1});
+  ctx.link({0, 1, 0, 3, b, dcr ? c : 1, 1});
+  for (const size_t d : {2, 3}) ctx.link({0, d, 0, d, kNoRepeat, 1, b});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -40,6 +51,7 @@ const OpDef def = {
     .name = "DepthToSpace",
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
 }  // namespace poprt::ops::depth_to_space_op

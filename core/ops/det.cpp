@@ -1,5 +1,6 @@
 #include "kernels/calls/det.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::det_op {
 namespace {
@@ -25,7 +26,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "Det", .since = 11, .infer = infer, .lower = lower, .facts = {.trial = {"T[4,4]"}}};
+const OpDef def = {.name = "Det",
+                   .since = 11,
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = axes::batch_of_matrices,
+                   .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::det_op

@@ -2,6 +2,7 @@
 // 1). onesided keeps length / 2 + 1 results; with inverse it takes that many and gives real values.
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/reduce.h"
 #include "ops/common/signal.h"
 
@@ -79,6 +80,13 @@ void lower(LowerContext& ctx) {
   if (!wide) finish_f32(ctx, 0, y);
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto t = transform_of(ctx.node);
+  if (!t) return;
+  const size_t mixed[] = {t->axis, ctx.in(0).size() - 1};
+  axes::same(ctx, 0, 0, mixed);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -86,6 +94,7 @@ const OpDef def = {.name = "DFT",
                    .since = 17,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.constant_inputs = 0b110, .trial = {"T[1,4,2]"}}};
 
 }  // namespace poprt::ops::dft_op

@@ -7,6 +7,7 @@
 #include "kernels/calls/copy.h"
 #include "kernels/calls/random.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/flops.h"
 #include "ops/common/random.h"
@@ -93,12 +94,19 @@ void lower(LowerContext& ctx) {
   }
 }
 
+// The mask is random, or all of it true.
+void map_axes(AxesContext& ctx) {
+  axes::same(ctx, 0, 0);
+  for (size_t o = 1; o < ctx.output_count(); o++) ctx.independent(0, o);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Dropout",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.in_place = 1},
                    .pure = false,
                    .facts = {.per_element = true,

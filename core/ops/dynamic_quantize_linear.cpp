@@ -1,4 +1,5 @@
 #include "kernels/calls/dynamic_quantize.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::dynamic_quantize_linear_op {
@@ -21,6 +22,7 @@ const OpDef def = {.name = "DynamicQuantizeLinear",
                        [](LowerContext& c) {
                          c.emit(calls::DynamicQuantize{}, {c.in(0), c.out(0), c.out(1), c.out(2)});
                        },
+                   .axes = axes::none,
                    .facts = {.trial = {"T[4,4]", "", 3}}};
 
 }  // namespace poprt::ops::dynamic_quantize_linear_op

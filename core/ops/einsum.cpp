@@ -6,6 +6,7 @@
 
 #include "kernels/calls/einsum.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
@@ -20,6 +21,7 @@ struct Equation {
   size_t rank = 0;
   std::vector<int64_t> sizes;
   std::vector<std::vector<int64_t>> strides;  // of each operand per label
+  std::vector<std::vector<int>> terms;        // the label of each axis of each operand
 };
 
 Equation parse(const ir::Node& node) {
@@ -113,6 +115,7 @@ Equation parse(const ir::Node& node) {
     }
     e.strides.push_back(std::move(strides));
   }
+  e.terms = std::move(labels);
   return e;
 }
 
@@ -176,6 +179,23 @@ void lower(LowerContext& ctx) {
   if (narrow) finish_f32(ctx, 0, y);
 }
 
+// A label that the result has is carried, from each axis that it names; others are summed.
+void map_axes(AxesContext& ctx) {
+  const Equation e = parse(ctx.node);
+  std::vector<std::vector<InputAxis>> summed(e.labels.size());
+  for (size_t n = 0; n < e.terms.size(); n++)
+    for (size_t d = 0; d < e.terms[n].size(); d++) {
+      const auto l =
+          static_cast<size_t>(std::ranges::find(e.labels, e.terms[n][d]) - e.labels.begin());
+      if (l < e.rank)
+        ctx.carry(n, d, 0, l);
+      else if (ctx.in(n)[d] == e.sizes[l])
+        summed[l].push_back({n, d});
+    }
+  for (auto& group : summed)
+    if (!group.empty()) ctx.reduce(std::move(group));
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -184,6 +204,7 @@ const OpDef def = {
     .since = 12,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.flops = flops::einsum, .trial = {"T[4,4]; T[4,4]", R"(equation = "ij,jk->ik")"}}};
 
 }  // namespace poprt::ops::einsum_op

@@ -1,4 +1,5 @@
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::expand_op {
@@ -60,6 +61,8 @@ BoundResult bound(BoundContext& ctx) {
   return {meeting.size, *axis};
 }
 
+void map_axes(AxesContext& ctx) { axes::aligned(ctx, 0, 0); }
+
 }  // namespace
 
 extern const OpDef def;
@@ -67,6 +70,7 @@ const OpDef def = {.name = "Expand",
                    .since = 8,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,

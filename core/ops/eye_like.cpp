@@ -1,4 +1,5 @@
 #include "kernels/calls/copy.h"
+#include "ops/common/axes.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
 
@@ -61,6 +62,7 @@ const OpDef def = {.name = "EyeLike",
                    .since = 9,
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::shapes_alone,
                    .facts = {.moves = true, .trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::eye_like_op

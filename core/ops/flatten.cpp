@@ -1,5 +1,6 @@
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::flatten_op {
@@ -40,6 +41,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Flatten",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::in_order,
                    .sharing = {.view = true},
                    .facts = {.moves = true,
                              .narrows = true,

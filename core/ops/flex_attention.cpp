@@ -1,4 +1,5 @@
 // Attention with modifier subgraphs, which the compiler inlines (compiler/flow/specialize.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -70,6 +71,7 @@ const OpDef def = {.name = "FlexAttention",
                    .since = 1,
                    .infer = infer,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .resolve = resolve};
 
 }  // namespace poprt::ops::flex_attention_op

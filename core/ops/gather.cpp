@@ -1,6 +1,7 @@
 // An index outside [-n, n) gives zeros (see kernels/gather.cpp).
 #include "kernels/calls/gather.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_op {
@@ -48,12 +49,23 @@ BoundResult bound(BoundContext& ctx) {
   return {x.size, x.axis < axis ? x.axis : x.axis + at.value->shape().size() - 1};
 }
 
+// The axes of the indices take the place of the axis from which they pick.
+void map_axes(AxesContext& ctx) {
+  const Shape &in = ctx.in(0), &indices = ctx.in(1);
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(in.size())));
+  axes::range(ctx, 0, 0, axis, 0, 0);
+  axes::range(ctx, 0, axis + 1, in.size(), 0, axis + indices.size());
+  axes::range(ctx, 1, 0, indices.size(), 0, axis);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Gather",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .weight_inputs = 0b1,

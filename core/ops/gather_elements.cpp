@@ -1,6 +1,7 @@
 // An index outside [-n, n) gives zero (see kernels/gather_elements.cpp).
 #include "kernels/calls/gather_elements.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_elements_op {
@@ -47,6 +48,20 @@ BoundResult bound(BoundContext& ctx) {
   return {};
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));
+  for (size_t d = 0; d < ctx.in(0).size(); d++) {
+    if (d == axis) continue;
+    // The indices may cover the first places alone.
+    if (ctx.in(0)[d] == ctx.out()[d])
+      ctx.carry(0, d, 0, d);
+    else
+      ctx.link({0, d, 0, d});
+  }
+  axes::same(ctx, 1, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -54,6 +69,7 @@ const OpDef def = {.name = "GatherElements",
                    .since = 11,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .size_rule = SizeRule::gather_elements,

@@ -1,6 +1,7 @@
 // An index tuple outside the data gives zeros (see kernels/gather_nd.cpp).
 #include "kernels/calls/gather_nd.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::gather_nd_op {
@@ -56,6 +57,15 @@ BoundResult bound(BoundContext& ctx) {
   return {at.size, at.axis};
 }
 
+void map_axes(AxesContext& ctx) {
+  const Shape &in = ctx.in(0), &indices = ctx.in(1);
+  const auto batch = static_cast<size_t>(ctx.node.int_attr("batch_dims", 0));
+  const size_t picked = batch + static_cast<size_t>(indices.back());
+  axes::range(ctx, 0, 0, batch, 0, 0);
+  axes::range(ctx, 0, picked, in.size(), 0, indices.size() - 1);
+  axes::range(ctx, 1, 0, indices.size() - 1, 0, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -63,6 +73,7 @@ const OpDef def = {.name = "GatherND",
                    .since = 11,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .size_rule = SizeRule::gather_nd,
                              .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},

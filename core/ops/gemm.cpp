@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
@@ -77,12 +78,21 @@ void lower(LowerContext& ctx) {
   lower_strided_matmul(ctx, s);
 }
 
+void map_axes(AxesContext& ctx) {
+  const size_t ta = ctx.node.int_attr("transA", 0) != 0, tb = ctx.node.int_attr("transB", 0) != 0;
+  ctx.carry(0, ta, 0, 0);
+  ctx.carry(1, 1 - tb, 0, 1);
+  ctx.reduce({{0, 1 - ta}, {1, tb}});
+  axes::aligned(ctx, 2, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Gemm",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .packs = 0b110,
                    .facts = {.layer = LayerForm::gemm,
                              .weight_inputs = 0b111,

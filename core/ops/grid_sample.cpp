@@ -1,6 +1,7 @@
 #include "kernels/calls/grid_sample.h"
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/value_since.h"
 
 namespace poprt::ops::grid_sample_op {
@@ -64,6 +65,12 @@ BoundResult bound(BoundContext& ctx) {
   return {in[0].size ? in[0].size : in[1].size, 0};
 }
 
+void map_axes(AxesContext& ctx) {
+  axes::range(ctx, 0, 0, 2, 0, 0);
+  ctx.carry(1, 0, 0, 0);
+  axes::range(ctx, 1, 1, ctx.in(1).size() - 1, 0, 2);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -72,6 +79,7 @@ const OpDef def = {
     .since = 16,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.size_rule = SizeRule::grid_sample, .trial = {"T[1,4,4,4]; T[1,2,2,2]"}},
     .bound = bound};
 

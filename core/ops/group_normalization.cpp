@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
@@ -10,6 +11,8 @@ void lower(LowerContext& ctx) {
   lower_channel_norm(ctx, groups, ctx.opset() >= 21 || element_count(ctx.in_shape(1)) != groups);
 }
 
+void map_axes(AxesContext& ctx) { axes_of_channel_norm(ctx, ctx.node.int_attr("num_groups", 0)); }
+
 }  // namespace
 
 extern const OpDef def;
@@ -17,6 +20,7 @@ const OpDef def = {.name = "GroupNormalization",
                    .since = 18,
                    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.in_place = 1},
                    .facts = {.per_sample = true,
                              .weight_inputs = 0b110,

@@ -17,6 +17,7 @@ extern const OpDef def;
 const OpDef def = {.name = "GRU",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes_of_recurrent,
                    .packs = 0b1110,
                    .facts = {.weight_inputs = 0b1110,
                              .flops = flops::recurrent,

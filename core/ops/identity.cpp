@@ -1,4 +1,5 @@
 #include "kernels/calls/copy.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::identity_op {
@@ -14,6 +15,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Identity",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::elementwise,
                    .sharing = {.view = true},
                    .facts = {.per_element = true,
                              .moves = true,

@@ -1,5 +1,6 @@
 // Constant conditions are resolved by the compiler; the rest runs one branch on the device, so both
 // must make the same static types.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -58,6 +59,7 @@ const OpDef def = {
     .name = "If",
     .infer = infer,
     .lower = lower_container,
+    .axes = axes::none,
     .facts = {.moves = true, .narrows = true, .constant_inputs = 0b1, .passes_types = true},
     .resolve = resolve};
 

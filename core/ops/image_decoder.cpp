@@ -1,4 +1,5 @@
 // Computed by the compiler from a constant (ops/common/images.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::image_decoder_op {
@@ -23,6 +24,7 @@ const OpDef def = {.name = "ImageDecoder",
                    .since = 20,
                    .infer = infer,
                    .lower = lower_image,
+                   .axes = axes::none,
                    .facts = {.constant_inputs = 0b1}};
 
 }  // namespace poprt::ops::image_decoder_op

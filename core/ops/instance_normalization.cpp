@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/normalization.h"
 
@@ -9,6 +10,7 @@ const OpDef def = {
     .since = 1,
     .infer = [](InferContext& c) { c.out(0, c.in(0)); },
     .lower = [](LowerContext& c) { lower_channel_norm(c, c.in_shape(0).at(1), true); },
+    .axes = [](AxesContext& c) { axes_of_channel_norm(c, c.in(0).at(1)); },
     .sharing = {.in_place = 1},
     .facts = {.per_sample = true, .weight_inputs = 0b110, .flops = flops::normalization}};
 

@@ -5,6 +5,7 @@
 
 #include "kernels/calls/linear_attention.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::linear_attention_op {
 namespace {
@@ -80,6 +81,39 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 1, state, t);
 }
 
+// Samples and heads do not meet, nor do the columns of the values; tokens do, and with the delta
+// rule the rows of the state.
+void map_axes(AxesContext& ctx) {
+  const Sizes s = sizes_of(ctx.node);
+  const int64_t shared = s.q_heads / s.kv_heads;
+  const auto by_head = [&](size_t input, size_t axis, int64_t block) {
+    axes::grouped(ctx, {{input, axis}, block, 0, 2, s.v * shared, s.kv_heads});
+    axes::grouped(ctx, {{input, axis}, block, 1, 1, 1, s.kv_heads});
+  };
+  const auto by_column = [&](size_t input, size_t axis) {
+    axes::grouped(ctx, {{input, axis}, 1, 0, 2, 1, s.v});
+    axes::grouped(ctx, {{input, axis}, 1, 1, 3, 1, s.v});
+  };
+  for (size_t i = 0; i < ctx.input_count(); i++)
+    for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, i, 0, 1, o, 0);
+  ctx.carry(0, 1, 0, 1);
+  axes::grouped(ctx, {{0, 2}, s.k, 0, 2, s.v, s.q_heads});
+  ctx.independent(0, 1);
+  by_head(1, 2, s.k);
+  by_head(2, 2, s.v);
+  by_column(2, 2);
+  const bool delta = ctx.has(5);
+  if (!delta) axes::grouped(ctx, {{1, 2}, 1, 1, 2, 1, s.k});
+  if (ctx.has(3)) {
+    by_head(3, 1, 1);
+    by_column(3, 3);
+    if (!delta) ctx.carry(3, 2, 1, 2);
+  }
+  for (const size_t i : {4, 5})
+    if (ctx.has(i) && ctx.in(i).back() % s.kv_heads == 0)
+      by_head(i, ctx.in(i).size() - 1, ctx.in(i).back() / s.kv_heads);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -88,6 +122,7 @@ const OpDef def = {
     .since = 27,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]",
                         R"(q_num_heads = 2, kv_num_heads = 2, update_rule = "linear")", 2}}};
 

@@ -2,6 +2,7 @@
 // the device. How many rows scan outputs have is unknown when the condition may end the loop
 // (ops/common/loop.h).
 #include "ops/common/loop.h"
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::loop_op {
@@ -15,6 +16,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Loop",
                    .infer = infer,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.moves = true,
                              .constant_inputs = 0b11,
                              .s64_inputs = 0b1,

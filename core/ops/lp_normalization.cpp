@@ -4,6 +4,7 @@
 #include "kernels/calls/reduce.h"
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/reduce.h"
 
@@ -48,6 +49,7 @@ extern const OpDef def;
 const OpDef def = {.name = "LpNormalization",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::along_attribute<-1>,
                    .facts = {.size_rule = SizeRule::lp_normalization},
                    .bound = bound};
 

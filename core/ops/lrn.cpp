@@ -1,5 +1,6 @@
 #include "kernels/calls/lrn.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::lrn_op {
@@ -28,12 +29,19 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
+// Channels in a window are summed.
+void map_axes(AxesContext& ctx) {
+  const size_t channels[] = {1};
+  axes::same(ctx, 0, 0, channels);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "LRN",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.per_sample = true, .trial = {"T[1,4,4,4]", "size = 3"}}};
 
 }  // namespace poprt::ops::lrn_op

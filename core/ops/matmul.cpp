@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
@@ -83,6 +84,7 @@ extern const OpDef def;
 const OpDef def = {.name = "MatMul",
                    .infer = infer,
                    .lower = lower,
+                   .axes = [](AxesContext& c) { axes::product(c, 0, 1); },
                    .packs = 0b10,
                    .facts = {.layer = LayerForm::matmul,
                              .weight_inputs = 0b11,

@@ -8,6 +8,7 @@ const OpDef def = {.name = "MaxPool",
 
                    .infer = infer_pool,
                    .lower = [](LowerContext& ctx) { lower_pool(ctx, PoolKind::max); },
+                   .axes = axes_of_pool,
                    .facts = {.per_sample = true,
                              .qdq = QdqForm::orders,
                              .flops = flops::pool,

@@ -1,5 +1,6 @@
 #include "kernels/calls/max_roi_pool.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::max_roi_pool_op {
 namespace {
@@ -38,12 +39,18 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 1, 0, 1);
+  ctx.carry(1, 0, 0, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "MaxRoiPool",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[2,4,4,4]; T[1,5]", "pooled_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops::max_roi_pool_op

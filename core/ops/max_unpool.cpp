@@ -1,6 +1,7 @@
 // Indices count elements of the result that the attributes give; a constant output_shape may be
 // larger.
 #include "kernels/calls/max_unpool.h"
+#include "ops/common/axes.h"
 #include "ops/common/value_range.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
@@ -65,6 +66,7 @@ const OpDef def = {
     .since = 9,
     .infer = infer,
     .lower = lower,
+    .axes = axes::none,
     .facts = {.constant_inputs = 0b100,
               .trial = {"T[1,4,2,2]; s64[1,4,2,2]", "kernel_shape = [2, 2], strides = [2, 2]"}}};
 

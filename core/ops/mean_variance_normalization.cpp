@@ -3,6 +3,7 @@
 // taken.
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 #include "ops/common/flops.h"
 #include "ops/common/reduce.h"
@@ -56,12 +57,20 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
+void map_axes(AxesContext& ctx) {
+  std::vector<size_t> mixed;
+  for (const int64_t a : ctx.node.ints_attr("axes", {0, 2, 3}))
+    mixed.push_back(static_cast<size_t>(normalize_axis(a, static_cast<int64_t>(ctx.in(0).size()))));
+  axes::same(ctx, 0, 0, mixed);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "MeanVarianceNormalization",
                    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.flops = flops::normalization}};
 
 }  // namespace poprt::ops::mean_variance_normalization_op

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/onnx_dtype.h"
+#include "ops/common/axes.h"
 #include "ops/common/constant_result.h"
 
 namespace poprt::ops::mel_weight_matrix_op {
@@ -65,6 +66,7 @@ const OpDef def = {
     .since = 17,
     .infer = infer,
     .lower = lower,
+    .axes = axes::none,
     .facts = {.constant_inputs = 0b11111,
               .trial = {"T[]; s64[] = 16; s64[] = 8192; f32[] = 0.0; f32[] = 4096.0"}}};
 

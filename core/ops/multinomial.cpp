@@ -1,4 +1,5 @@
 // x [batch, classes] of logarithms of probabilities; sample_size classes of each row.
+#include "ops/common/axes.h"
 #include "ops/common/random.h"
 
 namespace poprt::ops::multinomial_op {
@@ -23,6 +24,7 @@ const OpDef def = {.name = "Multinomial",
                    .since = 7,
                    .infer = infer,
                    .lower = [](LowerContext& c) { lower_random(c, RandomKind::multinomial); },
+                   .axes = axes::batch,
                    .pure = false};
 
 }  // namespace poprt::ops::multinomial_op

@@ -8,6 +8,7 @@ const OpDef def = {.name = "NegativeLogLikelihoodLoss",
                    .since = 12,
                    .infer = infer_loss,
                    .lower = [](LowerContext& c) { lower_loss(c, in_as(c, 0, real_type(c))); },
+                   .axes = axes_of_loss,
                    .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops::negative_log_likelihood_loss_op

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/non_max_suppression.h"
 
 namespace poprt::ops::non_max_suppression_op {
@@ -59,6 +60,7 @@ const OpDef def = {.name = "NonMaxSuppression",
                    .since = 10,
                    .infer = infer,
                    .lower = lower_non_max_suppression,
+                   .axes = axes::none,
                    .facts = {.data_sized = true,
                              .shape_inputs = 0b100,
                              .constant_inputs = 0b11100,

@@ -3,6 +3,7 @@
 #include "kernels/calls/non_zero.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::non_zero_op {
 namespace {
@@ -43,6 +44,7 @@ const OpDef def = {
     .since = 9,
     .infer = infer,
     .lower = lower,
+    .axes = axes::none,
     .facts = {.data_sized = true, .size_rule = SizeRule::non_zero, .trial = {"T[4,4]"}},
     .bound = bound};
 

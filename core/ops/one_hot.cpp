@@ -1,5 +1,6 @@
 #include "kernels/calls/one_hot.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/movement.h"
 
@@ -49,6 +50,13 @@ BoundResult bound(BoundContext& ctx) {
   return {x.size, x.axis + (at <= static_cast<int64_t>(x.axis) ? 1 : 0)};
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(ctx.out().size())));
+  axes::range(ctx, 0, 0, axis, 0, 0);
+  axes::range(ctx, 0, axis, ctx.in(0).size(), 0, axis + 1);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -56,6 +64,7 @@ const OpDef def = {.name = "OneHot",
                    .since = 9,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.narrows = true,
                              .shape_inputs = 0b10,
                              .constant_inputs = 0b10,

@@ -170,6 +170,8 @@ struct Sharing {
   bool parts = false;
 };
 
+class AxesContext;
+
 struct OpDef {
   std::string_view name;         // as ONNX spells it
   std::string_view domain = "";  // "" is ai.onnx, "poprt" is internal
@@ -177,6 +179,9 @@ struct OpDef {
   int until = 1 << 30;           // last opset that has it
   void (*infer)(InferContext& ctx) = nullptr;
   void (*lower)(LowerContext& ctx) = nullptr;
+  // Which axes of the inputs become which axes of the outputs (ops/axes.h); axes::none of
+  // ops/common/axes.h where nothing is carried.
+  void (*axes)(AxesContext& ctx) = nullptr;
   Sharing sharing = {};
   // Inputs that lower() packs for its kernel when they are constant, which is faster than reading
   // what a run makes: bit i.

@@ -1,4 +1,5 @@
 // Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -20,6 +21,7 @@ const OpDef def = {.name = "OptionalGetElement",
                    .since = 15,
                    .infer = infer_nothing,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .resolve = resolve};
 
 }  // namespace poprt::ops::optional_get_element_op

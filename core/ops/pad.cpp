@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "kernels/calls/fill.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
@@ -171,12 +172,26 @@ BoundResult bound(BoundContext& ctx) {
   return {x.size, x.axis};
 }
 
+// Pads of other modes take places from within, so these axes are mixed.
+void map_axes(AxesContext& ctx) {
+  const auto pads = pads_of(ctx, ctx.in(0).size());
+  if (!pads) return;
+  const bool constant = ctx.node.string_attr("mode", "constant") == "constant";
+  for (size_t d = 0; d < ctx.in(0).size(); d++) {
+    if (pads->begin[d] == 0 && pads->end[d] == 0)
+      ctx.carry(0, d, 0, d);
+    else if (constant)
+      ctx.link({0, d, 0, d, kNoRepeat, 1, 1, pads->begin[d]});
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Pad",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,

@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::pow_op {
@@ -21,5 +22,5 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node&,
 POPRT_ELEMENTWISE_DEF(
     pow, .name = "Pow", .since = 1,
     .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::numeric, false, true); },
-    .lower = lower_elementwise, .sharing = {.in_place = 1},
+    .lower = lower_elementwise, .axes = axes::elementwise, .sharing = {.in_place = 1},
     .facts = {.per_element = true, .narrows = true, .elementwise = {append, 2, 2}})

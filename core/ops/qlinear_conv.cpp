@@ -1,4 +1,5 @@
 // x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (s32)?
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"
 
@@ -24,6 +25,11 @@ void lower(LowerContext& ctx) {
                                 .b_by_row = scales != 1});
 }
 
+void map_axes(AxesContext& ctx) {
+  axes::convolution(ctx, 0, 3);
+  for (const size_t i : {4, 5, 8}) axes::per_channel(ctx, i);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -37,6 +43,7 @@ const OpDef def = {
           infer_integer_conv(c, 0, 3, c.in(7).dtype);
         },
     .lower = lower,
+    .axes = map_axes,
     .packs = 0b1000,
     .facts = {.f32_inputs = ~0u,
               .flops = flops::qlinear_conv,

@@ -1,4 +1,5 @@
 // a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_matmul.h"
 #include "ops/common/quantization.h"
@@ -46,6 +47,12 @@ void lower(LowerContext& ctx) {
   }
 }
 
+void map_axes(AxesContext& ctx) {
+  axes::product(ctx, 0, 3);
+  for (const size_t i : {1, 2}) axes::product_rows(ctx, i);
+  for (const size_t i : {4, 5}) axes::product_columns(ctx, i);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -58,6 +65,7 @@ const OpDef def = {.name = "QLinearMatMul",
                          infer_integer_matmul(c, 0, 3, c.in(7).dtype);
                        },
                    .lower = lower,
+                   .axes = map_axes,
                    .packs = 0b1000,
                    .facts = {.f32_inputs = ~0u,
                              .flops = flops::product,

@@ -110,6 +110,7 @@ const OpDef def = {
     .since = 10,
     .infer = infer,
     .lower = lower,
+    .axes = axes_of_quantization,
     .facts = {.f32_inputs = ~0b1u, .elementwise = {append, 2, 3}, .trial = {"T[4,4]; T[]; u8[]"}}};
 
 }  // namespace poprt::ops::quantize_linear_op

@@ -5,6 +5,7 @@
 #include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/scalar.h"
 #include "ops/op.h"
@@ -124,6 +125,7 @@ const OpDef def = {.name = "Range",
                    .since = 11,
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .facts = {.narrows = true,
                              .shape_inputs = 0b111,
                              .bounds_shape = true,

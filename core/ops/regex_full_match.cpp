@@ -1,4 +1,5 @@
 // Computed by the compiler from constants (ops/common/strings.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::regex_full_match_op {
@@ -15,6 +16,7 @@ const OpDef def = {.name = "RegexFullMatch",
                    .since = 20,
                    .infer = infer,
                    .lower = lower_text,
+                   .axes = axes::none,
                    .facts = {.text = true, .trial = {R"(T[1] = ["a"])", R"(pattern = "a")"}}};
 
 }  // namespace poprt::ops::regex_full_match_op

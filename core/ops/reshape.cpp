@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::reshape_op {
@@ -106,6 +107,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Reshape",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::in_order,
                    .sharing = {.view = true},
                    .facts = {.moves = true,
                              .narrows = true,

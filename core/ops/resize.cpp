@@ -1,4 +1,5 @@
 #include "ops/common/resize.h"
+#include "ops/common/axes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,6 +117,10 @@ void lower(LowerContext& ctx) {
   lower_resize(ctx, *spec);
 }
 
+void map_axes(AxesContext& ctx) {
+  if (const auto spec = spec_of(ctx, ctx.in(0))) axes_of_resize(ctx, *spec);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -123,6 +128,7 @@ const OpDef def = {.name = "Resize",
                    .since = 10,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.shape_inputs = 0b1100,
                              .constant_inputs = 0b1110,
                              .f32_inputs = ~0b1u,

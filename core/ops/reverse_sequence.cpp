@@ -1,4 +1,5 @@
 #include "kernels/calls/reverse_sequence.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
 
@@ -36,6 +37,12 @@ void lower(LowerContext& ctx) {
       {ctx.in(0), ctx.in(1), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto time = static_cast<size_t>(ctx.node.int_attr("time_axis", 0) != 0);
+  axes::same(ctx, 0, 0, std::span(&time, 1));
+  ctx.carry(1, 0, 0, 1 - time);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -43,6 +50,7 @@ const OpDef def = {.name = "ReverseSequence",
                    .since = 10,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true, .trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops::reverse_sequence_op

@@ -3,6 +3,7 @@
 #include "kernels/calls/roi_align.h"
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_range.h"
@@ -56,6 +57,11 @@ BoundResult bound(BoundContext& ctx) {
   return {in[1].size, 0};
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 1, 0, 1);
+  for (const size_t i : {1, 2}) ctx.carry(i, 0, 0, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -64,6 +70,7 @@ const OpDef def = {
     .since = 10,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.size_rule = SizeRule::roi_align, .trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}},
     .bound = bound};
 

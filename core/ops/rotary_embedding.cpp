@@ -1,6 +1,7 @@
 // X [B, heads, S, size] or [B, S, heads * size]; computed in f32, f64 in f64.
 #include "kernels/calls/rotary_embedding.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::rotary_embedding_op {
@@ -45,6 +46,27 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
+// Elements of a head meet in pairs: d and d + head / 2, or (interleaved) 2 d and 2 d + 1.
+void map_axes(AxesContext& ctx) {
+  const bool packed = ctx.in(0).size() == 3, interleaved = ctx.node.int_attr("interleaved", 0) != 0;
+  const size_t tokens = packed ? 1 : 2, last = ctx.in(0).size() - 1;
+  const int64_t heads = packed ? std::max<int64_t>(ctx.node.int_attr("num_heads", 0), 1) : 1;
+  const int64_t head = ctx.in(0)[last] / heads, half = head / 2;
+  axes::range(ctx, 0, 0, last, 0, 0);
+  if (packed) axes::grouped(ctx, {{0, 2}, head, 0, 2, head, heads});
+  const bool whole = half > 0 && ctx.in(1).back() == half && head % 2 == 0;
+  if (whole) ctx.link({0, last, 0, last, half, interleaved ? 2 : 1, interleaved ? 2 : 1});
+  for (const size_t i : {1, 2, 3}) {
+    if (!ctx.has(i)) continue;
+    const size_t columns = ctx.in(i).size() - 1;
+    if (whole && i < 3) ctx.link({i, columns, 0, last, half, 1, interleaved ? 2 : 1});
+    // Without positions the tables have a row for each token.
+    if ((i < 3 && ctx.has(3)) || ctx.in(i).size() < 2) continue;
+    ctx.carry(i, 0, 0, 0);
+    ctx.carry(i, 1, 0, tokens);
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -52,6 +74,7 @@ const OpDef def = {.name = "RotaryEmbedding",
                    .since = 23,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,4,2]; T[1,4,2]"}}};
 
 }  // namespace poprt::ops::rotary_embedding_op

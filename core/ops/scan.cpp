@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -209,6 +210,7 @@ const OpDef def = {.name = "Scan",
                    .since = 8,
                    .infer = infer,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.moves = true,
                              .constant_inputs_of = lengths,
                              .passes_types = true,

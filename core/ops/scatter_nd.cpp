@@ -1,5 +1,6 @@
 #include "kernels/calls/scatter_nd.h"
 #include "kernels/calls/copy.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/scatter.h"
 
@@ -41,6 +42,13 @@ void lower(LowerContext& ctx) {
            {ctx.in(1), ctx.in(2), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  const Shape& indices = ctx.in(1);
+  axes::same(ctx, 0, 0);
+  const auto picked = static_cast<size_t>(indices.back());
+  axes::range(ctx, 2, indices.size() - 1, ctx.in(2).size(), 0, picked);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -48,6 +56,7 @@ const OpDef def = {.name = "ScatterND",
                    .since = 11,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .size_rule = SizeRule::scatter_nd,
                              .trial = {"T[4,4]; s64[1,1]; T[1,4]"}},

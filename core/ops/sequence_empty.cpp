@@ -1,4 +1,5 @@
 // Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -15,6 +16,7 @@ const OpDef def = {.name = "SequenceEmpty",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_empty_op

@@ -1,4 +1,5 @@
 // Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/sequences.h"
 
@@ -17,6 +18,7 @@ const OpDef def = {.name = "SequenceErase",
                    .since = 11,
                    .infer = infer_nothing,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.constant_inputs = 0b10},
                    .resolve = resolve};
 

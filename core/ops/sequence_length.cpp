@@ -1,4 +1,5 @@
 // Resolved by the compiler: containers exist at compile time only.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -18,6 +19,7 @@ const OpDef def = {.name = "SequenceLength",
                    .since = 11,
                    .infer = infer,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .resolve = resolve};
 
 }  // namespace poprt::ops::sequence_length_op

@@ -3,6 +3,7 @@
 
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::shape_op {
@@ -64,6 +65,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Shape",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::shapes_alone,
                    .facts = {.moves = true, .from_shapes = from_shapes},
                    .bound = bound};
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::shrink_op {
@@ -30,6 +31,7 @@ const OpDef def = {.name = "Shrink",
                    .since = 9,
                    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                    .lower = lower,
+                   .axes = axes::elementwise,
                    .facts = {.per_element = true}};
 
 }  // namespace poprt::ops::shrink_op

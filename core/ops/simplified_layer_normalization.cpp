@@ -7,6 +7,7 @@ const OpDef def = {.name = "SimplifiedLayerNormalization",
                    .since = 1,
                    .infer = infer_layer_norm,
                    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+                   .axes = axes_of_layer_norm,
                    .sharing = {.in_place = 1},
                    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 

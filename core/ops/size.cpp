@@ -1,5 +1,6 @@
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::size_op {
@@ -34,6 +35,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Size",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::shapes_alone,
                    .facts = {.moves = true, .from_shapes = from_shapes},
                    .bound = bound};
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::slice_op {
@@ -234,12 +235,31 @@ BoundResult bound(BoundContext& ctx) {
   return slice_axis(ctx, y, starts[*mine], ends[*mine], at.step);
 }
 
+// Steps other than 1 leave places out, which no link says, so these axes are mixed.
+void map_axes(AxesContext& ctx) {
+  const Request r = read(
+      ctx.node, ctx.opset(), [&](size_t i) { return ctx.ints(i); },
+      [&](size_t i) { return ctx.has(i); });
+  if (!r.known) return;
+  const Shape& in = ctx.in(0);
+  std::vector<size_t> sliced;
+  for (size_t i = 0; i < r.axes.size(); i++) {
+    const auto a = static_cast<size_t>(normalize_axis(r.axes[i], static_cast<int64_t>(in.size())));
+    const Range range = range_of(r.starts[i], r.ends[i], r.steps[i], in[a]);
+    if (range.step == 1 && range.count == in[a]) continue;
+    sliced.push_back(a);
+    if (range.step == 1) ctx.link({0, a, 0, a, kNoRepeat, 1, 1, -range.start});
+  }
+  axes::same(ctx, 0, 0, sliced);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Slice",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b11110,

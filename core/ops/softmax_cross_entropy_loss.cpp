@@ -27,6 +27,7 @@ const OpDef def = {.name = "SoftmaxCrossEntropyLoss",
                    .since = 12,
                    .infer = infer_loss,
                    .lower = lower,
+                   .axes = axes_of_loss,
                    .facts = {.trial = {"T[4,4]; s64[4]"}}};
 
 }  // namespace poprt::ops::softmax_cross_entropy_loss_op

@@ -1,4 +1,5 @@
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::space_to_depth_op {
@@ -30,6 +31,15 @@ void lower(LowerContext& ctx) {
                     {dims, {s[0], s[2], 1, s[1], b * s[2], b}, contiguous_strides(dims), 0, 0});
 }
 
+void map_axes(AxesContext& ctx) {
+  const int64_t b = ctx.node.int_attr("blocksize", 0), c = ctx.in(0)[1];
+  ctx.carry(0, 0, 0, 0);
+  ctx.link({0, 1, 0, 1, c, 1, 1});
+  ctx.link({0, 2, 0, 1, b, 1, b * c});
+  ctx.link({0, 3, 0, 1, b, 1, c});
+  for (const size_t d : {2, 3}) ctx.link({0, d, 0, d, kNoRepeat, b, 1});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -37,6 +47,7 @@ const OpDef def = {
     .name = "SpaceToDepth",
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.per_sample = true, .moves = true, .trial = {"T[1,4,4,4]", "blocksize = 2"}}};
 
 }  // namespace poprt::ops::space_to_depth_op

@@ -1,4 +1,5 @@
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/whole_numbers.h"
 
@@ -79,12 +80,28 @@ BoundResult bound(BoundContext& ctx) {
   return {in[0].size, in[0].axis};
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));
+  int64_t offset = 0;
+  for (size_t o = 0; o < ctx.output_count(); o++) {
+    if (!ctx.makes(o)) return;  // the next offset is not known
+    axes::same(ctx, 0, o, std::span(&axis, 1));
+    if (ctx.out(o)[axis] == ctx.in(0)[axis])
+      ctx.carry(0, axis, o, axis);
+    else
+      ctx.link({0, axis, o, axis, kNoRepeat, 1, 1, -offset});
+    offset += ctx.out(o)[axis];
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Split",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.parts = true},
                    .facts = {.moves = true,
                              .narrows = true,

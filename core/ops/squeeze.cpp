@@ -2,6 +2,7 @@
 
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::squeeze_op {
@@ -61,6 +62,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Squeeze",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::in_order,
                    .sharing = {.view = true},
                    .facts = {.moves = true,
                              .narrows = true,

@@ -1,6 +1,7 @@
 // signal [batch, length, parts], frame_step, window?, frame_length? to [batch, frames, bins, 2].
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/signal.h"
 
 namespace poprt::ops::stft_op {
@@ -78,6 +79,7 @@ const OpDef def = {.name = "STFT",
                    .since = 17,
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::batch,
                    .facts = {.constant_inputs = 0b1010,
                              .misjudged_by_onnx = misjudged_by_onnx,
                              .trial = {"T[1,8]; s64[] = 2; _; s64[] = 4"}}};

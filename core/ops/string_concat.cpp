@@ -1,4 +1,5 @@
 // Computed by the compiler from constants (ops/common/strings.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::string_concat_op {
@@ -13,6 +14,7 @@ const OpDef def = {.name = "StringConcat",
                    .since = 20,
                    .infer = infer,
                    .lower = lower_text,
+                   .axes = axes::none,
                    .facts = {.text = true, .trial = {R"(T[1] = ["a"]; T[1] = ["b"])"}}};
 
 }  // namespace poprt::ops::string_concat_op

@@ -1,4 +1,5 @@
 // Computed by the compiler from constants (ops/common/strings.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::string_normalizer_op {
@@ -13,6 +14,7 @@ const OpDef def = {.name = "StringNormalizer",
                    .since = 10,
                    .infer = infer,
                    .lower = lower_text,
+                   .axes = axes::none,
                    .facts = {.text = true, .trial = {R"(T[1] = ["a"])"}}};
 
 }  // namespace poprt::ops::string_normalizer_op

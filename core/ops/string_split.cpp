@@ -1,4 +1,5 @@
 // Computed by the compiler from constants (ops/common/strings.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::string_split_op {
@@ -16,6 +17,7 @@ const OpDef def = {.name = "StringSplit",
                    .since = 20,
                    .infer = infer,
                    .lower = lower_text,
+                   .axes = axes::none,
                    .facts = {.text = true, .trial = {R"(T[1] = ["a b"])", "", 2}}};
 
 }  // namespace poprt::ops::string_split_op

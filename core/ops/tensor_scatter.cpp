@@ -3,6 +3,7 @@
 
 #include "kernels/calls/copy.h"
 #include "kernels/calls/tensor_scatter.h"
+#include "ops/common/axes.h"
 #include "ops/common/codes.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -56,6 +57,14 @@ void lower(LowerContext& ctx) {
   if (packed) pack_codes(ctx, to, ctx.out(0), dtype, cache);
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", -2), static_cast<int64_t>(ctx.in(0).size())));
+  axes::same(ctx, 0, 0);
+  axes::same(ctx, 1, 0, std::span(&axis, 1));
+  ctx.carry(2, 0, 0, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -63,6 +72,7 @@ const OpDef def = {.name = "TensorScatter",
                    .since = 24,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.in_place = 1}};
 
 }  // namespace poprt::ops::tensor_scatter_op

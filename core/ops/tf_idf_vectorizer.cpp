@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/calls/tf_idf.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::tf_idf_vectorizer_op {
@@ -53,6 +54,10 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  if (ctx.in(0).size() == 2) axes::batch(ctx);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -61,6 +66,7 @@ const OpDef def = {
     .since = 9,
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {
         .trial = {"T[4]",
                   R"(mode = "TF", min_gram_length = 1, max_gram_length = 1, max_skip_count = 0,

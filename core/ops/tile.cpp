@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/whole_numbers.h"
 
@@ -104,12 +105,21 @@ BoundResult bound(BoundContext& ctx) {
   return {.size = size, .axis = at, .whole = ctx.gathered(y, place)};
 }
 
+void map_axes(AxesContext& ctx) {
+  for (size_t d = 0; d < ctx.in(0).size(); d++)
+    if (ctx.in(0)[d] == ctx.out()[d])
+      ctx.carry(0, d, 0, d);
+    else if (ctx.in(0)[d] > 0)
+      ctx.link({0, d, 0, d, ctx.in(0)[d]});
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Tile",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .shape_inputs = 0b10,

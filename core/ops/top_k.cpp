@@ -2,6 +2,7 @@
 #include "kernels/calls/top_k.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops::top_k_op {
@@ -73,6 +74,7 @@ extern const OpDef def;
 const OpDef def = {.name = "TopK",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::along_attribute<-1>,
                    .facts = {.shape_inputs = 0b10,
                              .bounds_shape = true,
                              .constant_inputs = 0b10,

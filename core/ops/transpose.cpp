@@ -1,4 +1,5 @@
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::transpose_op {
@@ -51,12 +52,18 @@ BoundResult bound(BoundContext& ctx) {
   return ctx.refuse_sizes();
 }
 
+void map_axes(AxesContext& ctx) {
+  const auto perm = permutation(ctx.node, ctx.in(0).size());
+  for (size_t d = 0; d < perm.size(); d++) ctx.carry(0, static_cast<size_t>(perm[d]), 0, d);
+}
+
 }  // namespace
 
 extern const OpDef def;
 const OpDef def = {.name = "Transpose",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
                              .qdq = QdqForm::moves,

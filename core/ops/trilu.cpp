@@ -1,4 +1,5 @@
 #include "kernels/calls/trilu.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::trilu_op {
@@ -26,10 +27,16 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.has(1) ? ctx.in(1) : LowerContext::kNone, ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) { axes::same(ctx, 0, 0); }
+
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "Trilu", .since = 14, .infer = infer, .lower = lower, .facts = {.trial = {"T[4,4]"}}};
+const OpDef def = {.name = "Trilu",
+                   .since = 14,
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = map_axes,
+                   .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::trilu_op

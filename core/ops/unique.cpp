@@ -6,6 +6,7 @@
 #include "kernels/calls/unique.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops::unique_op {
@@ -113,6 +114,7 @@ const OpDef def = {.name = "Unique",
                    .since = 11,
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .facts = {.data_sized = true,
                              .size_rule = SizeRule::unique,
                              .trial = {"T[4]", "sorted = 1", 4}},

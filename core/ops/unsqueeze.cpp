@@ -1,5 +1,6 @@
 #include "kernels/calls/copy.h"
 #include "ops/bound.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::unsqueeze_op {
@@ -50,6 +51,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Unsqueeze",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::in_order,
                    .sharing = {.view = true},
                    .facts = {.moves = true,
                              .narrows = true,

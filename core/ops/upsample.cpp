@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/resize.h"
 #include "ops/common/value_since.h"
@@ -55,6 +56,10 @@ void lower(LowerContext& ctx) {
   lower_resize(ctx, *spec);
 }
 
+void map_axes(AxesContext& ctx) {
+  if (const auto spec = spec_of(ctx, ctx.in(0))) axes_of_resize(ctx, *spec);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -63,6 +68,7 @@ const OpDef def = {.name = "Upsample",
                    .until = 9,
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.shape_inputs = 0b10,
                              .constant_inputs = 0b10,
                              .f32_inputs = ~0b1u,

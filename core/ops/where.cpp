@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::where_op {
@@ -28,6 +29,7 @@ const OpDef def = {.name = "Where",
                    .since = 9,
                    .infer = infer,
                    .lower = lower_elementwise,
+                   .axes = axes::elementwise,
                    .sharing = {.in_place = 6},
                    .facts = {.per_element = true,
                              .narrows = true,

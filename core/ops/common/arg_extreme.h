@@ -4,6 +4,7 @@
 #include "kernels/calls/arg_extreme.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
@@ -19,6 +20,13 @@ inline void infer_arg(InferContext& ctx) {
   else
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   ctx.out(0, DType::s64, shape);
+}
+
+// The places of the axis are counted, so they are not reduced: their order matters.
+inline void axes_of_arg(AxesContext& ctx) {
+  const int64_t axis[] = {
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size()))};
+  axes::remaining(ctx, 0, 0, axis, ctx.node.int_attr("keepdims", 1) != 0);
 }
 
 inline void lower_arg(LowerContext& ctx, bool smallest) {

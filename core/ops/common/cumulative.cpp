@@ -2,6 +2,7 @@
 
 #include "kernels/calls/cumsum.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/reduce.h"
 #include "ops/common/scalar.h"
 
@@ -33,6 +34,14 @@ BoundResult bound_cumulative(BoundContext& ctx, bool product) {
   if (ctx.node.int_attr("reverse", 0) != 0)
     ctx.in[0].value = ctx.filled(x, scalar_tensor(x.value->dtype(), product ? 1 : 0));
   return {x.size, x.axis};
+}
+
+void axes_of_cumulative(AxesContext& ctx) {
+  const auto axis = ctx.ints(1);
+  if (!axis || axis->size() != 1) return;
+  const size_t along[] = {
+      static_cast<size_t>(normalize_axis(axis->at(0), static_cast<int64_t>(ctx.in(0).size())))};
+  axes::same(ctx, 0, 0, along);
 }
 
 }  // namespace poprt::ops

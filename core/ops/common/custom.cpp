@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "kernels/common/custom.h"
+#include "ops/common/axes.h"
 #include "plugins/op_call.h"
 
 namespace poprt::ops {
@@ -83,6 +84,7 @@ OpDef make_def(const poprt_operator& op) {
   def.since = 0;
   def.infer = op.infer ? infer_custom : nullptr;
   def.lower = lower_custom;
+  def.axes = (op.flags & POPRT_OPERATOR_ELEMENTWISE) != 0 ? axes::elementwise : axes::none;
   def.pure = (op.flags & POPRT_OPERATOR_IMPURE) == 0;
   def.facts.per_element = (op.flags & POPRT_OPERATOR_ELEMENTWISE) != 0;
   return def;

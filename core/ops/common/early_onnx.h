@@ -43,5 +43,6 @@ inline Shape filled_shape(const Expansion& e) {
                      .until = 9,                                                  \
                      .infer = infer_by_expansion,                                 \
                      .lower = [](LowerContext& c) { (expand)(expansion_of(c)); }, \
+                     .axes = axes::expansion,                                     \
                      .facts = {__VA_ARGS__}};                                     \
   }

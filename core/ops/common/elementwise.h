@@ -4,6 +4,7 @@
 // appends its steps (see leaky_relu.cpp).
 #pragma once
 
+#include "ops/common/axes.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/op.h"
 
@@ -42,7 +43,7 @@ Shape broadcast_input_shape(const ir::Node& node, size_t i);
   POPRT_ELEMENTWISE_DEF(                                                                      \
       symbol, .name = op_name, .since = first_opset,                                          \
       .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::types, false); }, \
-      .lower = lower_elementwise, .sharing = {.in_place = 3},                                 \
+      .lower = lower_elementwise, .axes = axes::elementwise, .sharing = {.in_place = 3},      \
       .facts = {.per_element = true, __VA_ARGS__})
 
 // An operator whose result is bool.
@@ -50,6 +51,7 @@ Shape broadcast_input_shape(const ir::Node& node, size_t i);
   POPRT_ELEMENTWISE_DEF(                                                                     \
       symbol, .name = op_name, .since = first_opset,                                         \
       .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::types, true); }, \
-      .lower = lower_elementwise, .facts = {.per_element = true, __VA_ARGS__})
+      .lower = lower_elementwise, .axes = axes::elementwise,                                 \
+      .facts = {.per_element = true, __VA_ARGS__})
 
 }  // namespace poprt::ops

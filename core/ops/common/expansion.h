@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -150,13 +151,14 @@ Expansion& expansion_of(LowerContext& ctx);
 }  // namespace poprt::ops
 
 // Defines the operator of core/ops/FOLDER/STEM.cpp as `symbol::def`.
-#define POPRT_EXPANSION(symbol, op_domain, op_name, ...)                                \
-  namespace poprt::ops::symbol {                                                        \
-  extern const OpDef def;                                                               \
-  const OpDef def = {.name = op_name,                                                   \
-                     .domain = op_domain,                                               \
-                     .infer = infer_by_expansion,                                       \
-                     .lower = [](LowerContext& c) { (__VA_ARGS__)(expansion_of(c)); }}; \
+#define POPRT_EXPANSION(symbol, op_domain, op_name, ...)                               \
+  namespace poprt::ops::symbol {                                                       \
+  extern const OpDef def;                                                              \
+  const OpDef def = {.name = op_name,                                                  \
+                     .domain = op_domain,                                              \
+                     .infer = infer_by_expansion,                                      \
+                     .lower = [](LowerContext& c) { (__VA_ARGS__)(expansion_of(c)); }, \
+                     .axes = axes::expansion};                                         \
   }
 
 // The same for an operator of which passes know more: its Facts come last.
@@ -167,5 +169,6 @@ Expansion& expansion_of(LowerContext& ctx);
                      .domain = op_domain,                                         \
                      .infer = infer_by_expansion,                                 \
                      .lower = [](LowerContext& c) { (expand)(expansion_of(c)); }, \
+                     .axes = axes::expansion,                                     \
                      .facts = {__VA_ARGS__}};                                     \
   }

@@ -3,6 +3,7 @@
 #include "ir/types_agree.h"
 #include "kernels/calls/nll_loss.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops {
@@ -64,6 +65,19 @@ void lower_loss(LowerContext& ctx, program::BufferId x) {
                           .ignored = ctx.node.int_attr("ignore_index", 0)},
            {x, ctx.in(1), in_as(ctx, 2, t), y});
   finish_as(ctx, 0, y, t);
+}
+
+// Without a reduction each place has a loss. Output 1 has the logarithms of probabilities.
+void axes_of_loss(AxesContext& ctx) {
+  const Shape& x = ctx.in(0);
+  if (ctx.makes(0) && ctx.out().size() == ctx.in(1).size()) {
+    ctx.carry(0, 0, 0, 0);
+    axes::range(ctx, 0, 2, x.size(), 0, 1);
+    axes::same(ctx, 1, 0);
+  }
+  const size_t classes[] = {1};
+  axes::same(ctx, 0, 1, classes);
+  for (const size_t i : {1, 2}) ctx.independent(i, 1);
 }
 
 }  // namespace poprt::ops

@@ -6,6 +6,7 @@
 namespace poprt::ops {
 
 void infer_loss(InferContext& ctx);
+void axes_of_loss(AxesContext& ctx);
 // `x`: f32 log-probabilities in the shape of input 0.
 void lower_loss(LowerContext& ctx, program::BufferId x);
 

@@ -2,6 +2,7 @@
 
 #include "kernels/calls/layer_norm.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/movement.h"
 
@@ -154,6 +155,38 @@ BoundResult bound_layer_norm(BoundContext& ctx) {
   const Item& x = ctx.in[0];
   if (x.axis >= ctx.axis_attr(-1)) ctx.refuse_size(x);
   return {x.size, x.axis};
+}
+
+// Rows are carried, in the statistics, too. Scale and bias broadcast, or they have the normalised
+// elements in another shape, of which nothing is stated.
+void axes_of_layer_norm(AxesContext& ctx) {
+  const Shape& x = ctx.in(0);
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(x.size())));
+  for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, 0, 0, axis, o, 0);
+  for (size_t i = 1; i < std::min<size_t>(ctx.input_count(), 3); i++) {
+    for (size_t o = 1; o < ctx.output_count(); o++) ctx.independent(i, o);
+    if (!ctx.has(i) || ctx.in(i).size() > x.size()) continue;
+    const Shape& shape = ctx.in(i);
+    bool fits = true;
+    for (size_t d = 0; d < shape.size(); d++)
+      fits = fits && (shape[d] == 1 || shape[d] == x[x.size() - shape.size() + d]);
+    if (fits) axes::aligned(ctx, i, 0);
+  }
+}
+
+void axes_of_channel_norm(AxesContext& ctx, int64_t groups) {
+  if (ctx.in(0).size() < 2 || groups < 1) return;
+  const int64_t channels = ctx.in(0)[1];
+  ctx.carry(0, 0, 0, 0);
+  axes::grouped(ctx, {{0, 1}, channels / groups, 0, 1, channels / groups, groups});
+  for (const size_t i : {1, 2}) {
+    if (!ctx.has(i) || ctx.in(i).size() != 1) continue;
+    if (ctx.in(i)[0] == groups)
+      axes::grouped(ctx, {{i, 0}, 1, 0, 1, channels / groups, groups});
+    else
+      axes::per_channel(ctx, i);
+  }
 }
 
 }  // namespace poprt::ops

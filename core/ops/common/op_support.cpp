@@ -54,17 +54,6 @@ void for_each_part(std::string_view text, char separator, Visit&& visit) {
   }
 }
 
-std::vector<Trial> trials_of(const OpDef& op) {
-  const Trial& stated = op.facts.trial;
-  if (!stated.stated()) return {std::begin(kCommonTrials), std::end(kCommonTrials)};
-  if (stated.attributes.empty()) return {stated};
-  std::vector<Trial> trials;
-  for_each_part(stated.attributes, '|', [&](std::string_view attributes) {
-    trials.push_back({stated.inputs, attributes, stated.outputs});
-  });
-  return trials;
-}
-
 // One element of a constant: one, because zeros divide badly.
 std::string_view element(DType type) {
   return type == DType::boolean ? "false" : dtype_bits(type) < 8 ? "0" : "1";
@@ -242,6 +231,17 @@ OpSupport find_support(const OpDef& op) {
 }
 
 }  // namespace
+
+std::vector<Trial> trials_of(const OpDef& op) {
+  const Trial& stated = op.facts.trial;
+  if (!stated.stated()) return {std::begin(kCommonTrials), std::end(kCommonTrials)};
+  if (stated.attributes.empty()) return {stated};
+  std::vector<Trial> trials;
+  for_each_part(stated.attributes, '|', [&](std::string_view attributes) {
+    trials.push_back({stated.inputs, attributes, stated.outputs});
+  });
+  return trials;
+}
 
 std::string_view implementation_name(Implementation implementation) {
   switch (implementation) {

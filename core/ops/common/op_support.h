@@ -33,6 +33,10 @@ struct OpSupport {
 // for the life of the process. Thread-safe.
 const OpSupport& support_of(const OpDef& op);
 
+// The trials of the operator: those that it states, or the common ones from the most to the least
+// demanding (ops/trial.h).
+std::vector<Trial> trials_of(const OpDef& op);
+
 // "f32 f16 s8"; "inner" for an empty list.
 std::string type_list(std::span<const DType> types);
 

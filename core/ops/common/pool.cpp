@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "kernels/calls/pool_blocked.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops {
 namespace {
@@ -167,6 +168,24 @@ void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
   const auto slices = ctx.temporary(DType::f32, {planes, in[0], pixels, 16});
   emit(ctx.in(0), slices, checked_mul(planes, in[0]), {axis(1), axis(2)});
   emit(slices, ctx.out(0), planes, {axis(0), PoolAxis{pixels, pixels}});
+}
+
+void axes_of_pool(AxesContext& ctx) {
+  for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, 0, 0, 2, o, 0);
+  const Shape& x = ctx.in(0);
+  if (!ctx.makes(1)) axes::windows(ctx, window_of(ctx.node, spatial_of(x, x.size())), 2, 2);
+}
+
+void axes_of_global_pool(AxesContext& ctx) {
+  axes::range(ctx, 0, 0, 2, 0, 0);
+  for (size_t d = 2; d < ctx.in(0).size(); d++) ctx.reduce({{0, d}});
+}
+
+void axes_of_blocked_pool(AxesContext& ctx) {
+  axes::range(ctx, 0, 0, 2, 0, 0);
+  ctx.carry(0, 4, 0, 4);
+  const auto spatial = blocked_spatial(ctx.node, ctx.in(0));
+  if (spatial.size() == 2) axes::windows(ctx, window_of(ctx.node, spatial), 2, 2);
 }
 
 }  // namespace poprt::ops

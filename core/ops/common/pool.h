@@ -12,11 +12,14 @@ using PoolKind = kernels::calls::Pooling;
 // [N, C, spatial...] -> pooled; indices for a second output.
 void infer_pool(InferContext& ctx);
 void lower_pool(LowerContext& ctx, PoolKind kind);
+void axes_of_pool(AxesContext& ctx);
 // Windows over the whole plane.
 void infer_global_pool(InferContext& ctx);
 void lower_global_pool(LowerContext& ctx, PoolKind kind);
+void axes_of_global_pool(AxesContext& ctx);
 // [N, CB, H, W, 16].
 void infer_blocked_pool(InferContext& ctx);
 void lower_blocked_pool(LowerContext& ctx, PoolKind kind);
+void axes_of_blocked_pool(AxesContext& ctx);
 
 }  // namespace poprt::ops

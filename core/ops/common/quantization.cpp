@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "kernels/calls/requantize.h"
+#include "ops/common/axes.h"
 #include "ops/common/reduce.h"
 
 namespace poprt::ops {
@@ -44,6 +45,24 @@ void check_quantization(const InferContext& ctx) {
   if (element_count(zero) != element_count(scale.shape))
     ctx.fail_input("zero point {} does not fit scale {}", shape_string(zero),
                    shape_string(scale.shape));
+}
+
+void axes_of_quantization(AxesContext& ctx) {
+  axes::same(ctx, 0, 0);
+  const Shape &x = ctx.in(0), &scale = ctx.in(1);
+  const int64_t axis = ctx.node.int_attr("axis", 1);
+  const auto grid = quantization_grid(ctx.node, x, scale, axis, ctx.node.int_attr("block_size", 0));
+  if (!grid.per_axis && grid.block == 0) return;  // one number for all
+  const auto a = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(x.size())));
+  for (const size_t i : {1, 2}) {
+    if (!ctx.has(i) || ctx.in(i) != scale) continue;
+    if (grid.per_axis) {
+      ctx.carry(i, 0, 0, a);
+      continue;
+    }
+    axes::same(ctx, i, 0, std::span(&a, 1));
+    if (scale[a] > 0) ctx.link({i, a, 0, a, kNoRepeat, 1, grid.block});
+  }
 }
 
 void check_zero_point(const InferContext& ctx, size_t zero, size_t data) {

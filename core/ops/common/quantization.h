@@ -16,6 +16,8 @@ kernels::calls::QuantizationGrid quantization_grid(const ir::Node& node, const S
 // As above, for a QuantizeLinear or DequantizeLinear whose shapes are known: what fuses it does not
 // look any more.
 void check_quantization(const InferContext& ctx);
+// The axes of such a node.
+void axes_of_quantization(AxesContext& ctx);
 
 // A zero point (input `zero`, which may be left out) is of the type of its data (input `data`).
 void check_zero_point(const InferContext& ctx, size_t zero, size_t data);

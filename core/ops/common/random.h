@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/calls/random.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -17,14 +18,16 @@ void lower_random(LowerContext& ctx, RandomKind kind);
 // Attribute seed, or what stands for it.
 int64_t seed_of(const ir::Node& node);
 
-#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                 \
-  namespace poprt::ops::symbol##_op {                                                       \
-    extern const OpDef def;                                                                 \
-    const OpDef def = {.name = op_name,                                                     \
-                       .since = first_opset,                                                \
-                       .infer = infer_function,                                             \
-                       .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); }, \
-                       .pure = false};                                                      \
+#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                        \
+  namespace poprt::ops::symbol##_op {                                                              \
+    extern const OpDef def;                                                                        \
+    const OpDef def = {.name = op_name,                                                            \
+                       .since = first_opset,                                                       \
+                       .infer = infer_function,                                                    \
+                       .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); },        \
+                       .axes = RandomKind::kind == RandomKind::bernoulli ? axes::elementwise_first \
+                                                                         : axes::shapes_alone,     \
+                       .pure = false};                                                             \
   }
 
 }  // namespace poprt::ops

@@ -13,6 +13,7 @@
 #include "kernels/common/pack_matmul.h"
 #include "kernels/common/pack_vnni.h"
 #include "kernels/isa/recurrent.h"
+#include "ops/common/axes.h"
 #include "ops/common/matmul.h"
 #include "ops/common/movement.h"
 #include "ops/common/value_range.h"
@@ -613,6 +614,26 @@ void lower_recurrent(LowerContext& ctx, const RecurrentOp& op) {
   l.blocks = (l.hidden + kLane - 1) / kLane;
   if (dtype == DType::f64) return lower_in_double(ctx, op, l);
   Lowering(ctx, op, l).run();
+}
+
+void axes_of_recurrent(AxesContext& ctx) {
+  const bool batch_first = ctx.node.int_attr("layout", 0) != 0;
+  const int64_t directions = directions_of(ctx.node);
+  for (size_t o = 0; o < ctx.output_count(); o++) {
+    if (!ctx.makes(o)) continue;
+    const size_t batch = batch_first ? 0 : o == 0 ? 2 : 1;
+    const size_t direction = batch_first ? (o == 0 ? 2 : 1) : (o == 0 ? 1 : 0);
+    ctx.carry(0, batch_first ? 0 : 1, o, batch);
+    for (const size_t i : {1, 2, 3, 7, 8}) ctx.carry(i, 0, o, direction);
+    ctx.carry(4, 0, o, batch);
+    for (const size_t i : {5, 6}) {
+      ctx.carry(i, batch_first ? 0 : 1, o, batch);
+      ctx.carry(i, batch_first ? 1 : 0, o, direction);
+    }
+    // The products of all directions, made before (poprt.ProjectedLSTM).
+    if (!ctx.has(1))
+      axes::grouped(ctx, {{0, 2}, ctx.in(0)[2] / directions, o, direction, 1, directions});
+  }
 }
 
 }  // namespace poprt::ops

@@ -24,5 +24,7 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op);
 // x * W + b for the whole sequence in one product, then one recurrent kernel per direction. Weights
 // that are constant are packed at compile time, others by strided copies in the run.
 void lower_recurrent(LowerContext& ctx, const RecurrentOp& op);
+// Batch and directions; steps and units are mixed.
+void axes_of_recurrent(AxesContext& ctx);
 
 }  // namespace poprt::ops

@@ -4,6 +4,7 @@
 #include "kernels/calls/copy.h"
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/scalar.h"
 
 namespace poprt::ops {
@@ -120,6 +121,14 @@ BoundResult bound_reduction(BoundContext& ctx, kernels::Reduction kind) {
     case kernels::Reduction::mean: return bound_mean(ctx, axes);
     default: return bound_reduced(ctx, axes, scalar_tensor(type, 0));
   }
+}
+
+void axes_of_reduce(AxesContext& ctx) {
+  bool noop = false;
+  const auto reduced = reduce_axes(ctx.node, noop);
+  if (!reduced) return;
+  axes::remaining(ctx, 0, 0, *reduced, ctx.node.int_attr("keepdims", 1) != 0);
+  for (const int64_t a : *reduced) ctx.reduce({{0, static_cast<size_t>(a)}});
 }
 
 }  // namespace poprt::ops

@@ -14,6 +14,7 @@ bool reduces_by_input(std::string_view op_type, int64_t opset);
 
 void infer_reduce(InferContext& ctx);
 void lower_reduce(LowerContext& ctx, kernels::Reduction kind);
+void axes_of_reduce(AxesContext& ctx);
 
 // Sizes before, at and after an axis.
 struct AxisSplit {
@@ -31,6 +32,7 @@ BoundResult bound_reduction(BoundContext& ctx, kernels::Reduction kind);
         .name = op_name,                                                                        \
         .infer = infer_reduce,                                                                  \
         .lower = [](LowerContext& c) { lower_reduce(c, kernels::Reduction::kind); },            \
+        .axes = axes_of_reduce,                                                                 \
         .facts = {__VA_ARGS__, .flops = flops::per_input, .trial = {"T[4,4]; s64[1] = [1]"}},   \
         .bound = [](BoundContext& c) { return bound_reduction(c, kernels::Reduction::kind); }}; \
   }

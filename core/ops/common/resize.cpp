@@ -6,6 +6,7 @@
 
 #include "kernels/calls/copy.h"
 #include "kernels/calls/resample.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
@@ -245,6 +246,16 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
     from = to;
     shape = std::move(next);
   }
+}
+
+// Axes that keep their size and scale stay as they are, except where coordinates move.
+void axes_of_resize(AxesContext& ctx, const ResizeSpec& spec) {
+  const bool moves =
+      spec.coordinates == "tf_crop_and_resize" || spec.coordinates == "tf_half_pixel_for_nn";
+  std::vector<size_t> mixed;
+  for (const ResizeAxis& a : spec.axes)
+    if (a.in != a.out || a.scale != 1 || moves) mixed.push_back(a.axis);
+  axes::same(ctx, 0, 0, mixed);
 }
 
 }  // namespace poprt::ops

@@ -38,5 +38,6 @@ ResizeSpec resize_attributes(const ir::Node& node, int64_t opset);
 int64_t resized(const ir::Node& node, int64_t in, float scale);
 
 void lower_resize(LowerContext& ctx, const ResizeSpec& spec);
+void axes_of_resize(AxesContext& ctx, const ResizeSpec& spec);
 
 }  // namespace poprt::ops

@@ -7,6 +7,7 @@
 #include "kernels/calls/copy.h"
 #include "kernels/calls/scatter_elements.h"
 #include "kernels/common/accumulate.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 #include "ops/common/scalar.h"
 #include "ops/common/value_since.h"
@@ -141,6 +142,21 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
             }};
   }
   return out;
+}
+
+// Indices and updates may cover the first places alone.
+void axes_of_scatter_elements(AxesContext& ctx) {
+  const auto axis = static_cast<size_t>(
+      normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));
+  axes::same(ctx, 0, 0);
+  for (const size_t i : {1, 2})
+    for (size_t d = 0; d < ctx.in(i).size(); d++) {
+      if (d == axis) continue;
+      if (ctx.in(i)[d] == ctx.out()[d])
+        ctx.carry(i, d, 0, d);
+      else
+        ctx.link({i, d, 0, d});
+    }
 }
 
 }  // namespace poprt::ops

@@ -18,6 +18,7 @@ void check_scatter_types(const InferContext& ctx);
 
 void infer_scatter_elements(InferContext& ctx);
 void lower_scatter_elements(LowerContext& ctx);
+void axes_of_scatter_elements(AxesContext& ctx);
 
 // Rows of indices that are padding do nothing: they name the place of the first row with its value,
 // or have an update that changes nothing. `elements`: of ScatterElements, not of ScatterND.

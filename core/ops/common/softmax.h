@@ -5,38 +5,47 @@
 #include "kernels/calls/softmax.h"
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 
 namespace poprt::ops {
+
+// The axes [first, last) of a tensor of that rank over which the node normalises.
+struct NormalizedAxes {
+  int64_t first = 0, last = 0;
+};
+inline NormalizedAxes normalized_axes(const ir::Node& node, int64_t rank) {
+  const bool coerced = node.opset() < 13;
+  const int64_t given = node.int_attr("axis", coerced ? 1 : -1);
+  if (rank == 0) return {};
+  const int64_t axis = coerced && given == rank ? rank : normalize_axis(given, rank);
+  return {axis, coerced ? rank : axis + 1};
+}
+
+inline void axes_of_softmax(AxesContext& ctx) {
+  const auto rank = static_cast<int64_t>(ctx.in(0).size());
+  const NormalizedAxes mixed = normalized_axes(ctx.node, rank);
+  axes::range(ctx, 0, 0, static_cast<size_t>(mixed.first), 0, 0);
+  axes::range(ctx, 0, static_cast<size_t>(mixed.last), static_cast<size_t>(rank), 0,
+              static_cast<size_t>(mixed.last));
+}
 
 inline void infer_softmax(InferContext& ctx) {
   const ir::ValueType& t = ctx.in(0);
   if (t.dtype != DType::undefined && !is_float(t.dtype))
     ctx.fail_input("input 0 is {}, expected a float type", dtype_name(t.dtype));
-  const bool coerced = ctx.opset() < 13;
-  const int64_t axis = ctx.node.int_attr("axis", coerced ? 1 : -1);
-  if (t.has_shape && !t.shape.empty() && !(coerced && axis == static_cast<int64_t>(t.shape.size())))
-    normalize_axis(axis, static_cast<int64_t>(t.shape.size()));
+  if (t.has_shape) normalized_axes(ctx.node, static_cast<int64_t>(t.shape.size()));
   ctx.out(0, t);
 }
 
 inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
   const Shape& shape = ctx.in_shape(0);
   const auto rank = static_cast<int64_t>(shape.size());
-  const bool coerced = ctx.opset() < 13;
-  const int64_t given = ctx.node.int_attr("axis", coerced ? 1 : -1);
-  const int64_t axis = rank == 0                  ? 0
-                       : coerced && given == rank ? rank
-                                                  : normalize_axis(given, rank);
+  const NormalizedAxes axes = normalized_axes(ctx.node, rank);
   int64_t outer = 1, n = 1, inner = 1;
   for (int64_t d = 0; d < rank; d++) {
     const int64_t size = shape[static_cast<size_t>(d)];
-    if (d < axis)
-      outer *= size;
-    else if (d == axis || coerced)
-      n *= size;
-    else
-      inner *= size;
+    (d < axes.first ? outer : d < axes.last ? n : inner) *= size;
   }
   const DType t = real_type(ctx);
   const auto y = out_as(ctx, 0, t);
@@ -59,6 +68,7 @@ inline BoundResult bound_softmax(BoundContext& ctx) {
     const OpDef def = {.name = op_name,                                                    \
                        .infer = infer_softmax,                                             \
                        .lower = [](LowerContext& c) { lower_softmax(c, mode); },           \
+                       .axes = axes_of_softmax,                                            \
                        .sharing = {.in_place = 1},                                         \
                        .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}, \
                        .bound = bound_softmax};                                            \

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "kernels/calls/cast.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops {
 namespace {
@@ -72,6 +73,10 @@ std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node) {
   if (x.size() == 1) return {1, x[0]};
   if (x.size() != 2) bad(node, "X must be [features] or [rows, features]");
   return {x[0], x[1]};
+}
+
+void axes_of_trees(AxesContext& ctx) {
+  if (ctx.in(0).size() == 2) axes::batch(ctx);
 }
 
 namespace {

@@ -73,6 +73,8 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
 
 // Rows and columns of X: a vector is one row. Throws invalid_argument.
 std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node);
+// Each row gives a row.
+void axes_of_trees(AxesContext& ctx);
 
 // How many numbers a row gets, of attribute n_targets. Throws invalid_argument naming the node.
 int64_t targets_of(const ir::Node& node);

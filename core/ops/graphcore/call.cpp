@@ -1,4 +1,5 @@
 // A subgraph (attribute callee) on the inputs, in its place.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
 
@@ -23,6 +24,7 @@ const OpDef def = {.name = "Call",
                    .domain = "ai.graphcore",
                    .infer = infer_nothing,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .resolve = resolve};
 
 }  // namespace poprt::ops::graphcore_call_op

@@ -1,5 +1,6 @@
 // As kv_cache.h says, sequence_axis 0 by default.
 #include "ops/common/kv_cache.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::graphcore_kv_cache_op {
 
@@ -10,6 +11,7 @@ const OpDef def = {.name = "KVCache",
                    .domain = "ai.graphcore",
                    .infer = infer_by_expansion,
                    .lower = [](LowerContext& c) { expand_kv_cache(expansion_of(c)); },
+                   .axes = axes::none,
                    .pure = false,
                    .stateful = true,
                    .facts = {.trial = {"s32[]; T[4,4]", "max_len = 8, step_len = 4"}}};

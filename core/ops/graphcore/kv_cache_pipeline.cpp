@@ -1,4 +1,5 @@
 // KVCache with max_bps caches, one for each batch of a step; sequence_axis -2 by default.
+#include "ops/common/axes.h"
 #include "ops/common/kv_cache.h"
 
 namespace poprt::ops::graphcore_kv_cache_pipeline_op {
@@ -13,6 +14,7 @@ const OpDef def = {.name = "KVCachePipeline",
                    .domain = "ai.graphcore",
                    .infer = infer_by_expansion,
                    .lower = [](LowerContext& c) { expand_kv_cache_pipeline(expansion_of(c)); },
+                   .axes = axes::none,
                    .pure = false,
                    .stateful = true,
                    .facts = {.trial = {"s32[]; T[4,4]", "max_len = 8, step_len = 4, max_bps = 2"}}};

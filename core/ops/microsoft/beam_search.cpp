@@ -1,5 +1,6 @@
 // The most likely texts, kept num_beams at a time; the compiler unrolls the search
 // (ops/common/token_search.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
@@ -10,6 +11,7 @@ const OpDef def = {.name = "BeamSearch",
                    .domain = "com.microsoft",
                    .infer = infer_search,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.constant_inputs_of = search_sizes,
                              .trial = {"T[1,2,4]; s32[1,4,2]; T[1,2]; s32[]", "beam_size = 2"}},
                    .resolve = resolve_search};

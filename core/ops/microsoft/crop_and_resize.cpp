@@ -3,6 +3,7 @@
 // extrapolation_value.
 #include "kernels/calls/crop_and_resize.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 #include "ops/common/value_range.h"
 
 namespace poprt::ops::microsoft_crop_and_resize_op {
@@ -44,6 +45,11 @@ void lower(LowerContext& ctx) {
   finish_f32(ctx, 0, to);
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 1, 0, 1);
+  for (const size_t i : {1, 2}) ctx.carry(i, 0, 0, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -51,6 +57,7 @@ const OpDef def = {.name = "CropAndResize",
                    .domain = "com.microsoft",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s32[1] = [0]; s32[2] = [2, 2]"}}};
 
 }  // namespace poprt::ops::microsoft_crop_and_resize_op

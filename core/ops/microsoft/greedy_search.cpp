@@ -1,4 +1,5 @@
 // The most likely token each time; the compiler unrolls the search (ops/common/token_search.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
@@ -9,6 +10,7 @@ const OpDef def = {.name = "GreedySearch",
                    .domain = "com.microsoft",
                    .infer = infer_search,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.constant_inputs_of = search_sizes},
                    .resolve = resolve_search};
 

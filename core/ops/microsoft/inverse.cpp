@@ -1,6 +1,7 @@
 // Inverses of square matrices.
 #include "kernels/calls/inverse.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::microsoft_inverse_op {
 namespace {
@@ -33,6 +34,7 @@ const OpDef def = {.name = "Inverse",
                    .domain = "com.microsoft",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::batch_of_matrices,
                    .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::microsoft_inverse_op

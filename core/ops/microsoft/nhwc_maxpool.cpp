@@ -1,5 +1,6 @@
 // MaxPool of bytes with channels last: X [N, spatial..., C].
 #include "kernels/calls/max_pool_bytes.h"
+#include "ops/common/axes.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
 
@@ -33,6 +34,13 @@ void lower(LowerContext& ctx) {
       {ctx.in(0), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  ctx.carry(0, 3, 0, 3);
+  const Shape& x = ctx.in(0);
+  axes::windows(ctx, window_of(ctx.node, {x[1], x[2]}), 1, 1);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -40,6 +48,7 @@ const OpDef def = {.name = "NhwcMaxPool",
                    .domain = "com.microsoft",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[1,4,4,4]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops::microsoft_nhwc_maxpool_op

@@ -1,5 +1,6 @@
 // A token drawn from the most likely ones each time; the compiler unrolls the search
 // (ops/common/token_search.h).
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"
 
@@ -10,6 +11,7 @@ const OpDef def = {.name = "Sampling",
                    .domain = "com.microsoft",
                    .infer = infer_search,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.constant_inputs_of = search_sizes},
                    .resolve = resolve_search};
 

@@ -8,6 +8,7 @@ const OpDef def = {.name = "SimplifiedLayerNormalization",
                    .domain = "com.microsoft",
                    .infer = infer_layer_norm,
                    .lower = [](LowerContext& c) { lower_layer_norm(c, true); },
+                   .axes = axes_of_layer_norm,
                    .sharing = {.in_place = 1},
                    .facts = {.trial = {"T[4,4]; T[4]", "axis = -1"}}};
 

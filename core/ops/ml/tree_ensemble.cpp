@@ -104,6 +104,7 @@ const OpDef def = {
     .since = 5,
     .infer = infer,
     .lower = lower,
+    .axes = axes_of_trees,
     .facts = {.trial = {"T[4,4]",
                         "nodes_featureids = [0], nodes_truenodeids = [0], nodes_trueleafs = [1], "
                         "nodes_falsenodeids = [0], "

@@ -37,6 +37,7 @@ const OpDef def = {
     .until = 4,  // TreeEnsemble took its place
     .infer = infer,
     .lower = lower,
+    .axes = axes_of_trees,
     .facts = {
         .class_numbers = "classlabels_int64s",
         .trial = {"T[4,4]",

@@ -36,6 +36,7 @@ const OpDef def = {
     .until = 4,  // TreeEnsemble took its place
     .infer = infer,
     .lower = lower,
+    .axes = axes_of_trees,
     .facts = {
         .trial = {"T[4,4]",
                   R"(nodes_nodeids = [0], nodes_treeids = [0], nodes_featureids = [0], nodes_modes =

@@ -6,6 +6,7 @@
 // so the three may be one fused projection), mask_value (default -3.4e38), causal (query i sees
 // keys up to i + T - S). Output [B,S,H*D].
 #include "kernels/calls/attention.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_attention_op {
@@ -52,6 +53,29 @@ void lower(LowerContext& ctx) {
       {ctx.in(0), ctx.in(1), ctx.in(2), ctx.has(3) ? ctx.in(3) : LowerContext::kNone, ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  const ir::Node& n = ctx.node;
+  const int64_t heads = n.int_attr("heads", 0), size = n.int_attr("head_size", 0);
+  const char* const offsets[] = {"q_offset", "k_offset", "v_offset"};
+  for (size_t i = 0; i < 3; i++) {
+    const int64_t offset = n.int_attr(offsets[i], 0);
+    ctx.carry(i, 0, 0, 0);
+    ctx.link({i, 2, 0, 2, kNoRepeat, size, size, -offset});
+    // Column d of a head comes from column d of the values.
+    if (i == 2 && size > 1) ctx.link({i, 2, 0, 2, size, 1, 1, -offset});
+  }
+  ctx.carry(0, 1, 0, 1);
+  if (!ctx.has(3)) return;
+  const size_t rank = ctx.in(3).size();
+  for (size_t d = 0; d + 1 < rank && rank <= 4; d++) {
+    const size_t full = d + 4 - rank;
+    if (full == 1 && ctx.in(3)[d] == heads)
+      axes::grouped(ctx, {{3, d}, 1, 0, 2, size, heads});
+    else if (full != 1)
+      ctx.carry(3, d, 0, full / 2);
+  }
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -60,6 +84,7 @@ const OpDef def = {
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.attends = true,
               .trial = {"T[1,2,4]; T[1,2,4]; T[1,2,4]", "heads = 2, head_size = 2"}}};
 

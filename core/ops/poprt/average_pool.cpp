@@ -9,6 +9,7 @@ const OpDef def = {
     .domain = "poprt",
     .infer = infer_blocked_pool,
     .lower = [](LowerContext& ctx) { lower_blocked_pool(ctx, PoolKind::average); },
+    .axes = axes_of_blocked_pool,
     .facts = {.flops = flops::pool, .trial = {"T[1,1,4,4,16]", "kernel_shape = [2, 2]"}}};
 
 }  // namespace poprt::ops::poprt_average_pool_op

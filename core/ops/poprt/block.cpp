@@ -1,6 +1,7 @@
 // poprt.Block: [N,C,H,W] to [N,ceil(C/16),H,W,16].
 #include "kernels/calls/block.h"
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_block_op {
@@ -23,9 +24,16 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  const size_t channels[] = {1};
+  axes::same(ctx, 0, 0, channels);
+  axes::into_blocks(ctx, 0, 1);
+}
+
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {.name = "Block", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef def = {
+    .name = "Block", .domain = "poprt", .infer = infer, .lower = lower, .axes = map_axes};
 
 }  // namespace poprt::ops::poprt_block_op

@@ -1,6 +1,7 @@
 // poprt.ByteMap: Y = T[X] for bytes: X u8 or s8, T 256 elements of u8 or s8 in the order of X's
 // bits. What a chain of elementwise operators between two quantisations becomes.
 #include "kernels/calls/byte_map.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_byte_map_op {
@@ -25,6 +26,7 @@ const OpDef def = {.name = "ByteMap",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::elementwise_first,
                    .sharing = {.in_place = 1},
                    .facts = {.trial = {"T[4,4]; T[256]"}}};
 

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "kernels/calls/pack_conv.h"
+#include "ops/common/axes.h"
 #include "ops/common/conv.h"
 #include "ops/common/conv_kernel.h"
 #include "ops/common/flops.h"
@@ -124,6 +125,22 @@ void lower(LowerContext& ctx) {
       kernel.call);
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  ctx.carry(4, 0, 0, 0);
+  for (const size_t i : {1, 2}) {
+    if (!ctx.has(i)) continue;
+    if (ctx.out().size() == 4)
+      ctx.carry(i, 0, 0, 1);
+    else
+      axes::into_blocks(ctx, i, 0);
+  }
+  axes::same(ctx, 3, 0);
+  const Shape &x = ctx.in(0), &w = ctx.in(1);
+  if (w.size() == 4 && ctx.node.int_attr("depth", 0) == 0)
+    axes::windows(ctx, window_of(ctx.node, {x[2], x[3]}, {w[2], w[3]}), 2, 2);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -131,6 +148,7 @@ const OpDef def = {.name = "Conv",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.winograd = true,
                              .flops = flops::conv,
                              .trial = {"T[1,1,4,4,16]; T[16,16,1,1]", "channels = 16"}}};

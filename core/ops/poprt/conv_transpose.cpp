@@ -2,6 +2,7 @@
 #include "kernels/calls/conv_transpose.h"
 #include "base/checked.h"
 #include "kernels/common/pack_conv.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/fused_activation.h"
 #include "ops/common/packed_bias.h"
@@ -68,6 +69,12 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), packed, bias, LowerContext::kNone, ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  axes::into_blocks(ctx, 1, 1);
+  if (ctx.has(2)) axes::into_blocks(ctx, 2, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -75,6 +82,7 @@ const OpDef def = {.name = "ConvTranspose",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.flops = flops::conv_transpose,
                              .trial = {"T[1,1,4,4,16]; T[16,16,2,2]", "strides = [2, 2]"}}};
 

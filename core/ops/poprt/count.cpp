@@ -1,6 +1,7 @@
 // poprt.Count (x): how many elements are not 0, an s64 scalar.
 #include "kernels/calls/count.h"
 #include "ops/common/as_f32.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::poprt_count_op {
 namespace {
@@ -16,6 +17,7 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {.name = "Count", .domain = "poprt", .infer = infer, .lower = lower};
+const OpDef def = {
+    .name = "Count", .domain = "poprt", .infer = infer, .lower = lower, .axes = axes::none};
 
 }  // namespace poprt::ops::poprt_count_op

@@ -1,6 +1,7 @@
 // poprt.Elementwise: a fused chain of float elementwise operators (common/elementwise_program.h).
 // Attributes program, constants, dtypes; every output has the broadcast shape of all inputs.
 #include "ops/common/elementwise.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::poprt_elementwise_op {
 namespace {
@@ -46,6 +47,7 @@ const OpDef def = {
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
+    .axes = axes::elementwise,
     .sharing = {.in_place = 0xffff},
     .facts = {
         .per_element = true,

@@ -1,6 +1,7 @@
 // poprt.GlobalAveragePool: blocked in, plain [N, channels, 1, 1] out.
 #include "base/checked.h"
 #include "kernels/calls/global_average_blocked.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/op.h"
 
@@ -25,6 +26,12 @@ void lower(LowerContext& ctx) {
       {ctx.in(0), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  axes::out_of_blocks(ctx, 0, 1);
+  for (const size_t d : {2, 3}) ctx.reduce({{0, d}});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -33,6 +40,7 @@ const OpDef def = {
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.flops = flops::per_input, .trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
 }  // namespace poprt::ops::poprt_global_average_pool_op

@@ -1,6 +1,7 @@
 // poprt.GuardBegin (condition) {when}: nodes up to the matching poprt.GuardEnd run when the
 // condition equals `when`. Made by the compiler when it flattens If; values made inside are read by
 // poprt.Select only.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
@@ -14,7 +15,11 @@ void lower(LowerContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "GuardBegin", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
+const OpDef def = {.name = "GuardBegin",
+                   .domain = "poprt",
+                   .infer = infer_nothing,
+                   .lower = lower,
+                   .axes = axes::none,
+                   .pure = false};
 
 }  // namespace poprt::ops::poprt_guard_begin_op

@@ -1,4 +1,5 @@
 // poprt.GuardEnd: see poprt.GuardBegin.
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
@@ -10,7 +11,11 @@ void lower(LowerContext& ctx) { ctx.emit(program::ControlEnd{}, {}); }
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "GuardEnd", .domain = "poprt", .infer = infer_nothing, .lower = lower, .pure = false};
+const OpDef def = {.name = "GuardEnd",
+                   .domain = "poprt",
+                   .infer = infer_nothing,
+                   .lower = lower,
+                   .axes = axes::none,
+                   .pure = false};
 
 }  // namespace poprt::ops::poprt_guard_end_op

@@ -1,5 +1,6 @@
 // poprt.Linear: MatMul with constant weights and everything that follows it in the same kernel.
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/common/matmul.h"
 #include "ops/op.h"
 
@@ -46,6 +47,15 @@ void lower(LowerContext& ctx) {
   lower_packed_matmul(ctx, p);
 }
 
+void map_axes(AxesContext& ctx) {
+  const size_t transposed = ctx.node.int_attr("transB", 0) != 0, last = ctx.in(0).size() - 1;
+  axes::range(ctx, 0, 0, last, 0, 0);
+  ctx.carry(1, 1 - transposed, 0, last);
+  ctx.reduce({{0, last}, {1, transposed}});
+  axes::per_channel(ctx, 2, last);
+  axes::same(ctx, 3, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -53,6 +63,7 @@ const OpDef def = {.name = "Linear",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops::poprt_linear_op

@@ -2,6 +2,7 @@
 // many rows as the trip count says, which is their bound; a state that the compiler adds counts the
 // rows that are made.
 #include "ops/common/loop.h"
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::poprt_loop_op {
@@ -16,6 +17,7 @@ const OpDef def = {.name = "Loop",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .facts = {.moves = true,
                              .constant_inputs = 0b11,
                              .s64_inputs = 0b1,

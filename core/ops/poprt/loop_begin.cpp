@@ -6,6 +6,7 @@
 // zeros, because fewer rounds may run.
 #include "kernels/calls/copy.h"
 #include "kernels/calls/fill.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 #include "program/control.h"
 
@@ -47,6 +48,7 @@ const OpDef def = {.name = "LoopBegin",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .pure = false,
                    .facts = {.marker = Marker::loop_begin}};
 

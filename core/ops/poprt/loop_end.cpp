@@ -4,6 +4,7 @@
 // other pairs are (part, accumulator): accumulator[index] = part. `kept` only lives until here.
 #include "kernels/calls/copy.h"
 #include "kernels/calls/store_slice.h"
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "program/control.h"
 
@@ -48,6 +49,7 @@ const OpDef def = {.name = "LoopEnd",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .pure = false,
                    .facts = {.marker = Marker::loop_end}};
 

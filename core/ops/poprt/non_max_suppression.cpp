@@ -1,6 +1,7 @@
 // poprt.NonMaxSuppression: NonMaxSuppression at run time, with room for every box that may be kept;
 // rows after the last one are -1. The limits must be constant.
 #include "ops/common/non_max_suppression.h"
+#include "ops/common/axes.h"
 
 namespace poprt::ops::poprt_non_max_suppression_op {
 namespace {
@@ -16,6 +17,7 @@ const OpDef def = {.name = "NonMaxSuppression",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower_non_max_suppression,
+                   .axes = axes::none,
                    .facts = {.shape_inputs = 0b100,
                              .constant_inputs = 0b11100,
                              .trial = {"T[1,4,4]; T[1,1,4]; s64[] = 2"}}};

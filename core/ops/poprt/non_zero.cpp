@@ -1,5 +1,6 @@
 // poprt.NonZero: NonZero at run time, with room for every element; columns past the last one are
 // -1.
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_non_zero_op {
@@ -20,6 +21,7 @@ const OpDef def = {.name = "NonZero",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .facts = {.trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::poprt_non_zero_op

@@ -2,6 +2,7 @@
 // first: [.., n * 8 / bits].
 #include "base/checked.h"
 #include "kernels/calls/copy.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_packed_op {
@@ -24,6 +25,13 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.in(0), ctx.view(ctx.out(0), 0, DType::u8, ctx.in_shape(0))});
 }
 
+void map_axes(AxesContext& ctx) {
+  const size_t last = ctx.in(0).size() - 1;
+  axes::range(ctx, 0, 0, last, 0, 0);
+  if (const int64_t bytes = ctx.in(0)[last])
+    ctx.link({0, last, 0, last, kNoRepeat, 1, ctx.out()[last] / bytes});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -31,6 +39,7 @@ const OpDef def = {.name = "Packed",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .sharing = {.view = true},
                    .facts = {.trial = {"T[4,4]", "to = 21"}}};
 

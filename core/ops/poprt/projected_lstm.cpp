@@ -16,6 +16,7 @@ const OpDef def = {.name = "ProjectedLSTM",
                    .domain = "poprt",
                    .infer = [](InferContext& ctx) { infer_recurrent(ctx, kOp); },
                    .lower = [](LowerContext& ctx) { lower_recurrent(ctx, kOp); },
+                   .axes = axes_of_recurrent,
                    .facts = {.trial = {"T[2,1,8]; _; T[1,8,2]", "hidden_size = 2", 3}}};
 
 }  // namespace poprt::ops::poprt_projected_lstm_op

@@ -8,6 +8,7 @@
 
 #include "kernels/calls/conv_bytes.h"
 #include "kernels/common/pack_vnni.h"
+#include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/quantized_conv.h"
 #include "ops/common/window.h"
@@ -205,6 +206,14 @@ void lower(LowerContext& ctx) {
   ctx.emit(std::move(call), operands);
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  const size_t last = ctx.out().size() - 1;
+  ctx.carry(3, 0, 0, last);
+  for (const size_t i : {4, 5, 8}) axes::per_channel(ctx, i, last);
+  axes::same(ctx, 9, 0);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -213,6 +222,7 @@ const OpDef def = {
     .domain = "poprt",
     .infer = infer,
     .lower = lower,
+    .axes = map_axes,
     .facts = {.f32_inputs = ~0u,
               .flops = flops::qlinear_conv,
               .trial = {"T[1,4,4,4]; f32[]; T[]; s8[4,4,1,1]; f32[]; s8[] = 0; f32[]; T[]"}}};

@@ -2,6 +2,7 @@
 // [h, w] or `sizes` [h, w]. With both, sizes say how large the result is and scales where pixels
 // lie.
 #include "ops/common/resize.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::poprt_resize_op {
@@ -51,6 +52,7 @@ const OpDef def = {.name = "Resize",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = [](AxesContext& c) { axes_of_resize(c, spec_of(c.node, c.in(0))); },
                    .facts = {.trial = {"T[1,1,4,4,16]", "sizes = [8, 8]"}}};
 
 }  // namespace poprt::ops::poprt_resize_op

@@ -1,5 +1,6 @@
 // poprt.Select (condition, a, b): the whole tensor a or b by one bool; the other one is not read.
 #include "kernels/calls/select.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_select_op {
@@ -18,6 +19,7 @@ const OpDef def = {.name = "Select",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::elementwise,
                    .facts = {.trial = {"bool[]; T[4,4]; T[4,4]"}}};
 
 }  // namespace poprt::ops::poprt_select_op

@@ -1,6 +1,7 @@
 // poprt.Shift (step s32, x): keeps the last `length` places along an axis, newest first, from one
 // run to the next, in `slots` states that take turns by step; step 0 begins all of them with zeros.
 #include "kernels/calls/shift.h"
+#include "ops/common/axes.h"
 #include "ops/common/movement.h"
 
 namespace poprt::ops::poprt_shift_op {
@@ -38,6 +39,7 @@ const OpDef def = {.name = "Shift",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .pure = false,
                    .stateful = true,
                    .facts = {.trial = {"s32[]; T[4,4]", "axis = 0, length = 8"}}};

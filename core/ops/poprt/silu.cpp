@@ -1,3 +1,4 @@
+#include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops::poprt_silu_op {
@@ -18,7 +19,7 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
 POPRT_ELEMENTWISE_DEF(
     poprt_silu, .name = "Silu", .domain = "poprt",
     .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
-    .lower = lower_elementwise, .sharing = {.in_place = 1},
+    .lower = lower_elementwise, .axes = axes::elementwise, .sharing = {.in_place = 1},
     .facts = {.per_element = true,
               .blocked = BlockedForm::unary,
               .elementwise = {append},

@@ -1,6 +1,7 @@
 // poprt.SumBytes: sums of u8 or s8 over axis 1 of [outer, n, inner], exactly, as s32 [outer,
 // inner].
 #include "kernels/calls/sum_bytes.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_sum_bytes_op {
@@ -18,6 +19,12 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::SumBytes{.outer = x[0], .n = x[1], .inner = x[2]}, {ctx.in(0), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  ctx.carry(0, 0, 0, 0);
+  ctx.carry(0, 2, 0, 1);
+  ctx.reduce({{0, 1}});
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -25,6 +32,7 @@ const OpDef def = {.name = "SumBytes",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[4,4,4]"}}};
 
 }  // namespace poprt::ops::poprt_sum_bytes_op

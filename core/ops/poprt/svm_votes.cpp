@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/calls/svm_classify.h"
+#include "ops/common/axes.h"
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops::poprt_svm_votes_op {
@@ -54,6 +55,7 @@ const OpDef def = {.name = "SvmVotes",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::batch,
                    .facts = {.trial = {"T[4,1]", "labels = [0, 1]", 2}}};
 
 }  // namespace poprt::ops::poprt_svm_votes_op

@@ -1,6 +1,7 @@
 // poprt.Unblock: [N,CB,H,W,16] to [N,channels,H,W].
 #include "kernels/calls/unblock.h"
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_unblock_op {
@@ -23,6 +24,12 @@ void lower(LowerContext& ctx) {
       {ctx.in(0), ctx.out(0)});
 }
 
+void map_axes(AxesContext& ctx) {
+  const size_t channels[] = {1};
+  axes::same(ctx, 0, 0, channels);
+  axes::out_of_blocks(ctx, 0, 1);
+}
+
 }  // namespace
 
 extern const OpDef def;
@@ -30,6 +37,7 @@ const OpDef def = {.name = "Unblock",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = map_axes,
                    .facts = {.trial = {"T[1,1,4,4,16]", "channels = 16"}}};
 
 }  // namespace poprt::ops::poprt_unblock_op

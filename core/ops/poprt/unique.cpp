@@ -1,5 +1,6 @@
 // poprt.Unique: Unique at run time, with room for every item; places past the last one are 0.
 #include "base/checked.h"
+#include "ops/common/axes.h"
 #include "ops/op.h"
 
 namespace poprt::ops::poprt_unique_op {
@@ -28,6 +29,7 @@ const OpDef def = {.name = "Unique",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower,
+                   .axes = axes::none,
                    .facts = {.trial = {"T[4]", "sorted = 1", 4}}};
 
 }  // namespace poprt::ops::poprt_unique_op

@@ -2,6 +2,7 @@
 // it has no result to give; the compiler lets readers see the other branch's result then, without
 // a copy.
 #include "base/onnx_dtype.h"
+#include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
 namespace poprt::ops::poprt_unspecified_op {
@@ -19,6 +20,7 @@ const OpDef def = {.name = "Unspecified",
                    .domain = "poprt",
                    .infer = infer,
                    .lower = lower_container,
+                   .axes = axes::none,
                    .pure = false,
                    .facts = {.marker = Marker::unspecified}};
 
