@@ -1,0 +1,135 @@
+// Rules for axes that operators share, and what passes ask of a map.
+#include "ops/common/axes.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace poprt::ops {
+namespace {
+
+AxisMap map_of(const std::string& node, const std::string& inputs, int64_t opset = 17) {
+  const auto graph = ir::parse_text(fmt::format(
+      "graph \"g\" opset {{\"\": {}, \"com.microsoft\": 1, \"com.example\": 1}} {{\n{}%y = {}\n"
+      "output %y\n}}\n",
+      opset, inputs, node));
+  ir::Node& n = *graph->nodes().front();
+  if (find_op(n.domain, n.op_type, opset)) infer(n);
+  return axis_map(n);
+}
+
+// Which places of the output's axis meet a place of the input's.
+std::vector<int64_t> met(const AxisLink& l, int64_t place, int64_t size) {
+  std::vector<int64_t> places;
+  for (int64_t b = 0; b < size; b++)
+    if (l.meets(place, b)) places.push_back(b);
+  return places;
+}
+
+TEST(AxisLink, RelatesDigitsOfPlaces) {
+  using Places = std::vector<int64_t>;
+  EXPECT_EQ(met({.extent = 4}, 2, 4), (Places{2}));
+  EXPECT_EQ(met({.extent = 3}, 1, 6), (Places{1, 4})) << "Tile";
+  EXPECT_EQ(met({.extent = 2, .output_block = 3}, 1, 6), (Places{3, 4, 5})) << "rows of a Reshape";
+  EXPECT_EQ(met({.input_block = 3}, 4, 2), (Places{1})) << "a window of 3";
+  EXPECT_EQ(met({.shift = 2}, 1, 6), (Places{3})) << "Concat";
+  EXPECT_EQ(met({.shift = -2}, 1, 6), Places{}) << "Slice drops it";
+  EXPECT_EQ(met({.extent = 4, .shift = 3}, 2, 4), (Places{1})) << "a rotation";
+}
+
+TEST(AxisMap, OfAReshapeHasRowsAndPlaces) {
+  const AxisMap map =
+      map_of("Reshape(%x, %s)", "input %x : f32[2,3,4]\nconst %s : s64[2] = [6, 4]\n");
+  const std::vector<AxisLink> wanted = {
+      {0, 2, 0, 1, 4, 1, 1}, {0, 1, 0, 0, 3, 1, 1}, {0, 0, 0, 0, 2, 1, 3}};
+  EXPECT_EQ(map.links, wanted);
+  EXPECT_EQ(carried(map, {0, 2}), size_t{1});
+  EXPECT_FALSE(carried(map, {0, 0}));
+  EXPECT_TRUE(is_linked(map, {0, 0}));
+  EXPECT_TRUE(mixed_axes(map, 0).empty());
+}
+
+TEST(AxisMap, OfAProductTellsCarriedAndReduced) {
+  const AxisMap map = map_of("MatMul(%x, %w)", "input %x : f32[2,3,4]\ninput %w : f32[4,5]\n");
+  EXPECT_EQ(carried(map, {0, 0}), size_t{0});
+  EXPECT_EQ(carried(map, {0, 1}), size_t{1});
+  EXPECT_EQ(carried(map, {1, 1}), size_t{2});
+  EXPECT_EQ(carried_from(map, 0, 1), size_t{1});
+  EXPECT_FALSE(carried_from(map, 0, 2));
+  EXPECT_TRUE(is_reduced(map, {0, 2}) && is_reduced(map, {1, 0}));
+  EXPECT_FALSE(is_reduced(map, {0, 1}));
+}
+
+TEST(AxisMap, OfSoftmaxMixesWhatTheOpsetSays) {
+  const std::string x = "input %x : f32[2,3,4]\n";
+  EXPECT_EQ(mixed_axes(map_of("Softmax(%x)", x, 13), 0), (std::vector<size_t>{2}));
+  EXPECT_EQ(mixed_axes(map_of("Softmax(%x)", x, 11), 0), (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(mixed_axes(map_of("Softmax(%x) {axis = 0}", x, 13), 0), (std::vector<size_t>{0}));
+}
+
+TEST(AxisMap, StatesNothingOfWhatIsNotKnown) {
+  EXPECT_TRUE(map_of("com.example.Own(%x)", "input %x : f32[2]\n").links.empty());
+  EXPECT_TRUE(map_of("Relu(%x)", "input %x : f32[N,3]\n").links.empty());
+  const AxisMap range = map_of("NonZero(%x)", "input %x : f32[2,3]\n");
+  EXPECT_TRUE(range.links.empty());
+  EXPECT_TRUE(depends(range, 0));
+  EXPECT_FALSE(depends(map_of("Shape(%x)", "input %x : f32[2,3]\n"), 0));
+}
+
+bool per_sample(const std::string& node, const std::string& inputs) {
+  const auto graph = ir::parse_text(
+      fmt::format("graph \"g\" opset {{\"\": 17}} {{\n{}%y = {}\noutput %y\n}}\n", inputs, node));
+  infer(*graph->nodes().front());
+  return is_per_sample(*graph->nodes().front());
+}
+
+TEST(AxisMap, TellsWhatComputesSamplesByThemselves) {
+  const std::string x = "input %x : f32[2,4,6]\n";
+  EXPECT_TRUE(per_sample("Conv(%x, %w)", x + "input %w : f32[3,4,2]\n"));
+  EXPECT_TRUE(per_sample("GlobalMaxPool(%x)", x));
+  EXPECT_FALSE(per_sample("Add(%x, %x)", x)) << "two inputs have samples";
+  EXPECT_TRUE(per_sample("Add(%x, %b)", x + "input %b : f32[6]\n"));
+  EXPECT_FALSE(per_sample("Transpose(%x) {perm = [1, 0, 2]}", x));
+  EXPECT_FALSE(per_sample("Softmax(%x) {axis = 0}", x));
+}
+
+// In two steps a place meets what it meets through the axis between them.
+TEST(ComposedLinks, RelateWhatBothRelateInTurn) {
+  const int64_t from = 12, places = 12, to = 12;
+  const std::vector<AxisLink> links = {{.extent = 12},
+                                       {.extent = 3},
+                                       {.input_block = 3},
+                                       {.output_block = 3},
+                                       {.shift = 2},
+                                       {.shift = -3},
+                                       {.extent = 4, .input_block = 3},
+                                       {.extent = 2, .input_block = 2, .output_block = 6},
+                                       {.extent = 6, .output_block = 2}};
+  size_t made = 0;
+  for (const AxisLink& first : links)
+    for (const AxisLink& second : links) {
+      const auto link = axes::composed(first, second, from, places, to);
+      if (!link) continue;
+      made++;
+      for (int64_t a = 0; a < from; a++)
+        for (int64_t b = 0; b < to; b++) {
+          bool reached = false;
+          for (int64_t k = 0; k < places; k++)
+            reached = reached || (first.meets(a, k) && second.meets(k, b));
+          EXPECT_TRUE(!reached || link->meets(a, b)) << "place " << a << " reaches " << b;
+        }
+    }
+  EXPECT_GE(made, 40u);
+}
+
+TEST(ComposedLinks, OfCarriedAxesAreCarried) {
+  const AxisMap map = map_of("com.microsoft.FusedMatMul(%a, %b) {transA = 1, alpha = 2.0}",
+                             "input %a : f32[2,4,3]\ninput %b : f32[2,4,5]\n");
+  EXPECT_EQ(carried(map, {0, 0}), size_t{0});
+  EXPECT_EQ(carried(map, {0, 2}), size_t{1});
+  EXPECT_EQ(carried(map, {1, 2}), size_t{2});
+  EXPECT_FALSE(is_linked(map, {0, 1}));
+}
+
+}  // namespace
+}  // namespace poprt::ops
