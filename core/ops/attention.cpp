@@ -216,6 +216,10 @@ void map_attention(AxesContext& ctx, const Sizes& s, const Heads& h) {
   if (ctx.has(5)) by_head(5, 1, 1, s.kv_heads);
   const size_t queries = h.to == 0 && s.packed ? 1 : 2;
   ctx.carry(0, tokens, h.to, queries);
+  const auto limited = [&](const char* window) { return ctx.node.find_attr(window) != nullptr; };
+  if (ctx.node.int_attr("is_causal", 0) != 0 || limited("left_window_size") ||
+      limited("right_window_size"))
+    ctx.number(h.to, queries);
   if (!ctx.has(3)) return;
   const size_t rank = ctx.in(3).size();
   for (size_t d = 0; d + 1 < rank; d++) {

@@ -47,6 +47,10 @@ struct InputAxis {
   size_t input = 0, axis = 0;
   bool operator==(const InputAxis&) const = default;
 };
+struct OutputAxis {
+  size_t output = 0, axis = 0;
+  bool operator==(const OutputAxis&) const = default;
+};
 
 struct AxisMap {
   // Shapes of the inputs and outputs; empty for those that are absent or not static.
@@ -56,6 +60,10 @@ struct AxisMap {
   // Where a group has several axes, their equal places are multiplied first: one order of the
   // places in all axes of a group gives the same results as another (except for rounding).
   std::vector<std::vector<InputAxis>> reduced;
+  // Axes of outputs where the number of a place decides what is computed, as the row does in Trilu.
+  // On every other axis, another order of the places in all inputs that are carried to it gives
+  // the results in that order.
+  std::vector<OutputAxis> numbered;
   // {input, output}: the output does not depend on the values of the input.
   std::vector<std::pair<size_t, size_t>> independent;
 };
@@ -77,6 +85,8 @@ bool is_reduced(const AxisMap& map, InputAxis axis);
 bool is_linked(const AxisMap& map, InputAxis axis, size_t output = 0);
 // Axes of the input of which the places are neither linked to the output nor reduced.
 std::vector<size_t> mixed_axes(const AxisMap& map, size_t input, size_t output = 0);
+// What is computed along the output's axis does not depend on the number of the place.
+bool is_uniform(const AxisMap& map, OutputAxis axis);
 // The values of the input may reach the output.
 bool depends(const AxisMap& map, size_t input, size_t output = 0);
 
@@ -112,6 +122,7 @@ class AxesContext {
   // single place is broadcast, nothing is stated.
   void carry(size_t input, size_t axis, size_t output, size_t to);
   void reduce(std::vector<InputAxis> together);
+  void number(size_t output, size_t axis);
   void independent(size_t input, size_t output);
 
   AxisMap& map() { return map_; }

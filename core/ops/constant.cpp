@@ -46,7 +46,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Constant",
                    .infer = infer,
                    .lower = lower,
-                   .axes = axes::none,
+                   .axes = axes::by_place,
                    .facts = {.moves = true, .narrows = true, .trial = {"", "value = T[4] fill @"}}};
 
 }  // namespace poprt::ops::constant_op

@@ -51,6 +51,7 @@ void map_axes(AxesContext& ctx) {
   axes::per_channel(ctx, 3);
   const size_t channels[] = {1};
   for (const size_t i : {2, 4}) axes::same(ctx, i, 0, channels);
+  for (size_t d = 2; d < ctx.out().size(); d++) ctx.number(0, d);  // where x is looked up
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ const OpDef def = {.name = "EyeLike",
                    .since = 9,
                    .infer = infer,
                    .lower = lower,
-                   .axes = axes::shapes_alone,
+                   .axes = axes::by_place,
                    .facts = {.moves = true, .trial = {"T[4,4]"}}};
 
 }  // namespace poprt::ops::eye_like_op

@@ -97,6 +97,7 @@ void map_axes(AxesContext& ctx) {
   for (size_t i = 0; i < ctx.input_count(); i++)
     for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, i, 0, 1, o, 0);
   ctx.carry(0, 1, 0, 1);
+  ctx.number(0, 1);
   axes::grouped(ctx, {{0, 2}, s.k, 0, 2, s.v, s.q_heads});
   ctx.independent(0, 1);
   by_head(1, 2, s.k);

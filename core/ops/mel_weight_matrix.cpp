@@ -66,7 +66,7 @@ const OpDef def = {
     .since = 17,
     .infer = infer,
     .lower = lower,
-    .axes = axes::none,
+    .axes = axes::by_place,
     .facts = {.constant_inputs = 0b11111,
               .trial = {"T[]; s64[] = 16; s64[] = 8192; f32[] = 0.0; f32[] = 4096.0"}}};
 

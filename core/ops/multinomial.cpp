@@ -24,7 +24,7 @@ const OpDef def = {.name = "Multinomial",
                    .since = 7,
                    .infer = infer,
                    .lower = [](LowerContext& c) { lower_random(c, RandomKind::multinomial); },
-                   .axes = axes::batch,
+                   .axes = axes::random_samples,
                    .pure = false};
 
 }  // namespace poprt::ops::multinomial_op

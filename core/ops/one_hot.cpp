@@ -55,6 +55,7 @@ void map_axes(AxesContext& ctx) {
       normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(ctx.out().size())));
   axes::range(ctx, 0, 0, axis, 0, 0);
   axes::range(ctx, 0, axis, ctx.in(0).size(), 0, axis + 1);
+  ctx.number(0, axis);
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ void map_axes(AxesContext& ctx) {
   const Shape& indices = ctx.in(1);
   axes::same(ctx, 0, 0);
   const auto picked = static_cast<size_t>(indices.back());
+  for (size_t d = 0; d < picked; d++) ctx.number(0, d);
   axes::range(ctx, 2, indices.size() - 1, ctx.in(2).size(), 0, picked);
 }
 

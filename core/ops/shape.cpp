@@ -65,7 +65,7 @@ extern const OpDef def;
 const OpDef def = {.name = "Shape",
                    .infer = infer,
                    .lower = lower,
-                   .axes = axes::shapes_alone,
+                   .axes = axes::by_place,
                    .facts = {.moves = true, .from_shapes = from_shapes},
                    .bound = bound};
 

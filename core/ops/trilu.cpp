@@ -27,7 +27,11 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.has(1) ? ctx.in(1) : LowerContext::kNone, ctx.out(0)});
 }
 
-void map_axes(AxesContext& ctx) { axes::same(ctx, 0, 0); }
+void map_axes(AxesContext& ctx) {
+  axes::same(ctx, 0, 0);
+  const size_t rank = ctx.in(0).size();
+  for (size_t d = rank - std::min<size_t>(rank, 2); d < rank; d++) ctx.number(0, d);
+}
 
 }  // namespace
 

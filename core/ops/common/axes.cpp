@@ -77,6 +77,10 @@ std::vector<size_t> mixed_axes(const AxisMap& map, size_t input, size_t output) 
   return axes;
 }
 
+bool is_uniform(const AxisMap& map, OutputAxis axis) {
+  return std::ranges::count(map.numbered, axis) == 0;
+}
+
 bool depends(const AxisMap& map, size_t input, size_t output) {
   return std::ranges::count(map.independent, std::pair(input, output)) == 0;
 }
@@ -124,6 +128,11 @@ void AxesContext::reduce(std::vector<InputAxis> together) {
   map_.reduced.push_back(std::move(together));
 }
 
+void AxesContext::number(size_t output, size_t axis) {
+  if (makes(output) && axis < out(output).size() && is_uniform(map_, {output, axis}))
+    map_.numbered.push_back({output, axis});
+}
+
 void AxesContext::independent(size_t input, size_t output) {
   if (has(input) && output < output_count()) map_.independent.emplace_back(input, output);
 }
@@ -135,6 +144,30 @@ void none(AxesContext&) {}
 void shapes_alone(AxesContext& ctx) {
   for (size_t o = 0; o < ctx.output_count(); o++)
     for (size_t i = 0; i < ctx.input_count(); i++) ctx.independent(i, o);
+}
+
+namespace {
+
+void number_all(AxesContext& ctx) {
+  for (size_t o = 0; o < ctx.output_count(); o++)
+    for (size_t d = 0; ctx.makes(o) && d < ctx.out(o).size(); d++) ctx.number(o, d);
+}
+
+}  // namespace
+
+void by_place(AxesContext& ctx) {
+  shapes_alone(ctx);
+  number_all(ctx);
+}
+
+void random_elements(AxesContext& ctx) {
+  elementwise_first(ctx);
+  number_all(ctx);
+}
+
+void random_samples(AxesContext& ctx) {
+  batch(ctx);
+  number_all(ctx);
 }
 
 void elementwise(AxesContext& ctx) {
@@ -239,6 +272,16 @@ std::vector<int64_t> common_cuts(const std::vector<int64_t>& p, const std::vecto
   return cuts;
 }
 
+// An axis that several axes of the input cross is only partly linked.
+void number_crossed(AxesContext& ctx, const InOrder& o) {
+  for (size_t e = o.to; e < o.to_last; e++) {
+    int64_t known = 1;
+    for (const AxisLink& l : ctx.map().links)
+      if (l.input == o.input && l.output == o.output && l.output_axis == e) known *= l.extent;
+    if (known != ctx.out(o.output)[e]) ctx.number(o.output, e);
+  }
+}
+
 // Axes of one place follow the place between others that they have.
 void carry_units(AxesContext& ctx, const InOrder& o, const std::vector<int64_t>& p,
                  const std::vector<int64_t>& q) {
@@ -269,6 +312,7 @@ void in_order(AxesContext& ctx, const InOrder& o) {
                 cuts[i] / p[*a + 1], cuts[i] / q[*b + 1]});
   }
   carry_units(ctx, o, p, q);
+  number_crossed(ctx, o);
 }
 
 void windows(AxesContext& ctx, const Window& w, size_t axis_in, size_t axis_out) {
@@ -398,13 +442,16 @@ std::optional<AxisLink> composed(const AxisLink& first, const AxisLink& second, 
 
 namespace {
 
-// How the inputs of the operator reach one value of its expansion: links by input. An input that is
-// not listed does not reach it.
-using Reach = std::map<size_t, std::vector<AxisLink>>;
+// How the inputs of the operator reach one value of its expansion.
+struct Reach {
+  // By input; one that is not listed does not reach it.
+  std::map<size_t, std::vector<AxisLink>> links;
+  std::set<size_t> numbered;  // axes
+};
 
 // Both ways lead to the value: what they have in common holds.
 void add_way(Reach& reach, size_t input, std::vector<AxisLink> links) {
-  const auto [at, first] = reach.try_emplace(input, links);
+  const auto [at, first] = reach.links.try_emplace(input, links);
   if (!first)
     std::erase_if(at->second, [&](const AxisLink& l) { return std::ranges::count(links, l) == 0; });
 }
@@ -450,44 +497,83 @@ std::unique_ptr<ir::Graph> expanded(const ir::Node& node, std::vector<size_t>& o
   return nullptr;
 }
 
+using Reached = std::map<const ir::Value*, Reach>;
+
+// What the inputs are in the expansion. Numbers of a constant differ from place to place.
+Reached reached_inputs(const AxesContext& ctx, const ir::Graph& graph) {
+  Reached reached;
+  size_t next = 0;
+  std::map<const ir::Value*, const ir::Value*> copies;
+  for (size_t i = 0; i < ctx.input_count(); i++) {
+    const ir::Value* v = ctx.node.input(i);
+    if (!v || v->is_constant()) continue;
+    const ir::Value*& copy = copies[v];
+    if (!copy) copy = graph.inputs()[next++];
+    std::vector<AxisLink>& links = reached[copy].links[i];
+    for (size_t d = 0; d < ctx.in(i).size(); d++)
+      if (ctx.in(i)[d] > 0) links.push_back({i, d, 0, d, ctx.in(i)[d]});
+  }
+  for (const ir::Value* v : graph.values())
+    for (size_t d = 0; v->is_constant() && d < v->shape().size(); d++)
+      if (v->shape()[d] > 1) reached[v].numbered.insert(d);
+  return reached;
+}
+
+// An axis that differs from place to place in an input does so where it is linked to. Where it is
+// mixed, every axis that comes from no input may.
+void add_numbered(Reach& made, const AxisMap& map, const std::set<size_t>& numbered, size_t input,
+                  size_t output) {
+  bool mixed = false;
+  for (const size_t axis : numbered)
+    mixed = mixed || (!is_linked(map, {input, axis}, output) && !is_reduced(map, {input, axis}));
+  for (size_t e = 0; e < map.outputs[output].size(); e++) {
+    bool linked = false;
+    for (const AxisLink& l : map.links) {
+      if (l.output != output || l.output_axis != e) continue;
+      linked = true;
+      if (l.input == input && numbered.contains(l.input_axis)) made.numbered.insert(e);
+    }
+    if (mixed && !linked) made.numbered.insert(e);
+  }
+}
+
+void pass_through(const AxesContext& ctx, const ir::Node& n, Reached& reached) {
+  const AxisMap map = axis_map(n);
+  for (size_t o = 0; o < n.outputs().size(); o++) {
+    Reach made;
+    for (const OutputAxis& a : map.numbered)
+      if (a.output == o) made.numbered.insert(a.axis);
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      const auto found = n.input(i) ? reached.find(n.input(i)) : reached.end();
+      if (found == reached.end() || !depends(map, i, o)) continue;
+      for (const auto& [input, links] : found->second.links)
+        add_way(made, input, links_through(links, map, ctx, i, o));
+      add_numbered(made, map, found->second.numbered, i, o);
+    }
+    reached[n.output(o)] = std::move(made);
+  }
+}
+
 }  // namespace
 
 void expansion(AxesContext& ctx) {
   std::vector<size_t> outputs;
   const auto graph = expanded(ctx.node, outputs);
   if (!graph) return;
-  std::map<const ir::Value*, Reach> reached;
-  size_t next = 0;
-  std::map<const ir::Value*, ir::Value*> copies;
-  for (size_t i = 0; i < ctx.input_count(); i++) {
-    const ir::Value* v = ctx.node.input(i);
-    if (!v || v->is_constant()) continue;
-    ir::Value*& copy = copies[v];
-    if (!copy) copy = graph->inputs()[next++];
-    std::vector<AxisLink>& links = reached[copy][i];
-    for (size_t d = 0; d < ctx.in(i).size(); d++)
-      if (ctx.in(i)[d] > 0) links.push_back({i, d, 0, d, ctx.in(i)[d]});
-  }
+  Reached reached = reached_inputs(ctx, *graph);
   for (const ir::Node* n : graph->nodes()) {
     bool plain = true;
     ir::for_each_subgraph(*n, [&](const ir::Graph&) { plain = false; });
     if (!plain) return;  // it may read anything
-    const AxisMap map = axis_map(*n);
-    for (size_t o = 0; o < n->outputs().size(); o++)
-      for (size_t i = 0; i < n->inputs().size(); i++) {
-        const auto found = n->input(i) ? reached.find(n->input(i)) : reached.end();
-        if (found == reached.end() || !depends(map, i, o)) continue;
-        const Reach before = found->second;
-        for (const auto& [input, links] : before)
-          add_way(reached[n->output(o)], input, links_through(links, map, ctx, i, o));
-      }
+    pass_through(ctx, *n, reached);
   }
   for (size_t k = 0; k < outputs.size(); k++) {
     const Reach& reach = reached[graph->outputs()[k]];
+    for (const size_t axis : reach.numbered) ctx.number(outputs[k], axis);
     for (size_t i = 0; i < ctx.input_count(); i++) {
       if (!ctx.has(i) || ctx.node.input(i)->is_constant()) continue;
-      const auto found = reach.find(i);
-      if (found == reach.end()) {
+      const auto found = reach.links.find(i);
+      if (found == reach.links.end()) {
         ctx.independent(i, outputs[k]);
         continue;
       }

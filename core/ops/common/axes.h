@@ -13,8 +13,13 @@ namespace poprt::ops::axes {
 
 // Nothing is carried: the operator mixes all places, or it has no axes (sequences, subgraphs).
 void none(AxesContext& ctx);
-// The outputs depend on the shapes of the inputs alone.
+// The outputs depend on the shapes of the inputs alone, and all elements are alike; or each has
+// the number of its place.
 void shapes_alone(AxesContext& ctx);
+void by_place(AxesContext& ctx);
+// Random numbers, which depend on the place, for each element or sample of input 0.
+void random_elements(AxesContext& ctx);
+void random_samples(AxesContext& ctx);
 // Each element of every output is computed from the elements in its place of the inputs, which
 // broadcast. Inputs that say only what type the result has are not read.
 void elementwise(AxesContext& ctx);

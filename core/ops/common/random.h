@@ -18,16 +18,16 @@ void lower_random(LowerContext& ctx, RandomKind kind);
 // Attribute seed, or what stands for it.
 int64_t seed_of(const ir::Node& node);
 
-#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                        \
-  namespace poprt::ops::symbol##_op {                                                              \
-    extern const OpDef def;                                                                        \
-    const OpDef def = {.name = op_name,                                                            \
-                       .since = first_opset,                                                       \
-                       .infer = infer_function,                                                    \
-                       .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); },        \
-                       .axes = RandomKind::kind == RandomKind::bernoulli ? axes::elementwise_first \
-                                                                         : axes::shapes_alone,     \
-                       .pure = false};                                                             \
+#define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                      \
+  namespace poprt::ops::symbol##_op {                                                            \
+    extern const OpDef def;                                                                      \
+    const OpDef def = {.name = op_name,                                                          \
+                       .since = first_opset,                                                     \
+                       .infer = infer_function,                                                  \
+                       .lower = [](LowerContext& c) { lower_random(c, RandomKind::kind); },      \
+                       .axes = RandomKind::kind == RandomKind::bernoulli ? axes::random_elements \
+                                                                         : axes::by_place,       \
+                       .pure = false};                                                           \
   }
 
 }  // namespace poprt::ops

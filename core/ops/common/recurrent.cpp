@@ -623,6 +623,7 @@ void axes_of_recurrent(AxesContext& ctx) {
     if (!ctx.makes(o)) continue;
     const size_t batch = batch_first ? 0 : o == 0 ? 2 : 1;
     const size_t direction = batch_first ? (o == 0 ? 2 : 1) : (o == 0 ? 1 : 0);
+    ctx.number(o, direction);
     ctx.carry(0, batch_first ? 0 : 1, o, batch);
     for (const size_t i : {1, 2, 3, 7, 8}) ctx.carry(i, 0, o, direction);
     ctx.carry(4, 0, o, batch);

@@ -149,6 +149,7 @@ void axes_of_scatter_elements(AxesContext& ctx) {
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));
   axes::same(ctx, 0, 0);
+  ctx.number(0, axis);
   for (const size_t i : {1, 2})
     for (size_t d = 0; d < ctx.in(i).size(); d++) {
       if (d == axis) continue;

@@ -17,7 +17,7 @@ void lower_signal_window(LowerContext& ctx, double a0, double a1, double a2);
                        .since = 17,                                                          \
                        .infer = infer_signal_window,                                         \
                        .lower = [](LowerContext& c) { lower_signal_window(c, a0, a1, a2); }, \
-                       .axes = axes::none,                                                   \
+                       .axes = axes::by_place,                                               \
                        .facts = {.constant_inputs = 0b1, .trial = {"T[]"}}};                 \
   }
 

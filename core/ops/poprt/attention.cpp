@@ -65,6 +65,7 @@ void map_axes(AxesContext& ctx) {
     if (i == 2 && size > 1) ctx.link({i, 2, 0, 2, size, 1, 1, -offset});
   }
   ctx.carry(0, 1, 0, 1);
+  if (n.int_attr("causal", 0) != 0) ctx.number(0, 1);
   if (!ctx.has(3)) return;
   const size_t rank = ctx.in(3).size();
   for (size_t d = 0; d + 1 < rank && rank <= 4; d++) {

@@ -131,5 +131,16 @@ TEST(ComposedLinks, OfCarriedAxesAreCarried) {
   EXPECT_FALSE(is_linked(map, {0, 1}));
 }
 
+TEST(ComposedLinks, TellWhatConstantsNumber) {
+  const std::string rows = "input %x : f32[2,3]\ninput %y0 : f32[3]\n";
+  EXPECT_TRUE(is_uniform(map_of("com.microsoft.BiasGelu(%x, %y0)", rows), {0, 1}));
+  const AxisMap with_constant =
+      map_of("com.microsoft.BiasGelu(%x, %b)",
+             "input %x : f32[2,3]\nconst %b : f32[3] = [1.0, 2.0, 3.0]\n");
+  EXPECT_TRUE(is_uniform(with_constant, {0, 0}));
+  EXPECT_FALSE(is_uniform(with_constant, {0, 1}));
+  EXPECT_EQ(carried(with_constant, {0, 1}), size_t{1});
+}
+
 }  // namespace
 }  // namespace poprt::ops
