@@ -14,6 +14,7 @@ SUITES = {
     "tests/core/runtime/runner/recorded_requests_test.cpp",  # requests and configurations of every runner
     "tests/core/runtime/session/recorded_sessions_test.cpp",  # what sessions ask of callbacks, in order
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
+    "tests/core/compiler/sized_graphs_test.cpp",  # data-dependent sizes through converter and compiler
     "tests/core/compiler/compiled_calls_test.cpp",  # calls of kernels that compiled graphs make
     "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset

@@ -1,0 +1,50 @@
+// Random ONNX models whose sizes depend on data, with inputs, and with the sizes and values that
+// they compute, from an interpreter of plain loops (value.h). Neither the operators nor the kernels
+// of the library take part in these.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/compiler.h"
+#include "support/sized_graph/builder.h"
+
+namespace poprt::test::sized {
+
+// How a model is converted.
+struct Config {
+  compiler::Precision precision = compiler::Precision::keep;
+  int64_t opset = 0;  // of the result; 0: the model's own; -1: the lowest that is possible
+  bool narrow_int64 = false;
+  std::vector<std::string> passes;  // besides the default ones
+  std::string describe() const;
+};
+
+struct SizedGraph {
+  std::unique_ptr<Graph> graph;
+  Config config;
+  Counts counts;
+  // For each of kFeeds runs: what is fed, and what every value of the top level is, by name.
+  std::vector<std::map<std::string, Val>> feeds, values;
+};
+
+SizedGraph sized_graph(uint64_t seed);
+// The model as ONNX.
+std::string model_of(const SizedGraph& s);
+// As command poprt converts with -i: an ONNX model. Throws Error when that is refused.
+std::string converted(const std::string& model, const Config& config);
+
+enum class Outcome { equal, refused, wrong };
+struct Checked {
+  Outcome converted = Outcome::equal;          // the converted model, compiled and run
+  Outcome compiled = Outcome::equal;           // the model itself, compiled and run
+  std::vector<std::string> refusals, faults;  // what was said, what is wrong
+};
+Checked check(const SizedGraph& s);
+
+// The graph as text with the inputs as comments.
+std::string describe(const SizedGraph& s);
+
+}  // namespace poprt::test::sized
