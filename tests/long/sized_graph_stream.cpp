@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
@@ -32,9 +33,21 @@ json described(const Val& v) {
   return j;
 }
 
+// Those that sizes come from.
+std::string operators(const SizedGraph& s) {
+  std::set<std::string> all;
+  for (const Node* n : s.graph->nodes())
+    if (n->is("NonZero") || n->is("Compress") || n->is("Unique") || n->is("NonMaxSuppression") ||
+        n->is("Loop") || n->is("Scan") || n->is("If") || n->op_type.find("Sequence") < 20)
+      all.insert(n->op_type);
+  std::string text;
+  for (const std::string& op : all) text += ", " + op;
+  return text;
+}
+
 void write_model(uint64_t seed) {
   const SizedGraph s = sized_graph(seed);
-  json about = {{"seed", seed}, {"config", s.config.describe()}};
+  json about = {{"seed", seed}, {"config", s.config.describe() + operators(s)}};
   for (size_t f = 0; f < kFeeds; f++) {
     json run = {{"feeds", json::object()}, {"results", json::object()}};
     for (const auto& [name, v] : s.feeds[f]) run["feeds"][name] = described(v);
@@ -54,9 +67,26 @@ void write_model(uint64_t seed) {
   write_block(result);
 }
 
+// A refusal without names and numbers.
+std::string kind_of(const std::string& refusal) {
+  std::string kind;
+  bool quoted = false;
+  for (const char c : refusal) {
+    if (c == '\'') quoted = !quoted;
+    if (!quoted && (c < '0' || c > '9')) kind += c;
+  }
+  return kind;
+}
+
+struct Refusals {
+  int count = 0;
+  uint64_t seed = 0;
+  std::string text;
+};
+
 int check_models(uint64_t first, uint64_t count) {
   int wrong = 0;
-  std::map<std::string, int> refusals;
+  std::map<std::string, Refusals> refusals;
   Counts all;
   for (uint64_t seed = first; seed < first + count; seed++) {
     const SizedGraph s = sized_graph(seed);
@@ -66,19 +96,22 @@ int check_models(uint64_t first, uint64_t count) {
     all.below += s.counts.below;
     all.at_bound += s.counts.at_bound;
     const Checked checked = check(s);
-    for (const std::string& refusal : checked.refusals) refusals[refusal]++;
+    for (const std::string& refusal : checked.refusals)
+      refusals.try_emplace(kind_of(refusal), Refusals{0, seed, refusal}).first->second.count++;
     if (count == 1)
       for (const std::string& refusal : checked.refusals) printf("refused: %s\n", refusal.c_str());
     if (count == 1) printf("%s", describe(s).c_str());
     if (checked.faults.empty()) continue;
     wrong++;
-    printf("seed %llu, %s\n", static_cast<unsigned long long>(seed), s.config.describe().c_str());
+    printf("seed %llu, %s%s\n", static_cast<unsigned long long>(seed), s.config.describe().c_str(),
+           operators(s).c_str());
     for (const std::string& fault : checked.faults) printf("  %s\n", fault.c_str());
   }
   int refused[3] = {};
-  for (const auto& [text, n] : refusals) {
-    printf("%6d refused: %s\n", n, text.c_str());
-    refused[text.starts_with("converted") ? 1 : text.starts_with("original") ? 2 : 0] += n;
+  for (const auto& [kind, r] : refusals) {
+    printf("%6d refused (seed %llu): %s\n", r.count, static_cast<unsigned long long>(r.seed),
+           r.text.c_str());
+    refused[kind.starts_with("converted") ? 1 : kind.starts_with("original") ? 2 : 0] += r.count;
   }
   printf("%llu models, %d wrong; refused: %d conversions, %d converted, %d originals\n",
          static_cast<unsigned long long>(count), wrong, refused[0], refused[1], refused[2]);

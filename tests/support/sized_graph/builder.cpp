@@ -128,6 +128,10 @@ Value* Builder::node(const std::string& op, const std::vector<Value*>& inputs,
     int64_t most = 1;
     for (const Dim& d : outputs[i].dims) most *= d.high;
     if (most > kMostElements) return nullptr;
+    // The compiler takes one such dimension.
+    const auto open = std::count_if(outputs[i].dims.begin(), outputs[i].dims.end(),
+                                    [](const Dim& d) { return !d.is_static(); });
+    if (open > 1 && c.chance(90)) return nullptr;
   }
   std::vector<std::string> names;
   for (size_t i = 0; i < outputs.size(); i++) names.push_back("v" + std::to_string(next_name_++));

@@ -100,6 +100,8 @@ class Builder {
               Type output) {
     return node(op, inputs, std::move(attributes), std::vector<Type>{std::move(output)});
   }
+  // Whether to make something that the compiler is documented to refuse: rarely.
+  bool may_be_refused() { return c.chance(25); }
   // What counts as a size that depends on data: the value's dimension d.
   Value* root(Value* v, size_t d);
   // Counts a number of data that decides a shape.

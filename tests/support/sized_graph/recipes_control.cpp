@@ -109,6 +109,7 @@ void loop_until(Builder& b) {
 
 // A number of rounds that is an input, at most a constant.
 void loop_capped(Builder& b) {
+  if (!b.may_be_refused()) return;
   const int64_t most = b.c.between(2, 6);
   Value* trips = b.input(DType::s64, {}, [&](size_t) {
     return static_cast<double>(b.c.pick<int64_t>({0, 1, 2, most, most + 2}));
@@ -122,6 +123,7 @@ void loop_capped(Builder& b) {
 
 // As many rounds as something has elements.
 void loop_over_size(Builder& b) {
+  if (!b.may_be_refused()) return;
   Value* trips = b.scalar_of(b.number_in(0, 6));
   if (!trips) return;
   b.feeds_shape(trips);
@@ -129,6 +131,7 @@ void loop_over_size(Builder& b) {
 }
 
 void scan(Builder& b) {
+  if (!b.may_be_refused()) return;
   Value* rows = b.find([](const Value*, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 2 && !t.dims[0].is_static() &&
            t.dims[1].is_static();
@@ -207,7 +210,7 @@ const Type kSequence{.is_sequence = true};
 
 // Parts in a list, one after the other again.
 void sequence_of_parts(Builder& b) {
-  Value* x = b.tensor();
+  Value* x = b.may_be_refused() ? b.tensor() : b.floats({b.c.between(1, 3), b.c.between(1, 3)});
   Dims dims = b.type(x).dims;
   for (size_t d = 1; d < dims.size(); d++)
     if (!dims[d].is_static()) return;
@@ -248,6 +251,7 @@ void split_sequence(Builder& b) {
 
 // As many parts as there are rows.
 void split_rows(Builder& b) {
+  if (!b.may_be_refused()) return;
   Value* x = b.find([](const Value*, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() == 2 && !t.dims[0].is_static() &&
            t.dims[1].is_static();
@@ -262,10 +266,10 @@ void split_rows(Builder& b) {
 }
 
 constexpr Recipe kControl[] = {
-    {"Loop until", loop_until, 10}, {"Loop capped", loop_capped, 3},
-    {"Loop over size", loop_over_size, 3}, {"Scan", scan, 4},
+    {"Loop until", loop_until, 10}, {"Loop capped", loop_capped, 2},
+    {"Loop over size", loop_over_size, 2}, {"Scan", scan, 4},
     {"If", branch, 7}, {"SequenceConstruct", sequence_of_parts, 4},
-    {"SplitToSequence", split_sequence, 3}, {"rows as a sequence", split_rows, 1},
+    {"SplitToSequence", split_sequence, 3}, {"rows as a sequence", split_rows, 2},
 };
 
 }  // namespace

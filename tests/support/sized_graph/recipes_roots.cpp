@@ -134,6 +134,7 @@ void suppression(Builder& b) {
 
 // The rows above a limit, by an index that ArgMax, TopK or a comparison decides.
 void slice_to_data(Builder& b) {
+  if (!b.may_be_refused()) return;
   const int64_t n = b.c.between(3, 6);
   Value* x = b.floats({n, b.c.between(1, 3)});
   Value* condition = b.condition(n);
@@ -152,7 +153,7 @@ void slice_to_data(Builder& b) {
 
 constexpr Recipe kRoots[] = {
     {"Compress", compress, 10}, {"NonZero", non_zero, 8},          {"Unique", unique, 5},
-    {"NMS", suppression, 8},    {"Slice to data", slice_to_data, 2},
+    {"NMS", suppression, 8},    {"Slice to data", slice_to_data, 1},
 };
 
 }  // namespace

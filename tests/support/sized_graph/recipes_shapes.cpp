@@ -242,6 +242,7 @@ void pad(Builder& b) {
   Dims dims = b.type(x).dims;
   const size_t axis = b.c.below(dims.size());
   const Dim own = dims[axis];
+  if (!own.is_static() && !b.may_be_refused()) return;
   std::vector<Value*> before(dims.size()), after(dims.size());
   for (size_t d = 0; d < dims.size(); d++) before[d] = b.ints({0}), after[d] = b.ints({0});
   Value* n = nullptr;
@@ -253,7 +254,10 @@ void pad(Builder& b) {
   b.feeds_shape(n);
   std::vector<Value*> parts = before;
   parts.insert(parts.end(), after.begin(), after.end());
-  Value* pads = b.joined(parts);
+  std::vector<int64_t> constants;
+  for (const Value* part : parts)
+    if (part->is_constant()) constants.push_back(b.dim_of(part).low);
+  Value* pads = constants.size() == parts.size() ? b.ints(constants) : b.joined(parts);
   if (!pads) return;
   b.node("Pad", {x, pads, b.real(b.c.chance(50) ? 0 : 1.5)}, {}, Type{DType::f32, dims});
 }
