@@ -572,6 +572,10 @@ TEST(DataSizes, RangesEndStartAndCountBySizes) {
   expect_as_of_rows(scalar + "%y : ? = Range(%a, %m, %three)\n");
   expect_as_of_rows(scalar + "%y : ? = Range(%m, %a, %back)\n");
   expect_as_of_rows(scalar + "%y : ? = Range(%m, %three, %one)\n");
+  // To a number below 0 there is nothing.
+  expect_as_of_rows(scalar +
+                    "%nil : s64[] = Constant() {value_int = 0}\n%less : ? = Sub(%m, %three)\n"
+                    "%y : ? = Range(%nil, %less, %one)\n");
   expect_as_of_rows(scalar +
                     "%f : ? = Cast(%m) {to = 1}\n"
                     "%h : f32[] = Constant() {value_float = 0.75}\n"
