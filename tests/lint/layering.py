@@ -34,6 +34,7 @@ ALLOWED = {
     "tests/conformance/": ["core/", "tests/support/"],
     "tests/cli/commands/": ["cli/", "cli/exec/", "core/", "capi/include/", "inspector/model/", "tests/support/"],
     "tests/fuzz/": ["core/", "tests/support/"],
+    "tests/long/": ["core/", "tests/support/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }
 # What the tests of a layer may include besides what the layer itself may.

@@ -1,16 +1,16 @@
 // Random models with data-dependent sizes, for tests/long/sized_graphs.py:
 //
 //   sized_graph_stream FIRST COUNT    writes the models of these seeds to stdout
-//   sized_graph_stream --check FIRST COUNT    converts, compiles and runs them instead, and prints
-//                                     what is wrong and what is refused
+//   sized_graph_stream --check FIRST COUNT [PASS]    converts, compiles and runs them instead,
+//                                     with another pass, and prints what is wrong and refused
 //
 // A record is three blocks, each after its length (4 bytes, little endian): JSON with the inputs
 // and results, the model, and the converted model, which is empty when the conversion was refused.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/log.h"
 #include "support/sized_graph/sized_graph.h"
@@ -84,12 +84,13 @@ struct Refusals {
   std::string text;
 };
 
-int check_models(uint64_t first, uint64_t count) {
+int check_models(uint64_t first, uint64_t count, const char* pass) {
   int wrong = 0;
   std::map<std::string, Refusals> refusals;
   Counts all;
   for (uint64_t seed = first; seed < first + count; seed++) {
-    const SizedGraph s = sized_graph(seed);
+    SizedGraph s = sized_graph(seed);
+    if (pass) s.config.passes = {pass};
     all.roots += s.counts.roots;
     all.shapes += s.counts.shapes;
     all.zero += s.counts.zero;
@@ -100,7 +101,8 @@ int check_models(uint64_t first, uint64_t count) {
       refusals.try_emplace(kind_of(refusal), Refusals{0, seed, refusal}).first->second.count++;
     if (count == 1)
       for (const std::string& refusal : checked.refusals) printf("refused: %s\n", refusal.c_str());
-    if (count == 1) printf("%s", describe(s).c_str());
+    if (count == 1)
+      printf("%s", (checked.faults.empty() ? describe(s) : describe(reduced(s))).c_str());
     if (checked.faults.empty()) continue;
     wrong++;
     printf("seed %llu, %s%s\n", static_cast<unsigned long long>(seed), s.config.describe().c_str(),
@@ -125,14 +127,14 @@ int check_models(uint64_t first, uint64_t count) {
 int main(int argc, char** argv) {
   set_log_level("error");
   const bool checks = argc > 1 && strcmp(argv[1], "--check") == 0;
-  if (argc - checks != 3) {
-    fprintf(stderr, "usage: sized_graph_stream [--check] FIRST COUNT\n");
+  if (argc < 3 + checks || argc > 3 + 2 * checks) {
+    fprintf(stderr, "usage: sized_graph_stream [--check] FIRST COUNT [PASS]\n");
     return 2;
   }
-  const uint64_t first = strtoull(argv[argc - 2], nullptr, 10);
-  const uint64_t count = strtoull(argv[argc - 1], nullptr, 10);
+  const uint64_t first = strtoull(argv[1 + checks], nullptr, 10);
+  const uint64_t count = strtoull(argv[2 + checks], nullptr, 10);
   try {
-    if (checks) return check_models(first, count);
+    if (checks) return check_models(first, count, argv[4]);
     for (uint64_t seed = first; seed < first + count; seed++) write_model(seed);
   } catch (const Error& e) {
     fprintf(stderr, "%s\n", e.message().c_str());

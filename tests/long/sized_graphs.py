@@ -5,7 +5,7 @@ part of the models runs in onnx.reference, too. Sizes and element types must be 
 within the error that it states. Differences and refusals are counted by whom they come from, and each difference is
 printed with its seed; `sized_graph_stream --check SEED 1` prints that model as text.
 
-    python3 sized_graphs.py STREAM [COUNT] [--first SEED] [--jobs N] [--reference N] [--batch N]
+    python3 sized_graphs.py STREAM [COUNT] [--first SEED] [--jobs N] [--reference N]
 
 Needs packages onnx, onnxruntime and numpy.
 """
@@ -21,7 +21,9 @@ import sys
 import time
 import warnings
 
-TYPES = {"f32": "float32", "f16": "float16", "s64": "int64", "s32": "int32", "bool": "bool"}
+TENSOR_TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(int64)": "int64",
+                "tensor(int32)": "int32", "tensor(bool)": "bool"}
+ELEMENT_TYPES = {1: "float32", 10: "float16", 7: "int64", 6: "int32", 9: "bool"}  # of onnx.TensorProto
 BATCH = 500  # models of one process of the generator
 SHOWN = 20  # differences of one kind that are printed
 
@@ -90,25 +92,19 @@ class Runner:
 
     def session(self, model):
         session = self.ort.InferenceSession(model, self.options, providers=["CPUExecutionProvider"])
-        types = {i.name: self.numpy_type(i.type) for i in session.get_inputs()}
+        types = {i.name: TENSOR_TYPES[i.type] for i in session.get_inputs()}
         return types, lambda feeds: dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))
-
-    @staticmethod
-    def numpy_type(text):
-        return {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(int64)": "int64",
-                "tensor(int32)": "int32", "tensor(bool)": "bool"}[text]
 
     def reference(self, model):
         import onnx
         from onnx.reference import ReferenceEvaluator
         proto = onnx.load_from_string(model)
-        types = {i.name: {1: "float32", 10: "float16", 7: "int64", 6: "int32", 9: "bool"}[i.type.tensor_type.elem_type]
-                 for i in proto.graph.input}
+        types = {i.name: ELEMENT_TYPES[i.type.tensor_type.elem_type] for i in proto.graph.input}
         evaluator = ReferenceEvaluator(proto)
         return types, lambda feeds: dict(zip(evaluator.output_names, evaluator.run(None, feeds)))
 
     def compare(self, who, about, model, load):
-        """Runs one model on all inputs with one program and counts the outcome."""
+        """Runs one model on all inputs with one program and counts the outcome. Whether all is equal."""
         try:
             types, run = load(model)
             for number, given in enumerate(about["runs"]):
@@ -122,21 +118,23 @@ class Runner:
                     if fault:
                         self.counts[who, "different"] += 1
                         self.faults.append((who, about["seed"], f"run {number}: {fault}", about["config"]))
-                        return
+                        return False
             self.counts[who, "equal"] += 1
+            return True
         except Exception as error:  # whatever the program refuses with
             self.counts[who, "refused"] += 1
             self.causes[who, cause(error)] += 1
-            if len(self.faults) < 100000 and self.causes[who, cause(error)] <= 1:
+            if self.causes[who, cause(error)] == 1:
                 self.faults.append((who + ", refused", about["seed"], str(error)[:300], about["config"]))
+            return False
 
     def models(self, stream, first, count, every):
         warnings.simplefilter("ignore")
         for about, model, converted in records(stream, first, count):
             self.compare("ONNX Runtime, original", about, model, self.session)
-            referenced = every and about["seed"] % every == 0
-            if referenced:
-                self.compare("onnx.reference, original", about, model, self.reference)
+            # What onnx.reference makes of the original decides whether it can judge the converted one.
+            referenced = (every and about["seed"] % every == 0 and
+                          self.compare("onnx.reference, original", about, model, self.reference))
             if not converted:
                 self.counts["poprt, conversion", "refused"] += 1
                 self.causes["poprt, conversion", cause(about["refusal"])] += 1
@@ -175,7 +173,7 @@ def main(argv):
     for (who, outcome), n in sorted(counts.items()):
         print(f"{n:7} {outcome:9} {who}")
     print(f"{options.count} models in {time.monotonic() - begin:.0f} s")
-    return 1 if any(outcome == "different" for _, outcome in counts) else 0
+    return 1 if any(outcome == "different" and who != "onnx.reference, original" for who, outcome in counts) else 0
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ Value* Builder::floats(const Shape& shape) {
     for (float& x : t.mutable_values<float>()) x = static_cast<float>(c.between(-6, 6)) / 2;
     return constant(t);
   }
-  return input(DType::f32, shape, [&](size_t) { return static_cast<double>(c.between(-6, 6)) / 2; });
+  return input(DType::f32, shape,
+               [&](size_t) { return static_cast<double>(c.between(-6, 6)) / 2; });
 }
 
 Value* Builder::condition(int64_t n) {
@@ -104,7 +105,9 @@ Value* Builder::ints(const std::vector<int64_t>& values) {
   return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
 }
 Value* Builder::integer(int64_t value) { return constant(Tensor::scalar<int64_t>(value)); }
-Value* Builder::real(double value) { return constant(Tensor::scalar<float>(static_cast<float>(value))); }
+Value* Builder::real(double value) {
+  return constant(Tensor::scalar<float>(static_cast<float>(value)));
+}
 
 Dim Builder::unknown(int64_t low, int64_t high) {
   return low == high ? fixed(low) : Dim{low, high, next_id_++};
@@ -117,7 +120,8 @@ bool Builder::fits(const Type& type, const Val& v) const {
     if (v.shape[d] < type.dims[d].low || v.shape[d] > type.dims[d].high) return false;
   for (size_t i = 0; type.numbers && i < type.numbers->size(); i++) {
     const Dim& n = type.numbers->at(i);
-    if (v.v.at(i) < static_cast<double>(n.low) || v.v[i] > static_cast<double>(n.high)) return false;
+    if (v.v.at(i) < static_cast<double>(n.low) || v.v[i] > static_cast<double>(n.high))
+      return false;
   }
   return true;
 }

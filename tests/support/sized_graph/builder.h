@@ -53,7 +53,7 @@ constexpr size_t kFeeds = 2;
 enum class Fill { none, some, all };
 
 struct Counts {
-  int roots = 0, shapes = 0;             // sizes that depend on data; those that feed a shape
+  int roots = 0, shapes = 0;              // sizes that depend on data; those that feed a shape
   int zero = 0, below = 0, at_bound = 0;  // sizes as they came out
 };
 
@@ -114,7 +114,8 @@ class Builder {
         }
   }
 
-  // -- Numbers: s64, of shape [] or [1] ------------------------------------------------------------
+  // -- Numbers: s64, of shape [] or [1]
+  // ------------------------------------------------------------
   Value* vector_of(Value* number);  // [1]
   Value* scalar_of(Value* number);  // []
   // One that was computed from sizes, arithmetic included. Null when there is none.

@@ -52,8 +52,8 @@ std::vector<std::string> scan(const Graph& g, const SizedGraph& s) {
       for (size_t i = 0; i < values.size(); i++)
         if (std::abs(values[i] - found->second.v[i]) >
             4 * found->second.error(i) + 0.1 * std::abs(values[i])) {
-          faults.push_back(fmt::format("'{}' is a constant, and is another one in run {}",
-                                       v->name(), f));
+          faults.push_back(
+              fmt::format("'{}' is a constant, and is another one in run {}", v->name(), f));
           break;
         }
     }
@@ -68,9 +68,11 @@ Val cropped(const Tensor& t, const Tensor* size) {
   out.shape = size->to_int64s();
   if (out.shape.size() != whole.rank()) throw Invalid("NAME:shape of another rank");
   for (size_t d = 0; d < whole.rank(); d++)
-    if (out.shape[d] < 0 || out.shape[d] > whole.shape[d]) throw Invalid("NAME:shape past the bound");
+    if (out.shape[d] < 0 || out.shape[d] > whole.shape[d])
+      throw Invalid("NAME:shape past the bound");
   const auto strides = strides_of(whole.shape);
-  for_each_index(out.shape, [&](const Shape& place) { append(out, whole, offset_of(place, strides)); });
+  for_each_index(out.shape,
+                 [&](const Shape& place) { append(out, whole, offset_of(place, strides)); });
   return out;
 }
 
@@ -122,9 +124,9 @@ void run_all(const std::string& model, const compiler::Options& options, const S
           break;
         }
         const auto size = results.find(v->name() + ":shape");
-        fault = difference(v->name(), s.values[f].at(v->name()),
-                           cropped(results.at(v->name()),
-                                   size == results.end() ? nullptr : &size->second));
+        fault = difference(
+            v->name(), s.values[f].at(v->name()),
+            cropped(results.at(v->name()), size == results.end() ? nullptr : &size->second));
         if (!fault.empty()) break;
       }
     } catch (const Invalid& e) {

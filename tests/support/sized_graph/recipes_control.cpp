@@ -71,9 +71,9 @@ void add_loop(Builder& b, Value* trips, Value* first, Dim rounds,
   made = decorated(b, body, made);
   for (Value* v : {go, s1, n1, made}) body.g->add_output(v);
   std::vector<Value*> all;
-  Value* y = b.node("Loop", {trips, first, b.real(0), b.integer(0)}, {{"body", body.g}},
-                    {Type{DType::f32, {}}, Type{DType::s64, {}, Dims{rounds}}, with_rows(rounds, row)},
-                    &all);
+  Value* y = b.node(
+      "Loop", {trips, first, b.real(0), b.integer(0)}, {{"body", body.g}},
+      {Type{DType::f32, {}}, Type{DType::s64, {}, Dims{rounds}}, with_rows(rounds, row)}, &all);
   if (y) b.root(all[2], 0);
 }
 
@@ -143,7 +143,8 @@ void scan(Builder& b) {
   Body body(b, "scan");
   Value* state = body.input(DType::f32, row);
   Value* x = body.input(DType::f32, row);
-  Value* next = body.node(b.c.pick<const char*>({"Add", "Max", "Min"}), {state, x}, {}, DType::f32, row);
+  Value* next =
+      body.node(b.c.pick<const char*>({"Add", "Max", "Min"}), {state, x}, {}, DType::f32, row);
   Value* made = decorated(b, body, b.c.chance(50) ? next : x);
   body.g->add_output(next);
   body.g->add_output(made);
@@ -160,12 +161,14 @@ void branch(Builder& b) {
   bool static_tail = true;
   for (size_t d = 1; d < dims.size(); d++) static_tail = static_tail && dims[d].is_static();
   if (!static_tail) return;
-  Value* condition = b.c.chance(60)
-                         ? b.input(DType::boolean, {}, [&](size_t) { return b.c.chance(50) ? 1.0 : 0.0; })
-                         : nullptr;
+  Value* condition = b.c.chance(60) ? b.input(DType::boolean, {},
+                                              [&](size_t) { return b.c.chance(50) ? 1.0 : 0.0; })
+                                    : nullptr;
   if (!condition) {
     Value* n = b.scalar_of(b.number());
-    if (n) condition = b.node("Greater", {n, b.integer(b.c.between(0, 3))}, {}, Type{DType::boolean, {}});
+    if (n)
+      condition =
+          b.node("Greater", {n, b.integer(b.c.between(0, 3))}, {}, Type{DType::boolean, {}});
   }
   if (!condition) return;
   const int64_t cut = b.c.between(1, 2);
@@ -174,10 +177,10 @@ void branch(Builder& b) {
   open = row;
   open[0] = kUnknownDim;
   Body a(b, "then"), e(b, "else");
-  a.g->add_output(a.node("Slice",
-                         {x, a.constant(Tensor::of<int64_t>({1}, {0})),
-                          a.constant(Tensor::of<int64_t>({1}, {cut}))},
-                         {}, DType::f32, open));
+  a.g->add_output(a.node(
+      "Slice",
+      {x, a.constant(Tensor::of<int64_t>({1}, {0})), a.constant(Tensor::of<int64_t>({1}, {cut}))},
+      {}, DType::f32, open));
   const Dim one = b.unknown(std::min(own.low, cut), std::min(own.high, cut));
   Dim two = own;
   Value* y = nullptr;
@@ -193,8 +196,9 @@ void branch(Builder& b) {
       two = b.unknown(own.low + 1, own.high + 1);
       break;
     }
-    default: y = e.node("Concat", {x, x}, {{"axis", int64_t{0}}}, DType::f32, open);
-             two = b.unknown(2 * own.low, 2 * own.high);
+    default:
+      y = e.node("Concat", {x, x}, {{"axis", int64_t{0}}}, DType::f32, open);
+      two = b.unknown(2 * own.low, 2 * own.high);
   }
   e.g->add_output(y);
   Dims to = dims;
@@ -239,8 +243,7 @@ void split_sequence(Builder& b) {
   Value* list = b.node("SplitToSequence", {x}, {{"axis", int64_t{0}}, {"keepdims", int64_t{keeps}}},
                        kSequence);
   const Type element{DType::f32, keeps ? Dims{fixed(1), fixed(width)} : Dims{fixed(width)}};
-  if (b.c.chance(30) && list)
-    list = b.node("SequenceErase", {list, b.integer(0)}, {}, kSequence);
+  if (b.c.chance(30) && list) list = b.node("SequenceErase", {list, b.integer(0)}, {}, kSequence);
   Value* at = list ? b.scalar_of(b.number_in(0, n - 2)) : nullptr;
   if (at) b.node("SequenceAt", {list, at}, {}, element);
   if (list && b.c.chance(40)) {
@@ -259,17 +262,22 @@ void split_rows(Builder& b) {
   if (!x) return;
   const Dims dims = b.type(x).dims;
   Value* list = b.node("SplitToSequence", {x}, {{"axis", int64_t{0}}}, kSequence);
-  Value* length = list ? b.node("SequenceLength", {list}, {}, Type{DType::s64, {}, Dims{dims[0]}})
-                       : nullptr;
-  if (length) b.node("Add", {length, b.integer(1)}, {},
-                     Type{DType::s64, {}, Dims{b.unknown(dims[0].low + 1, dims[0].high + 1)}});
+  Value* length =
+      list ? b.node("SequenceLength", {list}, {}, Type{DType::s64, {}, Dims{dims[0]}}) : nullptr;
+  if (length)
+    b.node("Add", {length, b.integer(1)}, {},
+           Type{DType::s64, {}, Dims{b.unknown(dims[0].low + 1, dims[0].high + 1)}});
 }
 
 constexpr Recipe kControl[] = {
-    {"Loop until", loop_until, 10}, {"Loop capped", loop_capped, 2},
-    {"Loop over size", loop_over_size, 2}, {"Scan", scan, 4},
-    {"If", branch, 7}, {"SequenceConstruct", sequence_of_parts, 4},
-    {"SplitToSequence", split_sequence, 3}, {"rows as a sequence", split_rows, 2},
+    {"Loop until", loop_until, 10},
+    {"Loop capped", loop_capped, 2},
+    {"Loop over size", loop_over_size, 2},
+    {"Scan", scan, 4},
+    {"If", branch, 7},
+    {"SequenceConstruct", sequence_of_parts, 4},
+    {"SplitToSequence", split_sequence, 3},
+    {"rows as a sequence", split_rows, 2},
 };
 
 }  // namespace

@@ -11,9 +11,7 @@ Value* some_static(Builder& b) {
   Value* x = b.find([](const Value*, const Type& t) {
     return t.dtype == DType::f32 && !t.sized() && !t.dims.empty() && t.dims[0].low > 1;
   });
-  return x && b.c.chance(50)
-             ? x
-             : b.floats({b.c.between(2, 5), b.c.between(1, 3)});
+  return x && b.c.chance(50) ? x : b.floats({b.c.between(2, 5), b.c.between(1, 3)});
 }
 
 void compress(Builder& b) {
@@ -118,16 +116,17 @@ void suppression(Builder& b) {
   const Dim size = b.unknown(0, bound);
   Attributes attributes;
   if (center) attributes["center_point_box"] = int64_t{1};
-  Value* selected = b.node("NonMaxSuppression",
-                           {boxes, scores, b.ints({most}), b.constant(Tensor::of<float>({1}, {0.5f})),
-                            b.constant(Tensor::of<float>({1}, {0.06f}))},
-                           attributes, Type{DType::s64, {size, fixed(3)}});
+  Value* selected =
+      b.node("NonMaxSuppression",
+             {boxes, scores, b.ints({most}), b.constant(Tensor::of<float>({1}, {0.5f})),
+              b.constant(Tensor::of<float>({1}, {0.06f}))},
+             attributes, Type{DType::s64, {size, fixed(3)}});
   if (!b.root(selected, 0) || b.c.chance(30)) return;
-  Value* index = b.node("Gather", {selected, b.integer(2)}, {{"axis", int64_t{1}}},
-                        Type{DType::s64, {size}});
-  Value* flat = index ? b.node("Squeeze", {boxes, b.ints({0})}, {},
-                               Type{DType::f32, {fixed(n), fixed(4)}})
-                      : nullptr;
+  Value* index =
+      b.node("Gather", {selected, b.integer(2)}, {{"axis", int64_t{1}}}, Type{DType::s64, {size}});
+  Value* flat =
+      index ? b.node("Squeeze", {boxes, b.ints({0})}, {}, Type{DType::f32, {fixed(n), fixed(4)}})
+            : nullptr;
   if (flat)
     b.node("Gather", {flat, index}, {{"axis", int64_t{0}}}, Type{DType::f32, {size, fixed(4)}});
 }
@@ -152,8 +151,11 @@ void slice_to_data(Builder& b) {
 }
 
 constexpr Recipe kRoots[] = {
-    {"Compress", compress, 10}, {"NonZero", non_zero, 8},          {"Unique", unique, 5},
-    {"NMS", suppression, 8},    {"Slice to data", slice_to_data, 1},
+    {"Compress", compress, 10},
+    {"NonZero", non_zero, 8},
+    {"Unique", unique, 5},
+    {"NMS", suppression, 8},
+    {"Slice to data", slice_to_data, 1},
 };
 
 }  // namespace

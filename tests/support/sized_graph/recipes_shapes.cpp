@@ -39,7 +39,9 @@ void range(Builder& b) {
   const Dim d = b.dim_of(n);
   const int64_t from = b.c.chance(60) ? 0 : b.c.between(-1, 2);
   const int64_t step = b.c.pick<int64_t>({1, 1, 1, 2});
-  const auto length = [&](int64_t to) { return std::max<int64_t>(0, (to - from + step - 1) / step); };
+  const auto length = [&](int64_t to) {
+    return std::max<int64_t>(0, (to - from + step - 1) / step);
+  };
   const bool same = from == 0 && step == 1 && d.low >= 0;
   const Dim size = same ? d : b.unknown(length(d.low), length(d.high));
   b.feeds_shape(n);
@@ -54,8 +56,7 @@ void range(Builder& b) {
   Value* y = b.node("Range", {b.integer(from), n, b.integer(step)}, {}, of);
   if (y && b.c.chance(60)) {
     Value* f = b.node("Cast", {y}, {{"to", int64_t{1}}}, Type{DType::f32, {size}});
-    if (f && b.c.chance(40))
-      b.node("Mul", {f, b.real(0.5)}, {}, Type{DType::f32, {size}});
+    if (f && b.c.chance(40)) b.node("Mul", {f, b.real(0.5)}, {}, Type{DType::f32, {size}});
   }
 }
 
@@ -110,7 +111,8 @@ void expand(Builder& b) {
   const int64_t k = b.c.between(1, 3);
   const bool first = b.c.chance(65);
   Value* x = b.floats(first ? Shape{1, k} : Shape{k, 1});
-  Value* shape = first ? b.joined({n, b.ints({k})}) : b.joined({b.ints({b.c.chance(50) ? k : 1}), n});
+  Value* shape =
+      first ? b.joined({n, b.ints({k})}) : b.joined({b.ints({b.c.chance(50) ? k : 1}), n});
   if (!shape) return;
   b.feeds_shape(shape);
   b.node("Expand", {x, shape}, {}, Type{DType::f32, first ? Dims{d, fixed(k)} : Dims{fixed(k), d}});
@@ -128,7 +130,7 @@ void tile(Builder& b) {
     if (!n) return;
     parts.push_back(n);
     const Dim by = b.dim_of(n), own = dims[d];
-    dims[d] = by == fixed(1) ? own
+    dims[d] = by == fixed(1)    ? own
               : own == fixed(1) ? by
                                 : b.unknown(own.low * by.low, own.high * by.high);
   }
@@ -151,9 +153,7 @@ void reshape(Builder& b) {
   }
   const Dim last = dims.back();
   switch (b.c.below(4)) {
-    case 0:
-      b.node("Reshape", {x, b.ints({-1})}, {}, Type{DType::f32, {all}});
-      return;
+    case 0: b.node("Reshape", {x, b.ints({-1})}, {}, Type{DType::f32, {all}}); return;
     case 1:
       if (b.c.chance(50) || !last.is_static() || last.low == 0) {
         b.node("Reshape", {x, b.ints({1, -1})}, {}, Type{DType::f32, {fixed(1), all}});
@@ -161,7 +161,7 @@ void reshape(Builder& b) {
       }
       b.node("Reshape", {x, b.ints({-1, last.low, 1})}, {},
              Type{DType::f32,
-                  {dims.size() == 1 ? fixed(1)
+                  {dims.size() == 1   ? fixed(1)
                    : dims.size() == 2 ? dims[0]
                                       : b.unknown(all.low / last.low, all.high / last.low),
                    last, fixed(1)}});
@@ -304,10 +304,17 @@ void words(Builder& b) {
 }
 
 constexpr Recipe kShapes[] = {
-    {"ConstantOfShape", constant_of_shape, 6}, {"Range", range, 8}, {"TopK", top_k, 6},
-    {"Expand", expand, 6},   {"Tile", tile, 5},  {"Reshape", reshape, 8},
-    {"Slice", slice, 8},     {"Pad", pad, 4},    {"Gather", gather_by_size, 4},
-    {"number", number_as_float, 3},              {"StringSplit", words, 1},
+    {"ConstantOfShape", constant_of_shape, 6},
+    {"Range", range, 8},
+    {"TopK", top_k, 6},
+    {"Expand", expand, 6},
+    {"Tile", tile, 5},
+    {"Reshape", reshape, 8},
+    {"Slice", slice, 8},
+    {"Pad", pad, 4},
+    {"Gather", gather_by_size, 4},
+    {"number", number_as_float, 3},
+    {"StringSplit", words, 1},
 };
 
 }  // namespace

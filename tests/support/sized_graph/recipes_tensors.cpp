@@ -23,9 +23,9 @@ Value* partner(Builder& b, Value* x) {
 
 void unary(Builder& b) {
   Value* x = b.tensor(0);
-  const char* op = b.c.pick<const char*>({"Relu", "Neg", "Abs", "Exp", "Tanh", "Sigmoid", "Softplus",
-                                          "Erf", "LeakyRelu", "Floor", "Ceil", "Sign", "Identity",
-                                          "Relu", "Neg"});
+  const char* op =
+      b.c.pick<const char*>({"Relu", "Neg", "Abs", "Exp", "Tanh", "Sigmoid", "Softplus", "Erf",
+                             "LeakyRelu", "Floor", "Ceil", "Sign", "Identity", "Relu", "Neg"});
   Attributes attributes;
   if (std::string(op) == "LeakyRelu") attributes["alpha"] = 0.25f;
   b.node(op, {x}, attributes, Type{DType::f32, b.type(x).dims});
@@ -69,9 +69,10 @@ void where(Builder& b) {
     return;
   }
   Value* y = partner(b, x);
-  b.node("Where", b.c.chance(50) ? std::vector<Value*>{condition, x, y}
-                                 : std::vector<Value*>{condition, y, x},
-         {}, Type{DType::f32, dims});
+  b.node(
+      "Where",
+      b.c.chance(50) ? std::vector<Value*>{condition, x, y} : std::vector<Value*>{condition, y, x},
+      {}, Type{DType::f32, dims});
 }
 
 // What remains of dims when an axis is reduced.
@@ -149,7 +150,7 @@ void product(Builder& b) {
   Value* x = b.find([](const Value*, const Type& t) {
     return t.dtype == DType::f32 && t.dims.size() >= 2 && t.sized();
   });
-  if (!x) return;
+  if (!x || b.c.chance(20)) x = b.floats({b.c.between(1, 4), b.c.between(1, 4)});
   const Dims dims = b.type(x).dims;
   const Dim rows = dims[dims.size() - 2], depth = dims.back();
   Dims out(dims.begin(), dims.end() - 1);
@@ -224,8 +225,8 @@ void gather(Builder& b) {
     return t.dtype == DType::s64 && !t.numbers && t.dims.size() == 1 && t.sized();
   });
   if (at && b.c.chance(70)) {
-    Value* clipped = b.node("Clip", {at, b.integer(0), b.integer(4)}, {},
-                            Type{DType::s64, b.type(at).dims});
+    Value* clipped =
+        b.node("Clip", {at, b.integer(0), b.integer(4)}, {}, Type{DType::s64, b.type(at).dims});
     Value* x = b.floats({5, b.c.between(1, 3)});
     if (clipped)
       b.node("Gather", {x, clipped}, {{"axis", int64_t{0}}},
@@ -250,7 +251,8 @@ void gather_elements(Builder& b) {
   });
   Value* at = x ? b.find([&](const Value*, const Type& t) {
     return t.dtype == DType::s64 && t.dims.size() == 1 && t.dims == b.type(x).dims;
-  }) : nullptr;
+  })
+                : nullptr;
   if (at)
     b.node("GatherElements", {x, at}, {{"axis", int64_t{0}}}, Type{DType::f32, b.type(at).dims});
 }
@@ -261,12 +263,11 @@ void scatter(Builder& b) {
   });
   if (!at) return;
   const Dim size = b.type(at).dims[0];
-  Value* updates = b.find([&](const Value*, const Type& t) {
-    return t.dtype == DType::f32 && t.dims == Dims{size};
-  });
-  Value* rows = updates ? b.node("Unsqueeze", {at, b.ints({1})}, {},
-                                 Type{DType::s64, {size, fixed(1)}})
-                        : nullptr;
+  Value* updates = b.find(
+      [&](const Value*, const Type& t) { return t.dtype == DType::f32 && t.dims == Dims{size}; });
+  Value* rows = updates
+                    ? b.node("Unsqueeze", {at, b.ints({1})}, {}, Type{DType::s64, {size, fixed(1)}})
+                    : nullptr;
   Value* x = b.floats({b.c.between(6, 8)});
   if (rows) b.node("ScatterND", {x, rows, updates}, {}, Type{DType::f32, b.type(x).dims});
 }
@@ -296,9 +297,8 @@ void layer_normalization(Builder& b) {
 }
 
 void integers(Builder& b) {
-  Value* x = b.find([](const Value*, const Type& t) {
-    return t.dtype == DType::s64 && !t.numbers && t.sized();
-  });
+  Value* x = b.find(
+      [](const Value*, const Type& t) { return t.dtype == DType::s64 && !t.numbers && t.sized(); });
   if (!x) return;
   const Type type{DType::s64, b.type(x).dims};
   if (b.c.chance(40)) {
@@ -325,19 +325,34 @@ void split(Builder& b) {
 }
 
 void triangle(Builder& b) {
+  if (b.opset() < 14) return;
   Value* x = b.tensor(2);
   if (b.type(x).sized() && !b.may_be_refused()) return;
   b.node("Trilu", {x}, {{"upper", int64_t{b.c.chance(50)}}}, Type{DType::f32, b.type(x).dims});
 }
 
 constexpr Recipe kTensors[] = {
-    {"unary", unary, 12},       {"binary", binary, 18},       {"Pow", power, 2},
-    {"Clip", clip, 2},          {"Where", where, 6},          {"reduce", reduce, 8},
-    {"maximum", maximum_of_all, 3}, {"Softmax", softmax, 4},  {"CumSum", cumulative_sum, 2},
-    {"MatMul", product, 6},     {"Concat", concat, 8},        {"Transpose", transpose, 4},
-    {"Squeeze", squeeze, 4},    {"Gather", gather, 5},        {"GatherElements", gather_elements, 2},
-    {"ScatterND", scatter, 2},  {"OneHot", one_hot, 2},       {"LayerNormalization", layer_normalization, 1},
-    {"integers", integers, 4},  {"Split", split, 2},          {"Trilu", triangle, 1},
+    {"unary", unary, 12},
+    {"binary", binary, 18},
+    {"Pow", power, 2},
+    {"Clip", clip, 2},
+    {"Where", where, 6},
+    {"reduce", reduce, 8},
+    {"maximum", maximum_of_all, 3},
+    {"Softmax", softmax, 4},
+    {"CumSum", cumulative_sum, 2},
+    {"MatMul", product, 6},
+    {"Concat", concat, 8},
+    {"Transpose", transpose, 4},
+    {"Squeeze", squeeze, 4},
+    {"Gather", gather, 5},
+    {"GatherElements", gather_elements, 2},
+    {"ScatterND", scatter, 2},
+    {"OneHot", one_hot, 2},
+    {"LayerNormalization", layer_normalization, 1},
+    {"integers", integers, 4},
+    {"Split", split, 2},
+    {"Trilu", triangle, 1},
 };
 
 }  // namespace

@@ -100,10 +100,10 @@ Outputs scan(const Node& n, const Inputs& in, const Scope& outer, const Rounding
 
 }  // namespace
 
-Outputs interpret_control(const Node& n, const Inputs& in, const Scope& outer,
-                          const Rounding& r) {
-  return n.is("If") ? branch(n, in, outer, r) : n.is("Loop") ? loop(n, in, outer, r)
-                                                             : scan(n, in, outer, r);
+Outputs interpret_control(const Node& n, const Inputs& in, const Scope& outer, const Rounding& r) {
+  return n.is("If")     ? branch(n, in, outer, r)
+         : n.is("Loop") ? loop(n, in, outer, r)
+                        : scan(n, in, outer, r);
 }
 
 }  // namespace poprt::test::sized

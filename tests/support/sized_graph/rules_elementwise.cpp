@@ -101,9 +101,8 @@ template <class F>
 Outputs extreme_of(const Inputs& in, F f) {
   Val out = in.at(0);
   for (size_t i = 1; i < in.size(); i++)
-    out = zip(out, in[i], out.dtype, [&](Number a, Number b) {
-      return Number{f(a.v, b.v), std::max(a.e, b.e)};
-    });
+    out = zip(out, in[i], out.dtype,
+              [&](Number a, Number b) { return Number{f(a.v, b.v), std::max(a.e, b.e)}; });
   return {out};
 }
 
@@ -141,9 +140,8 @@ Outputs greater_or_equal(const Node&, const Inputs& in, const Rounding&) {
 
 template <class F>
 Outputs logical(const Inputs& in, F f) {
-  return {zip(in.at(0), in.at(1), DType::boolean, [&](Number a, Number b) {
-    return Number{f(a.v != 0, b.v != 0) ? 1.0 : 0.0, 0};
-  })};
+  return {zip(in.at(0), in.at(1), DType::boolean,
+              [&](Number a, Number b) { return Number{f(a.v != 0, b.v != 0) ? 1.0 : 0.0, 0}; })};
 }
 
 Outputs logical_and(const Node&, const Inputs& in, const Rounding&) {

@@ -164,8 +164,7 @@ Outputs slice(const Node&, const Inputs& in, const Rounding&) {
     const int64_t length = x.shape[d], step = steps.at(i);
     const auto place = [&](int64_t at) {
       if (at < 0) at += length;
-      return std::clamp(at, step > 0 ? int64_t{0} : int64_t{-1},
-                        step > 0 ? length : length - 1);
+      return std::clamp(at, step > 0 ? int64_t{0} : int64_t{-1}, step > 0 ? length : length - 1);
     };
     int64_t a = starts[i] < 0 ? starts[i] + length : starts[i];
     a = std::clamp<int64_t>(a, 0, step > 0 ? length : std::max<int64_t>(length - 1, 0));
@@ -240,7 +239,9 @@ Outputs pad(const Node&, const Inputs& in, const Rounding&) {
 Outputs shape_of(const Node& n, const Inputs& in, const Rounding&) {
   const Shape& s = in.at(0).shape;
   const auto rank = static_cast<int64_t>(s.size());
-  const auto place = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const auto place = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
   const int64_t from = place(n.int_attr("start", 0)), to = place(n.int_attr("end", rank));
   return {int_val(from < to ? Shape(s.begin() + from, s.begin() + to) : Shape())};
 }
@@ -328,7 +329,9 @@ Outputs split_to_sequence(const Node& n, const Inputs& in, const Rounding&) {
   return {sequence(parts)};
 }
 
-Outputs sequence_construct(const Node&, const Inputs& in, const Rounding&) { return {sequence(in)}; }
+Outputs sequence_construct(const Node&, const Inputs& in, const Rounding&) {
+  return {sequence(in)};
+}
 Outputs sequence_empty(const Node&, const Inputs&, const Rounding&) { return {sequence({})}; }
 
 Outputs sequence_at(const Node&, const Inputs& in, const Rounding&) {
@@ -420,14 +423,10 @@ const Rules& movement_rules() {
 
 const Rules& sequence_rules() {
   static const Rules rules = {
-      {"SplitToSequence", split_to_sequence},
-      {"SequenceConstruct", sequence_construct},
-      {"SequenceEmpty", sequence_empty},
-      {"SequenceAt", sequence_at},
-      {"SequenceLength", sequence_length},
-      {"SequenceInsert", sequence_insert},
-      {"SequenceErase", sequence_erase},
-      {"ConcatFromSequence", concat_from_sequence},
+      {"SplitToSequence", split_to_sequence}, {"SequenceConstruct", sequence_construct},
+      {"SequenceEmpty", sequence_empty},      {"SequenceAt", sequence_at},
+      {"SequenceLength", sequence_length},    {"SequenceInsert", sequence_insert},
+      {"SequenceErase", sequence_erase},      {"ConcatFromSequence", concat_from_sequence},
       {"StringSplit", string_split},
   };
   return rules;

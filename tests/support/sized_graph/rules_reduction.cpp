@@ -37,7 +37,8 @@ Terms mapped(const Terms& t, double (*f)(double)) {
   Terms to = t;
   for (size_t i = 0; i < t.v.size(); i++) {
     to.v[i] = f(t.v[i]);
-    to.e[i] = std::max(std::abs(f(t.v[i] + t.e[i]) - to.v[i]), std::abs(f(t.v[i] - t.e[i]) - to.v[i]));
+    to.e[i] =
+        std::max(std::abs(f(t.v[i] + t.e[i]) - to.v[i]), std::abs(f(t.v[i] - t.e[i]) - to.v[i]));
   }
   return to;
 }
@@ -237,7 +238,8 @@ Outputs matmul(const Node&, const Inputs& in, const Rounding& r) {
   if (a.rank() < 2 || b.rank() < 2 || a.shape.back() != b.shape[b.rank() - 2])
     throw Invalid("factors that do not fit");
   const int64_t m = a.shape[a.rank() - 2], k = a.shape.back(), n = b.shape.back();
-  const Shape batch_a(a.shape.begin(), a.shape.end() - 2), batch_b(b.shape.begin(), b.shape.end() - 2);
+  const Shape batch_a(a.shape.begin(), a.shape.end() - 2),
+      batch_b(b.shape.begin(), b.shape.end() - 2);
   if (!batch_b.empty() && batch_a != batch_b) throw Invalid("batches that do not fit");
   Shape shape = batch_a;
   shape.insert(shape.end(), {m, n});

@@ -30,8 +30,8 @@ Outputs gather(const Node& n, const Inputs& in, const Rounding&) {
   for_each_index(out.shape, [&](const Shape& place) {
     const Shape which(place.begin() + cut, place.begin() + cut + static_cast<int64_t>(more));
     Shape source(place.begin(), place.begin() + cut);
-    source.push_back(static_cast<int64_t>(
-        index_in(at.v[offset_of(which, of_index)], x.shape[axis])));
+    source.push_back(
+        static_cast<int64_t>(index_in(at.v[offset_of(which, of_index)], x.shape[axis])));
     source.insert(source.end(), place.begin() + cut + static_cast<int64_t>(more), place.end());
     append(out, x, offset_of(source, from));
   });
@@ -63,7 +63,8 @@ Outputs gather_nd(const Node&, const Inputs& in, const Rounding&) {
   if (depth < 1 || depth > static_cast<int64_t>(x.rank())) throw Invalid("indices that do not fit");
   Val out;
   out.dtype = x.dtype;
-  const Shape heads(at.shape.begin(), at.shape.end() - 1), tail(x.shape.begin() + depth, x.shape.end());
+  const Shape heads(at.shape.begin(), at.shape.end() - 1),
+      tail(x.shape.begin() + depth, x.shape.end());
   out.shape = heads;
   out.shape.insert(out.shape.end(), tail.begin(), tail.end());
   const auto strides = strides_of(x.shape);
@@ -111,8 +112,8 @@ Outputs non_zero(const Node&, const Inputs& in, const Rounding&) {
     if (x.error(i) > 0 && std::abs(x.v[i]) <= 4 * x.error(i)) throw Invalid("a zero that is open");
     if (x.v[i++] != 0) places.push_back(place);
   });
-  Val out = make_val(DType::s64,
-                     {static_cast<int64_t>(x.rank()), static_cast<int64_t>(places.size())});
+  Val out =
+      make_val(DType::s64, {static_cast<int64_t>(x.rank()), static_cast<int64_t>(places.size())});
   for (size_t d = 0; d < x.rank(); d++)
     for (size_t k = 0; k < places.size(); k++)
       out.v[d * places.size() + k] = static_cast<double>(places[k][d]);
@@ -207,8 +208,7 @@ Box box_at(const Val& boxes, int64_t image, int64_t b, bool center) {
   std::array<double, 4> c{};
   for (size_t k = 0; k < 4; k++)
     c[k] = boxes.v[static_cast<size_t>((image * boxes.shape[1] + b) * 4) + k];
-  if (center)
-    return {c[1] - c[3] / 2, c[0] - c[2] / 2, c[1] + c[3] / 2, c[0] + c[2] / 2};
+  if (center) return {c[1] - c[3] / 2, c[0] - c[2] / 2, c[1] + c[3] / 2, c[0] + c[2] / 2};
   return {std::min(c[0], c[2]), std::min(c[1], c[3]), std::max(c[0], c[2]), std::max(c[1], c[3])};
 }
 
@@ -242,7 +242,8 @@ Outputs suppression(const Node& n, const Inputs& in, const Rounding&) {
         if (given(4) && std::abs(score(b) - least) < 1e-3) throw Invalid("a score that is open");
         if (!given(4) || score(b) > least) order.push_back(b);
       }
-      std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return score(a) > score(b); });
+      std::sort(order.begin(), order.end(),
+                [&](int64_t a, int64_t b) { return score(a) > score(b); });
       for (size_t k = 1; k < order.size(); k++)
         if (score(order[k]) == score(order[k - 1])) throw Invalid("scores that are equal");
       std::vector<Box> kept;
@@ -283,10 +284,11 @@ Outputs top_k(const Node& n, const Inputs& in, const Rounding&) {
     const auto value = [&](size_t i) {
       return x.v[offset_of(place, from) + i * static_cast<size_t>(from[axis])];
     };
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {  // the first of equal ones first
-      if (value(a) == value(b)) return a < b;
-      return largest ? value(a) > value(b) : value(a) < value(b);
-    });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) {  // the first of equal ones first
+                if (value(a) == value(b)) return a < b;
+                return largest ? value(a) > value(b) : value(a) < value(b);
+              });
     for (size_t i = 0; i < static_cast<size_t>(k); i++) {
       const size_t o = offset_of(place, to) + i * static_cast<size_t>(to[axis]);
       y.v[o] = value(order[i]);
@@ -319,16 +321,11 @@ Outputs one_hot(const Node& n, const Inputs& in, const Rounding&) {
 
 const Rules& selection_rules() {
   static const Rules rules = {
-      {"Gather", gather},
-      {"GatherElements", gather_elements},
-      {"GatherND", gather_nd},
-      {"ScatterND", scatter_nd},
-      {"NonZero", non_zero},
-      {"Compress", compress},
-      {"Unique", unique},
-      {"NonMaxSuppression", suppression},
-      {"TopK", top_k},
-      {"OneHot", one_hot},
+      {"Gather", gather},      {"GatherElements", gather_elements},
+      {"GatherND", gather_nd}, {"ScatterND", scatter_nd},
+      {"NonZero", non_zero},   {"Compress", compress},
+      {"Unique", unique},      {"NonMaxSuppression", suppression},
+      {"TopK", top_k},         {"OneHot", one_hot},
   };
   return rules;
 }

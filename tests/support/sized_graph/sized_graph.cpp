@@ -156,11 +156,25 @@ SizedGraph sized_graph(uint64_t seed) {
   }
 }
 
+SizedGraph reduced(const SizedGraph& s) {
+  for (size_t kept = 0; kept < s.graph->outputs().size(); kept++) {
+    SizedGraph small{s.graph->clone(), s.config, s.counts, s.feeds, s.values};
+    for (size_t i = small.graph->outputs().size(); i-- > 0;)
+      if (i != kept) small.graph->remove_output(i);
+    drop_unread(*small.graph);
+    for (auto& feeds : small.feeds)
+      std::erase_if(feeds, [&](const auto& feed) { return !small.graph->find(feed.first); });
+    if (!check(small).faults.empty()) return small;
+  }
+  return {s.graph->clone(), s.config, s.counts, s.feeds, s.values};
+}
+
 std::string model_of(const SizedGraph& s) { return onnx::export_bytes(*s.graph); }
 
 std::string Config::describe() const {
   constexpr const char* kNames[] = {"keep", "fp32", "fp16", "fp8", "fp8_weight"};
-  std::string text = fmt::format("precision {}, opset {}", kNames[static_cast<size_t>(precision)], opset);
+  std::string text =
+      fmt::format("precision {}, opset {}", kNames[static_cast<size_t>(precision)], opset);
   if (narrow_int64) text += ", narrow_int64";
   for (const std::string& p : passes) text += ", pass " + p;
   return text;

@@ -38,12 +38,14 @@ std::string converted(const std::string& model, const Config& config);
 
 enum class Outcome { equal, refused, wrong };
 struct Checked {
-  Outcome converted = Outcome::equal;          // the converted model, compiled and run
-  Outcome compiled = Outcome::equal;           // the model itself, compiled and run
+  Outcome converted = Outcome::equal;         // the converted model, compiled and run
+  Outcome compiled = Outcome::equal;          // the model itself, compiled and run
   std::vector<std::string> refusals, faults;  // what was said, what is wrong
 };
 Checked check(const SizedGraph& s);
 
+// A model with fewer outputs, and what they depend on, that is wrong, too.
+SizedGraph reduced(const SizedGraph& s);
 // The graph as text with the inputs as comments.
 std::string describe(const SizedGraph& s);
 

@@ -27,10 +27,10 @@ struct Val {
   DType dtype = DType::undefined;  // undefined: an omitted input, or a sequence
   Shape shape;
   std::vector<double> v;
-  std::vector<double> e;           // as many as v, or none: all exact
-  std::vector<std::string> text;   // of strings
+  std::vector<double> e;          // as many as v, or none: all exact
+  std::vector<std::string> text;  // of strings
   bool is_sequence = false;
-  std::vector<Val> elements;       // of a sequence
+  std::vector<Val> elements;  // of a sequence
 
   bool given() const { return dtype != DType::undefined || is_sequence; }
   double error(size_t i) const { return e.empty() ? 0.0 : e[i]; }
@@ -45,12 +45,12 @@ struct Val {
 
 // How a drawn precision rounds.
 struct Rounding {
-  int bits = 24;                // of a significand
-  double step = 0x1p-22;        // relative error of one operation
-  double tiny = 1e-9;           // absolute error of one operation that is not exact
-  double left = 0, right = 0;   // relative errors of the operands of a matrix product
-  double most = 1e6;            // largest number that a value may have
-  double most_factor = 1e6;     // largest operand of a matrix product
+  int bits = 24;               // of a significand
+  double step = 0x1p-22;       // relative error of one operation
+  double tiny = 3e-8;          // absolute error of one operation that is not exact
+  double left = 0, right = 0;  // relative errors of the operands of a matrix product
+  double most = 1e6;           // largest number that a value may have
+  double most_factor = 1e6;    // largest operand of a matrix product
 };
 
 // Adds what rounding does to a result. `function`: it is computed by an approximation.
