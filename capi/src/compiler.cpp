@@ -105,33 +105,6 @@ struct poprt_compiler {
 
 namespace {
 
-// An input that is there several times has a shape in each of as many buckets.
-void check_shape_sets(std::span<const poprt_input_shape> given) {
-  std::map<std::string_view, std::vector<std::vector<int64_t>>> shapes;
-  for (const poprt_input_shape& s : given) shapes[s.name].emplace_back(s.shape, s.shape + s.rank);
-  size_t count = 1;
-  std::string_view longest;
-  for (const auto& [name, list] : shapes)
-    if (list.size() > count) count = list.size(), longest = name;
-  constexpr size_t kMost = 64;
-  if (count > kMost)
-    fail(ErrorCode::invalid_argument, "input_shapes: '{}' has {} shapes, at most {} are compiled",
-         longest, count, kMost);
-  for (const auto& [name, list] : shapes)
-    if (list.size() != 1 && list.size() != count)
-      fail(ErrorCode::invalid_argument,
-           "input_shapes: '{}' has {} shapes and '{}' {}: an input has one, or one in each of them",
-           name, list.size(), longest, count);
-  for (size_t i = 0; i < count; i++)
-    for (size_t j = 0; j < i; j++)
-      if (std::ranges::all_of(shapes, [&](const auto& input) {
-            return input.second.size() == 1 || input.second[i] == input.second[j];
-          }))
-        fail(ErrorCode::invalid_argument,
-             "input_shapes: '{}' is given twice: shapes {} and {} are the same", longest, j + 1,
-             i + 1);
-}
-
 bool has_several_shapes(const poprt_compile_options& o) {
   std::set<std::string_view> names;
   for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
@@ -148,7 +121,6 @@ void check(const poprt_compile_options& o) {
       if (d < 0)
         fail(ErrorCode::invalid_argument, "input_shapes: '{}' has a dimension {}", s.name, d);
   }
-  check_shape_sets(std::span(o.input_shapes, o.input_shape_count));
   if (o.input_length_count) capi::required(o.input_lengths, "input_lengths");
   std::set<std::string_view> names;
   for (const auto& l : std::span(o.input_lengths, o.input_length_count)) {
@@ -442,12 +414,12 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     auto compiler = std::make_unique<poprt_compiler>(o);
     compiler->check_models = named.check();
     compiler->compare_layers = named.precision_compare();
-    if ((compiler->check_models || compiler->compare_layers) && has_several_shapes(o))
-      fail(ErrorCode::unimplemented,
-           "`check` and `precision_compare` run a model at one shape: give one in `input_shape`");
     call([&](poprt_plugin_error* error) {
       capi::compiler_plugin().check_options(&compiler->options, error);
     });
+    if ((compiler->check_models || compiler->compare_layers) && has_several_shapes(o))
+      fail(ErrorCode::unimplemented,
+           "`check` and `precision_compare` run a model at one shape: give one in `input_shape`");
     out = compiler.release();
   });
 }

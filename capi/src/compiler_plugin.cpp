@@ -14,29 +14,19 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sha256.h"
-#include "compiler/branches.h"
-#include "compiler/compiler.h"
-#include "compiler/custom_notes.h"
-#include "compiler/fuse_graphs.h"
+#include "compiler/driver.h"
 #include "compiler/ir_file.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
-#include "compiler/variable_weights.h"
 #include "compiler_plugin_faithful.h"
-#include "compiler_plugin_outputs.h"
 #include "compiler_plugin_passes.h"
 #include "compiler_plugin_settings.h"
 #include "compiler_plugin_shapes.h"
 #include "compiler_plugin_warnings.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
-#include "ir/placement.h"
 #include "onnx/export.h"
-#include "onnx/import.h"
 #include "onnx/model_hash.h"
-#include "ops/facts.h"
-#include "ops/op.h"
-#include "opsets/convert.h"
 #include "option_lists.h"
 #include "passes/custom.h"
 #include "passes/describe.h"
@@ -248,12 +238,37 @@ void take_plugins(const poprt_compile_options& o, compiler::Options& to) {
     to.transforms = capi::parse_transforms(given);
 }
 
-// Conversion, compilation and writing share the progress of one call.
-compiler::Options make_options(const poprt_compile_options& o, const poprt_plugin_source& source,
-                               compiler::IrFile* ir = nullptr) {
-  compiler::Options to;
-  for (const auto& s : std::span(o.input_shapes, o.input_shape_count))
-    to.input_shape[s.name] = Shape(s.shape, s.shape + s.rank);
+// Which outputs the model has.
+void take_outputs(const poprt_compile_options& o, compiler::DriverOptions& to) {
+  to.outputs.assign(o.outputs, o.outputs + o.output_count);
+  if (const char* names = capi::named_option(o, "remove_outputs"))
+    to.removed_outputs = capi::split_names(names, "remove_outputs");
+  if (const char* names = capi::named_option(o, "checkpoints"))
+    to.checkpoints = capi::split_names(names, "checkpoints");
+  if (const char* names = capi::named_option(o, capi::kLayers))
+    for (const std::string_view name : capi::split_lines(names, "checkpoints"))
+      to.checkpoints.emplace_back(name);
+}
+
+// What kind of executable, or of converted model, is made.
+void take_results(const poprt_compile_options& o, compiler::DriverOptions& to) {
+  to.fused_only = capi::named_option(o, "enable_model_fusion") != nullptr;
+  to.variable_weights = o.variable_weights != 0;
+  const char* numerics = capi::named_option(o, "numerics");
+  if (numerics && std::string_view(numerics) == "faithful") to.faithful_note = capi::kFaithfulModel;
+  if (const char* tiles = capi::named_option(o, "num_io_tiles"))
+    to.num_io_tiles = std::stoll(tiles);
+  to.convert_version = o.convert_version;
+  if (const char* lowest = capi::named_option(o, "lowest_opset"))
+    to.lowest_opset = std::stoll(lowest);
+}
+
+compiler::DriverOptions make_options(const poprt_compile_options& o,
+                                     const poprt_plugin_source& source,
+                                     compiler::IrFile* ir = nullptr) {
+  compiler::DriverOptions to;
+  to.shapes = capi::shape_sets(o);
+  to.max_padding = o.max_padding;
   for (const auto& l : std::span(o.input_lengths, o.input_length_count))
     to.input_length[l.name] = l.length;
   if (o.batch_size > 0) {
@@ -276,6 +291,8 @@ compiler::Options make_options(const poprt_compile_options& o, const poprt_plugi
   take_plugins(o, to);
   to.plain = capi::named_option(o, capi::kPlain) != nullptr;
   to.narrow_int64 = capi::named_option(o, "narrow_int64") != nullptr;
+  take_outputs(o, to);
+  take_results(o, to);
   to.verify_each = o.no_verify == 0;
   to.strict = o.strict != 0;
   check_pass_args(o, to);
@@ -328,199 +345,35 @@ void finish(const poprt_compile_options& o) {
   if (o.progress) o.progress(1, "done", o.user_data);
 }
 
-// Maps [0, 1] of one stage to its part of the whole.
-void report_progress(const poprt_compile_options& o, compiler::Options& to, double from,
-                     double until) {
-  to.progress = [&o, from, until](double done, std::string_view what) {
-    say(o, from + (until - from) * done, std::string(what).c_str());
-  };
-}
-
 std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
                                   const poprt_compile_options& o = {}) {
-  onnx::ImportOptions options;
-  options.allow_links = o.allow_links != 0;
-  options.strict = o.strict != 0;
-  if (s.path) return onnx::import_file(s.path, options);
-  std::optional<std::filesystem::path> folder;
-  if (s.folder) folder = s.folder;
-  return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
+  return compiler::read_model(capi::model_source(s), o.allow_links != 0, o.strict != 0);
 }
 
-void check_fusion(const ir::Graph& graph, const poprt_compile_options& o) {
-  if (capi::named_option(o, "enable_model_fusion") && !compiler::fused_graphs(graph))
-    fail(
-        ErrorCode::invalid_argument,
-        "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
-        "model_fusion in the file of `config_yaml`");
-}
-
-// Of the progress of a call, branch `at` of `count` has its part.
-struct Share {
-  size_t at = 0, count = 1;
-  double of(double done) const {
-    return 0.1 + 0.7 * (static_cast<double>(at) + done) / static_cast<double>(count);
-  }
-};
-
-bool wants_faithful(const poprt_compile_options& o) {
-  const char* numerics = capi::named_option(o, "numerics");
-  return numerics && std::string_view(numerics) == "faithful";
-}
-
-// What such an executable keeps is one model, with one shape, whose weights nobody changes.
-void check_faithful(const poprt_compile_options& o, bool fused, size_t shapes) {
-  if (!wants_faithful(o)) return;
-  const char* const why = fused                ? "of a fused model"
-                          : shapes > 1         ? "of a model at several shapes"
-                          : o.variable_weights ? "with weights that change (constant_weights=False)"
-                                               : nullptr;
-  if (why) fail(ErrorCode::unimplemented, "`numerics` faithful: there is none {}", why);
-}
-
-compiler::Executable compile_graph(const poprt_compile_options& o, compiler::Options options,
-                                   ir::Graph& graph, Share share) {
-  std::vector<compiler::VariableWeight> variables;
-  if (o.variable_weights) variables = compiler::make_weights_variable(graph);
-  report_progress(o, options, share.of(0), share.of(0.6));
-  compiler::convert(graph, options);
-  report_progress(o, options, share.of(0.6), share.of(1));
-  const std::string kept = wants_faithful(o) ? capi::faithful_model(graph) : std::string();
-  compiler::Executable executable = compiler::compile(graph, options);
-  if (!kept.empty()) executable.notes[capi::kFaithfulModel] = kept;
-  compiler::attach_values(executable, variables);
-  return executable;
-}
-
-// The model of a fused graph that an input's name belongs to. The first is told of what belongs to
-// none, and warns.
-size_t model_of(const std::string& input, size_t models) {
-  for (size_t k = 0; k < models; k++)
-    if (input.starts_with(compiler::graph_prefix(k))) return k;
-  return 0;
-}
-
-bool is_cut(const ir::Graph& graph) {
-  return std::ranges::any_of(graph.nodes(),
-                             [](const ir::Node* n) { return ir::seat_of(*n).has_value(); });
-}
-
-// Every model of a fused graph is converted and compiled as if it were alone. Where some are cut
-// for several IPUs, the others are on the first.
-compiler::Executable compile_fused(const poprt_compile_options& o, const compiler::Options& options,
-                                   const ir::Graph& graph) {
-  const std::vector<std::string> names = compiler::fused_names(graph);
-  const bool some_cut = options.virtual_graph == compiler::VirtualGraph::manual && is_cut(graph);
-  std::vector<compiler::Executable> parts;
-  for (size_t k = 0; k < names.size(); k++) {
-    const auto part = compiler::split_graph(graph, k);
-    compiler::Options own = options;
-    own.fewer_ipus = true;
-    std::erase_if(own.input_shape,
-                  [&](const auto& shape) { return model_of(shape.first, names.size()) != k; });
-    if (some_cut && !is_cut(*part)) {
-      own.num_ipus = 1;
-      own.virtual_graph = compiler::VirtualGraph::off;
-      own.pipelining = false;
-    }
-    try {
-      parts.push_back(compile_graph(o, own, *part, {k, names.size()}));
-    } catch (Error& e) {
-      e.add_context(fmt::format("model {} of the fused model", k));
-      throw;
-    }
-  }
-  return compiler::link_graphs(parts, names);
-}
-
-// The model at several shapes.
-compiler::Executable compile_shapes(const poprt_compile_options& o, compiler::Options options,
-                                    const ir::Graph& graph,
-                                    const std::vector<compiler::ShapeSet>& sets) {
-  const auto padding = capi::paddings(o, true);
-  std::vector<compiler::Executable> parts;
-  for (size_t i = 0; i < sets.size(); i++) {
-    const auto copy = graph.clone();
-    options.input_shape = sets[i];
-    try {
-      parts.push_back(compile_graph(o, options, *copy, {i, sets.size()}));
-    } catch (Error& e) {
-      e.add_context(fmt::format("shape {} of {}", i + 1, sets.size()));
-      throw;
-    }
-  }
-  options.plain = options.passes.empty() && options.requested.empty();
-  options.after_pass = nullptr;
-  options.progress = [&o](double, std::string_view) { ask(o); };
-  const auto output_shapes = [&](const compiler::ShapeSet& inputs) {
-    const auto copy = graph.clone();
-    options.input_shape = inputs;
-    compiler::convert(*copy, options);
-    compiler::ShapeSet shapes;
-    for (const ir::Value* v : copy->outputs())
-      if (v->type.is_static()) shapes[v->name()] = v->shape();
-    return shapes;
+// The driver has a part of the progress of a call: reading, opset and writing have the rest.
+void report_progress(const poprt_compile_options& o, compiler::DriverOptions& to) {
+  constexpr double kFrom = 0.1, kPart = 0.7;
+  to.progress = [&o](double done, std::string_view what) {
+    if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
   };
-  return compiler::link_shapes(parts, compiler::symbols_of(graph), padding, output_shapes);
+  to.ask = [&o] { ask(o); };
 }
 
-// What is no mistake here, but does nothing on the chip (PopART's overlapped exchange), or
-// not for this model.
-void warn_of_io_tiles(const poprt_compile_options& o, size_t shapes) {
-  const auto number = [&](const char* name, int64_t standard) {
-    const char* value = capi::named_option(o, name);
-    return value ? std::stoll(value) : standard;
-  };
-  const int64_t tiles = number("num_io_tiles", 0), batches = number("batches_per_step", 1);
-  if (tiles == 0) return;
-  constexpr int64_t kLeastTiles = 32, kTiles = 1472, kLeastBatches = 3;
-  if (tiles < kLeastTiles || tiles >= kTiles || tiles % 2 != 0)
-    log().warn("num_io_tiles={}: a chip takes an even number from {} on, less than its {} tiles",
-               tiles, kLeastTiles, kTiles);
-  if (batches < kLeastBatches)  // runners overlap steps of one batch, too
-    log().info(
-        "num_io_tiles={}: a chip and a session's run overlap all but the first and the last batch "
-        "of a step, and batches_per_step is {}; give {} or more",
-        tiles, batches, kLeastBatches);
-  if (shapes > 1)
-    log().warn(
-        "num_io_tiles={} is only recorded: a model at several shapes uses inputs and outputs where "
-        "they are",
-        tiles);
-}
-
-compiler::Executable compile_noteless(const poprt_compile_options& o,
-                                      const poprt_plugin_source& source, compiler::IrFile* ir) {
-  say(o, 0, "read");
-  const auto graph = import(source, o);
-  capi::select_outputs(*graph, o);
-  capi::change_outputs(*graph, o);
-  check_fusion(*graph, o);
-  const std::vector<compiler::ShapeSet> sets = capi::shape_sets(o);
-  check_faithful(o, compiler::fused_graphs(*graph), sets.size());
-  warn_of_io_tiles(o, sets.size());
-  if (compiler::fused_graphs(*graph)) {
-    if (sets.size() > 1)
-      fail(ErrorCode::unimplemented,
-           "`input_shape`: a fused model is compiled for one shape of each model, {} are given",
-           sets.size());
-    return compile_fused(o, make_options(o, source, ir), *graph);
-  }
-  if (sets.size() > 1) return compile_shapes(o, make_options(o, source, ir), *graph, sets);
-  capi::paddings(o, false);
-  return compile_graph(o, make_options(o, source, ir), *graph, {});
-}
-
-// With an `ir`, which is told of every graph, and written by whoever writes the executable.
+// Each graph that is lowered is added to `ir`, if there is one; the caller writes that file with
+// the executable.
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_plugin_source& source, compiler::IrFile* ir) {
-  compiler::Executable executable = compile_noteless(o, source, ir);
-  compiler::note_plugins(executable);
-  return executable;
+  say(o, 0, "read");
+  auto graph = import(source, o);
+  compiler::DriverOptions options = make_options(o, source, ir);
+  options.padding = capi::paddings(o);
+  report_progress(o, options);
+  return compiler::compile_model(std::move(graph), options);
 }
 
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
+    capi::shape_sets(*o);
     for (const char* name : std::span(o->passes, o->pass_count)) passes::pass_of(name);
     for (const char* name : std::span(o->skip_passes, o->skip_pass_count)) passes::pass_of(name);
     if (o->stop_after) passes::pass_of(o->stop_after);
@@ -598,32 +451,6 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source*
   });
 }
 
-// The opset that the options ask for. Passes may have made nodes of the newest one, so that keeping
-// the model's own is a conversion, too.
-void set_opset(std::unique_ptr<ir::Graph>& graph, const poprt_compile_options& o) {
-  if (o.convert_version) return opsets::convert(*graph, o.convert_version);
-  const char* lowest = capi::named_option(o, "lowest_opset");
-  const int64_t wanted = lowest ? std::stoll(lowest) : 0;
-  if (wanted == 0) return opsets::settle(*graph);
-  const std::string why = opsets::convert_to_lowest(graph, wanted);
-  if (!why.empty())
-    log().warn("the converted model has opset {}, {}: {}", opsets::opset_of(*graph),
-               opsets::opset_of(*graph) < wanted
-                   ? std::string("its own")
-                   : fmt::format("the lowest from {} on that is possible", wanted),
-               why);
-}
-
-// Who looks at the converted model calls its nodes by their names.
-void name_nodes(ir::Graph& graph, const compiler::Options& options) {
-  const passes::PassDef& naming = passes::pass_of("unique_name_for_nodes");
-  if (std::ranges::any_of(options.skip_passes,
-                          [&](const std::string& name) { return is_called(naming, name); }))
-    return;
-  passes::PassContext context;
-  naming.run(graph, context);
-}
-
 std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibration& calibration,
                                                       std::string& text) {
   auto logged = std::make_shared<compiler::Calibration>(calibration);
@@ -644,19 +471,14 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
     const WarningFilter new_ones = capi::note_warnings(*o, *source);
     say(*o, 0, "read");
     auto graph = import(*source, *o);
-    check_fusion(*graph, *o);
-    capi::select_outputs(*graph, *o);
-    capi::change_outputs(*graph, *o);
-    compiler::Options options = make_options(*o, *source);
-    options.input_shape = capi::given_shapes(*o).back();  // ONNX has one: the largest
+    compiler::DriverOptions options = make_options(*o, *source);
     options.keep_onnx = true;
     std::string log;
     if (options.calibration) options.calibration = with_log(*options.calibration, log);
-    report_progress(*o, options, 0.1, 0.8);
-    compiler::convert(*graph, options);
+    report_progress(*o, options);
+    compiler::convert_model(*graph, options);
     say(*o, 0.8, "opset");
-    set_opset(graph, *o);
-    name_nodes(*graph, options);
+    compiler::settle_opset(graph, options);
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     if (!log.empty()) write_log(log, out_onnx_path);
@@ -664,30 +486,11 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
   });
 }
 
-// Models of several opsets become those of the newest.
 void fuse(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
           poprt_plugin_error* error) {
   plugin_guard(error, [&] {
-    std::vector<std::unique_ptr<ir::Graph>> graphs;
-    std::vector<std::string> names;
-    int64_t newest = 0;
-    for (const char* path : std::span(onnx_paths, count)) {
-      graphs.push_back(onnx::import_file(path));
-      names.push_back(std::filesystem::path(path).stem().string());
-      newest = std::max(newest, opsets::opset_of(*graphs.back()));
-    }
-    for (const auto& graph : graphs) {
-      const int64_t own = opsets::opset_of(*graph);
-      if (own == 0 || own == newest) continue;
-      try {
-        ops::infer(*graph);
-        opsets::convert(*graph, newest);
-      } catch (Error& e) {
-        e.add_context("fusing models of several opsets");
-        throw;
-      }
-    }
-    onnx::export_file(*compiler::fuse_graphs(std::move(graphs), names), out_onnx_path);
+    const std::vector<std::filesystem::path> paths(onnx_paths, onnx_paths + count);
+    onnx::export_file(*compiler::read_fused(paths), out_onnx_path);
   });
 }
 

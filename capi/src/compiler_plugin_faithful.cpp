@@ -4,12 +4,10 @@
 #include <memory>
 #include <span>
 
+#include "compiler/driver.h"
 #include "compiler/faithful.h"
 #include "compiler_plugin_passes.h"
-#include "onnx/export.h"
-#include "onnx/import.h"
 #include "ops/op.h"
-#include "opsets/convert.h"
 
 namespace poprt::capi {
 namespace {
@@ -36,24 +34,12 @@ void check(const ir::Value* v, const poprt_plugin_tensor& t, std::string_view wh
 
 }  // namespace
 
-std::string faithful_model(const ir::Graph& converted) {
-  const auto copy = converted.clone();
-  opsets::settle(*copy);
-  std::string bytes = onnx::export_bytes(*copy);
-  constexpr size_t kMost = size_t{1} << 28;  // of one text of a program file
-  if (bytes.size() > kMost)
-    fail(ErrorCode::resource_exhausted,
-         "`numerics` faithful: the converted model has {} bytes, an executable keeps at most {}",
-         bytes.size(), kMost);
-  return bytes;
-}
-
 void* faithful_open(const poprt_plugin_faithful* model, poprt_plugin_error* error) {
   std::unique_ptr<Faithful> made;
   plugin_guard(error, [&] {
     auto opened = std::make_unique<Faithful>();
-    opened->graph = onnx::import_bytes({static_cast<const std::byte*>(model->onnx), model->size},
-                                       std::nullopt, {});
+    opened->graph =
+        compiler::read_model({.bytes = {static_cast<const std::byte*>(model->onnx), model->size}});
     ops::infer(*opened->graph);
     opened->options = {model->saturate != 0, model->float_partials != 0};
     const ir::Graph& graph = *opened->graph;

@@ -1,15 +1,9 @@
 // The compiler plugin's functions for runners with faithful numerics.
 #pragma once
 
-#include <string>
-
 #include "compiler_plugin.h"
-#include "ir/graph.h"
 
 namespace poprt::capi {
-
-// Of a converted graph: what an executable keeps of it for such runners.
-std::string faithful_model(const ir::Graph& converted);
 
 // poprt_compiler_plugin's functions of these names.
 void* faithful_open(const poprt_plugin_faithful* model, poprt_plugin_error* error);

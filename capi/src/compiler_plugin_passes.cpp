@@ -9,7 +9,6 @@
 
 #include "compiler/pass_listing.h"
 #include "onnx/export.h"
-#include "onnx/import.h"
 #include "ops/op.h"
 #include "passes/custom.h"
 #include "passes/pass.h"
@@ -52,13 +51,6 @@ std::vector<passes::PassCall> sorted(const std::vector<passes::PassCall>& calls)
   return out;
 }
 
-std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s, const poprt_apply_options& o) {
-  const onnx::ImportOptions options{.allow_links = o.allow_links != 0, .strict = o.strict != 0};
-  std::optional<std::filesystem::path> folder;
-  if (s.folder) folder = s.folder;
-  return onnx::import_bytes({static_cast<const std::byte*>(s.data), s.size}, folder, options);
-}
-
 // Operators that we do not know stay, as custom ones do: what they make has no known type.
 void infer_known(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes()) {
@@ -72,7 +64,7 @@ std::unique_ptr<ir::Graph> import_origin(const std::vector<passes::PassCall>& ca
   for (const passes::PassCall& c : calls) {
     const auto path = c.arguments.find(kOrigin);
     if (path == c.arguments.end() || path->second.empty()) continue;
-    auto graph = onnx::import_file(path->second);
+    auto graph = compiler::read_model({.path = path->second});
     ops::infer(*graph);
     return graph;
   }
@@ -89,7 +81,8 @@ void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* pass
     std::vector<passes::PassCall> calls = read_calls({passes, pass_count});
     if (o.sort) calls = sorted(calls);
     if (!source->data) return;
-    const auto graph = import(*source, o);
+    const auto graph =
+        compiler::read_model(model_source(*source), o.allow_links != 0, o.strict != 0);
     infer_known(*graph);
     const auto origin = import_origin(calls);
     passes::PassManagerOptions manager;

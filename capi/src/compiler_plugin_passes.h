@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "compiler/driver.h"
 #include "compiler_plugin.h"
 
 namespace poprt::capi {
@@ -37,6 +38,15 @@ inline void write(const poprt_plugin_sink& sink, const void* data, size_t size) 
 
 inline void write(const poprt_plugin_sink& sink, const std::string& text) {
   write(sink, text.data(), text.size());
+}
+
+// Bytes stay those of the caller.
+inline compiler::ModelSource model_source(const poprt_plugin_source& s) {
+  compiler::ModelSource source;
+  if (s.path) source.path = s.path;
+  source.bytes = {static_cast<const std::byte*>(s.data), s.size};
+  if (s.folder) source.folder = s.folder;
+  return source;
 }
 
 // poprt_compiler_plugin's functions of these names.

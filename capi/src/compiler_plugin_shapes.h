@@ -11,12 +11,10 @@
 
 namespace poprt::capi {
 
-// The shapes of `input_shape`, smallest first. An input that is there once has that shape in all.
-std::vector<compiler::ShapeSet> given_shapes(const poprt_compile_options& o);
-// With those that `max_padding` adds.
+// The shapes of `input_shape` (compiler/shape_sets.h).
 std::vector<compiler::ShapeSet> shape_sets(const poprt_compile_options& o);
 
-// By input. Unless there are several shapes it warns that nothing is padded.
-std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o, bool used);
+// How inputs are padded, by input.
+std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o);
 
 }  // namespace poprt::capi

@@ -201,6 +201,7 @@ Executable compile(ir::Graph& graph, const Options& options) {
   run_compile_stages(graph, options);
   limit_winograd(graph, options.winograd);
   if (options.lowered) options.lowered(graph);
+  if (options.passes_only) return {};
   auto notes = class_labels_of(graph);
   notes.merge(onnx_metadata_of(graph));
   // What pass apply_host_concat_split has joined.

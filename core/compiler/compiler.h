@@ -82,6 +82,8 @@ struct Options {
   std::function<void(const passes::PassReport&, const ir::Graph&)> after_pass;
   // Told of each graph as it is lowered, when all passes have run.
   std::function<void(const ir::Graph&)> lowered;
+  // compile() ends there, and returns an empty executable.
+  bool passes_only = false;
   // 0..1, and what is being done; conversion and compilation each run from 0 to 1.
   std::function<void(double done, std::string_view what)> progress;
 };

@@ -11,6 +11,11 @@ namespace poprt::compiler {
 
 using ShapeSet = std::map<std::string, Shape>;  // of inputs, by name
 
+// The shapes of inputs as they are given, as sets, smallest first. An input with one shape has it
+// in each set. Throws invalid_argument where inputs have different numbers of shapes, for equal
+// sets, and above 64 of them.
+std::vector<ShapeSet> shape_sets_of(const std::map<std::string, std::vector<Shape>>& given);
+
 // Smallest first, by elements; those of equal size as they come.
 void sort_by_size(std::vector<ShapeSet>& sets);
 

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "compiler/fuse_graphs.h"
 #include "ops/op.h"
 
 namespace poprt::compiler {
@@ -291,6 +292,47 @@ class Extract {
 };
 
 }  // namespace
+
+Cuts cuts_of(const Graph& graph) {
+  Cuts cuts;
+  // The names of a fused model's values say which model they belong to.
+  const size_t models = std::max<size_t>(fused_graphs(graph), 1);
+  std::vector<std::string> prefixes;
+  for (size_t k = 0; k < models; k++) prefixes.push_back(graph_prefix(k));
+  std::vector<std::set<int64_t>> stages(models);
+  for (const Node* n : graph.nodes()) {
+    std::optional<Seat> seat;
+    try {
+      seat = ir::seat_of(*n);
+    } catch (const Error&) {
+      continue;
+    }
+    if (!seat) continue;
+    cuts.any = true;
+    cuts.ipus = std::max(cuts.ipus, seat->ipu + 1);
+    if (seat->stage < 0) continue;
+    size_t model = 0;
+    for (size_t k = 1; k < models; k++)
+      if (n->output() && n->output()->name().starts_with(prefixes[k])) model = k;
+    stages[model].insert(seat->stage);
+  }
+  for (const auto& own : stages) {
+    const auto count = static_cast<int64_t>(own.size());
+    cuts.stages = std::max(cuts.stages, count);
+    if (count > 0)
+      cuts.batches =
+          checked_mul(cuts.batches / std::gcd(cuts.batches, count), count, "batches_per_step");
+  }
+  return cuts;
+}
+
+void use_cuts(const Cuts& cuts, Options& options) {
+  if (cuts.ipus == 1 && cuts.stages == 0) return;
+  options.num_ipus = cuts.ipus;
+  options.virtual_graph = VirtualGraph::manual;
+  options.pipelining = cuts.stages > 0;
+  options.batches_per_step = cuts.batches;
+}
 
 ir::Placement take_placement(Graph& graph, const Options& options) {
   const bool manual = options.virtual_graph == VirtualGraph::manual;

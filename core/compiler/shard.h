@@ -35,6 +35,20 @@ struct Cut {
   std::vector<CutTransfer> transfers;
 };
 
+// For which IPUs and stages the nodes of a model are cut (ir/placement.h). Seats that are wrong are
+// left out here; take_placement() refuses them.
+struct Cuts {
+  bool any = false;     // a node has a seat
+  int64_t ipus = 1;     // the largest number and one
+  int64_t stages = 0;   // that differ, of the graph or of one model of a fused one: the most
+  int64_t batches = 1;  // that the stages of each model divide
+};
+Cuts cuts_of(const ir::Graph& graph);
+
+// Options under which a model is compiled as it is cut. A model on one IPU without stages changes
+// none.
+void use_cuts(const Cuts& cuts, Options& options);
+
 // Takes what the model says of IPUs out of it: the seats of its nodes when options ask for them.
 // Throws invalid_argument where model and options do not agree: too few IPUs, stages that go back
 // or are on several IPUs, batches_per_step that stages do not divide.

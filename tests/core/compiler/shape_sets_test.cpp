@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "support/error_code.h"
 
 namespace poprt::compiler {
 namespace {
@@ -131,6 +132,32 @@ TEST(ShapeSets, WhatCannotBeFilledIsSaid) {
             refusal({{{"x", {1, 64}}}, {{"x", {8, 128}}}}, 0.2));
   expect_in("makes more than 64 shapes of the 2", refusal(rows({1, 1000}), 0.01));
   expect_in("1 and 2 dimensions", refusal({{{"x", {64}}}, {{"x", {1, 64}}}}, 0.2));
+}
+
+TEST(ShapeSets, AnInputWithOneShapeHasItInEachSet) {
+  const auto sets = shape_sets_of({{"x", {{5, 4}, {1, 4}, {3, 4}}}, {"mask", {{7}}}});
+  EXPECT_EQ(sizes(sets, "x", 0), (Sizes{1, 3, 5}));
+  EXPECT_EQ(sizes(sets, "mask", 0), (Sizes{7, 7, 7}));
+  EXPECT_EQ(shape_sets_of({}).size(), 1u);
+  EXPECT_TRUE(shape_sets_of({})[0].empty());
+}
+
+TEST(ShapeSets, InputsThatDoNotGoTogetherAreRefused) {
+  const auto said = [](const std::map<std::string, std::vector<Shape>>& given) {
+    return test::refusal([&] { shape_sets_of(given); });
+  };
+  EXPECT_EQ(said({{"x", {{1}, {2}, {3}}}, {"y", {{1}, {2}}}}),
+            "invalid_argument: input_shapes: 'y' has 2 shapes and 'x' 3: an input has one, or one "
+            "in each of them");
+  EXPECT_EQ(said({{"x", {{1}, {2}, {1}}}}),
+            "invalid_argument: input_shapes: 'x' is given twice: shapes 1 and 3 are the same");
+  EXPECT_EQ(said({{"x", {{1}, {1}}}, {"y", {{1}, {2}}}}), "none") << "the sets differ";
+  std::vector<Shape> many;
+  for (int64_t n = 1; n <= 64; n++) many.push_back({n});
+  EXPECT_EQ(said({{"x", many}}), "none");
+  many.push_back({65});
+  EXPECT_EQ(said({{"x", many}}),
+            "invalid_argument: input_shapes: 'x' has 65 shapes, at most 64 are compiled");
 }
 
 }  // namespace

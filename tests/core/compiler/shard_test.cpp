@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "compiler/fuse_graphs.h"
 #include "core/compiler/flow/support.h"
 #include "ops/common/state.h"
 #include "passes/pass.h"
@@ -551,6 +552,60 @@ TEST(Placement, LivesThroughConversion) {
     ASSERT_TRUE(seat) << n->describe();
     EXPECT_EQ(seat->ipu, n->is("Relu") ? 1 : 0) << n->describe();
   }
+}
+
+// A chain of as many nodes as there are attributes.
+std::unique_ptr<ir::Graph> chain_of(const std::vector<std::string>& attributes) {
+  std::string text = "graph \"g\" opset {\"\": 17} {\n  input %v0 : f32[2]\n";
+  for (size_t i = 0; i < attributes.size(); i++)
+    text += fmt::format("  %v{} : f32[2] = Relu(%v{}) {{{}}}\n", i + 1, i, attributes[i]);
+  return ir::parse_text(text + fmt::format("  output %v{}\n}}\n", attributes.size()));
+}
+
+TEST(Cuts, AreWhatTheNodesName) {
+  const auto said = [](const std::vector<std::string>& attributes) {
+    const Cuts c = cuts_of(*chain_of(attributes));
+    return fmt::format("{} {} {} {}", c.any, c.ipus, c.stages, c.batches);
+  };
+  EXPECT_EQ(said({"", ""}), "false 1 0 1");
+  EXPECT_EQ(said({"__ipu_number = 0", ""}), "true 1 0 1");
+  EXPECT_EQ(said({"__ipu_number = 0", "__ipu_number = 3"}), "true 4 0 1");
+  EXPECT_EQ(
+      said({"__ipu_number = 0, __pipeline_stage = 0", "__ipu_number = 1, __pipeline_stage = 2",
+            "__ipu_number = 1, __pipeline_stage = 2"}),
+      "true 2 2 2")
+      << "no node is in stage 1";
+  EXPECT_EQ(said({"__ipu_number = 5000"}), "false 1 0 1") << "which compiling refuses";
+}
+
+TEST(Cuts, BatchesSuitEachModelOfAFusedOne) {
+  const auto staged = [](int64_t count) {
+    std::vector<std::string> attributes;
+    for (int64_t i = 0; i < count; i++)
+      attributes.push_back(fmt::format("__ipu_number = {}, __pipeline_stage = {}", i, i));
+    return chain_of(attributes);
+  };
+  std::vector<std::unique_ptr<ir::Graph>> graphs;
+  for (const int64_t count : {2, 3, 6, 4}) graphs.push_back(staged(count));
+  const Cuts cuts = cuts_of(*fuse_graphs(std::move(graphs), {"a", "b", "c", "d"}));
+  EXPECT_EQ(cuts.ipus, 6);
+  EXPECT_EQ(cuts.stages, 6);
+  EXPECT_EQ(cuts.batches, 12);
+}
+
+TEST(Cuts, DecideOptionsOnlyWhereThereIsACut) {
+  Options options;
+  options.num_ipus = 7;
+  use_cuts({true, 1, 0, 1}, options);
+  EXPECT_EQ(options.num_ipus, 7);
+  EXPECT_EQ(options.virtual_graph, VirtualGraph::off);
+  use_cuts({true, 2, 0, 1}, options);
+  EXPECT_EQ(options.num_ipus, 2);
+  EXPECT_EQ(options.virtual_graph, VirtualGraph::manual);
+  EXPECT_FALSE(options.pipelining);
+  use_cuts({true, 2, 2, 2}, options);
+  EXPECT_TRUE(options.pipelining);
+  EXPECT_EQ(options.batches_per_step, 2);
 }
 
 }  // namespace

@@ -1,0 +1,288 @@
+#include "compiler/driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "compiler/custom_notes.h"
+#include "compiler/fuse_graphs.h"
+#include "compiler/kept_model.h"
+#include "compiler/outputs.h"
+#include "compiler/shard.h"
+#include "compiler/variable_weights.h"
+#include "onnx/import.h"
+#include "ops/op.h"
+#include "opsets/convert.h"
+#include "passes/pass.h"
+
+namespace poprt::compiler {
+namespace {
+
+// The share of a part's time that its conversion takes, roughly.
+constexpr double kConversion = 0.6;
+
+void check_fusion(const ir::Graph& graph, const DriverOptions& options) {
+  if (options.fused_only && !fused_graphs(graph))
+    fail(
+        ErrorCode::invalid_argument,
+        "enable_model_fusion: the model is not a fused one; fuse several with MFConverter, or with "
+        "model_fusion in the file of `config_yaml`");
+}
+
+// Such an executable contains one model with one shape, whose weights do not change.
+void check_faithful(const DriverOptions& options, bool fused, size_t shapes) {
+  if (options.faithful_note.empty()) return;
+  const char* const why = fused        ? "of a fused model"
+                          : shapes > 1 ? "of a model at several shapes"
+                          : options.variable_weights
+                              ? "with weights that change (constant_weights=False)"
+                              : nullptr;
+  if (why) fail(ErrorCode::unimplemented, "`numerics` faithful: there is none {}", why);
+}
+
+// Values that are valid here, but do nothing on the chip (PopART's overlapped exchange), or not
+// for this model.
+void warn_of_io_tiles(const DriverOptions& options, size_t shapes) {
+  const int64_t tiles = options.num_io_tiles, batches = options.batches_per_step;
+  if (tiles == 0) return;
+  constexpr int64_t kLeastTiles = 32, kTiles = 1472, kLeastBatches = 3;
+  if (tiles < kLeastTiles || tiles >= kTiles || tiles % 2 != 0)
+    log().warn("num_io_tiles={}: a chip takes an even number from {} on, less than its {} tiles",
+               tiles, kLeastTiles, kTiles);
+  if (batches < kLeastBatches)  // runners overlap steps of one batch, too
+    log().info(
+        "num_io_tiles={}: a chip and a session's run overlap all but the first and the last batch "
+        "of a step, and batches_per_step is {}; give {} or more",
+        tiles, batches, kLeastBatches);
+  if (shapes > 1)
+    log().warn(
+        "num_io_tiles={} is only recorded: a model at several shapes uses inputs and outputs where "
+        "they are",
+        tiles);
+}
+
+std::vector<ShapeSet> shapes_of(const DriverOptions& options) {
+  if (options.max_padding == 0) return options.shapes;
+  if (options.shapes.size() < 2) {
+    log().warn("`max_padding` has no effect: `input_shape` gives one shape, nothing is padded");
+    return options.shapes;
+  }
+  std::vector<ShapeSet> all = with_steps(options.shapes, options.max_padding);
+  log().info("`max_padding` {}: {} shapes of the {} that `input_shape` gives", options.max_padding,
+             all.size(), options.shapes.size());
+  return all;
+}
+
+// The passes of a stage report [0, 1]; the whole has that stage from `from` to `until`.
+void scale_progress(Options& to, const DriverOptions& options, double from, double until) {
+  to.progress = [&options, from, until](double done, std::string_view what) {
+    if (options.progress) options.progress(from + (until - from) * done, what);
+    if (options.ask) options.ask();
+  };
+}
+
+// Converts and lowers one part.
+Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& graph,
+                        const Part& part) {
+  const auto share = [&](double done) {
+    return (static_cast<double>(part.index) + done) / static_cast<double>(part.count);
+  };
+  if (whole.begins) whole.begins(part, graph);
+  std::vector<VariableWeight> variables;
+  if (whole.variable_weights) variables = make_weights_variable(graph);
+  scale_progress(options, whole, share(0), share(kConversion));
+  convert(graph, options);
+  if (whole.converted) whole.converted(part, graph);
+  scale_progress(options, whole, share(kConversion), share(1));
+  std::string kept;
+  if (!whole.faithful_note.empty()) kept = kept_model(graph);
+  Executable executable = compile(graph, options);
+  if (options.passes_only) return executable;
+  if (!whole.faithful_note.empty()) executable.notes[whole.faithful_note] = std::move(kept);
+  attach_values(executable, variables);
+  return executable;
+}
+
+// The model of a fused graph that an input's name belongs to. A name that belongs to no model is
+// given to the first one, which warns of it.
+size_t model_of(const std::string& input, size_t models) {
+  for (size_t k = 0; k < models; k++)
+    if (input.starts_with(graph_prefix(k))) return k;
+  return 0;
+}
+
+// The options of each model of a fused one. Where some models are cut for several IPUs, the others
+// are on the first IPU.
+Options options_of_model(const DriverOptions& options, const ir::Graph& part, size_t k,
+                         size_t models, bool some_cut) {
+  Options own = options;
+  own.fewer_ipus = true;
+  std::erase_if(own.input_shape,
+                [&](const auto& shape) { return model_of(shape.first, models) != k; });
+  const Cuts cuts = cuts_of(part);
+  if (some_cut && !cuts.any) {
+    own.num_ipus = 1;
+    own.virtual_graph = VirtualGraph::off;
+    own.pipelining = false;
+  } else if (options.as_cut && cuts.any) {
+    own.num_ipus = std::min(options.num_ipus, std::max<int64_t>(cuts.ipus, 2));
+    own.pipelining = cuts.stages > 0;
+  }
+  return own;
+}
+
+// Every model of a fused graph is converted and compiled as if it were alone.
+Executable compile_fused(const DriverOptions& options, const ir::Graph& graph) {
+  const std::vector<std::string> names = fused_names(graph);
+  const bool some_cut = options.virtual_graph == VirtualGraph::manual && cuts_of(graph).any;
+  std::vector<Executable> parts;
+  for (size_t k = 0; k < names.size(); k++) {
+    const auto part = split_graph(graph, k);
+    const Options own = options_of_model(options, *part, k, names.size(), some_cut);
+    const std::string prefix = graph_prefix(k);
+    const Part which{k, names.size(), prefix.substr(0, prefix.size() - 1) + " " + names[k]};
+    try {
+      parts.push_back(compile_part(options, own, *part, which));
+    } catch (Error& e) {
+      e.add_context(fmt::format("model {} of the fused model", k));
+      throw;
+    }
+  }
+  if (options.passes_only) return {};
+  return link_graphs(parts, names);
+}
+
+// The model at several shapes.
+Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
+                          const std::vector<ShapeSet>& sets) {
+  Options own = options;
+  std::vector<Executable> parts;
+  for (size_t i = 0; i < sets.size(); i++) {
+    const auto copy = graph.clone();
+    own.input_shape = sets[i];
+    const std::string name = fmt::format("shape {} of {}", i + 1, sets.size());
+    try {
+      parts.push_back(compile_part(options, own, *copy, {i, sets.size(), name}));
+    } catch (Error& e) {
+      e.add_context(name);
+      throw;
+    }
+  }
+  if (options.passes_only) return {};
+  own.plain = own.passes.empty() && own.requested.empty();
+  own.after_pass = nullptr;
+  own.progress = [&options](double, std::string_view) {
+    if (options.ask) options.ask();
+  };
+  const auto output_shapes = [&](const ShapeSet& inputs) {
+    const auto copy = graph.clone();
+    own.input_shape = inputs;
+    convert(*copy, own);
+    ShapeSet shapes;
+    for (const ir::Value* v : copy->outputs())
+      if (v->type.is_static()) shapes[v->name()] = v->shape();
+    return shapes;
+  };
+  return link_shapes(parts, symbols_of(graph), options.padding, output_shapes);
+}
+
+Executable compile_parts(ir::Graph& graph, DriverOptions options) {
+  const bool fused = fused_graphs(graph) > 0;
+  const std::vector<ShapeSet> sets = shapes_of(options);
+  if (!sets.empty()) options.input_shape = sets.back();
+  check_faithful(options, fused, sets.size());
+  warn_of_io_tiles(options, sets.size());
+  if (options.as_cut) use_cuts(cuts_of(graph), options);
+  if (sets.size() > 1 && fused)
+    fail(ErrorCode::unimplemented,
+         "`input_shape`: a fused model is compiled for one shape of each model, {} are given",
+         sets.size());
+  if (sets.size() > 1) return compile_shapes(options, graph, sets);
+  if (!options.padding.empty())
+    log().warn("`pad_values` has no effect: `input_shape` gives one shape, nothing is padded");
+  if (fused) return compile_fused(options, graph);
+  return compile_part(options, options, graph, {});
+}
+
+void choose_outputs(ir::Graph& graph, const DriverOptions& options) {
+  select_outputs(graph, options.outputs);
+  change_outputs(graph, options.removed_outputs, options.checkpoints);
+  check_fusion(graph, options);
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Graph> read_model(const ModelSource& source, bool allow_links, bool strict) {
+  const onnx::ImportOptions options{.allow_links = allow_links, .strict = strict};
+  if (source.path) return onnx::import_file(*source.path, options);
+  return onnx::import_bytes(source.bytes, source.folder, options);
+}
+
+std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& paths) {
+  std::vector<std::unique_ptr<ir::Graph>> graphs;
+  std::vector<std::string> names;
+  int64_t newest = 0;
+  for (const std::filesystem::path& path : paths) {
+    graphs.push_back(read_model({.path = path}));
+    names.push_back(path.stem().string());
+    newest = std::max(newest, opsets::opset_of(*graphs.back()));
+  }
+  for (const auto& graph : graphs) {
+    const int64_t own = opsets::opset_of(*graph);
+    if (own == 0 || own == newest) continue;
+    try {
+      ops::infer(*graph);
+      opsets::convert(*graph, newest);
+    } catch (Error& e) {
+      e.add_context("fusing models of several opsets");
+      throw;
+    }
+  }
+  return fuse_graphs(std::move(graphs), names);
+}
+
+void convert_model(ir::Graph& graph, const DriverOptions& options) {
+  choose_outputs(graph, options);
+  Options own = options;
+  if (!options.shapes.empty()) own.input_shape = options.shapes.back();
+  if (options.begins) options.begins({}, graph);
+  scale_progress(own, options, 0, 1);
+  convert(graph, own);
+  if (options.converted) options.converted({}, graph);
+}
+
+void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {
+  // Passes may have made nodes of the newest opset, so that to keep the model's is a conversion,
+  // too.
+  if (options.convert_version) {
+    opsets::convert(*graph, options.convert_version);
+  } else if (options.lowest_opset == 0) {
+    opsets::settle(*graph);
+  } else {
+    const int64_t wanted = options.lowest_opset;
+    const std::string why = opsets::convert_to_lowest(graph, wanted);
+    if (!why.empty())
+      log().warn("the converted model has opset {}, {}: {}", opsets::opset_of(*graph),
+                 opsets::opset_of(*graph) < wanted
+                     ? std::string("its own")
+                     : fmt::format("the lowest from {} on that is possible", wanted),
+                 why);
+  }
+  // A reader of the converted model finds its nodes by their names.
+  const passes::PassDef& naming = passes::pass_of("unique_name_for_nodes");
+  if (std::ranges::any_of(options.skip_passes,
+                          [&](const std::string& name) { return is_called(naming, name); }))
+    return;
+  passes::PassContext context;
+  naming.run(*graph, context);
+}
+
+Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options) {
+  choose_outputs(*graph, options);
+  Executable executable = compile_parts(*graph, options);
+  if (!options.passes_only) note_plugins(executable);
+  return executable;
+}
+
+}  // namespace poprt::compiler

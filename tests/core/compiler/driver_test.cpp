@@ -1,0 +1,356 @@
+// Every kind of model through the driver: alone, fused, at several shapes, on several IPUs.
+#include "compiler/driver.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <span>
+#include <stdexcept>
+
+#include "base/log.h"
+#include "compiler/fuse_graphs.h"
+#include "core/compiler/flow/support.h"
+#include "ir/placement.h"
+#include "onnx/export.h"
+#include "onnx/import.h"
+#include "opsets/convert.h"
+#include "passes/describe.h"
+#include "program/shards.h"
+#include "support/error_code.h"
+
+namespace poprt::compiler {
+namespace {
+
+using flow_test::floats;
+using flow_test::Values;
+using program::shards_of;
+
+// Three products with the same weights, of `rows` rows, which stay three nodes; node names begin
+// with `name`.
+std::unique_ptr<ir::Graph> network(const std::string& rows, const std::string& name = "n",
+                                   int opset = 17) {
+  const std::string type = " : f32[" + rows + ",4] = ";
+  return ir::parse_text("graph \"" + name + "\" opset {\"\": " + std::to_string(opset) +
+                        "} {\n  input %x : f32[" + rows + R"(,4]
+  const %w : f32[4,4] = [1.0, -0.5, 0.5, 0.75, 0.25, 0.5, -1.0, 0.25, 0.5, 1.0, -0.5, 1.0, -0.75, 1.0, 0.25, 0.75]
+  %p)" + type + "MatMul(%x, %w) \"" +
+                        name + "0\"\n  %s" + type + "MatMul(%p, %w) \"" + name + "1\"\n  %y" +
+                        type + "MatMul(%s, %w) \"" + name + "2\"\n  output %y\n}\n");
+}
+
+// Puts node i on the IPU and into the stage that the list names; a stage of -1 is none.
+void seat(ir::Graph& graph, const std::vector<ir::Seat>& seats) {
+  const auto nodes = graph.nodes();
+  ASSERT_EQ(nodes.size(), seats.size());
+  for (size_t i = 0; i < seats.size(); i++) ir::set_seat(*nodes[i], seats[i]);
+}
+
+std::unique_ptr<ir::Graph> fused_pair(std::unique_ptr<ir::Graph> a, std::unique_ptr<ir::Graph> b) {
+  std::vector<std::unique_ptr<ir::Graph>> graphs;
+  graphs.push_back(std::move(a));
+  graphs.push_back(std::move(b));
+  return fuse_graphs(std::move(graphs), {"one", "two"});
+}
+
+// y of `x` by plain loops, in double.
+Tensor reference(const Tensor& x) {
+  constexpr double kW[4][4] = {
+      {1, -0.5, 0.5, 0.75}, {0.25, 0.5, -1, 0.25}, {0.5, 1, -0.5, 1}, {-0.75, 1, 0.25, 0.75}};
+  Tensor y = Tensor::zeros(DType::f32, x.shape());
+  const auto in = x.values<float>();
+  const auto out = y.mutable_values<float>();
+  for (size_t row = 0; row < in.size(); row += 4) {
+    std::array<double, 4> v{in[row], in[row + 1], in[row + 2], in[row + 3]};
+    for (int product = 0; product < 3; product++) {
+      std::array<double, 4> sums{};
+      for (size_t j = 0; j < 4; j++)
+        for (size_t k = 0; k < 4; k++) sums[j] += v[k] * kW[k][j];
+      v = sums;
+    }
+    for (size_t j = 0; j < 4; j++) out[row + j] = static_cast<float>(v[j]);
+  }
+  return y;
+}
+
+constexpr double kTolerance = 1e-5;  // f32 sums of four products, three times
+
+// Model k of a fused executable, with inputs graphK/x; the other's inputs are zeros.
+void expect_model(const Executable& e, size_t k, const Tensor& x) {
+  const std::string prefix = graph_prefix(k);
+  Values feeds;
+  for (const program::Anchor& a : e.program.inputs) feeds[a.name] = Tensor::zeros(a.dtype, a.shape);
+  feeds[prefix + "x"] = x;
+  feeds["index"] = Tensor::of<uint32_t>({1}, std::vector{static_cast<uint32_t>(k)});
+  const auto got = test::run_executable(e, feeds);
+  test::expect_close(reference(x), got.at(prefix + "y"), kTolerance, prefix);
+}
+
+nlohmann::json branches(const Executable& e) {
+  return nlohmann::json::parse(e.notes.at(kBranches));
+}
+
+template <class F>
+std::string warnings_of(F&& f) {
+  static std::string heard;
+  heard.clear();
+  set_log_receiver([](int32_t, const char* message) { heard += std::string(message) + "\n"; });
+  f();
+  set_log_receiver(nullptr);
+  return heard;
+}
+
+TEST(Driver, CompilesAModelAsConversionAndLoweringDo) {
+  const Executable made = compile_model(network("2"), {});
+  const auto graph = network("2");
+  convert(*graph, {});
+  EXPECT_EQ(program::to_string(made.program), program::to_string(compile(*graph, {}).program));
+  const Tensor x = floats({2, 4});
+  test::expect_close(reference(x), test::run_executable(made, {{"x", x}}).at("y"), kTolerance, "y");
+}
+
+TEST(Driver, ReadsFilesAndBytes) {
+  const std::string bytes = onnx::export_bytes(*network("2"));
+  const auto read = read_model({.bytes = std::as_bytes(std::span(bytes))});
+  EXPECT_EQ(read->node_count(), 3u);
+  test::expect_error([] { read_model({.path = "/nowhere/m.onnx"}); }, ErrorCode::not_found,
+                     "m.onnx");
+}
+
+TEST(Driver, CompilesEachModelOfAFusedOne) {
+  DriverOptions options;
+  options.input_shape = {{"graph0/x", {3, 4}}, {"graph1/x", {2, 4}}};
+  const Executable e = compile_model(fused_pair(network("N"), network("M")), options);
+  EXPECT_EQ(branches(e)["graphs"], nlohmann::json({"one", "two"}));
+  expect_model(e, 0, floats({3, 4}, 1));
+  expect_model(e, 1, floats({2, 4}, 2));
+}
+
+TEST(Driver, CompilesAModelAtEachShape) {
+  DriverOptions options;
+  options.shapes = shape_sets_of({{"x", {{5, 4}, {1, 4}}}});
+  const Executable e = compile_model(network("N"), options);
+  const auto note = branches(e);
+  EXPECT_EQ(note["kind"], "shapes");
+  ASSERT_EQ(note["buckets"].size(), 2u);
+  EXPECT_EQ(note["buckets"][0]["inputs"]["x"], nlohmann::json({1, 4}));
+  EXPECT_EQ(note["buckets"][1]["outputs"]["y"], nlohmann::json({5, 4}));
+  options.shapes = shape_sets_of({{"x", {{16, 4}, {64, 4}}}});
+  options.max_padding = 0.5;
+  EXPECT_GT(branches(compile_model(network("N"), options))["buckets"].size(), 2u);
+}
+
+TEST(Driver, SaysWhatHasNoEffectAtOneShape) {
+  DriverOptions options;
+  options.shapes = shape_sets_of({{"x", {{2, 4}}}});
+  options.max_padding = 0.5;
+  options.padding["x"] = {};
+  options.num_io_tiles = 33;
+  const std::string heard = warnings_of([&] { compile_model(network("N"), options); });
+  EXPECT_NE(heard.find("`max_padding` has no effect"), std::string::npos) << heard;
+  EXPECT_NE(heard.find("`pad_values` has no effect"), std::string::npos) << heard;
+  EXPECT_NE(heard.find("num_io_tiles=33: a chip takes an even number"), std::string::npos) << heard;
+  EXPECT_EQ(heard.find("is only recorded"), std::string::npos) << heard;
+}
+
+TEST(Driver, IpusAreThoseThatTheModelIsCutFor) {
+  auto graph = network("2");
+  seat(*graph, {{0, -1}, {1, -1}, {1, -1}});
+  DriverOptions options;
+  EXPECT_FALSE(program::has_shards(compile_model(graph->clone(), options).program));
+  options.as_cut = true;
+  const Executable e = compile_model(graph->clone(), options);
+  EXPECT_EQ(shards_of(e.program).ipus, 2);
+  const Tensor x = floats({2, 4});
+  test::expect_close(reference(x), test::run_executable(e, {{"x", x}}).at("y"), kTolerance, "y");
+  EXPECT_FALSE(program::has_shards(compile_model(network("2"), options).program)) << "it is uncut";
+}
+
+TEST(Driver, AFusedModelIsCutModelByModel) {
+  DriverOptions options;
+  options.as_cut = true;
+  // A model on two IPUs and one that is not cut; then one with stages and one without; then stages
+  // of which neither number divides the other.
+  auto cut = network("2");
+  seat(*cut, {{0, -1}, {1, -1}, {1, -1}});
+  auto two = network("2"), three = network("3");
+  seat(*two, {{0, 0}, {1, 1}, {1, 1}});
+  seat(*three, {{0, 0}, {1, 1}, {2, 2}});
+  const auto uncut = network("3");
+  for (const auto& [a, b, ipus] :
+       {std::tuple(cut.get(), uncut.get(), 2u), std::tuple(cut.get(), three.get(), 3u),
+        std::tuple(two.get(), three.get(), 3u)}) {
+    const Executable e = compile_model(fused_pair(a->clone(), b->clone()), options);
+    EXPECT_EQ(shards_of(e.program).ipus, ipus);
+    expect_model(e, 0, floats({2, 4}, 1));
+    expect_model(e, 1, floats({3, 4}, 2));
+  }
+}
+
+TEST(Driver, ChoosesOutputs) {
+  DriverOptions options;
+  options.checkpoints = {"p", "s"};
+  const auto names = [&](std::unique_ptr<ir::Graph> graph) {
+    std::string text;
+    for (const program::Anchor& a : compile_model(std::move(graph), options).program.outputs)
+      text += a.name;
+    return text;
+  };
+  EXPECT_EQ(names(network("2")), "yps");
+  auto graph = network("2");
+  graph->add_output(graph->find("s"));
+  options.removed_outputs = {"y"};
+  EXPECT_EQ(names(std::move(graph)), "sp");
+  options = {};
+  options.outputs = {"z"};
+  test::expect_error([&] { compile_model(network("2"), options); }, ErrorCode::not_found, "'z'");
+}
+
+TEST(Driver, RefusesOptionsThatDoNotGoTogether) {
+  DriverOptions options;
+  options.fused_only = true;
+  test::expect_error([&] { compile_model(network("2"), options); }, ErrorCode::invalid_argument,
+                     "the model is not a fused one");
+  const auto both = [] { return fused_pair(network("2"), network("2")); };
+  compile_model(both(), options);
+  options.shapes = shape_sets_of({{"graph0/x", {{1, 4}, {2, 4}}}});
+  test::expect_error([&] { compile_model(both(), options); }, ErrorCode::unimplemented,
+                     "a fused model is compiled for one shape of each model, 2 are given");
+  options.faithful_note = "kept";
+  test::expect_error([&] { compile_model(both(), options); }, ErrorCode::unimplemented,
+                     "there is none of a fused model");
+  options.fused_only = false;
+  options.shapes = shape_sets_of({{"x", {{1, 4}, {2, 4}}}});
+  test::expect_error([&] { compile_model(network("N"), options); }, ErrorCode::unimplemented,
+                     "there is none of a model at several shapes");
+  options.shapes.pop_back();
+  options.variable_weights = true;
+  test::expect_error([&] { compile_model(network("N"), options); }, ErrorCode::unimplemented,
+                     "with weights that change");
+}
+
+TEST(Driver, KeepsTheConvertedModelForFaithfulNumerics) {
+  DriverOptions options;
+  options.faithful_note = "kept";
+  const Executable e = compile_model(network("2"), options);
+  const auto kept = onnx::import_bytes(std::as_bytes(std::span(e.notes.at("kept"))));
+  EXPECT_EQ(kept->outputs()[0]->name(), "y");
+  EXPECT_EQ(compile_model(network("2"), {}).notes.count("kept"), 0u);
+}
+
+TEST(Driver, WeightsThatMayChangeAreInputsWithAValue) {
+  DriverOptions options;
+  options.variable_weights = true;
+  const Executable e = compile_model(network("2"), options);
+  const auto named = [](const program::Anchor& a) { return a.name == "w"; };
+  const auto found = std::ranges::find_if(e.program.inputs, named);
+  ASSERT_NE(found, e.program.inputs.end());
+  EXPECT_NE(found->data, program::kNoData);
+}
+
+// Errors name the model or the shape that they are of.
+TEST(Driver, SaysWhichPartIsWrong) {
+  DriverOptions options;
+  options.input_shape = {{"graph0/x", {2, 4}}};
+  test::expect_error([&] { compile_model(fused_pair(network("N"), network("M")), options); },
+                     ErrorCode::invalid_argument, "model 1 of the fused model");
+  options = {};
+  options.shapes = shape_sets_of({{"x", {{1, 4}, {1, 5}}}});
+  test::expect_error([&] { compile_model(network("N"), options); }, ErrorCode::invalid_argument,
+                     "shape 2 of 2");
+}
+
+// "begins graph0 one", "converted", "lowered" of each part, in order.
+TEST(Driver, TellsWhereItIs) {
+  std::vector<std::string> told;
+  std::vector<double> done;
+  DriverOptions options;
+  options.passes_only = true;
+  options.begins = [&](const Part& part, const ir::Graph& graph) {
+    told.push_back(fmt::format("{} of {} begins: {}, {}", part.index, part.count, part.name,
+                               graph.inputs()[0]->name()));
+  };
+  options.converted = [&](const Part& part, ir::Graph& graph) {
+    told.push_back("converted " + part.name);
+    graph.outputs()[0]->producer()->name = "renamed";
+  };
+  options.lowered = [&](const ir::Graph& graph) {
+    told.push_back(ir::to_text(graph).find("renamed") != std::string::npos ? "changed" : "lost");
+  };
+  options.progress = [&](double now, std::string_view) { done.push_back(now); };
+  const Executable none = compile_model(fused_pair(network("2"), network("2")), options);
+  EXPECT_TRUE(none.program.main.empty());
+  EXPECT_TRUE(none.notes.empty());
+  EXPECT_EQ(told, (std::vector<std::string>{
+                      "0 of 2 begins: graph0 one, graph0/x", "converted graph0 one", "changed",
+                      "1 of 2 begins: graph1 two, graph1/x", "converted graph1 two", "changed"}));
+  ASSERT_FALSE(done.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_GE(done.front(), 0);
+  EXPECT_LE(done.back(), 1);
+  EXPECT_GT(done.back(), 0.7);
+}
+
+TEST(Driver, EndsWhenItsCallerAsksForThat) {
+  for (const int after : {0, 20, 60}) {
+    int calls = 0;
+    DriverOptions options;
+    options.shapes = shape_sets_of({{"x", {{1, 4}, {2, 4}}}});
+    options.ask = [&] {
+      if (calls++ == after) throw std::runtime_error("enough");
+    };
+    EXPECT_THROW(compile_model(network("N"), options), std::runtime_error) << after;
+    EXPECT_EQ(calls, after + 1);
+  }
+}
+
+TEST(Driver, ConvertsForTheLargestShape) {
+  DriverOptions options;
+  options.keep_onnx = true;
+  options.shapes = shape_sets_of({{"x", {{5, 4}, {1, 4}}}});
+  options.checkpoints = {"p"};
+  const auto graph = network("N");
+  convert_model(*graph, options);
+  EXPECT_EQ(graph->inputs()[0]->shape(), (Shape{5, 4}));
+  EXPECT_EQ(graph->outputs().size(), 2u);
+}
+
+TEST(Driver, GivesAConvertedModelItsOpsetAndNames) {
+  const auto settled = [](DriverOptions options) {
+    options.keep_onnx = true;
+    auto graph = network("2", "");
+    for (ir::Node* n : graph->nodes()) n->name.clear();
+    convert_model(*graph, options);
+    settle_opset(graph, options);
+    std::vector<std::string> names;
+    for (const ir::Node* n : graph->nodes()) names.push_back(n->name);
+    std::ranges::sort(names);
+    const bool unique = std::ranges::adjacent_find(names) == names.end();
+    return std::pair(opsets::opset_of(*graph), unique);
+  };
+  EXPECT_EQ(settled({}), std::pair(int64_t{17}, true));
+  DriverOptions options;
+  options.lowest_opset = 11;
+  EXPECT_EQ(settled(options), std::pair(int64_t{11}, true));
+  options.convert_version = 13;
+  options.skip_passes = {"unique_name_for_nodes"};
+  EXPECT_EQ(settled(options), std::pair(int64_t{13}, false));
+}
+
+TEST(Driver, FusesFilesOfSeveralOpsets) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "driver_fuse";
+  std::filesystem::create_directories(folder);
+  const auto first = folder / "first.onnx", second = folder / "second.onnx";
+  onnx::export_file(*network("2", "n", 13), first);
+  onnx::export_file(*network("3", "n", 17), second);
+  const auto graph = read_fused({first, second});
+  EXPECT_EQ(opsets::opset_of(*graph), 17);
+  EXPECT_EQ(fused_names(*graph), (std::vector<std::string>{"first", "second"}));
+  expect_model(compile_model(graph->clone(), {}), 1, floats({3, 4}));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace poprt::compiler
