@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 namespace poprt::cli {
 
@@ -106,15 +107,29 @@ std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words) {
     while (p < end) {
       int64_t d = 0;
       const auto [next, error] = std::from_chars(p, end, d);
-      if (error != std::errc() || d < 0 || (next < end && (*next != ',' || next + 1 == end)))
+      const bool separates = next < end && (*next == ',' || *next == '/');
+      if (error != std::errc() || d < 0 || (next < end && (!separates || next + 1 == end)))
         throw Usage(fmt::format(
             "--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found '{}'", word));
       named.shape.push_back(d);
-      p = next < end ? next + 1 : next;
+      p = separates ? next + 1 : next;
+      if (!separates || *next == ',') continue;
+      out.push_back(named);
+      named.shape.clear();
     }
     out.push_back(std::move(named));
   }
   return out;
+}
+
+std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words) {
+  std::vector<NamedShape> shapes = parse_shapes(words);
+  std::set<std::string> names;
+  for (const NamedShape& s : shapes)
+    if (!names.insert(s.name).second)
+      throw Usage(fmt::format(
+          "--input_shape: '{}' has several shapes, this command takes one of each input", s.name));
+  return shapes;
 }
 
 bool CompileSettings::given() const {

@@ -70,12 +70,15 @@ class AnchorMemory {
   size_t bytes_;
 };
 
-// "NAME=d0,d1,..." words. Throws Usage that shows the word.
+// "NAME=d0,d1,..." words; several shapes of an input have / in between, or a word each. Throws
+// Usage that shows the word.
 struct NamedShape {
   std::string name;
   std::vector<int64_t> shape;
 };
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
+// Throws Usage also where an input has several shapes.
+std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
 // "NAME=VALUE" at the first '='. Throws Usage naming the option.
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
 

@@ -8,10 +8,10 @@
 #include "base/log_level.h"
 #include "common/arguments.h"
 #include "common/json.h"
+#include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/shard_trial.h"
 #include "onnx/export.h"
-#include "onnx/import.h"
 #include "ops/op.h"
 #include "passes/pass.h"
 
@@ -29,7 +29,7 @@ struct AutoShardArguments {
 
 // With names that tell nodes apart, and types.
 std::unique_ptr<ir::Graph> named_graph(const std::string& path) {
-  auto graph = onnx::import_file(path);
+  auto graph = compiler::read_model({.path = path});
   ops::infer(*graph);
   passes::run_passes(*graph, std::vector{&passes::pass_of("unique_name_for_nodes")});
   return graph;

@@ -12,11 +12,11 @@
 
 #include "common/arguments.h"
 #include "common/json.h"
+#include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/any_shape.h"
 #include "exec/support/cases.h"
 #include "exec/support/tensors.h"
-#include "onnx/import.h"
 
 namespace poprt::cli {
 namespace {
@@ -74,7 +74,7 @@ std::string numbered(const CompareArguments& a, const char* stem, size_t i) {
 // Variable dimensions of an ONNX model that no option fixes are those of the data.
 void shapes_from_data(CompareArguments& a) {
   if (a.model.ends_with(".popef")) return;
-  const auto graph = onnx::import_file(a.model);
+  const auto graph = compiler::read_model({.path = a.model});
   const auto named = parse_shapes(a.compile.input_shape);
   for (size_t i = 0, at = 0; i < graph->inputs().size(); i++) {
     const ir::Value* v = graph->inputs()[i];

@@ -11,6 +11,7 @@
 #include "common/arguments.h"
 #include "common/json.h"
 #include "common/temporary_folder.h"
+#include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
 #include "exec/support/debug_run.h"
@@ -181,7 +182,8 @@ bool report(const Comparison& c, const Pairs& pairs, const NamedTensors& first,
 
 int compare(const Comparison& c) {
   check_metrics(names_in(c.methods));
-  const auto source = onnx::import_file(c.src_model), other = onnx::import_file(c.dst_model);
+  const auto source = compiler::read_model({.path = c.src_model}),
+             other = compiler::read_model({.path = c.dst_model});
   fix_shapes(*source, c.compile);
   fix_shapes(*other, c.compile);
   Pairs mapped;
@@ -281,7 +283,7 @@ int modify(Change c) {
   if (!extracts && c.update.empty() && !c.sort)
     throw Usage("nothing to do; give --update, --extract or --sort");
   if (extracts && c.outputs.empty()) throw Usage("output_names: nothing is named");
-  const auto graph = onnx::import_file(c.model);  // which sorts
+  const auto graph = compiler::read_model({.path = c.model});  // which sorts
   if (!c.update.empty()) update_tensors(*graph, c.update);
   if (extracts) extract(*graph, split_all(c.inputs), split_all(c.outputs));
   save(*graph, c.model, c.output.empty() ? c.model + ".updated.onnx" : c.output);
@@ -330,7 +332,7 @@ void add_debug_print(Command& debug, std::function<int()>& action) {
                 "Regular expression: only nodes, or else tensors, with such a name, in full");
   a->callback([p, &action] {
     action = [p] {
-      const auto graph = onnx::import_file(p->model);
+      const auto graph = compiler::read_model({.path = p->model});
       try {
         ops::infer(*graph);
       } catch (const Error&) {

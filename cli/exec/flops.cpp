@@ -7,6 +7,7 @@
 #include "base/shape.h"
 #include "common/arguments.h"
 #include "common/json.h"
+#include "compiler/driver.h"
 #include "exec/commands.h"
 #include "exec/support/debug_model.h"
 #include "onnx/import.h"
@@ -75,8 +76,8 @@ Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipp
 }
 
 int run(const FlopsArguments& a) {
-  const auto graph = onnx::import_file(
-      a.model, {.allow_links = a.compile.allow_links, .strict = a.compile.strict});
+  const auto graph =
+      compiler::read_model({.path = a.model}, a.compile.allow_links, a.compile.strict);
   fix_shapes(*graph, a.compile);
   for (const ir::Value* v : graph->inputs())
     if (!v->type.is_static())

@@ -314,9 +314,10 @@ void add_inspect(Command& app, std::function<int()>& action) {
       "--folder", s->folder,
       "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
   c->add_option("--most", s->most, "At most so many rows")->check(at_least<int64_t>(1));
-  c->add_option(
-       "--input_shape", s->shapes,
-       "Shapes of inputs that the model leaves open, NAME=1,3,224,224 [1, of pictures 224]")
+  c->add_option("--input_shape", s->shapes,
+                "Shapes of inputs that the model leaves open, NAME=1,3,224,224 [1, of pictures "
+                "224]; several "
+                "with / in between: compiled at each")
       ->many();
   c->add_option("--executable", s->executable,
                 "Of a .popef with several: which one to run; to profile [the first]");

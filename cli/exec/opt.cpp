@@ -7,12 +7,10 @@
 #include "base/file.h"
 #include "base/log_level.h"
 #include "common/arguments.h"
-#include "compiler/compiler.h"
-#include "compiler/pipeline.h"
+#include "compiler/driver.h"
 #include "exec/commands.h"
 #include "ir/text.h"
 #include "kernels/common/cpu.h"
-#include "onnx/import.h"
 #include "ops/op.h"
 
 namespace poprt::cli {
@@ -44,7 +42,7 @@ std::map<std::string, passes::Arguments, std::less<>> arguments_of(
 }
 
 std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
-  if (path.ends_with(".onnx")) return onnx::import_file(path, {.strict = strict});
+  if (path.ends_with(".onnx")) return compiler::read_model({.path = path}, false, strict);
   const auto file = MappedFile::open(path);
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
                               file->bytes().size());
@@ -56,25 +54,20 @@ std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
   }
 }
 
-int run(const OptArguments& a) {
-  warn_of_log_level();
-  kernels::warn_of_isa();
-  for (const auto& names : {a.passes, a.skip_passes})  // unknown names before any work
+// Names that are unknown are refused before any work.
+void check_passes(const OptArguments& a) {
+  for (const auto& names : {a.passes, a.skip_passes})
     for (const std::string& name : names) passes::pass_of(name);
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
-  const auto arguments = arguments_of(a.pass_args);
-  for (const auto& [name, given] : arguments)
-    if (std::ranges::none_of(a.passes,
-                             [&](const std::string& p) { return passes::pass_of(p).name == name; }))
-      throw Usage(fmt::format("--pass_args: --passes does not name {}", name));
-  const std::unique_ptr<ir::Graph> graph = read(a.model, a.strict);
-  ir::TextOptions text;
-  if (a.elide) {
-    text.large = ir::TextOptions::Large::elide;
-    text.list_elements = 8;
-  }
-  compiler::Options options;
-  for (const NamedShape& s : parse_shapes(a.input_shape)) options.input_shape[s.name] = s.shape;
+}
+
+// Without --passes.
+compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOptions& text) {
+  compiler::DriverOptions options;
+  std::map<std::string, std::vector<Shape>> shapes;
+  for (const NamedShape& s : parse_shapes(a.input_shape)) shapes[s.name].push_back(s.shape);
+  options.shapes = compiler::shape_sets_of(shapes);
+  options.as_cut = true;
   options.batch_size = a.batch_size;
   options.batch_axis = a.batch_axis;
   options.skip_passes = a.skip_passes;
@@ -87,8 +80,26 @@ int run(const OptArguments& a) {
           r.nodes_before, r.nodes_after);
     if (a.dump_each) fmt::print("# after {}\n{}\n", r.name, ir::to_text(g, text));
   };
-  if (a.stage != "none" || a.program) compiler::convert(*graph, options);
-  if (!a.passes.empty()) {
+  return options;
+}
+
+int run(const OptArguments& a) {
+  warn_of_log_level();
+  kernels::warn_of_isa();
+  check_passes(a);
+  const auto arguments = arguments_of(a.pass_args);
+  for (const auto& [name, given] : arguments)
+    if (std::ranges::none_of(a.passes,
+                             [&](const std::string& p) { return passes::pass_of(p).name == name; }))
+      throw Usage(fmt::format("--pass_args: --passes does not name {}", name));
+  std::unique_ptr<ir::Graph> graph = read(a.model, a.strict);
+  ir::TextOptions text;
+  if (a.elide) {
+    text.large = ir::TextOptions::Large::elide;
+    text.list_elements = 8;
+  }
+  compiler::DriverOptions options = driver_options(a, text);
+  const auto run_named = [&](ir::Graph& g) {
     passes::PassManagerOptions manager;
     manager.rewrite_limit = options.rewrite_limit;
     manager.stop_after = a.stop_after;
@@ -96,21 +107,39 @@ int run(const OptArguments& a) {
     manager.arguments = arguments;
     std::vector<const passes::PassDef*> list;
     for (const std::string& name : a.passes) list.push_back(&passes::pass_of(name));
-    if (a.stage == "none") ops::infer(*graph);
-    passes::run_passes(*graph, list, manager);
-  }
+    if (!list.empty()) passes::run_passes(g, list, manager);
+  };
+  std::string graphs;  // printed when all of them are right
+  options.begins = [&](const compiler::Part& part, const ir::Graph&) {
+    if (part.count == 1 || a.program) return;
+    const std::string title = fmt::format("# {}\n", part.name);
+    if (a.dump_each)
+      fmt::print("{}", title);
+    else
+      graphs += title;
+  };
+  options.converted = [&](const compiler::Part&, ir::Graph& g) { run_named(g); };
+  const auto add_graph = [&](const ir::Graph& g) {
+    if (!a.dump_each) graphs += ir::to_text(g, text);
+  };
   if (a.program) {
-    fmt::print("{}", program::to_string(compiler::compile(*graph, options).program));
-    return 0;
+    const compiler::Executable made = compiler::compile_model(std::move(graph), options);
+    fmt::print("{}", program::to_string(made.program));
+  } else if (a.stage == "compile") {
+    options.passes_only = true;
+    options.lowered = add_graph;
+    compiler::compile_model(std::move(graph), options);
+  } else {
+    if (a.stage == "convert") {
+      options.keep_onnx = true;  // as `poprt` converts
+      compiler::convert_model(*graph, options);
+    } else {
+      if (!a.passes.empty()) ops::infer(*graph);
+      run_named(*graph);
+    }
+    add_graph(*graph);
   }
-  if (a.stage == "compile") {
-    passes::PassManagerOptions manager;
-    manager.rewrite_limit = options.rewrite_limit;
-    manager.stop_after = a.stop_after;
-    manager.after_each = options.after_pass;
-    passes::run_passes(*graph, compiler::compile_pipeline(options), manager);
-  }
-  if (!a.dump_each) fmt::print("{}", ir::to_text(*graph, text));
+  fmt::print("{}", graphs);
   return 0;
 }
 
@@ -128,7 +157,9 @@ void add_opt(Command& app, std::function<int()>& action) {
       ->check(one_of({"none", "convert", "compile"}))
       ->capture_default_str();
   c->add_option("--skip_passes", a->skip_passes, "Default passes to leave out")->delimiter(',');
-  c->add_option("--input_shape", a->input_shape, "NAME=d0,d1,...")->many();
+  c->add_option("--input_shape", a->input_shape,
+                "NAME=d0,d1,..., or several shapes with / in between: compiled at each")
+      ->many();
   add_batch_options(*c, a->batch_size, a->batch_axis);
   c->add_option("--rewrite_limit", a->rewrite_limit,
                 "Stop after so many rewrites: finds the one that breaks a model")

@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "compiler/driver.h"
 #include "ir/text.h"
 #include "model/format.h"
 #include "model/run_input.h"
-#include "onnx/import.h"
 #include "ops/op.h"
 
 namespace poprt::inspector {
@@ -39,7 +39,8 @@ std::unique_ptr<ir::Graph> read_text(const std::filesystem::path& path) {
 
 void load_graph(Document& d, Progress& progress) {
   progress.step(0.1, "reading");
-  auto graph = d.kind == DocumentKind::onnx ? onnx::import_file(d.path) : read_text(d.path);
+  auto graph =
+      d.kind == DocumentKind::onnx ? compiler::read_model({.path = d.path}) : read_text(d.path);
   progress.step(0.6, "inferring shapes");
   try {
     // On a copy that is dropped when it fails: half-inferred types may contradict the model's.

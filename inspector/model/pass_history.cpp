@@ -11,9 +11,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "compiler/branches.h"
-#include "compiler/fuse_graphs.h"
-#include "ir/placement.h"
+#include "compiler/shard.h"
 #include "model/branch_names.h"
 #include "model/format.h"
 #include "ops/op.h"
@@ -44,16 +42,17 @@ std::string contents(const GraphModel& graph, const GraphNode& node) {
 
 // What the compiler does to a graph besides passes (compiler/flow/specialize.h).
 constexpr const char* kBetweenPasses = "control flow";
+constexpr const char* kModelStage = "model";
 
 class Recorder {
  public:
   Recorder(Compilation& to, const std::atomic<bool>* cancel) : to_(to), cancel_(cancel) {}
 
-  void start(const ir::Graph& graph) {
+  void start(const ir::Graph& graph, const std::string& part = "") {
     PassStep step;
-    step.name = "model";
-    step.summary = "the model as it was read";
-    step.stage = "model";
+    step.name = part.empty() ? "model" : part;
+    step.summary = part.empty() ? "the model as it was read" : "what is compiled for itself";
+    step.stage = kModelStage;
     step.graph = std::make_shared<GraphModel>(graph);
     step.nodes_before = step.nodes_after = graph.node_count();
     to_.steps.push_back(std::move(step));
@@ -140,48 +139,26 @@ GraphChanges changes_between(const GraphModel& before, const GraphModel& after) 
   return changes;
 }
 
-namespace {
-
-// Model by model, as poprt does.
-compiler::Executable compile_fused(const ir::Graph& graph, const compiler::Options& options) {
-  std::vector<compiler::Executable> parts;
-  const std::vector<std::string> names = compiler::fused_names(graph);
-  for (size_t k = 0; k < names.size(); k++) {
-    const auto part = compiler::split_graph(graph, k);
-    compiler::Options own = options;
-    own.after_pass = nullptr;
-    std::erase_if(own.input_shape, [&](const auto& shape) {
-      return !shape.first.starts_with(compiler::graph_prefix(k));
-    });
-    compiler::convert(*part, own);
-    parts.push_back(compiler::compile(*part, own));
-  }
-  return compiler::link_graphs(parts, names);
-}
-
-}  // namespace
-
-Compilation compile_with_history(const ir::Graph& graph, const compiler::Options& given,
+Compilation compile_with_history(const ir::Graph& graph, const compiler::DriverOptions& given,
                                  const std::atomic<bool>* cancel,
                                  const std::function<void(double, std::string_view)>& progress) {
   Compilation made;
   Recorder recorder(made, cancel);
-  compiler::Options options = given;
+  compiler::DriverOptions options = given;
   const char* stage = "convert";
+  options.begins = [&](const compiler::Part& part, const ir::Graph& g) {
+    stage = "convert";
+    if (part.count > 1) recorder.start(g, printable(part.name));
+  };
+  options.converted = [&](const compiler::Part&, const ir::Graph&) { stage = "compile"; };
   options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
     recorder.after(r, g, stage);
   };
-  options.progress = [&](double done, std::string_view what) {
-    recorder.check();
-    if (progress) progress((std::string_view(stage) == "convert" ? 0 : 0.5) + done / 2, what);
-  };
+  options.ask = [&] { recorder.check(); };
+  options.progress = progress;
   try {
     recorder.start(graph);
-    const auto copy = graph.clone();
-    compiler::convert(*copy, options);
-    stage = "compile";
-    auto executable = compiler::compile(*copy, options);
-    if (compiler::fused_graphs(graph) > 0) executable = compile_fused(graph, options);
+    auto executable = compiler::compile_model(graph.clone(), options);
     made.program = std::make_shared<program::Program>(std::move(executable.program));
     made.weights = std::move(executable.weights);
     made.notes = std::move(executable.notes);
@@ -248,18 +225,22 @@ ChosenShapes read_shapes(std::string_view words) {
     if (word.empty()) continue;
     const size_t equal = word.rfind('=');
     bool good = equal != word.npos && equal > 0;
-    Shape shape;
+    std::vector<Shape> list(1);
     for (size_t at = good ? equal + 1 : word.size(); at < word.size();) {
-      const size_t comma = std::min(word.find(',', at), word.size());
+      const size_t stop = std::min(word.find_first_of(",/", at), word.size());
       int64_t size = 0;
-      const auto [stop, error] = std::from_chars(word.data() + at, word.data() + comma, size);
-      good = good && error == std::errc() && stop == word.data() + comma && size >= 0;
-      shape.push_back(size);
-      at = comma + 1;
+      const auto [last, error] = std::from_chars(word.data() + at, word.data() + stop, size);
+      good = good && error == std::errc() && last == word.data() + stop && size >= 0;
+      list.back().push_back(size);
+      at = stop + 1;
+      if (stop == word.size() || word[stop] == ',') continue;
+      list.emplace_back();
+      good = good && at < word.size();
     }
     if (!good)
       fail(ErrorCode::invalid_argument, "expected NAME=1,3,224,224, found '{}'", printable(word));
-    shapes[std::string(word.substr(0, equal))] = std::move(shape);
+    auto& own = shapes[std::string(word.substr(0, equal))];
+    own.insert(own.end(), list.begin(), list.end());
   }
   return shapes;
 }
@@ -268,46 +249,38 @@ std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen) {
   std::string text;
   for (const ir::Value* input : graph.inputs()) {
     if (!is_open(input)) continue;
+    text += fmt::format("{}{}=", text.empty() ? "" : " ", input->name());
     const auto found = chosen.find(input->name());
-    const Shape shape = found != chosen.end() ? found->second : shape_for_looking(input->shape());
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", input->name(), fmt::join(shape, ","));
+    if (found == chosen.end()) {
+      text += fmt::format("{}", fmt::join(shape_for_looking(input->shape()), ","));
+      continue;
+    }
+    for (size_t i = 0; i < found->second.size(); i++)
+      text += fmt::format("{}{}", i ? "/" : "", fmt::join(found->second[i], ","));
   }
   return text;
 }
 
-compiler::Options options_for_looking(const ir::Graph& graph, std::string& assumed,
-                                      const ChosenShapes& chosen) {
-  compiler::Options options;
-  for (const auto& [name, shape] : chosen) {
-    check_chosen(graph, name, shape);
-    options.input_shape[name] = shape;
-  }
+compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string& assumed,
+                                            const ChosenShapes& chosen) {
+  compiler::DriverOptions options;
+  ChosenShapes shapes = chosen;
+  for (const auto& [name, list] : chosen)
+    for (const Shape& shape : list) check_chosen(graph, name, shape);
   for (const ir::Value* input : graph.inputs()) {
     if (!is_open(input) || chosen.contains(input->name())) continue;
     Shape shape = shape_for_looking(input->shape());
     assumed +=
         (assumed.empty() ? "" : ", ") + printable(input->name()) + "=" + dimensions_text(shape);
-    options.input_shape[input->name()] = std::move(shape);
+    shapes[input->name()] = {std::move(shape)};
   }
-  // As the model is cut for several IPUs.
-  int64_t stages = 0;
-  for (const ir::Node* node : graph.nodes()) {
-    std::optional<ir::Seat> seat;
-    try {
-      seat = ir::seat_of(*node);
-    } catch (const Error&) {  // compiling says what is wrong with it
-    }
-    if (!seat) continue;
-    options.num_ipus = std::max(options.num_ipus, seat->ipu + 1);
-    stages = std::max(stages, seat->stage + 1);
-  }
-  if (options.num_ipus == 1 && stages == 0) return options;
-  options.virtual_graph = compiler::VirtualGraph::manual;
-  options.pipelining = stages > 0;
-  options.batches_per_step = std::max<int64_t>(1, stages);
-  assumed += (assumed.empty() ? "" : ", ") +
-             counted(static_cast<uint64_t>(options.num_ipus), "IPU") +
-             (stages > 0 ? " and " + counted(static_cast<uint64_t>(stages), "stage") : "");
+  options.shapes = compiler::shape_sets_of(shapes);
+  options.as_cut = true;
+  const compiler::Cuts cuts = compiler::cuts_of(graph);
+  if (cuts.ipus == 1 && cuts.stages == 0) return options;
+  assumed +=
+      (assumed.empty() ? "" : ", ") + counted(static_cast<uint64_t>(cuts.ipus), "IPU") +
+      (cuts.stages > 0 ? " and " + counted(static_cast<uint64_t>(cuts.stages), "stage") : "");
   return options;
 }
 
@@ -338,37 +311,23 @@ int heir_of(const GraphModel& before, const GraphChanges& changes, int gone) {
 
 }  // namespace
 
-std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int node) {
+namespace {
+
+// A step that only says what is compiled from there on.
+bool begins_part(const PassStep& step) { return step.stage == kModelStage; }
+
+// Appends what the steps after `step` did to node `now` of its graph, to the end of its part.
+void follow(const Compilation& compilation, int step, int now, std::vector<NodeEvent>& events) {
   const auto& steps = compilation.steps;
   const auto graph = [&](int at) -> const GraphModel& {
     return *steps[static_cast<size_t>(at)].graph;
   };
-  std::vector<NodeEvent> events;
-  int now = node;
-  // Back to where it began.
-  for (int at = step;; at--) {
-    const PassStep& pass = steps[static_cast<size_t>(at)];
-    if (at > 0 && !pass.changes) continue;
-    const GraphNode& n = graph(at).node(now);
-    if (at == 0) {
-      events.push_back({0, Change::added, "", n.name, n.op});
-      break;
-    }
-    const GraphChanges& changes = *pass.changes;
-    const Change change = changes.after[static_cast<size_t>(now)];
-    const int was = changes.before[static_cast<size_t>(now)];
-    if (change != Change::none)
-      events.push_back({at, change, was == kNone ? "" : graph(at - 1).node(was).op, n.name, n.op});
-    if (was == kNone) break;
-    now = was;
-  }
-  std::reverse(events.begin(), events.end());
-  now = node;
   for (int at = step + 1; at < static_cast<int>(steps.size()); at++) {
-    const auto& changed = steps[static_cast<size_t>(at)].changes;
-    if (!changed) continue;
+    const PassStep& pass = steps[static_cast<size_t>(at)];
+    if (begins_part(pass)) return;
+    if (!pass.changes) continue;
     const GraphModel& before = graph(at - 1);
-    const GraphChanges& changes = *changed;
+    const GraphChanges& changes = *pass.changes;
     const auto found = std::find(changes.before.begin(), changes.before.end(), now);
     const std::string was = before.node(now).op;
     Change change = Change::removed;
@@ -381,15 +340,63 @@ std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int 
     if (change == Change::none) continue;
     if (now == kNone) {
       events.push_back({at, Change::removed, was, "", ""});
-      break;
+      return;
     }
     events.push_back({at, change, was, graph(at).node(now).name, graph(at).node(now).op});
   }
+}
+
+// Node `now` of the model as it was read, in each part that contains it.
+void follow_parts(const Compilation& compilation, int now, std::vector<NodeEvent>& events) {
+  const auto& steps = compilation.steps;
+  for (size_t at = 1; at < steps.size(); at++) {
+    if (!begins_part(steps[at])) continue;
+    const GraphModel& graph = *steps[at].graph;
+    const auto before = changes_between(*steps[0].graph, graph).before;
+    const auto found = std::find(before.begin(), before.end(), now);
+    if (found == before.end()) continue;
+    const auto own = static_cast<int>(found - before.begin());
+    const GraphNode& n = graph.node(own);
+    events.push_back({static_cast<int>(at), Change::added, "", n.name, n.op, true});
+    follow(compilation, static_cast<int>(at), own, events);
+  }
+}
+
+}  // namespace
+
+std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int node) {
+  const auto& steps = compilation.steps;
+  const auto graph = [&](int at) -> const GraphModel& {
+    return *steps[static_cast<size_t>(at)].graph;
+  };
+  std::vector<NodeEvent> events;
+  int now = node;
+  // Back to where it began.
+  for (int at = step;; at--) {
+    const PassStep& pass = steps[static_cast<size_t>(at)];
+    const bool first = at == 0 || begins_part(pass);
+    if (!first && !pass.changes) continue;
+    const GraphNode& n = graph(at).node(now);
+    if (first) {
+      events.push_back({at, Change::added, "", n.name, n.op, true});
+      break;
+    }
+    const GraphChanges& changes = *pass.changes;
+    const Change change = changes.after[static_cast<size_t>(now)];
+    const int was = changes.before[static_cast<size_t>(now)];
+    if (change != Change::none)
+      events.push_back({at, change, was == kNone ? "" : graph(at - 1).node(was).op, n.name, n.op});
+    if (was == kNone) break;
+    now = was;
+  }
+  std::reverse(events.begin(), events.end());
+  follow(compilation, step, node, events);
+  if (step == 0) follow_parts(compilation, node, events);
   return events;
 }
 
 std::string event_text(const NodeEvent& e) {
-  if (e.step == 0) return "in the model as " + e.op;
+  if (e.origin || e.step == 0) return "in the model as " + e.op;
   if (e.change == Change::added) return "made it: " + e.op;
   if (e.change == Change::changed)
     return e.was == e.op ? "changed its inputs, attributes or types" : e.was + " became " + e.op;

@@ -18,7 +18,7 @@ std::vector<int> PassesView::shown() const {
   std::vector<int> steps;
   for (size_t i = 0; i < compilation_->steps.size(); i++) {
     const PassStep& s = compilation_->steps[i];
-    if (!only_changes || i == 0 || s.added + s.removed + s.changed > 0)
+    if (!only_changes || s.stage == "model" || s.added + s.removed + s.changed > 0)
       steps.push_back(static_cast<int>(i));
   }
   return steps;
@@ -59,9 +59,12 @@ void PassesView::move(int by) {
 std::string PassesView::status() const {
   if (!compilation_) return "not compiled";
   double ms = 0;
-  for (const PassStep& s : compilation_->steps) ms += s.milliseconds;
-  return fmt::format("{} passes in {:.0f} ms · {}", compilation_->steps.size() - 1, ms,
-                     graph_.status());
+  size_t passes = 0;
+  for (const PassStep& s : compilation_->steps) {
+    ms += s.milliseconds;
+    passes += s.stage != "model";
+  }
+  return fmt::format("{} passes in {:.0f} ms · {}", passes, ms, graph_.status());
 }
 
 void PassesView::draw(ImVec2 size, bool keys) {

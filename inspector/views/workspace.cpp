@@ -218,7 +218,7 @@ void Workspace::compile(Tab& tab) {
     return;
   tab.assumed.clear();
   tab.open_shapes = shapes_text(*tab.document->ir, tab.shapes);
-  compiler::Options options;
+  compiler::DriverOptions options;
   try {
     options = options_for_looking(*tab.document->ir, tab.assumed, tab.shapes);
   } catch (const Error& e) {

@@ -6,6 +6,7 @@ import random
 import subprocess
 import unittest
 
+import onnx_writer as w
 from support import DIGITS, ROOT, CommandTest
 
 POPEF = os.path.join(ROOT, "tests", "data", "popef", "v1_0.popef")
@@ -17,6 +18,15 @@ TEXT = b"""graph "g" opset {"": 17} {
   output %y
 }
 """
+
+
+def chain(rows=2, layers=3):
+    nodes, constants, last = [], [], "x"
+    for i in range(layers):
+        nodes += [w.node("MatMul", [last, f"w{i}"], [f"m{i}"]), w.node("Relu", [f"m{i}"], [f"r{i}"])]
+        constants.append(w.floats(f"w{i}", [4, 4], [(j * 7 + i) % 5 / 8 - 0.125 for j in range(16)]))
+        last = f"r{i}"
+    return w.model(nodes, [w.value("x", w.F32, [rows, 4])], [w.value(last, w.F32, [rows, 4])], constants)
 
 
 class Inspect(CommandTest):
@@ -96,6 +106,38 @@ class Inspect(CommandTest):
         self.assertEqual((rows[0]["pid"], rows[0]["alive"]), (process.pid, True))
         replayed = self.rows("r.telemetry", "--view", "queues")["queues"]
         self.assertEqual([r["queue"] for r in replayed], [r["queue"] for r in rows])
+
+    def parts(self, *words):
+        return [r["name"] for r in self.rows(*words, "--view", "parts")["parts"]]
+
+    def test_parts_of_what_poprt_compiles(self):
+        """The parts of a model are those of the PopEF file that poprt makes of it."""
+        self.write("chain.onnx", chain())
+        self.write("open.onnx", chain("n"))
+        self.write("cuts.yaml", b"- {node: node_r0, device: 0, stage: 0}\n- {node: node_r1, device: 1, stage: 1}\n")
+        self.write("devices.yaml", b"- {node: node_r1, device: 0}\n")
+        self.write("fusion.yaml", b"""output: fused.popef
+model_fusion:
+  - {input_model: chain.onnx, manual_sharding_config: devices.yaml, compiler_options: [num_ipus=2, virtual_graph_mode=manual]}
+  - {input_model: open.onnx, input_shape: ['x=3,4']}
+""")
+        self.succeeds("-i", "chain.onnx", "--manual_sharding_config", "devices.yaml", "--output", "two.popef", "--output_model",
+                      "two.onnx", "--compiler_options", "num_ipus=2", "virtual_graph_mode=manual", command="poprt")
+        self.succeeds("-i", "chain.onnx", "--manual_sharding_config", "cuts.yaml", "--output", "piped.popef", "--output_model",
+                      "piped.onnx", "--compiler_options", "num_ipus=3", "virtual_graph_mode=manual", "enable_pipelining=True",
+                      "batches_per_step=3", command="poprt")
+        self.succeeds("--config_yaml", "fusion.yaml", command="poprt")
+        self.succeeds("-i", "open.onnx", "--input_shape", "x=1,4/3,4", "--output", "sizes.popef", "--output_model", "sizes.onnx",
+                      command="poprt")
+        self.assertEqual(self.parts("two.onnx"), self.parts("two.popef"))
+        self.assertEqual(self.parts("two.onnx"), ["IPU 0", "IPU 1"])
+        self.assertEqual(self.parts("piped.onnx"), self.parts("piped.popef"))
+        self.assertEqual(len(self.parts("piped.onnx")), 3)
+        self.assertEqual(self.parts("model_fusion.optimized.onnx"), self.parts("fused.popef"))
+        self.assertEqual(self.parts("fused.popef"), ["IPU 0", "IPU 1"])
+        for words in (["x=1,4/3,4"], ["x=1,4", "x=3,4"]):
+            self.assertEqual(self.parts("open.onnx", "--input_shape", *words), self.parts("sizes.popef"))
+        self.assertEqual(len(self.parts("sizes.popef")), 2)
 
     def test_fails(self):
         self.fails([], "FILE", code=2)

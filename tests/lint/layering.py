@@ -67,6 +67,11 @@ LIBRARIES = {
 ISA_FOLDER = "core/kernels/isa/"
 ISA_HEADERS = {"cstdint", "cstddef", "immintrin.h"}  # intrinsics are always inlined
 
+# The steps of a compilation, which core/compiler/driver.h puts in order; tests may call one of them alone.
+STEPS = re.compile(r"\b(?:compiler::(?:convert|compile|lower|link_graphs|link_shapes|split_graph|fuse_graphs|make_weights_variable|"
+                   r"attach_values|note_plugins|select_outputs|change_outputs|kept_model)|onnx::import_(?:file|bytes))\s*\(")
+STEP_USERS = ("core/", "tests/")
+
 
 def layers():
     """{layer: layers it may include} from the CMake table."""
@@ -132,6 +137,15 @@ def check_file(path, known, allowed):
     return problems
 
 
+def check_steps(path):
+    """Outside of core/compiler there is no second pipeline."""
+    if path.startswith(STEP_USERS):
+        return []
+    text = tree.read(path)
+    return [f"{path}:{text.count(chr(10), 0, m.start()) + 1}: {m.group()[:-1].strip()} is a step of core/compiler/driver.h: "
+            "call read_model, convert_model or compile_model" for m in STEPS.finditer(text)]
+
+
 def check_isa(known):
     problems = []
     pending = [f for f in known if f.startswith(ISA_FOLDER) and f.endswith(".cpp")]
@@ -163,7 +177,7 @@ def main():
             problems.append(f"{path}: no area of {os.path.basename(__file__)} holds this file")
             continue
         checked += 1
-        problems += check_file(path, known, allowed)
+        problems += check_file(path, known, allowed) + check_steps(path)
     problems += check_isa(sorted(known))
     tree.finish(problems, checked, "files")
 

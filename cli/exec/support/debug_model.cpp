@@ -32,7 +32,7 @@ ir::Value* value_of(ir::Graph& graph, const std::string& name, const char* optio
 }  // namespace
 
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings) {
-  const auto named = parse_shapes(settings.input_shape);
+  const auto named = parse_single_shapes(settings.input_shape);
   for (ir::Value* value : graph.inputs()) {
     Shape& shape = value->type.shape;
     if (settings.batch_size > 0 && settings.batch_axis >= 0 &&

@@ -6,17 +6,16 @@
 #include <map>
 
 #include "common/arguments.h"
-#include "compiler/compiler.h"
+#include "compiler/driver.h"
 #include "compiler/faithful.h"
 #include "exec/support/tensors.h"
-#include "onnx/import.h"
 
 namespace poprt::cli {
 namespace {
 
-compiler::Options options_of(const CompileSettings& s) {
-  compiler::Options o;
-  for (const NamedShape& shape : parse_shapes(s.input_shape))
+compiler::DriverOptions options_of(const CompileSettings& s) {
+  compiler::DriverOptions o;
+  for (const NamedShape& shape : parse_single_shapes(s.input_shape))
     o.input_shape[shape.name] = shape.shape;
   if (s.batch_size > 0) {
     o.batch_size = s.batch_size;
@@ -49,11 +48,9 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
 }  // namespace
 
 int run_faithfully(const FaithfulRun& run) {
-  onnx::ImportOptions import;
-  import.allow_links = run.compile.allow_links;
-  import.strict = run.compile.strict;
-  const auto graph = onnx::import_file(run.model, import);
-  compiler::convert(*graph, options_of(run.compile));
+  const auto graph =
+      compiler::read_model({.path = run.model}, run.compile.allow_links, run.compile.strict);
+  compiler::convert_model(*graph, options_of(run.compile));
   const auto outputs =
       compiler::run_faithfully(*graph, feeds_of(run, *graph), {.saturate = run.saturate});
   std::vector<std::pair<std::string, std::string>> files;

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "common/random_inputs.h"
-#include "compiler/compiler.h"
+#include "compiler/driver.h"
 #include "passes/pass.h"
 #include "program/serialize.h"
 #include "program/shards.h"
@@ -84,14 +84,13 @@ Candidate compile_plan(const ir::Graph& graph, const std::vector<SubGraph>& part
   Candidate c;
   c.plan = plan;
   c.cuts = cuts_of(graph, parts, plan);
-  const auto cut = cut_graph(graph, c.cuts);
-  compiler::Options o;
+  auto cut = cut_graph(graph, c.cuts);
+  compiler::DriverOptions o;
   o.num_ipus = static_cast<int64_t>(plan.size());
   o.virtual_graph = compiler::VirtualGraph::manual;
   o.pipelining = true;
   o.batches_per_step = o.num_ipus;
-  compiler::convert(*cut, o);
-  const compiler::Executable e = compiler::compile(*cut, o);
+  const compiler::Executable e = compiler::compile_model(std::move(cut), o);
   const program::Shards shards = program::shards_of(e.program);
   c.bytes.resize(plan.size());
   for (const program::Shard& s : shards.shards)
@@ -114,12 +113,10 @@ void measure_candidate(Candidate& c, int64_t runs) {
 }
 
 std::map<std::string, double> node_times(const ir::Graph& graph) {
-  const auto whole = graph.clone();
-  compiler::convert(*whole, {});
   runtime::RunnerConfig config;
   config.session.load.profile = true;
   config.session.load.threads = 1;
-  runtime::ModelRunner runner(loaded_model(compiler::compile(*whole, {})), config);
+  runtime::ModelRunner runner(loaded_model(compiler::compile_model(graph.clone(), {})), config);
   std::vector<std::vector<std::byte>> memory;
   std::vector<const void*> in;
   std::vector<void*> out;

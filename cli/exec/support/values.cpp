@@ -8,12 +8,11 @@
 #include <optional>
 
 #include "common/temporary_folder.h"
-#include "compiler/compiler.h"
+#include "compiler/driver.h"
 #include "compiler/fix_shapes.h"
 #include "compiler/flow/specialize.h"
 #include "exec/support/tensors.h"
 #include "onnx/export.h"
-#include "onnx/import.h"
 #include "onnx/tensor_io.h"
 
 namespace poprt::cli {
@@ -69,7 +68,7 @@ void check_shapes(const ir::Graph& model, const Values& values) {
 
 compiler::Options options_of(const CompileSettings& settings, const Values& values) {
   compiler::Options options;
-  for (const NamedShape& shape : parse_shapes(settings.input_shape))
+  for (const NamedShape& shape : parse_single_shapes(settings.input_shape))
     options.input_shape[shape.name] = shape.shape;
   for (const auto& [name, t] : values.tensors) options.input_shape[name] = t.shape();
   options.input_length = values.lengths;
@@ -137,12 +136,12 @@ PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSetti
   compiler::fix_shapes(*graph, options);
   // Text is computed here; the rest of such a model is compiled as what is left.
   std::map<std::string, Tensor> texts;
-  compiler::Options for_text;
+  compiler::DriverOptions for_text;
   for_text.constant_outputs = &texts;
   for_text.keep_onnx = true;
   for_text.strict = settings.strict;
   const auto converted = graph->clone();
-  compiler::convert(*converted, for_text);
+  compiler::convert_model(*converted, for_text);
   for (const auto& [name, t] : texts)
     prepared.texts.push_back({name, t.shape(), t.string_values()});
   if (converted->outputs().empty()) return prepared;
@@ -155,7 +154,7 @@ PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSetti
 }
 
 std::unique_ptr<ir::Graph> read_model(const std::string& path, const CompileSettings& settings) {
-  return onnx::import_file(path, {.allow_links = settings.allow_links, .strict = settings.strict});
+  return compiler::read_model({.path = path}, settings.allow_links, settings.strict);
 }
 
 // Whether a word is about an input that the executable has not.

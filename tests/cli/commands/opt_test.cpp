@@ -1,4 +1,6 @@
 #include "cli/commands/command_test.h"
+#include "compiler/fuse_graphs.h"
+#include "ir/placement.h"
 
 namespace poprt::cli::test {
 namespace {
@@ -135,6 +137,56 @@ TEST_F(Opt, StageCompileRunsThePassesOfTheCompiler) {
   EXPECT_LT(wanted.size(), passes(dumped).size());
   EXPECT_EQ(staged({"compile", "--rewrite_limit", "0"}),
             staged({"convert", "--rewrite_limit", "0"}));
+}
+
+// What is compiled as one piece: a graph for each part, and one program.
+TEST_F(Opt, AModelAtSeveralShapesHasAGraphForEach) {
+  write("g.ir", kRows);
+  for (const std::vector<std::string>& shapes :
+       std::vector<std::vector<std::string>>{{"x=5,3/2,3"}, {"x=5,3", "x=2,3"}}) {
+    std::vector<std::string> words = {"--input_shape"};
+    words.insert(words.end(), shapes.begin(), shapes.end());
+    words.insert(words.end(), {"--stage", "compile"});
+    const std::string compiled = text(words);
+    EXPECT_TRUE(compiled.starts_with("# shape 1 of 2\ngraph \"g\"")) << compiled;
+    EXPECT_EQ(count(compiled, "# shape 2 of 2\ngraph \"g\""), 1);
+    EXPECT_EQ(count(compiled, "input %x : f32[N=2,3]"), 1);
+    EXPECT_EQ(count(compiled, "input %x : f32[N=5,3]"), 1);
+    words.back() = "convert";
+    EXPECT_EQ(count(text(words), "input %x : f32[N=5,3]"), 1);
+    words.pop_back();
+    words.back() = "--program";
+    const std::string program = text(words);
+    EXPECT_EQ(count(program, "# shape"), 0);
+    EXPECT_EQ(count(program, "f32[2,3]") > 0 && count(program, "f32[5,3]") > 0, true) << program;
+  }
+}
+
+TEST_F(Opt, AFusedModelHasAGraphForEachModel) {
+  std::vector<std::unique_ptr<ir::Graph>> graphs;
+  for (int i = 0; i < 2; i++) graphs.push_back(ir::parse_text(two_rows()));
+  // The second is cut for two IPUs.
+  int64_t ipu = 0;
+  for (ir::Node* n : graphs[1]->nodes()) ir::set_seat(*n, {ipu++ / 3, -1});
+  onnx::export_file(*compiler::fuse_graphs(std::move(graphs), {"a", "b"}), "fused.onnx");
+  const auto run = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"opt", "fused.onnx"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_command(add_opt, words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err, "");
+    return ran.out;
+  };
+  const std::string compiled = run({"--stage", "compile"});
+  const size_t second = compiled.find("# graph1 b\n");
+  ASSERT_NE(second, std::string::npos) << compiled;
+  EXPECT_TRUE(compiled.starts_with("# graph0 a\n"));
+  EXPECT_EQ(count(compiled.substr(0, second), "graph1/"), 0);
+  EXPECT_EQ(count(compiled.substr(second), "graph0/"), 0);
+  EXPECT_GT(count(run({"--stage", "compile", "--dump_each"}), "# after "), 0);
+  const std::string program = run({"--program"});
+  EXPECT_NE(program.find("graph0/x"), std::string::npos);
+  EXPECT_NE(program.find("graph1/x"), std::string::npos);
 }
 
 TEST_F(Opt, EachPassIsDumpedInsteadOfTheEnd) {

@@ -43,12 +43,24 @@ TEST(Abi, ShapesAreNumbersBetweenCommas) {
   EXPECT_EQ(shapes[0].shape, (std::vector<int64_t>{2, 0, 3}));
   EXPECT_TRUE(shapes[1].shape.empty());
   EXPECT_EQ(shapes[2].shape, std::vector<int64_t>{7});
-  for (const char* word : {"x=1,", "x=,1", "x=1,,2", "x=-1", "x=a", "x=1 2", "x=1.", "x=[1]",
-                           "x=99999999999999999999"})
+  const auto several = parse_shapes({"x=1,8/2,8", "y=3", "x=4,8"});
+  std::string text;
+  for (const NamedShape& s : several) text += fmt::format("{}{} ", s.name, s.shape[0]);
+  EXPECT_EQ(text, "x1 x2 y3 x4 ");
+  for (const char* word : {"x=1,", "x=1/", "x=/1", "x=1,/2", "x=,1", "x=1,,2", "x=-1", "x=a",
+                           "x=1 2", "x=1.", "x=[1]", "x=99999999999999999999"})
     EXPECT_EQ(message_of<Usage>([&] { (void)parse_shapes({word}); }),
               fmt::format("--input_shape: expected NAME=d0,d1,... with sizes of at least 0, found "
                           "'{}'",
                           word));
+}
+
+TEST(Abi, SomeCommandsTakeOneShapeOfEachInput) {
+  EXPECT_EQ(parse_single_shapes({"x=1", "y=2,3"}).size(), 2U);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"x=1/2"}, std::vector<std::string>{"x=1", "x=1"}})
+    EXPECT_EQ(message_of<Usage>([&] { (void)parse_single_shapes(words); }),
+              "--input_shape: 'x' has several shapes, this command takes one of each input");
 }
 
 TEST(Abi, SettingsAreGivenWhenOneIs) {

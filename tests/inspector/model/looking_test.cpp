@@ -33,9 +33,9 @@ TEST(Looking, OpenDimensionsAreOneOrASideOfAPicture) {
   const auto shape_of = [](const std::string& type) {
     const auto graph = with_inputs({{"x", type}});
     std::string assumed;
-    const compiler::Options o = options_for_looking(*graph, assumed);
-    const auto found = o.input_shape.find("x");
-    return found == o.input_shape.end() ? "none" : shape_string(found->second);
+    const compiler::ShapeSet shapes = options_for_looking(*graph, assumed).shapes.at(0);
+    const auto found = shapes.find("x");
+    return found == shapes.end() ? "none" : shape_string(found->second);
   };
   EXPECT_EQ(shape_of("f32[2,3]"), "none");
   EXPECT_EQ(shape_of("f32[*]"), "none");
@@ -64,22 +64,33 @@ TEST(Looking, ChosenShapesFitTheInputs) {
       options_for_looking(*graph, assumed, chosen);
     });
   };
-  EXPECT_EQ(said({{"x", {5, 3}}}), "taken");
-  EXPECT_EQ(said({{"x", {0, 3}}}), "taken");
-  EXPECT_EQ(said({{"s", {2}}}), "taken");
-  EXPECT_EQ(said({{"a", {1, 2, 3}}}), "taken");
-  EXPECT_EQ(said({{"x", {5, 4}}}), "input 'x' is f32[N,3], which 5×4 does not fit");
-  EXPECT_EQ(said({{"x", {5}}}), "input 'x' is f32[N,3], which 5 does not fit");
-  EXPECT_EQ(said({{"x", {5, 3, 1}}}), "input 'x' is f32[N,3], which 5×3×1 does not fit");
-  EXPECT_EQ(said({{"s", {3}}}), "input 's' is f32[2], which 3 does not fit");
-  EXPECT_EQ(said({{"w", {3}}}), "the model has no input 'w'");
+  EXPECT_EQ(said({{"x", {{5, 3}}}}), "taken");
+  EXPECT_EQ(said({{"x", {{0, 3}}}}), "taken");
+  EXPECT_EQ(said({{"s", {{2}}}}), "taken");
+  EXPECT_EQ(said({{"a", {{1, 2, 3}}}}), "taken");
+  EXPECT_EQ(said({{"x", {{5, 4}}}}), "input 'x' is f32[N,3], which 5×4 does not fit");
+  EXPECT_EQ(said({{"x", {{5}}}}), "input 'x' is f32[N,3], which 5 does not fit");
+  EXPECT_EQ(said({{"x", {{5, 3, 1}}}}), "input 'x' is f32[N,3], which 5×3×1 does not fit");
+  EXPECT_EQ(said({{"s", {{3}}}}), "input 's' is f32[2], which 3 does not fit");
+  EXPECT_EQ(said({{"w", {{3}}}}), "the model has no input 'w'");
   std::string assumed;
-  const compiler::Options o = options_for_looking(*graph, assumed, {{"z", {7}}});
+  const auto one = options_for_looking(*graph, assumed, {{"z", {{7}}}}).shapes;
   EXPECT_EQ(assumed, "x=1×3");
-  EXPECT_EQ(o.input_shape.at("z"), (Shape{7}));
-  EXPECT_EQ(o.input_shape.at("x"), (Shape{1, 3}));
-  EXPECT_FALSE(o.input_shape.contains("a"));
-  EXPECT_EQ(shapes_text(*graph, {{"z", {7}}}), "x=1,3 z=7");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].at("z"), (Shape{7}));
+  EXPECT_EQ(one[0].at("x"), (Shape{1, 3}));
+  EXPECT_FALSE(one[0].contains("a"));
+  const ChosenShapes both = {{"z", {{9}, {7}}}};
+  const auto two = options_for_looking(*graph, assumed, both).shapes;
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].at("z"), (Shape{7})) << "the smallest is the first";
+  EXPECT_EQ(two[1].at("z"), (Shape{9}));
+  EXPECT_EQ(two[1].at("x"), (Shape{1, 3}));
+  EXPECT_EQ(shapes_text(*graph, both), "x=1,3 z=9/7");
+  EXPECT_EQ(said({{"z", {{7}, {7, 1}}}}), "input 'z' is f32[M], which 7×1 does not fit");
+  EXPECT_EQ(said({{"z", {{7}, {7}}}}),
+            "input_shapes: 'z' is given twice: shapes 1 and 2 are the same");
+  EXPECT_EQ(shapes_text(*graph, {{"z", {{7}}}}), "x=1,3 z=7");
   EXPECT_EQ(shapes_text(*graph, {}), "x=1,3 z=1");
 }
 
@@ -87,7 +98,11 @@ TEST(Looking, ShapesAreWords) {
   const auto read = [](const char* words) {
     std::string text;
     const std::string said = message_of([&] {
-      for (const auto& [name, shape] : read_shapes(words)) text += name + shape_string(shape) + " ";
+      for (const auto& [name, shapes] : read_shapes(words)) {
+        text += name;
+        for (const Shape& shape : shapes) text += shape_string(shape);
+        text += " ";
+      }
     });
     return said == "taken" ? text : said;
   };
@@ -95,42 +110,25 @@ TEST(Looking, ShapesAreWords) {
   EXPECT_EQ(read("  x=1,2  y=0 "), "x[1,2] y[0] ");
   EXPECT_EQ(read("a=b=3"), "a=b[3] ");
   EXPECT_EQ(read("x="), "x[] ");
-  EXPECT_EQ(read("x=1 x=2"), "x[2] ") << "the last one counts";
-  for (const char* bad : {"x", "=1", "x=1,,2", "x=-1", "x=1x", "x=y", "x=,1"})
+  EXPECT_EQ(read("x=1 y=3 x=2"), "x[1][2] y[3] ");
+  EXPECT_EQ(read("x=1,8/2,8/5,8"), "x[1,8][2,8][5,8] ");
+  for (const char* bad :
+       {"x", "=1", "x=1,,2", "x=-1", "x=1x", "x=y", "x=,1", "x=1/", "x=/1", "x=1//2", "x=1,/2"})
     EXPECT_EQ(read(bad), std::string("expected NAME=1,3,224,224, found '") + bad + "'");
 }
 
 TEST(Looking, ModelsThatAreCutHaveTheirIpusAndStages) {
-  const auto options = [](const std::string& attributes, std::string& assumed) {
-    return options_for_looking(*with_inputs({{"x", "f32[2]"}}, attributes), assumed);
+  const auto assumed = [](const std::string& attributes, std::string text = "") {
+    const auto graph = with_inputs({{"x", "f32[2]"}}, attributes);
+    EXPECT_TRUE(options_for_looking(*graph, text).as_cut);
+    return text;
   };
-  std::string assumed;
-  compiler::Options o = options("", assumed);
-  EXPECT_EQ(assumed, "");
-  EXPECT_EQ(o.num_ipus, 1);
-  EXPECT_EQ(o.virtual_graph, compiler::VirtualGraph::off);
-  o = options(" {__ipu_number = 0}", assumed);
-  EXPECT_EQ(assumed, "");
-  EXPECT_EQ(o.virtual_graph, compiler::VirtualGraph::off);
-  o = options(" {__ipu_number = 3}", assumed);
-  EXPECT_EQ(assumed, "4 IPUs");
-  EXPECT_EQ(o.num_ipus, 4);
-  EXPECT_EQ(o.virtual_graph, compiler::VirtualGraph::manual);
-  EXPECT_FALSE(o.pipelining);
-  EXPECT_EQ(o.batches_per_step, 1);
-  assumed = "x=1";
-  o = options(" {__ipu_number = 0, __pipeline_stage = 2}", assumed);
-  EXPECT_EQ(assumed, "x=1, 1 IPU and 3 stages");
-  EXPECT_EQ(o.num_ipus, 1);
-  EXPECT_TRUE(o.pipelining);
-  EXPECT_EQ(o.batches_per_step, 3);
-  assumed.clear();
-  o = options(" {__ipu_number = 0, __pipeline_stage = 0}", assumed);
-  EXPECT_EQ(assumed, "1 IPU and 1 stage");
-  EXPECT_TRUE(o.pipelining);
-  assumed.clear();
-  o = options(" {__ipu_number = 5000}", assumed);
-  EXPECT_EQ(assumed, "") << "what is wrong is said by who compiles";
+  EXPECT_EQ(assumed(""), "");
+  EXPECT_EQ(assumed(" {__ipu_number = 0}"), "");
+  EXPECT_EQ(assumed(" {__ipu_number = 3}"), "4 IPUs");
+  EXPECT_EQ(assumed(" {__ipu_number = 0, __pipeline_stage = 2}", "x=1"), "x=1, 1 IPU and 1 stage");
+  EXPECT_EQ(assumed(" {__ipu_number = 0, __pipeline_stage = 0}"), "1 IPU and 1 stage");
+  EXPECT_EQ(assumed(" {__ipu_number = 5000}"), "") << "compiling says what is wrong";
 }
 
 TEST(Looking, FilesHaveAKind) {

@@ -150,7 +150,7 @@ TEST(PassHistoryShapes, OpenDimensionsAreAsChosen) {
   const ChosenShapes chosen = read_shapes("image=2,3,8,8  other=5,4");
   const auto options = options_for_looking(*graph, assumed, chosen);
   EXPECT_EQ(assumed, "last=1×224×224×3");
-  EXPECT_EQ(options.input_shape.at("image"), (Shape{2, 3, 8, 8}));
+  EXPECT_EQ(options.shapes.at(0).at("image"), (Shape{2, 3, 8, 8}));
   EXPECT_EQ(shapes_text(*graph, chosen), "image=2,3,8,8 last=1,224,224,3 other=5,4");
   const auto said = [&](const char* words) -> std::string {
     try {
@@ -199,7 +199,7 @@ TEST(PassHistory, StepsSayWhatTheyAreAndWhatTheyLeft) {
   EXPECT_GT(rewrites, 0);
   EXPECT_GT(milliseconds, 0);
   EXPECT_EQ(c.steps.back().stage, "compile");
-  // Of the whole the first half is converting.
+  // A larger part of the whole is converting.
   ASSERT_FALSE(told.empty());
   for (size_t i = 1; i < told.size(); i++) EXPECT_GE(told[i].first, told[i - 1].first);
   EXPECT_GE(told.front().first, 0);
@@ -223,22 +223,91 @@ TEST(PassHistory, IsCancelledFromOutsideAtAnyMoment) {
   }
 }
 
-// The steps are those of all models together: compiling each for itself adds none.
-TEST(PassHistory, AFusedModelsStepsAreOfAllItsModels) {
+std::unique_ptr<ir::Graph> fused_models() {
   std::vector<std::unique_ptr<ir::Graph>> graphs;
   for (const char* name : {"one", "two"})
     graphs.push_back(ir::parse_text("graph \"" + std::string(name) + R"(" opset {"": 17} {
   input %x : f32[?,2]
-  %y : f32[?,2] = Relu(%x)
+  %a : f32[?,2] = Identity(%x) "nothing"
+  %y : f32[?,2] = Relu(%a) "last"
   output %y
 })"));
-  const auto fused = compiler::fuse_graphs(std::move(graphs), {"one", "two"});
+  return compiler::fuse_graphs(std::move(graphs), {"one", "two"});
+}
+
+// Indices of the steps that begin a part.
+std::vector<size_t> beginnings(const Compilation& c) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < c.steps.size(); i++)
+    if (c.steps[i].stage == "model") found.push_back(i);
+  return found;
+}
+
+std::vector<std::string> lines_of(const Compilation& c, int step, const char* node) {
+  std::vector<std::string> lines;
+  const GraphModel& graph = *c.steps[static_cast<size_t>(step)].graph;
+  for (const NodeEvent& e : history_of(c, step, graph.find(node)))
+    lines.push_back(fmt::format("{} {}", c.steps[static_cast<size_t>(e.step)].name, event_text(e)));
+  return lines;
+}
+
+TEST(PassHistory, AFusedModelsStepsAreThoseOfEachOfItsModels) {
+  const auto fused = fused_models();
   std::string assumed;
   const Compilation c = compile_with_history(*fused, options_for_looking(*fused, assumed));
   EXPECT_EQ(c.error, "");
   ASSERT_TRUE(c.program);
   EXPECT_EQ(program_model(c)->parts().size(), 2u);
-  for (const PassStep& s : c.steps) EXPECT_TRUE(s.graph->find("graph1/x") != kNone) << s.name;
+  const auto begin = beginnings(c);
+  ASSERT_EQ(begin.size(), 3u);
+  EXPECT_EQ(begin[0], 0u);
+  EXPECT_EQ(begin[1], 1u) << "the whole is no step of its own beyond the model";
+  EXPECT_EQ(c.steps[begin[1]].name, "graph0 one");
+  EXPECT_EQ(c.steps[begin[2]].name, "graph1 two");
+  for (size_t i = 1; i < c.steps.size(); i++) {
+    const bool second = i >= begin[2];
+    EXPECT_EQ(c.steps[i].graph->find("graph0/x") != kNone, !second) << i;
+    EXPECT_EQ(c.steps[i].graph->find("graph1/x") != kNone, second) << i;
+  }
+}
+
+TEST(PassHistory, ANodeIsFollowedThroughThePartThatContainsIt) {
+  const auto fused = fused_models();
+  std::string assumed;
+  const Compilation c = compile_with_history(*fused, options_for_looking(*fused, assumed));
+  const auto lines = lines_of(c, 0, "graph1/nothing");
+  ASSERT_GE(lines.size(), 3u);
+  EXPECT_EQ(lines[0], "model in the model as Identity");
+  EXPECT_EQ(lines[1], "graph1 two in the model as Identity");
+  EXPECT_EQ(lines[2],
+            "eliminate_identity took Identity away: fused into, or bypassed by, Relu graph1/last");
+  const auto own = lines_of(c, static_cast<int>(beginnings(c)[2]), "graph1/nothing");
+  EXPECT_EQ(own, std::vector<std::string>(lines.begin() + 1, lines.end()));
+  const auto first = lines_of(c, 0, "graph0/last");
+  EXPECT_EQ(std::ranges::count(first, "graph0 one in the model as Relu"), 1);
+  EXPECT_EQ(std::ranges::count(first, "graph1 two in the model as Relu"), 0);
+}
+
+TEST(PassHistory, AModelAtSeveralShapesHasTheStepsOfEachShape) {
+  const auto graph = ir::parse_text(R"(graph "g" opset {"": 17} {
+  input %x : f32[N,2]
+  %a : f32[N,2] = Identity(%x) "nothing"
+  %y : f32[N,2] = Relu(%a) "last"
+  output %y
+})");
+  std::string assumed;
+  const Compilation c =
+      compile_with_history(*graph, options_for_looking(*graph, assumed, read_shapes("x=4,2/1,2")));
+  ASSERT_EQ(c.error, "");
+  const auto begin = beginnings(c);
+  ASSERT_EQ(begin.size(), 3u);
+  EXPECT_EQ(c.steps[begin[1]].name, "shape 1 of 2");
+  EXPECT_EQ(c.steps[begin[2]].name, "shape 2 of 2");
+  const auto parts = program_model(c)->parts();
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].name, "N 1");
+  EXPECT_EQ(parts[1].name, "N 4");
+  EXPECT_EQ(std::ranges::count(lines_of(c, 0, "last"), "shape 2 of 2 in the model as Relu"), 1);
 }
 
 TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
@@ -252,7 +321,7 @@ TEST(PassHistoryShapes, OfADimensionThatIsNothingNoneIsOpen) {
 )");
   EXPECT_EQ(shapes_text(*graph), "a=1,3,0,1 b=1,3,1,0");
   std::string assumed;
-  EXPECT_THROW(options_for_looking(*graph, assumed, {{"c", {3}}}), Error);
+  EXPECT_THROW(options_for_looking(*graph, assumed, {{"c", {{3}}}}), Error);
 }
 
 // What nothing below it reads any more goes on in what stands above it, else in nothing.

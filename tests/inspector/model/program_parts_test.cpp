@@ -263,6 +263,24 @@ TEST(BranchNames, WhatIpusDoIsARowEach) {
                       {"transfer 0", "t f32 1×8, 32 B: part 0 to 1"}}));
 }
 
+// Two models of which one is cut for two IPUs.
+TEST_F(ProgramParts, AFusedModelIsCutModelByModel) {
+  std::vector<std::unique_ptr<ir::Graph>> graphs;
+  graphs.push_back(ir::parse_text(kSampleText));
+  graphs.push_back(ir::parse_text(kOtherText));
+  int64_t number = 0;
+  for (ir::Node* n : graphs[0]->nodes()) ir::set_seat(*n, {number++ / 2, -1});
+  const auto fused = compiler::fuse_graphs(std::move(graphs), {"net", "other"});
+  std::string assumed;
+  const Compilation made = compile_with_history(*fused, options_for_looking(*fused, assumed));
+  EXPECT_EQ(made.error, "");
+  ASSERT_TRUE(made.program);
+  std::vector<std::string> names;
+  const auto shown = program_model(made);
+  for (const auto& part : shown->parts()) names.push_back(part.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"IPU 0", "IPU 1"}));
+}
+
 // Side by side in one graph, as MFConverter makes them.
 TEST_F(ProgramParts, AFusedGraphIsCompiledModelByModel) {
   std::vector<std::unique_ptr<ir::Graph>> graphs;
