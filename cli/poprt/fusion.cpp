@@ -1,0 +1,109 @@
+#include "poprt/fusion.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "common/arguments.h"
+#include "common/scripts.h"
+#include "common/temporary_folder.h"
+#include "poprt/convert.h"
+#include "poprt/given.h"
+#include "poprt/made_folder.h"
+#include "poprt/replaced.h"
+#include "poprt/run_random.h"
+#include "poprt/show.h"
+
+namespace poprt::cli {
+
+namespace fs = std::filesystem;
+
+Fusion::Fusion(const GivenOptions& given, const std::vector<GivenOptions>& models)
+    : given_(given), models_(models), bar_(!given.has("disable_compilation_progress_bar")) {
+  for (const GivenOptions& model : models) {
+    if (has_scripts(model))
+      throw Usage(
+          "model_fusion: passes and shapes in Python are not for models that are fused; convert "
+          "each with its own scripts first");
+    settings_.push_back(std::make_unique<CompilerSettings>(model.for_library(), model, bar_));
+    compilers_.push_back(settings_.back()->make());
+    sources_.push_back(std::make_unique<Source>(model));
+  }
+}
+
+void Fusion::run() {
+  if (shows(given_)) return show();
+  MadeFolder made(given_.text("output_dir", "./"));
+  constexpr const char* kName = "model_fusion.onnx";
+  const std::string converted = converted_path(given_, kName);
+  const std::string popef =
+      exports_popef(given_) ? popef_path(given_, kName).string() : std::string();
+  convert(converted);
+  made.keep();
+  fmt::print("converted model: {}\n", converted);
+  if (popef.empty() && !given_.has("run")) {
+    for (const GivenOptions& model : models_) warn_of_executable(model);
+    return;
+  }
+  const Executable executable = compile();
+  if (!popef.empty()) {
+    check(poprt_executable_save(executable.get(), popef.c_str()));
+    fmt::print("executable: {} ({:.1f} MB)\n", popef,
+               static_cast<double>(fs::file_size(popef)) / 1e6);
+  }
+  if (!given_.has("run")) return;
+  const Runner runner = make_runner(executable.get(), 0);
+  for (size_t i = 0; i < models_.size(); i++) {
+    fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
+    run_random(runner.get(), fmt::format("graph{}/", i));
+  }
+}
+
+void Fusion::show() const {
+  for (size_t i = 0; i < models_.size(); i++) {
+    fmt::print("graph{}: {}\n", i, fs::path(sources_[i]->path()).stem().string());
+    show_model(given_, compilers_[i].get(), sources_[i]->path());
+  }
+}
+
+void Fusion::convert(const std::string& path) {
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  for (size_t i = 0; i < models_.size(); i++) {
+    const fs::path own = folder.path() / std::to_string(i);
+    fs::create_directory(own);
+    const std::string& source = sources_[i]->path();
+    files.push_back((own / fs::path(source).filename().replace_extension(".onnx")).string());
+    bar_.begin("PopRT conversion");
+    check(poprt_compiler_convert_file(compilers_[i].get(), source.c_str(), files[i].c_str()));
+    bar_.finish();
+  }
+  std::vector<const char*> raw;
+  for (const std::string& file : files) raw.push_back(file.c_str());
+  check(poprt_compiler_fuse_files(raw.data(), raw.size(), path.c_str()));
+  for (size_t i = 0; i < models_.size(); i++) {
+    const fs::path log = folder.path() / std::to_string(i) / "precision_compare.log";
+    std::error_code none;
+    if (fs::exists(log, none))
+      fs::copy_file(log,
+                    fs::path(path).parent_path() / fmt::format("precision_compare.graph{}.log", i),
+                    fs::copy_options::overwrite_existing);
+  }
+}
+
+Executable Fusion::compile() {
+  std::vector<Executable> parts;
+  std::vector<const poprt_executable*> raw;
+  for (size_t i = 0; i < models_.size(); i++) {
+    poprt_executable* made = nullptr;
+    bar_.begin("Graph compilation");
+    check(poprt_compiler_compile_file(compilers_[i].get(), sources_[i]->path().c_str(), &made));
+    bar_.finish();
+    raw.push_back(parts.emplace_back(made).get());
+  }
+  poprt_executable* fused = nullptr;
+  check(poprt_executable_fuse(raw.data(), raw.size(), &fused));
+  return Executable(fused);
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,62 @@
+#include "poprt/given.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "common/arguments.h"
+
+namespace poprt::cli {
+
+bool exports_popef(const GivenOptions& given) {
+  return given.has("export_popef") || given.has("popef_name") || given.has("output");
+}
+
+bool is_quiet(const GivenOptions& given) {
+  const std::string level = given.text("logging_level");
+  return level == "ERROR" || level == "CRITICAL";
+}
+
+void warn_of_executable(const GivenOptions& given) {
+  for (const char* compiles : {"run", "check", "precision_compare"})
+    if (given.has(compiles)) return;
+  for (const OptionInfo& option : option_tables().options)
+    if (option.executable && given.has(option.name) && !is_quiet(given))
+      say("poprt: --{} has no effect without --export_popef: it is of the executable, not of the "
+          "converted model\n",
+          option.name);
+}
+
+bool shows(const GivenOptions& given) {
+  if (!given.has("show") && !given.has("show_io_stat")) return false;
+  for (const char* name : {"export_popef", "popef_name", "output", "output_dir", "output_model",
+                           "run", "check", "precision_compare"})
+    if (given.has(name))
+      say("poprt: --{} is not used: {} only prints\n", name,
+          given.has("show") ? "--show" : "--show_io_stat");
+  return true;
+}
+
+void warn_of_options(const GivenOptions& given) {
+  if (is_quiet(given)) return;
+  for (const std::string& name : given.overridden())
+    say("poprt: --{} is given several times, the last one counts: {}\n", name, given.text(name));
+  if (given.has("perf_tuner"))
+    say("poprt: --perf_tuner does nothing: {}\n", option_tables().find("perf_tuner")->note);
+}
+
+void check_popef_names(const GivenOptions& given) {
+  for (const char* name : {"output", "popef_name"})
+    if (const std::string value = given.text(name); given.has(name) && !value.ends_with(".popef"))
+      throw Usage(
+          fmt::format("--{}: expected a name that ends in .popef, found '{}'", name, value));
+  if (given.has("output") && given.has("popef_name"))
+    throw Usage("--output and --popef_name: only one of them names the executable");
+  if (given.text("popef_name").find('/') != std::string::npos)
+    throw Usage(
+        fmt::format("--popef_name: expected a name without a folder, found '{}'; --output "
+                    "takes a path",
+                    given.text("popef_name")));
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,103 @@
+// poprt: converts ONNX models, compiles them to PopEF, and tries them.
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "common/abi.h"
+#include "common/arguments.h"
+#include "common/completion.h"
+#include "common/config_yaml.h"
+#include "common/interrupt.h"
+#include "common/option_table.h"
+#include "common/standard_streams.h"
+#include "poprt/compile.h"
+#include "poprt/fusion.h"
+#include "poprt/given.h"
+#include "poprt/list_passes.h"
+#include "poprt/shard_only.h"
+#include "poprt/source.h"
+
+namespace poprt::cli {
+namespace {
+
+// What is no work with a model; whether it was asked for.
+bool inform(const GivenOptions& given) {
+  if (given.has("version"))
+    fmt::print("{}\n", versions());
+  else if (given.has("print_completion"))
+    fmt::print("{}", completion(given.text("print_completion")));
+  else if (given.has("list_all_passes"))
+    list_passes(given);
+  else
+    return false;
+  return true;
+}
+
+int main_checked(int argc, char** argv) {
+  Command app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
+              "poprt");
+  Command* tensorflow =
+      app.add_command("tf2onnx", "Options of --framework tensorflow, which come last");
+  GivenOptions given;
+  given.add_to(app, option_tables().options);
+  given.add_to(*tensorflow, option_tables().tf2onnx);
+  if (const auto code = app.parse(argc, argv)) return *code;
+  given.take();
+  std::vector<GivenOptions> models;
+  if (given.has("config_yaml")) models = read_config_yaml(given.text("config_yaml"), given);
+  if (given.has("manual_sharding_config"))
+    read_sharding_yaml(given.text("manual_sharding_config"), given);
+  for (GivenOptions& model : models)
+    if (model.has("manual_sharding_config"))
+      read_sharding_yaml(model.text("manual_sharding_config"), model);
+  given.move_pass(kComparison, "precision_compare");
+  given.check_needs();
+  for (GivenOptions& model : models) {
+    model.move_pass(kComparison, "precision_compare");
+    model.check_needs();
+  }
+
+  if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
+  if (inform(given)) return 0;
+  check_popef_names(given);
+  if (given.has("embed_source") && !exports_popef(given))
+    throw Usage(
+        "--embed_source needs an executable: give --export_popef, --output or --popef_name");
+  warn_of_options(given);
+  if (!models.empty()) {
+    Fusion(given, models).run();
+    return 0;
+  }
+  if (!given.has("input_model"))
+    throw Usage("expected --input_model, found none: give --input_model PATH");
+  const bool from_tensorflow = given.text("framework") == "tensorflow";
+  if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");
+  if (from_tensorflow && !given.has("saved_model"))
+    throw Usage("--framework tensorflow takes a SavedModel: give tf2onnx --saved_model");
+  if (given.has("only_manual_sharding")) {
+    if (!given.has("sharding_info") && !given.has("pipelining_info"))
+      throw Usage("--only_manual_sharding needs --manual_sharding_config");
+    shard_only(given);
+    return 0;
+  }
+  convert_and_compile(given);
+  return 0;
+}
+
+}  // namespace
+}  // namespace poprt::cli
+
+int main(int argc, char** argv) {
+  poprt::cli::hold_standard_streams();
+  poprt::cli::remove_temporaries_when_interrupted();
+  return poprt::cli::guarded("poprt", [&] {
+    try {
+      return poprt::cli::main_checked(argc, argv);
+    } catch (const poprt::cli::Usage&) {
+      throw;
+    } catch (const poprt::cli::Failure& e) {
+      throw poprt::cli::Failure(poprt::cli::with_piped_name(e.what()));
+    }
+  });
+}

@@ -1,0 +1,107 @@
+#include "poprt/replaced.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "common/arguments.h"
+#include "common/output_path.h"
+
+namespace poprt::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::set<std::string> input_names(const poprt_executable* e) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < poprt_executable_input_count(e); i++)
+    names.insert(poprt_anchor_name(poprt_executable_input(e, i)));
+  return names;
+}
+
+std::set<std::string> output_names(const poprt_executable* e) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < poprt_executable_output_count(e); i++)
+    names.insert(poprt_anchor_name(poprt_executable_output(e, i)));
+  return names;
+}
+
+std::string source_hash(const poprt_executable* e) {
+  poprt_popef_metadata* metadata = nullptr;
+  check(poprt_executable_popef_metadata(e, &metadata));
+  const std::unique_ptr<poprt_popef_metadata, void (*)(poprt_popef_metadata*)> owner(
+      metadata, poprt_popef_metadata_free);
+  const char* value = nullptr;
+  for (size_t i = 0;; i++) {
+    const char* name = poprt_popef_metadata_option(metadata, POPRT_POPEF_ENGINE_OPTIONS, i, &value);
+    if (!name) return {};
+    if (std::string_view(name) == "source_hash") return value;
+  }
+}
+
+}  // namespace
+
+fs::path popef_path(const GivenOptions& given, const std::string& input) {
+  const fs::path path = given.has("output") ? fs::path(given.text("output"))
+                                            : fs::path(given.text("output_dir", "./")) /
+                                                  given.text("popef_name", "executable.popef");
+  std::error_code error;
+  poprt_executable* found = nullptr;
+  if (given.has("overwrite") || !fs::exists(path, error)) return path;
+  if (poprt_error* failure = poprt_executable_open(path.c_str(), &found)) {
+    poprt_error_free(failure);  // whatever it is, it is no model that runs
+    return path;
+  }
+  const std::string other = poprt_executable_name(Executable(found).get());
+  const std::string own = fs::path(input).stem().string();
+  if (other != own)
+    throw Failure(
+        fmt::format("'{}' holds the model '{}', not '{}': give --popef_name {}.popef, "
+                    "another --output_dir, or --overwrite",
+                    path.string(), other, own, own));
+  return path;
+}
+
+Replaced::Replaced(const GivenOptions& given, const fs::path& path) : path_(behind_links(path)) {
+  std::error_code error;
+  poprt_executable* found = nullptr;
+  if (given.has("overwrite") || !fs::exists(path, error)) return;
+  if (poprt_error* failure = poprt_executable_open(path.c_str(), &found)) poprt_error_free(failure);
+  old_.reset(found);
+}
+
+fs::path Replaced::beside() const { return old_ ? fs::path(path_.string() + ".part") : path_; }
+
+void Replaced::commit() {
+  if (!old_) return;
+  poprt_executable* made = nullptr;
+  check(poprt_executable_open(beside().c_str(), &made));
+  const Executable now(made);
+  std::error_code error;
+  for (const auto& [what, names] :
+       {std::pair("input", &input_names), std::pair("output", &output_names)}) {
+    const std::set<std::string> before = names(old_.get()), after = names(now.get());
+    const auto kept = [&](const std::string& name) { return after.contains(name); };
+    if (before.empty() || std::ranges::any_of(before, kept)) continue;
+    fs::remove(beside(), error);
+    throw Failure(fmt::format(
+        "'{}' holds another model of the name '{}', whose {}s are {}, not {}: give --popef_name, "
+        "another --output_dir, or --overwrite",
+        path_.string(), poprt_executable_name(now.get()), what, fmt::join(before, ", "),
+        fmt::join(after, ", ")));
+  }
+  const std::string before = source_hash(old_.get());
+  if (!before.empty() && before != source_hash(now.get()))
+    say("poprt: '{}' was compiled from another '{}' than now: it is replaced\n", path_.string(),
+        poprt_executable_name(now.get()));
+  fs::rename(beside(), path_, error);
+  if (error) throw Failure(fmt::format("cannot write '{}': {}", path_.string(), error.message()));
+}
+
+}  // namespace poprt::cli

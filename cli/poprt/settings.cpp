@@ -1,0 +1,36 @@
+#include "poprt/settings.h"
+
+#include <string>
+#include <utility>
+
+#include "common/arguments.h"
+
+namespace poprt::cli {
+
+CompilerSettings::CompilerSettings(NamedOptions named, const GivenOptions& given, ProgressBar& bar)
+    : named_(std::move(named)) {
+  // PopRT's converter: opset 11 and 32-bit integers, unless somebody says otherwise.
+  if (!given.has("convert_version") && !given.has("lowest_opset"))
+    named_.emplace_back("lowest_opset", "11");
+  if (!given.has("narrow_int64")) named_.emplace_back("narrow_int64", "True");
+  for (const auto& [name, value] : named_) raw_.push_back({name.c_str(), value.c_str()});
+  options_.struct_size = sizeof options_;
+  options_.options = raw_.data();
+  options_.option_count = raw_.size();
+  options_.progress = ProgressBar::callback;
+  options_.user_data = &bar;
+}
+
+Compiler CompilerSettings::make() const {
+  poprt_compiler* compiler = nullptr;
+  poprt_error* error = poprt_compiler_create(&options_, &compiler);
+  if (error && poprt_error_get_code(error) == POPRT_INVALID_ARGUMENT) {
+    const std::string message = poprt_error_message(error);
+    poprt_error_free(error);
+    throw Usage(spell_options(message));
+  }
+  check(error);
+  return Compiler(compiler);
+}
+
+}  // namespace poprt::cli

@@ -1,0 +1,95 @@
+#include "poprt/source.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+#include "common/abi.h"
+#include "common/tensorflow.h"
+
+namespace poprt::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A directory that holds exactly one .onnx stands for that file.
+std::string model_file(const std::string& given) {
+  std::error_code error;
+  if (::access(given.c_str(), F_OK) != 0)
+    throw Failure(fmt::format("cannot open '{}': {}", given, std::strerror(errno)));
+  if (!fs::is_directory(given, error)) return given;
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(given, error))
+    if (entry.path().extension() == ".onnx") found.push_back(entry.path().string());
+  if (error) throw Failure(fmt::format("cannot read the folder '{}': {}", given, error.message()));
+  if (found.size() != 1)
+    throw Failure(
+        fmt::format("the folder '{}' holds {} .onnx files; name one of them with --input_model",
+                    given, found.size()));
+  return found[0];
+}
+
+// Where the standard input lies, for messages that would name a file that nobody has given, and
+// what it is called there.
+std::string piped_path, piped_name;
+
+}  // namespace
+
+// The standard input ("-"), or what else can be read once and not be mapped, as a file, which goes
+// with this object.
+class Piped {
+ public:
+  explicit Piped(const std::string& model)
+      : name_(model == "-" ? "the standard input" : "'" + model + "'") {
+    piped_path = path();
+    piped_name = name_;
+    std::ifstream given;
+    if (model != "-") given.open(model, std::ios::binary);
+    std::ofstream file(path(), std::ios::binary);
+    file << (model == "-" ? std::cin : given).rdbuf();
+    file.close();
+    if (!file) throw Failure(fmt::format("--input_model: nothing could be read from {}", name_));
+  }
+  static bool is(const std::string& model) {
+    std::error_code error;
+    const fs::file_type type = fs::status(model, error).type();
+    return model == "-" || type == fs::file_type::fifo || type == fs::file_type::character;
+  }
+  std::string path() const { return (folder_.path() / "model.onnx").string(); }
+
+ private:
+  std::string name_;
+  TemporaryFolder folder_;
+};
+
+Source::Source(const GivenOptions& given) {
+  const std::string model = given.text("input_model");
+  if (given.text("framework") == "tensorflow") {
+    fs::path folder = fs::path(model).lexically_normal();
+    if (!fs::is_directory(folder))
+      throw Failure(fmt::format("'{}' is no folder of a SavedModel", model));
+    if (!folder.has_filename()) folder = folder.parent_path();
+    path_ = (made_.emplace().path() / folder.filename()).string() + ".onnx";
+    convert_tensorflow(given, folder, path_);
+  } else {
+    if (Piped::is(model)) piped_ = std::make_unique<Piped>(model);
+    path_ = piped_ ? piped_->path() : model_file(model);
+  }
+}
+
+Source::~Source() = default;
+
+std::string with_piped_name(std::string message) {
+  for (size_t at; !piped_path.empty() && (at = message.find(piped_path)) != message.npos;)
+    message.replace(at, piped_path.size(), piped_name);
+  return message;
+}
+
+}  // namespace poprt::cli

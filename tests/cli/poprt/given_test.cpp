@@ -1,0 +1,80 @@
+#include "poprt/given.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/arguments.h"
+
+namespace poprt::cli {
+namespace {
+
+GivenOptions options(const std::vector<std::pair<std::string, std::string>>& all) {
+  GivenOptions given;
+  for (const auto& [name, word] : all) given.add(*option_tables().find(name), {word});
+  return given;
+}
+
+std::string said_on_stderr(const GivenOptions& given, void (*function)(const GivenOptions&)) {
+  testing::internal::CaptureStderr();
+  function(given);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Given, AnExecutableIsAskedForByThreeOptions) {
+  EXPECT_FALSE(exports_popef(options({{"output_model", "m.onnx"}})));
+  for (const char* name : {"export_popef", "popef_name", "output"})
+    EXPECT_TRUE(exports_popef(options({{name, "m.popef"}}))) << name;
+}
+
+TEST(Given, OnlyErrorsAreSaidWhenTheLevelSaysSo) {
+  EXPECT_FALSE(is_quiet(options({})));
+  EXPECT_FALSE(is_quiet(options({{"logging_level", "WARNING"}})));
+  EXPECT_TRUE(is_quiet(options({{"logging_level", "ERROR"}})));
+  EXPECT_TRUE(is_quiet(options({{"logging_level", "CRITICAL"}})));
+}
+
+TEST(Given, WhatOnlyPrintsUsesNoOptionForOutputs) {
+  const auto show = [](const GivenOptions& given) { EXPECT_TRUE(shows(given)); };
+  EXPECT_FALSE(shows(options({{"output", "m.popef"}})));
+  EXPECT_EQ(said_on_stderr(options({{"show", "True"}, {"output", "m.popef"}}), show),
+            "poprt: --output is not used: --show only prints\n");
+  EXPECT_EQ(said_on_stderr(options({{"show_io_stat", "True"}, {"check", "True"}}), show),
+            "poprt: --check is not used: --show_io_stat only prints\n");
+}
+
+TEST(Given, OptionsOfTheExecutableDoNothingWithoutOne) {
+  const auto warned = [](std::vector<std::pair<std::string, std::string>> more) {
+    more.emplace_back("pad_values", "x=0");
+    return said_on_stderr(options(more), warn_of_executable);
+  };
+  EXPECT_TRUE(warned({}).starts_with("poprt: --pad_values has no effect without --export_popef"));
+  EXPECT_EQ(warned({{"run", "True"}}), "");
+  EXPECT_EQ(warned({{"check", "True"}}), "");
+  EXPECT_EQ(warned({{"logging_level", "ERROR"}}), "");
+}
+
+TEST(Given, NamesOfTheExecutableAreChecked) {
+  const auto said = [](const std::vector<std::pair<std::string, std::string>>& all) -> std::string {
+    try {
+      check_popef_names(options(all));
+    } catch (const Usage& e) {
+      return e.what();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(said({{"output", "a/m.popef"}}), "taken");
+  EXPECT_EQ(said({{"popef_name", "m.popef"}}), "taken");
+  EXPECT_EQ(said({{"output", "m.bin"}}),
+            "--output: expected a name that ends in .popef, found 'm.bin'");
+  EXPECT_EQ(said({{"popef_name", "a/m.popef"}}),
+            "--popef_name: expected a name without a folder, found 'a/m.popef'; --output takes a "
+            "path");
+  EXPECT_EQ(said({{"output", "m.popef"}, {"popef_name", "n.popef"}}),
+            "--output and --popef_name: only one of them names the executable");
+}
+
+}  // namespace
+}  // namespace poprt::cli
