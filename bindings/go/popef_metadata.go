@@ -11,14 +11,6 @@ import (
 const (
 	metadataBlob = 2
 
-	fieldReplicationFactor = 1
-	fieldNumIPUs           = 2
-	fieldIPUVersion        = 3
-	fieldIsPOD             = 4
-	fieldNumProcesses      = 5
-	fieldIsInference       = 6
-	fieldDeviceIterations  = 7
-
 	engineOptions = 1
 	deviceOptions = 2
 
@@ -53,24 +45,37 @@ type PopEFOption struct {
 	Name, Value string
 }
 
-// PopEFMetadata says how an executable is to be run. When it is written, 0 stands for the defaults in brackets.
+// PopEFMetadata says how an executable is to be run. When it is written, 0 stands for the defaults that are stated.
 type PopEFMetadata struct {
-	Executable        string // name of its blob
-	SeedHandle        string // stream of the random seed; "": there is none
-	ReplicationFactor int64  // replicas that are compiled in [1]
-	NumIPUs           int64  // of all replicas together [1]
-	IPUVersion        int64  // 1, 2 or 21 [2]
-	IsPOD             bool
-	NumProcesses      int64         // host processes that work together [1]
-	IsTraining        bool          // else it is for inference
-	DeviceIterations  int64         // transfers of each stream in a run of the main programs [1]
-	EngineOptions     []PopEFOption // for the engine that runs it
-	DeviceOptions     []PopEFOption // for choosing a device
-	LoadPrograms      []int64       // to run once, before all others
-	MainPrograms      []int64       // to run repeatedly
-	SavePrograms      []int64       // that bring state back
-	ProgramNames      map[int64]string
-	Anchors           []PopEFAnchor
+	// tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+	// <popef:members>
+	// Name of the executable that the metadata describes. Since 0.1.
+	Executable string
+	// Number of replicas that are compiled in. 0: 1. Since 0.1.
+	ReplicationFactor int64
+	// Number of IPUs that all replicas use together. 0: 1. Since 0.1.
+	NumIPUs int64
+	// Version of the IPU that the executable was compiled for: 1, 2 or 21. 0: 2. Since 0.1.
+	IPUVersion int64
+	// Whether the executable is for a POD. Since 0.1.
+	IsPOD bool
+	// Number of host processes that work together. 0: 1. Since 0.1.
+	NumProcesses int64
+	// Whether the executable is for training. Since 0.1.
+	IsTraining bool
+	// Number of transfers of each stream in a run of the main programs. 0: 1. Since 0.1.
+	DeviceIterations int64
+	// Handle of the stream of the random seed; empty when there is none. Since 0.1.
+	SeedHandle string
+	// </popef:members>
+
+	EngineOptions []PopEFOption // for the engine that runs it
+	DeviceOptions []PopEFOption // for choosing a device
+	LoadPrograms  []int64       // to run once, before all others
+	MainPrograms  []int64       // to run repeatedly
+	SavePrograms  []int64       // that bring state back
+	ProgramNames  map[int64]string
+	Anchors       []PopEFAnchor
 }
 
 // Metadata is what the files say about their executables, in the order of the files.
@@ -118,22 +123,14 @@ func readMetadata(raw native.RawPopefMetadata) (PopEFMetadata, error) {
 		return list
 	}
 	m := PopEFMetadata{
-		Executable:        raw.Executable(),
-		SeedHandle:        raw.Seed_handle(),
-		ReplicationFactor: raw.Field(fieldReplicationFactor),
-		NumIPUs:           raw.Field(fieldNumIPUs),
-		IPUVersion:        raw.Field(fieldIPUVersion),
-		IsPOD:             raw.Field(fieldIsPOD) != 0,
-		NumProcesses:      raw.Field(fieldNumProcesses),
-		IsTraining:        raw.Field(fieldIsInference) == 0,
-		DeviceIterations:  raw.Field(fieldDeviceIterations),
-		EngineOptions:     options(engineOptions),
-		DeviceOptions:     options(deviceOptions),
-		LoadPrograms:      flow(loadFlow),
-		MainPrograms:      flow(mainFlow),
-		SavePrograms:      flow(saveFlow),
-		ProgramNames:      map[int64]string{},
+		EngineOptions: options(engineOptions),
+		DeviceOptions: options(deviceOptions),
+		LoadPrograms:  flow(loadFlow),
+		MainPrograms:  flow(mainFlow),
+		SavePrograms:  flow(saveFlow),
+		ProgramNames:  map[int64]string{},
 	}
+	m.readFields(raw)
 	for i := int64(0); i < raw.Program_count(); i++ {
 		m.ProgramNames[raw.Program_index(i)] = raw.Program_name(i)
 	}
@@ -157,6 +154,52 @@ func readMetadata(raw native.RawPopefMetadata) (PopEFMetadata, error) {
 	return m, nil
 }
 
+// What follows is made by tests/lint/popef_fields.py, of core/popef/metadata.toml.
+// <popef:functions>
+
+func (m *PopEFMetadata) readFields(raw native.RawPopefMetadata) {
+	m.Executable = raw.Executable()
+	m.ReplicationFactor = raw.Field(1)
+	m.NumIPUs = raw.Field(2)
+	m.IPUVersion = raw.Field(3)
+	m.IsPOD = raw.Field(4) != 0
+	m.NumProcesses = raw.Field(5)
+	m.IsTraining = raw.Field(6) == 0
+	m.DeviceIterations = raw.Field(7)
+	m.SeedHandle = raw.Seed_handle()
+}
+
+func (m *PopEFMetadata) fillFields(raw native.RawPopefMetadata, set func(uintptr)) {
+	set(raw.Set_executable(m.Executable))
+	if m.ReplicationFactor != 0 {
+		set(raw.Set_field(1, m.ReplicationFactor))
+	}
+	if m.NumIPUs != 0 {
+		set(raw.Set_field(2, m.NumIPUs))
+	}
+	if m.IPUVersion != 0 {
+		set(raw.Set_field(3, m.IPUVersion))
+	}
+	set(raw.Set_field(4, flagNumber(m.IsPOD)))
+	if m.NumProcesses != 0 {
+		set(raw.Set_field(5, m.NumProcesses))
+	}
+	set(raw.Set_field(6, flagNumber(!m.IsTraining)))
+	if m.DeviceIterations != 0 {
+		set(raw.Set_field(7, m.DeviceIterations))
+	}
+	set(raw.Set_seed_handle(m.SeedHandle))
+}
+
+// </popef:functions>
+
+func flagNumber(value bool) int64 {
+	if value {
+		return 1
+	}
+	return 0
+}
+
 // fill writes everything to raw. The anchors' Executable is not looked at.
 func (m *PopEFMetadata) fill(raw native.RawPopefMetadata) error {
 	var first error
@@ -166,18 +209,6 @@ func (m *PopEFMetadata) fill(raw native.RawPopefMetadata) error {
 		}
 	}
 	set := func(failure uintptr) { note(check(failure)) }
-	field := func(which int, value int64) {
-		if value != 0 {
-			set(raw.Set_field(which, value))
-		}
-	}
-	flag := func(which int, value bool) {
-		number := int64(0)
-		if value {
-			number = 1
-		}
-		set(raw.Set_field(which, number))
-	}
 	options := func(which int, list []PopEFOption) {
 		for _, o := range list {
 			set(raw.Add_option(which, o.Name, o.Value))
@@ -187,15 +218,7 @@ func (m *PopEFMetadata) fill(raw native.RawPopefMetadata) error {
 		note(programIndices(programs))
 		set(raw.Set_flow(which, programs, int64(len(programs))))
 	}
-	set(raw.Set_executable(m.Executable))
-	set(raw.Set_seed_handle(m.SeedHandle))
-	field(fieldReplicationFactor, m.ReplicationFactor)
-	field(fieldNumIPUs, m.NumIPUs)
-	field(fieldIPUVersion, m.IPUVersion)
-	flag(fieldIsPOD, m.IsPOD)
-	field(fieldNumProcesses, m.NumProcesses)
-	flag(fieldIsInference, !m.IsTraining)
-	field(fieldDeviceIterations, m.DeviceIterations)
+	m.fillFields(raw, set)
 	options(engineOptions, m.EngineOptions)
 	options(deviceOptions, m.DeviceOptions)
 	flow(loadFlow, m.LoadPrograms)

@@ -1,9 +1,12 @@
 #include "poprt/popef_metadata.h"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
 #include <span>
+#include <type_traits>
 
+#include "popef/metadata_fields.h"
 #include "popef_handles.h"
 
 using namespace poprt;
@@ -13,8 +16,32 @@ namespace {
 using Options = std::vector<popef::Option>;
 using Indices = popef::ProgramFlow::Indices;
 
-int64_t saturated(uint64_t value) {
-  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
+// What C's numbers cannot hold is their largest.
+template <std::integral Number>
+constexpr int64_t saturated(Number value) {
+  if constexpr (std::is_same_v<Number, uint64_t>)
+    return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
+  else
+    return value;
+}
+
+// `value` as the type of the field.
+template <std::integral Number>
+Number checked(poprt_popef_field field, int64_t value) {
+  constexpr int64_t low = saturated(std::numeric_limits<Number>::min());
+  constexpr int64_t high = saturated(std::numeric_limits<Number>::max());
+  if (value < low || value > high)
+    fail(ErrorCode::invalid_argument, "metadata field {}: expected a value from {} to {}, given {}",
+         field, low, high, value);
+  return static_cast<Number>(value);
+}
+
+poprt_error* set_text(poprt_popef_metadata* metadata, const char* value, const char* argument,
+                      void (popef::Metadata::*set)(std::string)) {
+  return capi::guard([&] {
+    auto& m = capi::required(metadata, "metadata").value;
+    (m.*set)(&capi::required(value, argument));
+  });
 }
 
 // Null for an unknown list or flow.
@@ -73,71 +100,48 @@ void poprt_popef_metadata_free(poprt_popef_metadata* metadata) { delete metadata
 
 int64_t poprt_popef_metadata_get(const poprt_popef_metadata* metadata, poprt_popef_field field) {
   if (!metadata) return 0;
-  const popef::Metadata& m = metadata->value;
-  switch (field) {
-    case POPRT_POPEF_REPLICATION_FACTOR: return m.replicationFactor();
-    case POPRT_POPEF_NUM_IPUS: return m.numIpus();
-    case POPRT_POPEF_IPU_VERSION: return m.ipuVersion();
-    case POPRT_POPEF_IS_POD: return m.isPOD();
-    case POPRT_POPEF_NUM_PROCESSES: return m.numProcesses();
-    case POPRT_POPEF_IS_INFERENCE: return m.isInference();
-    case POPRT_POPEF_DEVICE_ITERATIONS: return saturated(m.deviceIterations());
-    default: return 0;
-  }
+  int64_t result = 0;
+  popef::for_each_metadata_field([&](const auto& f) {
+    if constexpr (!popef::kIsText<decltype(f)>)
+      if (f.number == field) result = saturated((metadata->value.*f.get)());
+  });
+  return result;
 }
 
 poprt_error* poprt_popef_metadata_set(poprt_popef_metadata* metadata, poprt_popef_field field,
                                       int64_t value) {
   return capi::guard([&] {
     popef::Metadata& m = capi::required(metadata, "metadata").value;
-    const auto within = [&](int64_t low, int64_t high) {
-      if (value < low || value > high)
-        fail(ErrorCode::invalid_argument,
-             "metadata field {}: expected a value from {} to {}, given {}", field, low, high,
-             value);
-      return value;
-    };
-    const auto count = [&] {
-      return static_cast<uint32_t>(within(0, std::numeric_limits<uint32_t>::max()));
-    };
-    const auto flag = [&] { return within(0, 1) != 0; };
-    switch (field) {
-      case POPRT_POPEF_REPLICATION_FACTOR: return m.setReplicationFactor(count());
-      case POPRT_POPEF_NUM_IPUS: return m.setNumIpus(count());
-      case POPRT_POPEF_IPU_VERSION:
-        return m.setIpuVersion(static_cast<int32_t>(within(INT32_MIN, INT32_MAX)));
-      case POPRT_POPEF_IS_POD: return m.setIsPOD(flag());
-      case POPRT_POPEF_NUM_PROCESSES: return m.setNumProcesses(count());
-      case POPRT_POPEF_IS_INFERENCE: return m.setIsInference(flag());
-      case POPRT_POPEF_DEVICE_ITERATIONS:
-        return m.setDeviceIterations(static_cast<uint64_t>(within(0, INT64_MAX)));
-      default: fail(ErrorCode::invalid_argument, "metadata field {} is unknown", field);
-    }
+    bool known = false;
+    popef::for_each_metadata_field([&](const auto& f) {
+      if constexpr (!popef::kIsText<decltype(f)>)
+        if (f.number == field) {
+          known = true;
+          (m.*f.set)(checked<popef::MetadataValue<decltype(f)>>(field, value));
+        }
+    });
+    if (!known) fail(ErrorCode::invalid_argument, "metadata field {} is unknown", field);
   });
 }
 
+// tests/lint/popef_fields.py makes these of core/popef/metadata.toml. <popef:texts>
 const char* poprt_popef_metadata_executable(const poprt_popef_metadata* metadata) {
   return metadata ? metadata->value.executable().c_str() : "";
+}
+
+poprt_error* poprt_popef_metadata_set_executable(poprt_popef_metadata* metadata, const char* name) {
+  return set_text(metadata, name, "name", &popef::Metadata::setExecutable);
 }
 
 const char* poprt_popef_metadata_seed_handle(const poprt_popef_metadata* metadata) {
   return metadata ? metadata->value.seedHandle().c_str() : "";
 }
 
-poprt_error* poprt_popef_metadata_set_executable(poprt_popef_metadata* metadata, const char* name) {
-  return capi::guard([&] {
-    auto& m = capi::required(metadata, "metadata").value;
-    m.setExecutable(&capi::required(name, "name"));
-  });
-}
-
 poprt_error* poprt_popef_metadata_set_seed_handle(poprt_popef_metadata* metadata,
                                                   const char* handle) {
-  return capi::guard([&] {
-    auto& m = capi::required(metadata, "metadata").value;
-    m.setSeedHandle(&capi::required(handle, "handle"));
-  });
+  return set_text(metadata, handle, "handle", &popef::Metadata::setSeedHandle);
 }
+// </popef:texts>
 
 size_t poprt_popef_metadata_option_count(const poprt_popef_metadata* metadata,
                                          poprt_popef_option_list list) {

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "popef/error.h"
+#include "popef/metadata_fields.h"
 #include "popef/model.h"
 
 namespace poprt::popef {
@@ -60,17 +61,10 @@ Json describe_onnx(const Reader& reader, const std::string& executable) {
 
 // The model when the file has all of it; otherwise the reason why not.
 Json describe_model(const ModelBuilder& builder, const Metadata& m) {
-  Json j = {{"executable", m.executable()},
-            {"replication_factor", m.replicationFactor()},
-            {"num_ipus", m.numIpus()},
-            {"ipu_version", m.ipuVersion()},
-            {"is_pod", m.isPOD()},
-            {"num_processes", m.numProcesses()},
-            {"is_inference", m.isInference()},
-            {"device_iterations", m.deviceIterations()},
-            {"seed_handle", m.seedHandle()},
-            {"engine_options", describe(m.engineOptions())},
-            {"device_options", describe(m.deviceOptions())}};
+  Json j;
+  for_each_metadata_field([&](const auto& f) { j[std::string(f.name)] = (m.*f.get)(); });
+  j["engine_options"] = describe(m.engineOptions());
+  j["device_options"] = describe(m.deviceOptions());
   const ProgramFlow& flow = m.programFlow();
   j["program_flow"] = {{"load", flow.load()}, {"main", flow.main()}, {"save", flow.save()}};
   Json programs = Json::object();
@@ -250,10 +244,9 @@ class Printer {
   void metadata(const Json& j) {
     for (const Json& m : j["models"]) {
       line(0, "Metadata of executable {}", text(m["executable"]));
-      for (const char* field :
-           {"replication_factor", "num_ipus", "ipu_version", "is_pod", "num_processes",
-            "is_inference", "device_iterations", "seed_handle"})
-        line(1, "{}: {}", field, text(m[field]));
+      for_each_metadata_field([&](const auto& f) {
+        if (f.name != "executable") line(1, "{}: {}", f.name, text(m[std::string(f.name)]));
+      });
       options("engine_options", m["engine_options"]);
       options("device_options", m["device_options"]);
       const Json& flow = m["program_flow"];

@@ -1,13 +1,15 @@
 #include "popef/metadata_codec.h"
 
 #include <algorithm>
+#include <concepts>
 #include <set>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/capnp_message.h"
 #include "popef/error.h"
-#include "popef/metadata_places.h"
+#include "popef/metadata_fields.h"
 
 namespace poprt::popef {
 namespace {
@@ -28,6 +30,25 @@ void check_names(const Metadata& m) {
   for (const auto* options : {&m.engineOptions(), &m.deviceOptions()})
     for (const Option& o : *options)
       if (o.name().empty()) raise<LinkError>("metadata: an option needs a name");
+}
+
+void put(StructBuilder& out, uint32_t place, bool value) { out.set_bit(place, value); }
+void put(StructBuilder& out, uint32_t place, const std::string& value) {
+  out.set_text(place, value);
+}
+template <std::integral Number>
+void put(StructBuilder& out, uint32_t place, Number value) {
+  out.set(place, value);
+}
+
+template <class Value>
+Value read(const Struct& in, uint32_t place) {
+  if constexpr (std::is_same_v<Value, bool>)
+    return in.get_bit(place);
+  else if constexpr (std::is_same_v<Value, std::string>)
+    return in.text(place);
+  else
+    return in.get<Value>(place);
 }
 
 void encode(StructBuilder& out, const Anchor& anchor) {
@@ -87,15 +108,8 @@ std::vector<Option> decode_options(const Structs& in) {
 Metadata decode(const Struct& in) {
   namespace at = places::metadata;
   Metadata m;
-  m.setReplicationFactor(in.get<uint32_t>(at::kReplicationFactor));
-  m.setNumIpus(in.get<uint32_t>(at::kNumIpus));
-  m.setIpuVersion(in.get<int32_t>(at::kIpuVersion));
-  m.setIsPOD(in.get_bit(at::kIsPod));
-  m.setIsInference(in.get_bit(at::kIsInference));
-  m.setNumProcesses(in.get<uint32_t>(at::kNumProcesses));
-  m.setDeviceIterations(in.get<uint64_t>(at::kDeviceIterations));
-  m.setExecutable(in.text(at::kExecutable));
-  m.setSeedHandle(in.text(at::kSeedHandle));
+  for_each_metadata_field(
+      [&](const auto& f) { (m.*f.set)(read<MetadataValue<decltype(f)>>(in, f.place)); });
   m.setEngineOptions(decode_options(in.structs(at::kEngineOptions)));
   m.setDeviceOptions(decode_options(in.structs(at::kDeviceOptions)));
   const Structs anchors = in.structs(at::kAnchors);
@@ -119,15 +133,7 @@ std::vector<std::byte> encode_metadata(const Metadata& m) try {
   check_names(m);
   namespace at = places::metadata;
   StructBuilder out;
-  out.set(at::kReplicationFactor, m.replicationFactor());
-  out.set(at::kNumIpus, m.numIpus());
-  out.set(at::kIpuVersion, m.ipuVersion());
-  out.set_bit(at::kIsPod, m.isPOD());
-  out.set_bit(at::kIsInference, m.isInference());
-  out.set(at::kNumProcesses, m.numProcesses());
-  out.set(at::kDeviceIterations, m.deviceIterations());
-  out.set_text(at::kExecutable, m.executable());
-  out.set_text(at::kSeedHandle, m.seedHandle());
+  for_each_metadata_field([&](const auto& f) { put(out, f.place, (m.*f.get)()); });
   encode(out, at::kEngineOptions, m.engineOptions());
   encode(out, at::kDeviceOptions, m.deviceOptions());
   auto& anchors = out.init_structs(at::kAnchors, m.anchors().size());

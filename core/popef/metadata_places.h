@@ -1,5 +1,5 @@
-// Where the fields of metadata.capnp lie: bytes of numbers, bits of flags, pointers of the rest.
-// A test makes this from the schema and says what to write here when they differ.
+// Where the fields of metadata.capnp are: bytes of numbers, bits of flags, pointers of the rest.
+// tests/lint/capnp_places.py --write makes this file from the schema.
 #pragma once
 
 #include <cstdint>

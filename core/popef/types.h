@@ -201,24 +201,36 @@ class Metadata {
  public:
   using ProgramsMap = std::unordered_map<ProgramFlow::ProgramIndexType, std::string>;
 
+  // tests/lint/popef_fields.py makes these of metadata.toml.
+  // <popef:accessors>
+  // Name of the executable that the metadata describes.
+  const std::string& executable() const { return executable_; }
+  void setExecutable(std::string value) { executable_ = std::move(value); }
+  // Number of replicas that are compiled in.
   uint32_t replicationFactor() const { return replication_factor_; }
-  void setReplicationFactor(uint32_t n) { replication_factor_ = n; }
-  uint32_t numIpus() const { return num_ipus_; }  // in total, over all replicas
-  void setNumIpus(uint32_t n) { num_ipus_ = n; }
-  int32_t ipuVersion() const { return ipu_version_; }  // 1, 2, 21
-  void setIpuVersion(int32_t version) { ipu_version_ = version; }
+  void setReplicationFactor(uint32_t value) { replication_factor_ = value; }
+  // Number of IPUs that all replicas use together.
+  uint32_t numIpus() const { return num_ipus_; }
+  void setNumIpus(uint32_t value) { num_ipus_ = value; }
+  // Version of the IPU that the executable was compiled for: 1, 2 or 21.
+  int32_t ipuVersion() const { return ipu_version_; }
+  void setIpuVersion(int32_t value) { ipu_version_ = value; }
+  // Whether the executable is for a POD.
   bool isPOD() const { return is_pod_; }
   void setIsPOD(bool value) { is_pod_ = value; }
+  // Number of host processes that work together.
   uint32_t numProcesses() const { return num_processes_; }
-  void setNumProcesses(uint32_t n) { num_processes_ = n; }
+  void setNumProcesses(uint32_t value) { num_processes_ = value; }
+  // Whether the executable is for inference.
   bool isInference() const { return is_inference_; }
   void setIsInference(bool value) { is_inference_ = value; }
-  const std::string& executable() const { return executable_; }  // name of the executable blob
-  void setExecutable(std::string name) { executable_ = std::move(name); }
-  const std::string& seedHandle() const { return seed_handle_; }  // empty: no random seed input
-  void setSeedHandle(std::string handle) { seed_handle_ = std::move(handle); }
-  uint64_t deviceIterations() const { return device_iterations_; }  // transfers per stream and run
-  void setDeviceIterations(uint64_t n) { device_iterations_ = n; }
+  // Number of transfers of each stream in a run of the main programs.
+  uint64_t deviceIterations() const { return device_iterations_; }
+  void setDeviceIterations(uint64_t value) { device_iterations_ = value; }
+  // Handle of the stream of the random seed; empty when there is none.
+  const std::string& seedHandle() const { return seed_handle_; }
+  void setSeedHandle(std::string value) { seed_handle_ = std::move(value); }
+  // </popef:accessors>
 
   const std::vector<Option>& engineOptions() const { return engine_options_; }
   std::vector<Option>& engineOptions() { return engine_options_; }
@@ -241,14 +253,17 @@ class Metadata {
   bool operator==(const Metadata&) const = default;
 
  private:
+  // <popef:members>
+  std::string executable_;
   uint32_t replication_factor_ = 1;
   uint32_t num_ipus_ = 1;
   int32_t ipu_version_ = 2;
-  uint32_t num_processes_ = 1;
   bool is_pod_ = false;
+  uint32_t num_processes_ = 1;
   bool is_inference_ = true;
   uint64_t device_iterations_ = 1;
-  std::string executable_, seed_handle_;
+  std::string seed_handle_;
+  // </popef:members>
   std::vector<Option> engine_options_, device_options_;
   std::vector<Anchor> anchors_;
   ProgramFlow program_flow_;

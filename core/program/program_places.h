@@ -1,5 +1,5 @@
-// Where the fields of program.capnp lie: bytes of numbers, bits of flags, pointers of the rest.
-// A test makes this from the schema and says what to write here when they differ.
+// Where the fields of program.capnp are: bytes of numbers, bits of flags, pointers of the rest.
+// tests/lint/capnp_places.py --write makes this file from the schema.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,16 @@ inline constexpr uint32_t kShape = 1;
 inline constexpr uint32_t kData = 8;
 }  // namespace anchor
 
+namespace narrow {
+inline constexpr uint32_t kOffset = 0;
+inline constexpr uint32_t kBytes = 8;
+inline constexpr uint32_t kExponent = 16;
+inline constexpr uint32_t kDtype = 20;
+inline constexpr uint32_t kTile = 21;
+inline constexpr uint32_t kM = 24;
+inline constexpr uint32_t kC = 28;
+}  // namespace narrow
+
 namespace program {
 inline constexpr uint32_t kArenaBytes = 0;
 inline constexpr uint32_t kWeightsBytes = 8;
@@ -44,15 +54,5 @@ inline constexpr uint32_t kNotes = 7;
 inline constexpr uint32_t kStateBytes = 16;
 inline constexpr uint32_t kNarrow = 8;
 }  // namespace program
-
-namespace narrow {
-inline constexpr uint32_t kOffset = 0;
-inline constexpr uint32_t kBytes = 8;
-inline constexpr uint32_t kExponent = 16;
-inline constexpr uint32_t kDtype = 20;
-inline constexpr uint32_t kTile = 21;
-inline constexpr uint32_t kM = 24;
-inline constexpr uint32_t kC = 28;
-}  // namespace narrow
 
 }  // namespace poprt::program::places

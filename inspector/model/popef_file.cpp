@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <concepts>
 #include <iterator>
 #include <numeric>
 
@@ -14,6 +15,7 @@
 #include "model/format.h"
 #include "model/stable_order.h"
 #include "popef/header.h"
+#include "popef/metadata_fields.h"
 #include "program/shards.h"
 #include "runtime/session/branches.h"
 
@@ -44,6 +46,15 @@ uint64_t bytes_of(const popef::TensorInfo& info) {
   } catch (const Error&) {
     return 0;
   }
+}
+
+std::string value_text(bool value) { return value ? "yes" : "no"; }
+std::string value_text(const std::string& value) {
+  return value.empty() ? "none" : printable(value);
+}
+template <std::integral Number>
+std::string value_text(Number value) {
+  return std::to_string(value);
 }
 
 std::string indices_text(const popef::ProgramFlow::Indices& indices,
@@ -173,19 +184,13 @@ void PopefFile::fill() {
 std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t model) const {
   const popef::Metadata& m = reader_->metadata()[model];
   const auto& names = m.programsMap();
-  std::vector<std::pair<std::string, std::string>> rows = {
-      {"executable", printable(m.executable())},
-      {"replication factor", std::to_string(m.replicationFactor())},
-      {"IPUs", std::to_string(m.numIpus())},
-      {"IPU version", std::to_string(m.ipuVersion())},
-      {"POD", m.isPOD() ? "yes" : "no"},
-      {"processes", std::to_string(m.numProcesses())},
-      {"inference", m.isInference() ? "yes" : "no"},
-      {"device iterations", std::to_string(m.deviceIterations())},
-      {"seed handle", m.seedHandle().empty() ? "none" : printable(m.seedHandle())},
-      {"load programs", indices_text(m.programFlow().load(), names)},
-      {"main programs", indices_text(m.programFlow().main(), names)},
-      {"save programs", indices_text(m.programFlow().save(), names)}};
+  std::vector<std::pair<std::string, std::string>> rows;
+  popef::for_each_metadata_field(
+      [&](const auto& f) { rows.emplace_back(f.label, value_text((m.*f.get)())); });
+  for (const auto& [name, programs] : {std::pair("load programs", &m.programFlow().load()),
+                                       std::pair("main programs", &m.programFlow().main()),
+                                       std::pair("save programs", &m.programFlow().save())})
+    rows.emplace_back(name, indices_text(*programs, names));
   for (TextRows more : {branch_rows(opaque_of(runtime::kBranches, m.executable())),
                         shard_rows(opaque_of(program::kShards, m.executable()))})
     std::ranges::move(more, std::back_inserter(rows));

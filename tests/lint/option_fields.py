@@ -9,10 +9,10 @@ written by hand (`by`) must be there, too."""
 import os
 import re
 import sys
-import textwrap
 import tomllib
 
 import tree
+from generated_parts import camel, comment, settle
 
 TABLE = "capi/options.toml"
 LANGUAGES = ("cpp", "python", "java", "csharp", "go")
@@ -45,11 +45,6 @@ NUMBERS = ("int", "long", "number", "duration")
 EMPTY = {"text": {"c": "Null", "csharp": 'Null or ""'},
          "object": {"c": "Null", "cpp": "Null", "python": "None", "java": "Null", "csharp": "Null", "go": "Nil"}}
 WORDS = {"io": "IO", "ns": "NS", "ipu": "IPU", "id": "ID"}
-
-
-def camel(name, first_upper=False, words=None):
-    parts = [(words or {}).get(p, p.capitalize()) for p in name.split("_")]
-    return "".join(parts) if first_upper else name.split("_")[0] + "".join(parts[1:])
 
 
 class Field:
@@ -140,15 +135,6 @@ class Field:
         pairs = "; ".join(f"{w if i == 0 else w.lower()}: {m}" for i, (w, m) in enumerate(self.meanings(language)))
         return " ".join([self.text(language)] + ([pairs + "."] if pairs else []) + self.remarks(language) +
                         [f"Since {self.since(language)}."])
-
-
-def comment(text, first, rest, width, last=""):
-    """Lines of a comment: `first` before the first, `rest` before the others, `last` behind the last."""
-    # What must not be broken at a blank.
-    held = re.sub(r"<see cref=[^>]*>|\{@\w+ [^}]*\}", lambda m: m.group().replace(" ", "\0"), text)
-    lines = textwrap.wrap(held + last.replace(" ", "\0"), width - max(len(first.expandtabs(4)), len(rest.expandtabs(4))),
-                          break_long_words=False, break_on_hyphens=False)
-    return [((first if i == 0 else rest) + line).replace("\0", " ") for i, line in enumerate(lines)]
 
 
 def c_struct(fields, _):
@@ -366,24 +352,9 @@ def check(write):
     if problems:
         return problems, checked
     for path, name, fields, place, make in regions():
-        text = tree.read(path)
-        found = re.search(rf"(^[^\n]*<options:{name}>[^\n]*\n)(.*?)(^[^\n]*</options:{name}>)", text, re.S | re.M)
+        problems.append(settle(path, "options:" + name, make(fields, place), TABLE, "tests/lint/option_fields.py", write))
         checked += 1
-        if not found:
-            problems.append(f"{path}: there are no comments <options:{name}> and </options:{name}>")
-            continue
-        made = "\n".join(make(fields, place)) + "\n"
-        if found.group(2) == made:
-            continue
-        if write:
-            with open(os.path.join(tree.ROOT, path), "w", encoding="utf-8") as file:
-                file.write(text[:found.start(2)] + made + text[found.end(2):])
-            continue
-        have, want = found.group(2).splitlines(), made.splitlines()
-        first = next((i for i, (h, w) in enumerate(zip(have, want)) if h != w), min(len(have), len(want)))
-        line = text[:found.start(2)].count("\n") + first + 1
-        problems.append(f"{path}:{line}: not what {TABLE} says; run tests/lint/option_fields.py --write")
-    return problems, checked
+    return [p for p in problems if p], checked
 
 
 def main():

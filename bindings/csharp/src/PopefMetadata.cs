@@ -113,8 +113,6 @@ namespace Poprt
     public sealed unsafe class PopefMetadata
     {
         internal const int BlobType = 2;
-        private const int ReplicationFactorField = 1, NumIpusField = 2, IpuVersionField = 3, IsPodField = 4,
-            NumProcessesField = 5, IsInferenceField = 6, DeviceIterationsField = 7;
         private const int EngineOptionsList = 1, DeviceOptionsList = 2;
         private const int Load = 1, Main = 2, Save = 3;
 
@@ -125,15 +123,7 @@ namespace Poprt
 
         internal PopefMetadata(RawPopefMetadata raw)
         {
-            Executable = raw.executable();
-            SeedHandle = raw.seed_handle();
-            ReplicationFactor = raw.field(ReplicationFactorField);
-            NumIpus = raw.field(NumIpusField);
-            IpuVersion = raw.field(IpuVersionField);
-            IsPod = raw.field(IsPodField) != 0;
-            NumProcesses = raw.field(NumProcessesField);
-            IsInference = raw.field(IsInferenceField) != 0;
-            DeviceIterations = raw.field(DeviceIterationsField);
+            ReadFields(raw);
             EngineOptions = Options(raw, EngineOptionsList);
             DeviceOptions = Options(raw, DeviceOptionsList);
             LoadPrograms = Flow(raw, Load);
@@ -162,15 +152,7 @@ namespace Poprt
 
         internal void Fill(RawPopefMetadata raw)
         {
-            raw.set_executable(Executable);
-            raw.set_seed_handle(SeedHandle);
-            raw.set_field(ReplicationFactorField, ReplicationFactor);
-            raw.set_field(NumIpusField, NumIpus);
-            raw.set_field(IpuVersionField, IpuVersion);
-            raw.set_field(IsPodField, IsPod ? 1 : 0);
-            raw.set_field(NumProcessesField, NumProcesses);
-            raw.set_field(IsInferenceField, IsInference ? 1 : 0);
-            raw.set_field(DeviceIterationsField, DeviceIterations);
+            FillFields(raw);
             foreach (var option in EngineOptions) raw.add_option(EngineOptionsList, option.Key, option.Value);
             foreach (var option in DeviceOptions) raw.add_option(DeviceOptionsList, option.Key, option.Value);
             SetFlow(raw, Load, LoadPrograms);
@@ -186,32 +168,70 @@ namespace Poprt
             fixed (long* first = numbers) raw.set_flow(flow, first, numbers.Length);
         }
 
-        /// <summary>Name of the executable's blob.</summary>
+        // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+        // <popef:fields>
+        private const int ReplicationFactorField = 1;
+        private const int NumIpusField = 2;
+        private const int IpuVersionField = 3;
+        private const int IsPodField = 4;
+        private const int NumProcessesField = 5;
+        private const int IsInferenceField = 6;
+        private const int DeviceIterationsField = 7;
+
+        /// <summary>Name of the executable that the metadata describes. Since 0.1.</summary>
         public string Executable { get; set; } = "";
 
-        /// <summary>Stream handle of the random seed; "": there is none.</summary>
-        public string SeedHandle { get; set; } = "";
-
-        /// <summary>Replicas that are compiled in.</summary>
+        /// <summary>Number of replicas that are compiled in. Default: 1. Since 0.1.</summary>
         public long ReplicationFactor { get; set; } = 1;
 
-        /// <summary>IPUs of all replicas together.</summary>
+        /// <summary>Number of IPUs that all replicas use together. Default: 1. Since 0.1.</summary>
         public long NumIpus { get; set; } = 1;
 
-        /// <summary>What it was compiled for: 1, 2 or 21.</summary>
+        /// <summary>Version of the IPU that the executable was compiled for: 1, 2 or 21. Default: 2. Since
+        /// 0.1.</summary>
         public long IpuVersion { get; set; } = 2;
 
-        /// <summary>Whether it is for a POD.</summary>
+        /// <summary>Whether the executable is for a POD. Default: false. Since 0.1.</summary>
         public bool IsPod { get; set; }
 
-        /// <summary>Host processes that work together.</summary>
+        /// <summary>Number of host processes that work together. Default: 1. Since 0.1.</summary>
         public long NumProcesses { get; set; } = 1;
 
-        /// <summary>Whether it is for inference.</summary>
+        /// <summary>Whether the executable is for inference. Default: true. Since 0.1.</summary>
         public bool IsInference { get; set; } = true;
 
-        /// <summary>Transfers of each stream in a run of the main programs.</summary>
+        /// <summary>Number of transfers of each stream in a run of the main programs. Default: 1. Since 0.1.</summary>
         public long DeviceIterations { get; set; } = 1;
+
+        /// <summary>Handle of the stream of the random seed; empty when there is none. Since 0.1.</summary>
+        public string SeedHandle { get; set; } = "";
+
+        private void ReadFields(RawPopefMetadata raw)
+        {
+            Executable = raw.executable();
+            ReplicationFactor = raw.field(ReplicationFactorField);
+            NumIpus = raw.field(NumIpusField);
+            IpuVersion = raw.field(IpuVersionField);
+            IsPod = raw.field(IsPodField) != 0;
+            NumProcesses = raw.field(NumProcessesField);
+            IsInference = raw.field(IsInferenceField) != 0;
+            DeviceIterations = raw.field(DeviceIterationsField);
+            SeedHandle = raw.seed_handle();
+        }
+
+        private void FillFields(RawPopefMetadata raw)
+        {
+            raw.set_executable(Executable);
+            raw.set_field(ReplicationFactorField, ReplicationFactor);
+            raw.set_field(NumIpusField, NumIpus);
+            raw.set_field(IpuVersionField, IpuVersion);
+            raw.set_field(IsPodField, IsPod ? 1 : 0);
+            raw.set_field(NumProcessesField, NumProcesses);
+            raw.set_field(IsInferenceField, IsInference ? 1 : 0);
+            raw.set_field(DeviceIterationsField, DeviceIterations);
+            raw.set_seed_handle(SeedHandle);
+        }
+        // </popef:fields>
 
         /// <summary>Options for the engine that runs it.</summary>
         public List<KeyValuePair<string, string>> EngineOptions { get; } = new List<KeyValuePair<string, string>>();

@@ -42,15 +42,25 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_create(
 /* Only for what create made. Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_popef_metadata_free(poprt_popef_metadata* metadata);
 
+/* tests/lint/popef_fields.py makes these of core/popef/metadata.toml. */
 typedef int32_t poprt_popef_field;
 enum {
-  POPRT_POPEF_REPLICATION_FACTOR = 1, /* replicas that are compiled in */
-  POPRT_POPEF_NUM_IPUS = 2,           /* in total, over all replicas */
-  POPRT_POPEF_IPU_VERSION = 3,        /* 1, 2, 21 */
-  POPRT_POPEF_IS_POD = 4,             /* 0 or 1 */
-  POPRT_POPEF_NUM_PROCESSES = 5,      /* host processes that work together */
-  POPRT_POPEF_IS_INFERENCE = 6,       /* 0 or 1 */
-  POPRT_POPEF_DEVICE_ITERATIONS = 7   /* transfers per stream and run of the main programs */
+  /* <popef:numbers> */
+  /* Number of replicas that are compiled in. Since 0.1. */
+  POPRT_POPEF_REPLICATION_FACTOR = 1,
+  /* Number of IPUs that all replicas use together. Since 0.1. */
+  POPRT_POPEF_NUM_IPUS = 2,
+  /* Version of the IPU that the executable was compiled for: 1, 2 or 21. Since 0.1. */
+  POPRT_POPEF_IPU_VERSION = 3,
+  /* Whether the executable is for a POD. Since 0.1. */
+  POPRT_POPEF_IS_POD = 4,
+  /* Number of host processes that work together. Since 0.1. */
+  POPRT_POPEF_NUM_PROCESSES = 5,
+  /* Whether the executable is for inference. Since 0.1. */
+  POPRT_POPEF_IS_INFERENCE = 6,
+  /* Number of transfers of each stream in a run of the main programs. Since 0.1. */
+  POPRT_POPEF_DEVICE_ITERATIONS = 7,
+  /* </popef:numbers> */
 };
 
 /* 0 for null and for an unknown field. Since 0.1. */
@@ -61,16 +71,20 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set(poprt_popef_metad
                                                                poprt_popef_field field,
                                                                int64_t value);
 
-/* Name of the executable that it is for. UTF-8, borrowed until it is set; "" for null. Since 0.1.
- */
+/* <popef:texts> */
+/* Name of the executable that the metadata describes. UTF-8, borrowed until it is set; "" for null.
+ * Since 0.1. */
 POPRT_API const char* poprt_popef_metadata_executable(const poprt_popef_metadata* metadata);
-/* Stream handle of the random seed; "": there is none. As above. Since 0.1. */
-POPRT_API const char* poprt_popef_metadata_seed_handle(const poprt_popef_metadata* metadata);
-/* The string is copied. Since 0.1. */
+/* Sets it; the string is copied. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set_executable(
     poprt_popef_metadata* metadata, const char* name);
+/* Handle of the stream of the random seed; empty when there is none. UTF-8, borrowed until it is
+ * set; "" for null. Since 0.1. */
+POPRT_API const char* poprt_popef_metadata_seed_handle(const poprt_popef_metadata* metadata);
+/* Sets it; the string is copied. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set_seed_handle(
     poprt_popef_metadata* metadata, const char* handle);
+/* </popef:texts> */
 
 typedef int32_t poprt_popef_option_list;
 enum {

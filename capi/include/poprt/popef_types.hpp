@@ -218,24 +218,27 @@ class Metadata {
  public:
   using ProgramsMap = std::map<ProgramFlow::ProgramIndexType, std::string>;
 
+  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // <popef:accessors>
+  const std::string& executable() const { return executable_; }
+  void setExecutable(std::string value) { executable_ = std::move(value); }
   int64_t replicationFactor() const { return replicationFactor_; }
-  void setReplicationFactor(int64_t n) { replicationFactor_ = n; }
+  void setReplicationFactor(int64_t value) { replicationFactor_ = value; }
   int64_t numIpus() const { return numIpus_; }
-  void setNumIpus(int64_t n) { numIpus_ = n; }
+  void setNumIpus(int64_t value) { numIpus_ = value; }
   int64_t ipuVersion() const { return ipuVersion_; }
-  void setIpuVersion(int64_t version) { ipuVersion_ = version; }
+  void setIpuVersion(int64_t value) { ipuVersion_ = value; }
   bool isPOD() const { return isPod_; }
   void setIsPOD(bool value) { isPod_ = value; }
   int64_t numProcesses() const { return numProcesses_; }
-  void setNumProcesses(int64_t n) { numProcesses_ = n; }
+  void setNumProcesses(int64_t value) { numProcesses_ = value; }
   bool isInference() const { return isInference_; }
   void setIsInference(bool value) { isInference_ = value; }
   int64_t deviceIterations() const { return deviceIterations_; }
-  void setDeviceIterations(int64_t n) { deviceIterations_ = n; }
-  const std::string& executable() const { return executable_; }
-  void setExecutable(std::string name) { executable_ = std::move(name); }
+  void setDeviceIterations(int64_t value) { deviceIterations_ = value; }
   const std::string& seedHandle() const { return seedHandle_; }
-  void setSeedHandle(std::string handle) { seedHandle_ = std::move(handle); }
+  void setSeedHandle(std::string value) { seedHandle_ = std::move(value); }
+  // </popef:accessors>
 
   const std::vector<Option>& engineOptions() const { return engineOptions_; }
   std::vector<Option>& engineOptions() { return engineOptions_; }
@@ -254,10 +257,17 @@ class Metadata {
   void setProgramsMap(ProgramsMap map) { programsMap_ = std::move(map); }
 
  private:
-  int64_t replicationFactor_ = 1, numIpus_ = 1, ipuVersion_ = 2, numProcesses_ = 1,
-          deviceIterations_ = 1;
-  bool isPod_ = false, isInference_ = true;
-  std::string executable_, seedHandle_;
+  // <popef:members>
+  std::string executable_;
+  int64_t replicationFactor_ = 1;
+  int64_t numIpus_ = 1;
+  int64_t ipuVersion_ = 2;
+  bool isPod_ = false;
+  int64_t numProcesses_ = 1;
+  bool isInference_ = true;
+  int64_t deviceIterations_ = 1;
+  std::string seedHandle_;
+  // </popef:members>
   std::vector<Option> engineOptions_, deviceOptions_;
   std::vector<Anchor> anchors_;
   ProgramFlow programFlow_;
@@ -290,6 +300,8 @@ inline Anchor anchorOf(const poprt_popef_metadata* m, size_t index) {
 inline Metadata fromHandle(const poprt_popef_metadata* m) {
   Metadata result;
   const auto get = [&](poprt_popef_field field) { return poprt_popef_metadata_get(m, field); };
+  // <popef:reads>
+  result.setExecutable(poprt_popef_metadata_executable(m));
   result.setReplicationFactor(get(POPRT_POPEF_REPLICATION_FACTOR));
   result.setNumIpus(get(POPRT_POPEF_NUM_IPUS));
   result.setIpuVersion(get(POPRT_POPEF_IPU_VERSION));
@@ -297,8 +309,8 @@ inline Metadata fromHandle(const poprt_popef_metadata* m) {
   result.setNumProcesses(get(POPRT_POPEF_NUM_PROCESSES));
   result.setIsInference(get(POPRT_POPEF_IS_INFERENCE) != 0);
   result.setDeviceIterations(get(POPRT_POPEF_DEVICE_ITERATIONS));
-  result.setExecutable(poprt_popef_metadata_executable(m));
   result.setSeedHandle(poprt_popef_metadata_seed_handle(m));
+  // </popef:reads>
   const auto options = [&](poprt_popef_option_list list) {
     std::vector<Option> all;
     for (size_t i = 0; i < poprt_popef_metadata_option_count(m, list); i++) {
@@ -335,6 +347,8 @@ inline MetadataHandle toHandle(const Metadata& from) {
   const auto set = [&](poprt_popef_field field, int64_t value) {
     check(poprt_popef_metadata_set(made, field, value));
   };
+  // <popef:writes>
+  check(poprt_popef_metadata_set_executable(made, from.executable().c_str()));
   set(POPRT_POPEF_REPLICATION_FACTOR, from.replicationFactor());
   set(POPRT_POPEF_NUM_IPUS, from.numIpus());
   set(POPRT_POPEF_IPU_VERSION, from.ipuVersion());
@@ -342,8 +356,8 @@ inline MetadataHandle toHandle(const Metadata& from) {
   set(POPRT_POPEF_NUM_PROCESSES, from.numProcesses());
   set(POPRT_POPEF_IS_INFERENCE, from.isInference());
   set(POPRT_POPEF_DEVICE_ITERATIONS, from.deviceIterations());
-  check(poprt_popef_metadata_set_executable(made, from.executable().c_str()));
   check(poprt_popef_metadata_set_seed_handle(made, from.seedHandle().c_str()));
+  // </popef:writes>
   const auto add = [&](poprt_popef_option_list list, const std::vector<Option>& options) {
     for (const Option& o : options)
       check(poprt_popef_metadata_add_option(made, list, o.name().c_str(), o.value().c_str()));

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "support/capnp_library.h"
-#include "support/capnp_places.h"
 #include "support/recorded_lines.h"
 
 // After it.
@@ -397,16 +396,6 @@ TEST(Serialize, WeightsMayLieElsewhere) {
   // A payload with weights of its own uses them.
   EXPECT_EQ(read_executable(whole.bytes, weights.first(1), nullptr).weights.data(),
             expected.weights.data());
-}
-
-TEST(ProgramPlaces, AreThoseOfTheSchema) {
-  capnp_places::expect_header(
-      POPRT_TEST_DATA "/../../core/program/program_places.h",
-      capnp_places::header(
-          "program.capnp", "poprt::program::places",
-          {capnp::Schema::from<schema::Buffer>(), capnp::Schema::from<schema::Instruction>(),
-           capnp::Schema::from<schema::Anchor>(), capnp::Schema::from<schema::Program>(),
-           capnp::Schema::from<schema::Narrow>()}));
 }
 
 TEST(Serialize, AProgramThatDoesNotFitTogetherIsNotWritten) {

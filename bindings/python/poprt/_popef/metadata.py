@@ -9,9 +9,6 @@ from .. import poprt_raw as _raw
 from .._describe import DataType
 from .types import Anchor, Metadata, Option, TensorInfo, TensorType
 
-_FIELDS = {"ReplicationFactor": 1, "NumIpus": 2, "IpuVersion": 3, "IsPOD": 4, "NumProcesses": 5, "IsInference": 6,
-           "DeviceIterations": 7}
-_FLAGS = ("IsPOD", "IsInference")
 _OPTION_LISTS = {"EngineOptions": 1, "DeviceOptions": 2}
 _FLOWS = {"Load": 1, "Main": 2, "Save": 3}
 
@@ -29,14 +26,37 @@ def _anchor(raw: _raw.RawPopefAnchor) -> Anchor:
                   [raw.program(i) for i in range(raw.program_count())], raw.is_per_replica())
 
 
+# tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+# <popef:copies>
+def _read_fields(metadata: Metadata, raw: _raw.RawPopefMetadata) -> None:
+    metadata.setExecutable(raw.executable())
+    metadata.setReplicationFactor(raw.field(1))
+    metadata.setNumIpus(raw.field(2))
+    metadata.setIpuVersion(raw.field(3))
+    metadata.setIsPOD(bool(raw.field(4)))
+    metadata.setNumProcesses(raw.field(5))
+    metadata.setIsInference(bool(raw.field(6)))
+    metadata.setDeviceIterations(raw.field(7))
+    metadata.setSeedHandle(raw.seed_handle())
+
+
+def _write_fields(metadata: Metadata, raw: _raw.RawPopefMetadata) -> None:
+    raw.set_executable(metadata.executable())
+    raw.set_field(1, int(metadata.replicationFactor()))
+    raw.set_field(2, int(metadata.numIpus()))
+    raw.set_field(3, int(metadata.ipuVersion()))
+    raw.set_field(4, int(metadata.isPOD()))
+    raw.set_field(5, int(metadata.numProcesses()))
+    raw.set_field(6, int(metadata.isInference()))
+    raw.set_field(7, int(metadata.deviceIterations()))
+    raw.set_seed_handle(metadata.seedHandle())
+# </popef:copies>
+
+
 def from_raw(raw: _raw.RawPopefMetadata) -> Metadata:
     """Copies everything."""
     metadata = Metadata()
-    metadata.setExecutable(raw.executable())
-    metadata.setSeedHandle(raw.seed_handle())
-    for name, field in _FIELDS.items():
-        value = raw.field(field)
-        getattr(metadata, "set" + name)(bool(value) if name in _FLAGS else value)
+    _read_fields(metadata, raw)
     for name, which in _OPTION_LISTS.items():
         getattr(metadata, "set" + name)(Option(raw.option_name(which, i), raw.option_value(which, i))
                                         for i in range(raw.option_count(which)))
@@ -59,10 +79,7 @@ def _programs(indices: Iterable[int]) -> list[int]:
 
 def to_raw(metadata: Metadata) -> _raw.RawPopefMetadata:
     raw = _raw.RawPopefMetadata()
-    raw.set_executable(metadata.executable())
-    raw.set_seed_handle(metadata.seedHandle())
-    for name, field in _FIELDS.items():
-        raw.set_field(field, int(getattr(metadata, _getter(name))()))
+    _write_fields(metadata, raw)
     for name, which in _OPTION_LISTS.items():
         for option in getattr(metadata, _getter(name))():
             raw.add_option(which, option.name(), option.value())

@@ -191,6 +191,8 @@ class Metadata(_Value):
     """How an executable is to be run."""
 
     def __init__(self) -> None:
+        # <popef:members>
+        self._executable = ""
         self._replicationFactor = 1
         self._numIpus = 1
         self._ipuVersion = 2
@@ -198,71 +200,79 @@ class Metadata(_Value):
         self._numProcesses = 1
         self._isInference = True
         self._deviceIterations = 1
-        self._executable = ""
         self._seedHandle = ""
+        # </popef:members>
         self._engineOptions: list[Option] = []
         self._deviceOptions: list[Option] = []
         self._programFlow = ProgramFlow()
         self._programsMap: dict[int, str] = {}
         self._anchors: list[Anchor] = []
 
+    # tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+    # <popef:accessors>
     def executable(self) -> str:
-        """Name of the executable's blob."""
+        """Name of the executable that the metadata describes."""
         return self._executable
 
     def setExecutable(self, name: str) -> None:
         self._executable = name
 
     def replicationFactor(self) -> int:
+        """Number of replicas that are compiled in."""
         return self._replicationFactor
 
     def setReplicationFactor(self, replicationFactor: int) -> None:
         self._replicationFactor = replicationFactor
 
     def numIpus(self) -> int:
-        """In total, over all replicas."""
+        """Number of IPUs that all replicas use together."""
         return self._numIpus
 
     def setNumIpus(self, numIpus: int) -> None:
         self._numIpus = numIpus
 
     def ipuVersion(self) -> int:
+        """Version of the IPU that the executable was compiled for: 1, 2 or 21."""
         return self._ipuVersion
 
     def setIpuVersion(self, ipuVersion: int) -> None:
         self._ipuVersion = ipuVersion
 
     def isPOD(self) -> bool:
+        """Whether the executable is for a POD."""
         return self._isPOD
 
     def setIsPOD(self, isPOD: bool) -> None:
         self._isPOD = isPOD
 
     def numProcesses(self) -> int:
+        """Number of host processes that work together."""
         return self._numProcesses
 
     def setNumProcesses(self, numProcesses: int) -> None:
         self._numProcesses = numProcesses
 
     def isInference(self) -> bool:
+        """Whether the executable is for inference."""
         return self._isInference
 
     def setIsInference(self, isInference: bool) -> None:
         self._isInference = isInference
 
     def deviceIterations(self) -> int:
-        """Transfers per stream and run of the main programs."""
+        """Number of transfers of each stream in a run of the main programs."""
         return self._deviceIterations
 
     def setDeviceIterations(self, deviceIterations: int) -> None:
         self._deviceIterations = deviceIterations
 
     def seedHandle(self) -> str:
-        """Stream handle of the random seed; empty: there is none."""
+        """Handle of the stream of the random seed; empty when there is none."""
         return self._seedHandle
 
     def setSeedHandle(self, handle: str) -> None:
         self._seedHandle = handle
+    # </popef:accessors>
 
     def engineOptions(self) -> list[Option]:
         return self._engineOptions

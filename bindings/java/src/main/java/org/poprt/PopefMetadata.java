@@ -12,6 +12,14 @@ import java.util.TreeMap;
  */
 public final class PopefMetadata {
   static final int BLOB_TYPE = 2;
+  private static final int ENGINE_OPTIONS = 1;
+  private static final int DEVICE_OPTIONS = 2;
+  private static final int LOAD = 1;
+  private static final int MAIN = 2;
+  private static final int SAVE = 3;
+
+  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // <popef:members>
   private static final int REPLICATION_FACTOR = 1;
   private static final int NUM_IPUS = 2;
   private static final int IPU_VERSION = 3;
@@ -19,15 +27,20 @@ public final class PopefMetadata {
   private static final int NUM_PROCESSES = 5;
   private static final int IS_INFERENCE = 6;
   private static final int DEVICE_ITERATIONS = 7;
-  private static final int ENGINE_OPTIONS = 1;
-  private static final int DEVICE_OPTIONS = 2;
-  private static final int LOAD = 1;
-  private static final int MAIN = 2;
-  private static final int SAVE = 3;
 
-  private final long[] fields = {0, 1, 1, 2, 0, 1, 1, 1};
+  private final long[] fields = {
+    0,
+    1, // REPLICATION_FACTOR
+    1, // NUM_IPUS
+    2, // IPU_VERSION
+    0, // IS_POD
+    1, // NUM_PROCESSES
+    1, // IS_INFERENCE
+    1, // DEVICE_ITERATIONS
+  };
   private String executable = "";
   private String seedHandle = "";
+  // </popef:members>
   private final List<Map.Entry<String, String>> engineOptions = new ArrayList<>();
   private final List<Map.Entry<String, String>> deviceOptions = new ArrayList<>();
   private final List<Long> loadPrograms = new ArrayList<>();
@@ -41,8 +54,7 @@ public final class PopefMetadata {
 
   PopefMetadata(RawPopefMetadata raw) {
     for (int field = 1; field < fields.length; field++) fields[field] = raw.field(field);
-    executable = raw.executable();
-    seedHandle = raw.seed_handle();
+    readTexts(raw);
     readOptions(raw, ENGINE_OPTIONS, engineOptions);
     readOptions(raw, DEVICE_OPTIONS, deviceOptions);
     readFlow(raw, LOAD, loadPrograms);
@@ -72,8 +84,7 @@ public final class PopefMetadata {
 
   void fill(RawPopefMetadata raw) {
     for (int field = 1; field < fields.length; field++) raw.set_field(field, fields[field]);
-    raw.set_executable(executable);
-    raw.set_seed_handle(seedHandle);
+    fillTexts(raw);
     for (Map.Entry<String, String> option : engineOptions)
       raw.add_option(ENGINE_OPTIONS, option.getKey(), option.getValue());
     for (Map.Entry<String, String> option : deviceOptions)
@@ -104,183 +115,216 @@ public final class PopefMetadata {
     return program;
   }
 
-  private PopefMetadata set(int field, long value) {
-    fields[field] = value;
-    return this;
-  }
-
+  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // <popef:accessors>
   /**
-   * Name of the executable that it is for.
+   * Name of the executable that the metadata describes.
    *
-   * @return that of the executable's blob
+   * @return default ""
+   * @since 0.1
    */
   public String executable() {
     return executable;
   }
 
   /**
-   * Names the executable that it is for.
+   * Sets {@link #executable()}.
    *
-   * @param name that of the executable's blob
+   * @param value default ""
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata executable(String name) {
-    executable = name;
+  public PopefMetadata executable(String value) {
+    executable = value;
     return this;
   }
 
   /**
-   * Stream handle of the random seed.
+   * Number of replicas that are compiled in.
    *
-   * @return "" when there is none
-   */
-  public String seedHandle() {
-    return seedHandle;
-  }
-
-  /**
-   * Names the stream of the random seed.
-   *
-   * @param handle default "": there is none
-   * @return this
-   */
-  public PopefMetadata seedHandle(String handle) {
-    seedHandle = handle;
-    return this;
-  }
-
-  /**
-   * Replicas that are compiled in.
-   *
-   * @return 1 or more
+   * @return default 1
+   * @since 0.1
    */
   public long replicationFactor() {
     return fields[REPLICATION_FACTOR];
   }
 
   /**
-   * Says how many replicas are compiled in.
+   * Sets {@link #replicationFactor()}.
    *
-   * @param replicas default 1
+   * @param value default 1
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata replicationFactor(long replicas) {
-    return set(REPLICATION_FACTOR, replicas);
+  public PopefMetadata replicationFactor(long value) {
+    fields[REPLICATION_FACTOR] = value;
+    return this;
   }
 
   /**
-   * IPUs of all replicas together.
+   * Number of IPUs that all replicas use together.
    *
-   * @return 1 or more
+   * @return default 1
+   * @since 0.1
    */
   public long numIpus() {
     return fields[NUM_IPUS];
   }
 
   /**
-   * Says how many IPUs all replicas need together.
+   * Sets {@link #numIpus()}.
    *
-   * @param count default 1
+   * @param value default 1
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata numIpus(long count) {
-    return set(NUM_IPUS, count);
+  public PopefMetadata numIpus(long value) {
+    fields[NUM_IPUS] = value;
+    return this;
   }
 
   /**
-   * What it was compiled for.
+   * Version of the IPU that the executable was compiled for: 1, 2 or 21.
    *
-   * @return 1, 2 or 21
+   * @return default 2
+   * @since 0.1
    */
   public long ipuVersion() {
     return fields[IPU_VERSION];
   }
 
   /**
-   * Says what it was compiled for.
+   * Sets {@link #ipuVersion()}.
    *
-   * @param version 1, 2 or 21; default 2
+   * @param value default 2
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata ipuVersion(long version) {
-    return set(IPU_VERSION, version);
+  public PopefMetadata ipuVersion(long value) {
+    fields[IPU_VERSION] = value;
+    return this;
   }
 
   /**
-   * Whether it is for a POD.
+   * Whether the executable is for a POD.
    *
-   * @return usually false
+   * @return default false
+   * @since 0.1
    */
   public boolean isPod() {
     return fields[IS_POD] != 0;
   }
 
   /**
-   * Says whether it is for a POD.
+   * Sets {@link #isPod()}.
    *
-   * @param on default false
+   * @param value default false
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata pod(boolean on) {
-    return set(IS_POD, on ? 1 : 0);
+  public PopefMetadata pod(boolean value) {
+    fields[IS_POD] = value ? 1 : 0;
+    return this;
   }
 
   /**
-   * Host processes that work together.
+   * Number of host processes that work together.
    *
-   * @return 1 or more
+   * @return default 1
+   * @since 0.1
    */
   public long numProcesses() {
     return fields[NUM_PROCESSES];
   }
 
   /**
-   * Says how many host processes work together.
+   * Sets {@link #numProcesses()}.
    *
-   * @param count default 1
+   * @param value default 1
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata numProcesses(long count) {
-    return set(NUM_PROCESSES, count);
+  public PopefMetadata numProcesses(long value) {
+    fields[NUM_PROCESSES] = value;
+    return this;
   }
 
   /**
-   * Whether it is for inference.
+   * Whether the executable is for inference.
    *
-   * @return false for training
+   * @return default true
+   * @since 0.1
    */
   public boolean isInference() {
     return fields[IS_INFERENCE] != 0;
   }
 
   /**
-   * Says whether it is for inference.
+   * Sets {@link #isInference()}.
    *
-   * @param on default true
+   * @param value default true
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata inference(boolean on) {
-    return set(IS_INFERENCE, on ? 1 : 0);
+  public PopefMetadata inference(boolean value) {
+    fields[IS_INFERENCE] = value ? 1 : 0;
+    return this;
   }
 
   /**
-   * Transfers of each stream in a run of the main programs.
+   * Number of transfers of each stream in a run of the main programs.
    *
-   * @return 1 or more
+   * @return default 1
+   * @since 0.1
    */
   public long deviceIterations() {
     return fields[DEVICE_ITERATIONS];
   }
 
   /**
-   * Says how many transfers each stream has in a run of the main programs.
+   * Sets {@link #deviceIterations()}.
    *
-   * @param count default 1
+   * @param value default 1
    * @return this
+   * @since 0.1
    */
-  public PopefMetadata deviceIterations(long count) {
-    return set(DEVICE_ITERATIONS, count);
+  public PopefMetadata deviceIterations(long value) {
+    fields[DEVICE_ITERATIONS] = value;
+    return this;
   }
+
+  /**
+   * Handle of the stream of the random seed; empty when there is none.
+   *
+   * @return default ""
+   * @since 0.1
+   */
+  public String seedHandle() {
+    return seedHandle;
+  }
+
+  /**
+   * Sets {@link #seedHandle()}.
+   *
+   * @param value default ""
+   * @return this
+   * @since 0.1
+   */
+  public PopefMetadata seedHandle(String value) {
+    seedHandle = value;
+    return this;
+  }
+
+  private void readTexts(RawPopefMetadata raw) {
+    executable = raw.executable();
+    seedHandle = raw.seed_handle();
+  }
+
+  private void fillTexts(RawPopefMetadata raw) {
+    raw.set_executable(executable);
+    raw.set_seed_handle(seedHandle);
+  }
+  // </popef:accessors>
 
   /**
    * Options for the engine that runs it.
