@@ -76,6 +76,7 @@ POPRT_CS_HANDLE(raw_device_request, RawDeviceRequest, free_device_request, delet
 POPRT_CS_HANDLE(raw_device, RawDevice, free_device, poprt_device_free(self))
 POPRT_CS_HANDLE(raw_runner, RawRunner, free_runner, poprt_runner_free(self))
 POPRT_CS_HANDLE(raw_runner_options, RawRunnerOptions, free_runner_options, delete self)
+POPRT_CS_HANDLE(raw_request_options, RawRequestOptions, free_request_options, delete self)
 POPRT_CS_HANDLE(raw_bindings, RawBindings, free_bindings, delete self)
 POPRT_CS_HANDLE(raw_tensors, RawTensors, free_tensors, delete self)
 POPRT_CS_HANDLE(raw_outputs, RawOutputs, free_outputs, poprt_outputs_free(self))

@@ -29,18 +29,16 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-// Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
-// `timeout_ns`; 0: no limit. `replica`: -1 for any.
-static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
+// Never waits. raw_next_done() gives `id` when the request is done. `given`: where the options are; 0 for the
+// defaults. `replica`: where those name none; -1 for any.
+static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t given,
                           int64_t replica, int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
-  options.timeout_ns = timeout_ns;
+  raw_request_options options;
+  if (given) options = *static_cast<const raw_request_options*>(poprt_shim::pointer(given));
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
-  options.when_full = POPRT_WHEN_FULL_LINE;
-  poprt_shim::set_replica(options, replica);
+  if (!options.use_replica) poprt_shim::set_replica(options, replica);
   poprt_request* request = nullptr;
   *error = poprt_runner_submit_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
                                        &request);
@@ -55,11 +53,9 @@ static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& input
 // As raw_submit(); `outputs` must stay until it is done.
 static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs, raw_outputs* outputs, int64_t id,
                                   poprt_result* error) {
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
+  raw_request_options options;
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
-  options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_request* request = nullptr;
   std::vector<poprt_tensor> made;
   for (size_t i = 0; i < poprt_outputs_count(outputs); i++) made.push_back(*poprt_outputs_at(outputs, i));

@@ -357,6 +357,33 @@ func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 	return b, nil
 }
 
+// RequestOptions say how a run is submitted; their zero is the default. See [Binding.GoWith], and [Binding.Replica].
+type RequestOptions struct {
+	// <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+	// How long the request may wait, counted from the call. Unless it begins by then, whatever computes meanwhile, it
+	// fails with deadline_exceeded. 0: for ever. Since 1.0.
+	Timeout time.Duration
+	// Whether whole batches run although batches_per_step leaves room for those of other requests, as those of calls
+	// that wait for their answer do. Default: false. Since 1.0.
+	AtOnce bool
+	// </options:request>
+}
+
+// <options:request_functions> made from capi/options.toml by tests/lint/option_fields.py --write
+
+// settled has each option under its newest name, and is checked.
+func (o RequestOptions) settled() (RequestOptions, error) {
+	var err error
+	return o, err
+}
+
+func (o RequestOptions) fill(raw native.RawRequestOptions) {
+	raw.SetTimeout_ns(int64(o.Timeout))
+	raw.SetAt_once(number(o.AtOnce))
+}
+
+// </options:request_functions>
+
 // Binding is memory for runs of one runner.
 type Binding struct {
 	runner          *Runner
@@ -483,6 +510,11 @@ func (b *Binding) Go(done chan *Call) *Call { return b.GoWithin(0, done) }
 
 // GoWithin is Go for a run that fails with DeadlineExceeded unless it begins within the limit; 0: no limit.
 func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
+	return b.GoWith(RequestOptions{Timeout: limit}, done)
+}
+
+// GoWith is Go with options. Since 1.0.
+func (b *Binding) GoWith(options RequestOptions, done chan *Call) *Call {
 	if done == nil {
 		done = make(chan *Call, 1)
 	} else if cap(done) == 0 {
@@ -490,8 +522,20 @@ func (b *Binding) GoWithin(limit time.Duration, done chan *Call) *Call {
 	}
 	c := newCall(b.runner, done)
 	c.Binding = b
+	options, err := options.settled()
+	if err != nil {
+		c.finish(err)
+		return c
+	}
 	c.submit(func(raw native.RawRunner, id int64, failure *uintptr) int64 {
-		return native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), int64(limit), b.rawReplica(), id, failure)
+		var given int64 // the defaults
+		if options != (RequestOptions{}) {
+			o := native.NewRawRequestOptions()
+			defer native.DeleteRawRequestOptions(o)
+			options.fill(o)
+			given = int64(o.Swigcptr())
+		}
+		return native.Raw_submit(raw, b.table, int64(b.inputs), int64(b.outputs), given, b.rawReplica(), id, failure)
 	})
 	return c
 }

@@ -138,10 +138,11 @@ static poprt_python_bound* raw_bind(raw_runner* runner, PyObject* inputs, PyObje
   return bound.release();
 }
 
-// `replica`: -1 for any.
-static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types, int64_t replica) {
+// Options: null for the defaults.
+static PyObject* raw_execute(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
+                             const raw_request_options* options) {
   poprt_python::Memory memory;
-  const bool ok = memory.fill(runner, inputs, outputs, check_types) && poprt_python::execute(runner, memory, replica);
+  const bool ok = memory.fill(runner, inputs, outputs, check_types) && poprt_python::execute(runner, memory, options);
   return ok ? Py_NewRef(Py_None) : nullptr;
 }
 
@@ -150,22 +151,21 @@ static PyObject* raw_execute_bound(raw_runner* runner, const poprt_python_bound*
 }
 
 // Calls `callback` once, with None or an exception, on a thread of the runner. `owner` is the
-// object that frees the runner. Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit. `replica`: -1
-// for any.
+// object that frees the runner. Options: null for the defaults.
 static poprt_python_run* raw_execute_async(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
-                                           int64_t timeout_ns, int64_t replica, PyObject* callback, PyObject* owner) {
+                                           const raw_request_options* options, PyObject* callback, PyObject* owner) {
   auto bound = std::make_shared<poprt_python_bound>();
   if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
-  return poprt_python::submit(runner, std::move(bound), timeout_ns, replica, callback, owner);
+  return poprt_python::submit(runner, std::move(bound), options, callback, owner);
 }
 
 // The same for an event loop, which calls `callback` when it takes what is over; only from its thread.
 static poprt_python_run* raw_submit_on_loop(raw_runner* runner, PyObject* inputs, PyObject* outputs, bool check_types,
-                                            int64_t timeout_ns, int64_t replica, poprt_python_loop& loop,
+                                            const raw_request_options* options, poprt_python_loop& loop,
                                             PyObject* callback, PyObject* owner) {
   auto bound = std::make_shared<poprt_python_bound>();
   if (!bound->memory.fill(runner, inputs, outputs, check_types)) return nullptr;
-  return poprt_python::submit(runner, std::move(bound), timeout_ns, replica, callback, owner, loop.ended);
+  return poprt_python::submit(runner, std::move(bound), options, callback, owner, loop.ended);
 }
 
 // Address of an object's contiguous memory; the caller keeps the object.

@@ -465,11 +465,9 @@ struct poprt_python_run {
 
 namespace poprt_python {
 
-// A call that waits, on that replica.
-inline poprt_error* execute_on(poprt_runner* runner, const Memory& memory, int64_t replica) {
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
-  poprt_shim::set_replica(options, replica);
+// A call that waits, with options.
+inline poprt_error* execute_with(poprt_runner* runner, const Memory& memory,
+                                 raw_request_options options) {
   options.at_once = 1;
   poprt_request* request = nullptr;
   poprt_error* error =
@@ -480,14 +478,14 @@ inline poprt_error* execute_on(poprt_runner* runner, const Memory& memory, int64
   return error;
 }
 
-// `replica`: -1 for any.
-inline bool execute(poprt_runner* runner, const Memory& memory, int64_t replica = -1) {
+// Null as `options`: the defaults.
+inline bool execute(poprt_runner* runner, const Memory& memory,
+                    const raw_request_options* options = nullptr) {
   poprt_error* error = nullptr;
   Py_BEGIN_ALLOW_THREADS error =
-      replica >= 0
-          ? execute_on(runner, memory, replica)
-          : poprt_runner_execute_tensors(runner, memory.inputs.data(), memory.inputs.size(),
-                                         memory.outputs.data(), memory.outputs.size());
+      options ? execute_with(runner, memory, *options)
+              : poprt_runner_execute_tensors(runner, memory.inputs.data(), memory.inputs.size(),
+                                             memory.outputs.data(), memory.outputs.size());
   Py_END_ALLOW_THREADS if (error) raise(error);
   return !error;
 }
@@ -595,7 +593,7 @@ inline bool check_bound(poprt_runner* runner, const Memory& memory, bool check_s
 // Never waits. Null with an exception set. With `ended` the callback is called when its loop takes
 // what is over, which is not before this has returned.
 inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_python_bound> bound,
-                                int64_t timeout_ns, int64_t replica, PyObject* callback,
+                                const raw_request_options* given, PyObject* callback,
                                 PyObject* owner,
                                 std::shared_ptr<poprt_python_ended> ended = nullptr) {
   auto run = std::make_unique<poprt_python_run>();
@@ -604,13 +602,9 @@ inline poprt_python_run* submit(poprt_runner* runner, std::shared_ptr<poprt_pyth
   run->callback = Py_NewRef(callback);
   run->owner = Py_NewRef(owner);
   const Memory& memory = bound->memory;
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
-  options.timeout_ns = timeout_ns;
+  raw_request_options options = given ? *given : raw_request_options();
   options.callback = poprt_python_run::on_done;
   options.user_data = run.get();
-  options.when_full = POPRT_WHEN_FULL_LINE;
-  poprt_shim::set_replica(options, replica);
   poprt_error* error = nullptr;
   poprt_request* request = nullptr;
   Py_BEGIN_ALLOW_THREADS error =

@@ -9,6 +9,7 @@ import sys
 PYTHON_TYPES = {"void": "None", "poprt_result": "None", "poprt_text": "str", "char const *": "str", "const char*": "str",
                 "int32_t": "int", "uint32_t": "int", "int64_t": "int", "double": "float", "bool": "bool", "PyObject *": "Any",
                 "PyObject*": "Any", "poprt_values": "Sequence[int]"}
+OPTIONAL = {"RawRequestOptions"}  # what functions take None for: the defaults
 
 
 class Stub:
@@ -36,8 +37,9 @@ class Stub:
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
         arguments = []
         for argument in node.args.args:
-            typed = "" if argument.annotation is None else ": " + self.type_of(argument.annotation.value)
-            arguments.append(argument.arg + typed)
+            typed = "" if argument.annotation is None else self.type_of(argument.annotation.value)
+            typed = f"Optional[{typed}]" if typed in OPTIONAL else typed
+            arguments.append(argument.arg + (typed and ": " + typed))
         result = "None" if node.name == "__init__" else self.result_of(node)
         lines = [f"{indent}@staticmethod"] if static else []
         return lines + [f"{indent}def {node.name}({', '.join(arguments)}) -> {result}: ..."]
@@ -53,7 +55,7 @@ class Stub:
         return [f"class {node.name}:"] + (lines or ["    ..."])
 
     def module(self, tree):
-        lines = ["# Made by stub.py.", "from typing import Any, Sequence", ""]
+        lines = ["# Made by stub.py.", "from typing import Any, Optional, Sequence", ""]
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name.startswith("Raw"):
                 lines += self.class_(node)

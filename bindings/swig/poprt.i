@@ -401,6 +401,7 @@ struct raw_device_request {
 // The numbers are attributes; the device is set by a function.
 %rename(RawRunnerOptions) raw_runner_options;
 struct raw_runner_options {
+  // <options:runner>
   int32_t threads;
   int32_t profile;
   int32_t queue_depth;
@@ -422,6 +423,7 @@ struct raw_runner_options {
   int64_t batches_per_step;
   int64_t device_wait_timeout_ns;
   int64_t device_wait_sleep_ns;
+  // </options:runner>
 };
 %extend raw_runner_options {
   raw_runner_options() { return new raw_runner_options; }
@@ -454,6 +456,24 @@ struct raw_runner_options {
   void set_numerics(const char* numerics) {
     $self->numerics_word = numerics;
     $self->numerics = poprt_shim::or_null($self->numerics_word.c_str());
+  }
+}
+
+// How a request is made.
+%rename(RawRequestOptions) raw_request_options;
+struct raw_request_options {
+  // <options:request>
+  int64_t timeout_ns;
+  int32_t at_once;
+  // </options:request>
+};
+%extend raw_request_options {
+  raw_request_options() { return new raw_request_options; }
+  ~raw_request_options() { delete $self; }
+  // -1: any.
+  void set_replica(int64_t replica) {
+    $self->use_replica = replica >= 0;
+    $self->replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
   }
 }
 
@@ -531,7 +551,7 @@ struct raw_counters {
 %newobject raw_runner::run;
 %newobject raw_runner::counters;
 %newobject raw_runner::execute_async;
-%newobject raw_runner::execute_async_within;
+%newobject raw_runner::execute_async_with;
 %extend raw_runner {
   raw_runner(const raw_executable* executable, const raw_runner_options* options,
                poprt_result* error) {
@@ -568,12 +588,11 @@ struct raw_counters {
   // `done_fn` is a poprt_run_done_fn or 0; it is not called when this fails.
   raw_run* execute_async(const raw_bindings& bindings, int64_t done_fn, int64_t user_data,
                            poprt_result* error) {
-    return raw_run::submit($self, bindings, 0, done_fn, user_data, error);
+    return raw_run::submit($self, bindings, {}, done_fn, user_data, error);
   }
-  // Fails with deadline_exceeded unless it begins within `timeout_ns`; 0: no limit.
-  raw_run* execute_async_within(const raw_bindings& bindings, int64_t timeout_ns, int64_t done_fn,
-                                int64_t user_data, poprt_result* error) {
-    return raw_run::submit($self, bindings, timeout_ns, done_fn, user_data, error);
+  raw_run* execute_async_with(const raw_bindings& bindings, const raw_request_options& options, int64_t done_fn,
+                              int64_t user_data, poprt_result* error) {
+    return raw_run::submit($self, bindings, options, done_fn, user_data, error);
   }
   poprt_text statistics(poprt_result* error) {
     poprt_string* text = nullptr;

@@ -46,6 +46,8 @@ for _function in ("poprt_runner_run", "poprt_outputs_crop"):
     EXEMPT["Python", _function] = "run() makes NumPy's arrays, and crops them"
 EXEMPT["Python", "poprt_executable_open"] = "poprt_executable_open_files does the same"
 EXEMPT["Python", "poprt_runner_get_counters"] = "statistics() has types"
+for _field in ("use_replica", "replica"):
+    EXEMPT["Go", "poprt_request_options." + _field] = "Binding.Replica gives it with the memory"
 EXEMPT["Go", "poprt_popef_reader_parse_bytes"] = "OpenPopEFAt reads from a bytes.Reader"
 
 SOURCES = {"C++": ("capi/include/poprt/", (".hpp",)), "Java": ("bindings/java/src/", (".java",)),
@@ -56,8 +58,8 @@ OWN = {"Java": "bindings/java/", "C#": "bindings/csharp/", "Go": "bindings/go/",
 OPTIONS = {"poprt_compile_options": "raw_compile_options", "poprt_open_options": "raw_open_options",
            "poprt_device_manager_options": "raw_device_manager", "poprt_device_request": "raw_device_request", "poprt_runner_options": "raw_runner_options",
            "poprt_pack_runner_options": "raw_pack_options", "poprt_session_options": "raw_session_options",
-           "poprt_queue_options": "raw_queue_options"}
-NO_FIELD = re.compile(r"struct_size|reserved\w*|\w+_data|user_data|\w+_count|timeout|runner")
+           "poprt_queue_options": "raw_queue_options", "poprt_request_options": "raw_request_options"}
+NO_FIELD = re.compile(r"struct_size|reserved\w*|callback|when_full|\w+_data|user_data|\w+_count|timeout|runner")
 FILES = tree.files()
 KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof"}
 

@@ -1,4 +1,4 @@
-"""Options of compilers, runners and sessions are said once, in capi/options.toml. Checks, or with --write makes, what comes
+"""Options of compilers, runners, requests and sessions are said once, in capi/options.toml. Checks, or with --write makes, what comes
 from it: the structs of the C ABI, and fields or setters with their documentation in C++, Java, C#, Go and Python.
 
 Usage: option_fields.py [--write]
@@ -26,6 +26,8 @@ PLACES = {
                 "csharp": "Compiler.cs", "go": "compiler.go", "type": "CompileOptions", "attributes": False},
     "session": {"c": "session.h", "cpp": "session.hpp", "python": "model_runtime/session.py", "java": "SessionOptions",
                 "csharp": "SessionOptions.cs", "go": "session.go", "type": "SessionOptions", "attributes": False},
+    "request": {"c": "runner.h", "cpp": "runner.hpp", "python": "poprt/_runner_config.py", "java": "RequestOptions",
+                "csharp": "RequestOptions.cs", "go": "runner.go", "type": "RequestOptions", "attributes": True},
 }
 # Fields of C++'s ModelRunnerConfig, in their order.
 MODEL_RUNTIME = ("device_wait_config", "thread_safe", "replication_factor", "timeout", "validate_io_params", "batching_dim",
@@ -124,7 +126,7 @@ class Field:
         said = []
         if self.kind == "duration" and language in ("c", "cpp", "python"):
             said.append("Nanoseconds, or a ``timedelta``." if language == "python" else "Nanoseconds.")
-        if self.kind == "flag" and language == "c":
+        if self.kind == "flag" and language == "c" and "c_note" not in self.row:
             said.append("Non-zero: yes.")
         if self.kind == "flag" and language in ("csharp", "go") and (language == "csharp" or "negated" not in self.row):
             said.append(f"Default: {str(self.on).lower()}.")
@@ -145,6 +147,34 @@ def c_struct(fields, _):
         lines += comment(f.document("c"), "  /* ", "   * ", 100, " */")
         lines.append(f"  {f.row.get('c') or TYPES['c'][f.kind] + ' ' + f.c_name()};")
         lines += [f"  {more};" for more in f.row.get("after", [])]
+    return lines
+
+
+def swig_attributes(fields, _):
+    """What the raw layer of all languages has of the struct, as attributes."""
+    return [f"  {f.row.get('c') or TYPES['c'][f.kind] + ' ' + f.c_name()};" for f in fields
+            if f.kind in ("flag", *NUMBERS) and f.row.get("attribute", True) and "only" not in f.row]
+
+
+def cpp_copies(fields, _):
+    """The C struct `o` from the fields."""
+    lines = []
+    for f in fields:
+        value = {"flag": f"{f.name('cpp')} ? {'0 : 1' if f.on else '1 : 0'}", "text": f"{f.name('cpp')}.c_str()"}.get(f.kind, f.name("cpp"))
+        if f.made("cpp") and f.kind not in ("object", "list"):
+            lines.append("    " + f.of("cpp", "raw", f"o.{f.c_name()} = {{value}};").format(value=value))
+    return lines
+
+
+def python_copies(fields, _):
+    """The raw layer's struct `raw` from the fields."""
+    lines = []
+    for f in fields:
+        value = f"self.{f.name('python')}"
+        if f.made("python") and f.kind not in ("object", "list"):
+            given = {"flag": f"int({'not ' if f.on else ''}{value})", "duration": f"_nanoseconds({value})"}.get(f.kind, value)
+            call = f"raw.set_{f.key}({{value}})" if f.kind == "text" else f"raw.{f.c_name()} = {{value}}"
+            lines.append("        " + f.of("python", "raw", call).format(value=given))
     return lines
 
 
@@ -230,7 +260,7 @@ def told(f, language, place, value, number, attribute):
     """The line that tells the raw layer, if it is not written by hand: by an attribute, or by its function."""
     raw = f.of(language, "raw")
     if raw is not None:
-        return ["\t" + raw.format(value=value)] if raw else []
+        return [re.match(r"\s*", attribute).group() + raw.format(value=value)] if raw else []
     if f.kind in ("object", "list"):
         return []
     function = {"java": "    raw.set_{}({});", "csharp": "            raw.set_{}({});", "go": "\traw.Set_{}({})"}[language]
@@ -324,6 +354,11 @@ def regions():
         yield CSHARP + place["csharp"], struct, fields, place, csharp_fields
         yield f"bindings/go/{place['go']}", struct, fields, place, go_fields
         yield f"bindings/go/{place['go']}", struct + "_functions", fields, place, go_functions
+        if place["attributes"]:
+            yield "bindings/swig/poprt.i", struct, fields, place, swig_attributes
+        if struct == "request":
+            yield f"capi/include/poprt/{place['cpp']}", "request_copies", ordered, place, cpp_copies
+            yield f"bindings/python/{place['python']}", "request_copies", ordered, place, python_copies
         if struct == "runner":
             yield f"capi/include/poprt/{place['cpp']}", "model_runner", fields, place, model_runtime_fields
             yield f"capi/include/poprt/{place['cpp']}", "copies", fields, place, model_runtime_copies

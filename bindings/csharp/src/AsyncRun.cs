@@ -22,7 +22,8 @@ namespace Poprt
             this.pins = pins;
         }
 
-        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation, long timeoutNs)
+        internal static Task Submit(RawRunner runner, Bindings bindings, CancellationToken cancellation,
+            RawRequestOptions options)
         {
             bool held = false;
             RawRunner.getCPtr(runner).DangerousAddRef(ref held); // until done
@@ -35,7 +36,9 @@ namespace Poprt
                 me = new AsyncRun(runner, bindings.Acquire());
                 self = GCHandle.Alloc(me);
                 expected = Ended.Expect(self, true);
-                submitted = runner.execute_async_within(bindings.Raw, timeoutNs, Ended.Function, expected);
+                submitted = options == null
+                    ? runner.execute_async(bindings.Raw, Ended.Function, expected)
+                    : runner.execute_async_with(bindings.Raw, options, Ended.Function, expected);
             }
             catch
             {

@@ -383,7 +383,18 @@ namespace Poprt
             if (timeout == Timeout.InfiniteTimeSpan) timeout = TimeSpan.Zero;
             if (timeout < TimeSpan.Zero)
                 throw new ArgumentOutOfRangeException(nameof(timeout), timeout, "expected zero or more");
-            return AsyncRun.Submit(raw, bindings, cancellation, RuntimeConfig.Nanoseconds(timeout));
+            if (timeout == TimeSpan.Zero) return AsyncRun.Submit(raw, bindings, cancellation, null);
+            return ExecuteAsync(bindings, cancellation, new RequestOptions { Timeout = timeout });
+        }
+
+        /// <summary>As above, with options; null: the defaults. Since 1.0.</summary>
+        /// <exception cref="PoprtException">What is wrong with the arguments, as for Execute.</exception>
+        /// <exception cref="ArgumentOutOfRangeException">The replica is negative.</exception>
+        public Task ExecuteAsync(Bindings bindings, CancellationToken cancellation, RequestOptions options)
+        {
+            Argument.Given(bindings, nameof(bindings));
+            if (cancellation.IsCancellationRequested) return Task.FromCanceled(cancellation);
+            using (RawRequestOptions given = options?.ToRaw()) return AsyncRun.Submit(raw, bindings, cancellation, given);
         }
 
         /// <summary>

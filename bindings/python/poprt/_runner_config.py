@@ -37,14 +37,52 @@ def _nanoseconds(value: Any) -> Any:
     return value
 
 
-class RunnerConfig(Config):
-    """What the configurations of all runners have in common."""
-
-    _kind = "model"
+class _TimedConfig(Config):
+    """Times may be a ``timedelta``."""
 
     if not TYPE_CHECKING:  # which then know what there is
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, _nanoseconds(value))
+
+
+def replica_number(replica: Optional[int]) -> int:
+    """-1: any."""
+    if replica is None:
+        return -1
+    if not 0 <= replica < 2**32:
+        raise NotFoundError(f"there is no replica {replica}")
+    return replica
+
+
+class RequestOptions(_TimedConfig):
+    """How one request is made. Since 1.0."""
+
+    # <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+    #: How long the request may wait, counted from the call. Unless it begins by then, whatever computes meanwhile, it
+    #: fails with deadline_exceeded. 0: for ever. Nanoseconds, or a ``timedelta``. Since 1.0.
+    timeout_ns: Union[int, datetime.timedelta] = 0
+    #: Which replica the request is for, counted from 0, so that it meets the state (caches) that earlier requests have
+    #: left there. One that the runner does not have is not_found. None: any. Since 1.0.
+    replica: Optional[int] = None
+    #: Whether whole batches run although batches_per_step leaves room for those of other requests, as those of calls
+    #: that wait for their answer do. Since 1.0.
+    at_once: bool = False
+    # </options:request>
+
+    def _raw_options(self) -> _raw.RawRequestOptions:
+        raw = _raw.RawRequestOptions()
+        # <options:request_copies>
+        raw.timeout_ns = _nanoseconds(self.timeout_ns)
+        raw.set_replica(replica_number(self.replica))
+        raw.at_once = int(self.at_once)
+        # </options:request_copies>
+        return raw
+
+
+class RunnerConfig(_TimedConfig):
+    """What the configurations of all runners have in common."""
+
+    _kind = "model"
 
     def _get(self, name: str, default: Any) -> Any:
         return getattr(self, name) if name in self._defaults else default

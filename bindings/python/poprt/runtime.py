@@ -20,7 +20,8 @@ from ._device import Device, DeviceManager, DeviceWaitConfig, ReplicaIdToDevice
 from ._futures import OutputFuture, Submitted, loops, raw_loop
 from ._onnx import Proto
 from ._runner_config import (DO_NOT_WAIT as DO_NOT_WAIT, INT64_MAX as INT64_MAX, UINT32_MAX as UINT32_MAX, AnyConfig, HostConcatConfig,
-                             HostConcatRunnerConfig, LightRunnerConfig, PackAlgorithm, PackRunnerConfig, RunnerType, RuntimeConfig)
+                             HostConcatRunnerConfig, LightRunnerConfig, PackAlgorithm, PackRunnerConfig, RequestOptions, RunnerType,
+                             RuntimeConfig, replica_number)
 from ._statistics import BucketStatistics, Latency, ReplicaStatistics, RunnerStatistics, Tracepoint
 from .compiler import Compiler, CompilerOptions, Executable
 from .errors import InvalidArgumentError, NotFoundError
@@ -28,7 +29,7 @@ from .errors import InvalidArgumentError, NotFoundError
 __all__ = ["AnyConfig", "BaseRunner", "Binding", "BucketStatistics", "DataDesc", "Device", "DeviceManager", "DeviceWaitConfig",
            "HostConcatConfig", "HostConcatRunner", "HostConcatRunnerConfig", "InputDesc", "InputMemoryView",
            "Latency", "LightRunner", "LightRunnerConfig", "ModelFusionRunner", "ModelRunner", "OutputDesc", "OutputFuture",
-           "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "ReplicaStatistics",
+           "OutputMemoryView", "PackAlgorithm", "PackRunner", "PackRunnerConfig", "ReplicaIdToDevice", "RequestOptions", "ReplicaStatistics",
            "Runner", "RunnerStatistics", "RunnerType", "RuntimeConfig", "Tracepoint"]
 
 InputDesc = OutputDesc = DataDesc
@@ -117,13 +118,19 @@ class _OutputPlan:
         return made
 
 
-def _replica(replica: Optional[int]) -> int:
-    """-1: any."""
-    if replica is None:
-        return -1
-    if not 0 <= replica < 2**32:
-        raise NotFoundError(f"there is no replica {replica}")
-    return replica
+def _request(options: Optional[RequestOptions], begin_within: Optional[float] = None,
+             replica: Optional[int] = None) -> Optional[_raw.RawRequestOptions]:
+    """None: the defaults. The arguments of a call come before what its options say."""
+    if options is None and begin_within is None and replica is None:
+        return None
+    if not isinstance(options, (RequestOptions, type(None))):
+        raise TypeError(f"options: expected a RequestOptions or None, found {options!r}")
+    raw = (options or RequestOptions())._raw_options()
+    if begin_within is not None:
+        raw.timeout_ns = _limit_ns(begin_within)
+    if replica is not None:
+        raw.set_replica(replica_number(replica))
+    return raw
 
 
 class BaseRunner:
@@ -134,46 +141,50 @@ class BaseRunner:
     _check_shapes = True  # of outputs that are bound
     _outputs: Optional[_OutputPlan] = None
 
-    def execute(self, input: Mapping[str, Any], output: Mapping[str, Any], replica: Optional[int] = None) -> None:
+    def execute(self, input: Mapping[str, Any], output: Mapping[str, Any], replica: Optional[int] = None,
+                options: Optional[RequestOptions] = None) -> None:
         """Runs the model; the outputs' arrays are written when it returns. Any thread.
 
         Arrays are used where they lie; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
 
         ``replica``, counted from 0, is the one that it runs on, where it meets the state (caches) that earlier requests
-        have left; without, any.
+        have left; without, any. ``options`` has the others; what is given by itself comes before them.
         """
-        _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types, _replica(replica))
+        _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types,
+                         _request(options, None, replica))
 
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
-                      begin_within: Optional[float] = None, replica: Optional[int] = None) -> OutputFuture:
+                      begin_within: Optional[float] = None, replica: Optional[int] = None,
+                      options: Optional[RequestOptions] = None) -> OutputFuture:
         """Submits a run and returns at once. Requests run in the order of submission; those for which the queue has no
         place (``queue_depth``) stand in a line without limit, so bound what you submit by waiting for results.
 
         With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then.
-        ``replica``, counted from 0, is the one that it runs on; without, any."""
+        ``replica``, counted from 0, is the one that it runs on; without, any. ``options`` has the others."""
         future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
-            raw, _named("input", input), _named("output", output), self._check_types, _limit_ns(begin_within), _replica(replica),
+            raw, _named("input", input), _named("output", output), self._check_types, _request(options, begin_within, replica),
             future._complete, raw)
         return future
 
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
-                     begin_within: Optional[float] = None, replica: Optional[int] = None) -> Mapping[str, Any]:
+                     begin_within: Optional[float] = None, replica: Optional[int] = None,
+                     options: Optional[RequestOptions] = None) -> Mapping[str, Any]:
         """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
         queue has no place for waits in line. A task that is cancelled cancels a run that has not begun; when it has,
         the cancellation arrives when it is over: in any case the arrays are free then."""
         if outputs is not None:
-            await self._submit(inputs, outputs, begin_within, replica)
+            await self._submit(inputs, outputs, begin_within, replica, options)
             return outputs
         inputs = _named("input", inputs)
         made = self._new_outputs(inputs)
-        await self._submit(inputs, made, begin_within, replica)
+        await self._submit(inputs, made, begin_within, replica, options)
         return self._crop(made)
 
     async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float],
-                      replica: Optional[int]) -> None:
+                      replica: Optional[int], options: Optional[RequestOptions]) -> None:
         import asyncio  # takes longer than the rest of this module, and most programs have no event loop
 
         loop = asyncio.get_running_loop()
@@ -182,12 +193,11 @@ class BaseRunner:
             try:
                 raw_loop(loop)
             except NotImplementedError:  # it cannot watch files
-                await self.execute_async(inputs, outputs, begin_within, replica)
+                await self.execute_async(inputs, outputs, begin_within, replica, options)
                 return
         run = _raw.raw_submit_on_loop(
-            raw, _named("input", inputs), _named("output", outputs), self._check_types, _limit_ns(begin_within), _replica(replica),
-            raw_loop(loop),
-            submitted, raw)
+            raw, _named("input", inputs), _named("output", outputs), self._check_types, _request(options, begin_within, replica),
+            raw_loop(loop), submitted, raw)
         try:
             await submitted.future
         except asyncio.CancelledError:

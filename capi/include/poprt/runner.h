@@ -219,18 +219,27 @@ typedef enum poprt_when_full {
 /* Set struct_size to sizeof(poprt_request_options) and the rest to zero. */
 typedef struct poprt_request_options {
   size_t struct_size;
-  int64_t timeout_ns; /* counted from the call: fails with deadline_exceeded unless it begins by
-                         then, whatever computes meanwhile; 0: never */
-  poprt_request_fn callback; /* may be null */
+  /* <options:request> made from capi/options.toml by tests/lint/option_fields.py --write */
+  /* How long the request may wait, counted from the call. Unless it begins by then, whatever
+   * computes meanwhile, it fails with deadline_exceeded. 0: for ever. Nanoseconds. Since 0.1. */
+  int64_t timeout_ns;
+  /* What is called with user_data when the request is over. Null: nothing. Since 0.1. */
+  poprt_request_fn callback;
   void* user_data;
-  int32_t when_full;   /* poprt_when_full; with FAIL and LINE the call never waits. Since 1.0. */
-  int32_t reserved;    /* zero */
-  int32_t use_replica; /* 1: `replica` says which one it is for, so that it meets the state (caches)
-                          that earlier requests have left there; 0: any. Since 1.0. */
-  uint32_t replica;    /* counted from 0; not_found when there is none. Since 1.0. */
-  int32_t at_once;     /* 1: whole batches run although batches_per_step leaves room for those of
-                          others, which they would wait for; as poprt_runner_execute does. Since 1.0. */
-  int32_t reserved_2;  /* zero */
+  /* What happens while queue_depth requests are in flight, a poprt_when_full. The call waits with
+   * POPRT_WHEN_FULL_WAIT alone. 0: POPRT_WHEN_FULL_WAIT. Since 1.0. */
+  int32_t when_full;
+  int32_t reserved;
+  /* Which replica the request is for, counted from 0, so that it meets the state (caches) that
+   * earlier requests have left there. One that the runner does not have is not_found. 1: the one in
+   * `replica`; 0: any. Since 1.0. */
+  int32_t use_replica;
+  uint32_t replica;
+  /* Whether whole batches run although batches_per_step leaves room for those of other requests, as
+   * those of calls that wait for their answer do. 1: yes. Since 1.0. */
+  int32_t at_once;
+  int32_t reserved_2;
+  /* </options:request> */
 } poprt_request_options;
 
 /* poprt_runner_execute_async with options (null: none). A call that fails leaves no request behind,

@@ -274,6 +274,47 @@ struct RunnerOptions {
 
 }  // namespace impl
 
+namespace impl {
+
+inline void setReplica(poprt_request_options& o, int64_t replica) {
+  o.use_replica = replica >= 0;
+  o.replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
+}
+
+}  // namespace impl
+
+// How one request is made, for submitWith(). Since 1.0.
+struct RequestOptions {
+  // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+  // How long the request may wait, counted from the call. Unless it begins by then, whatever
+  // computes meanwhile, it fails with deadline_exceeded. 0: for ever. Nanoseconds. Since 0.1.
+  std::chrono::nanoseconds timeout = {};
+  // What happens while queue_depth requests are in flight, a poprt_when_full. The call waits with
+  // POPRT_WHEN_FULL_WAIT alone. 0: POPRT_WHEN_FULL_WAIT. Since 1.0.
+  poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT;
+  // Which replica the request is for, counted from 0, so that it meets the state (caches) that
+  // earlier requests have left there. One that the runner does not have is not_found. -1: any.
+  // Since 1.0.
+  int64_t replica = -1;
+  // Whether whole batches run although batches_per_step leaves room for those of other requests, as
+  // those of calls that wait for their answer do. Since 1.0.
+  bool atOnce = false;
+  // </options:request>
+
+  // What the C library is given.
+  poprt_request_options options() const {
+    poprt_request_options o{};
+    o.struct_size = sizeof o;
+    // <options:request_copies>
+    o.timeout_ns = timeout.count();
+    o.when_full = whenFull;
+    impl::setReplica(o, replica);
+    o.at_once = atOnce ? 1 : 0;
+    // </options:request_copies>
+    return o;
+  }
+};
+
 // Submitted work; may be dropped at any time.
 class Request {
  public:
@@ -364,16 +405,20 @@ class HandleRunner : public BaseRunner {
   Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs,
                  std::chrono::nanoseconds timeout = {},
                  poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT, std::int64_t replica = -1) {
+    RequestOptions options;
+    options.timeout = timeout;
+    options.whenFull = whenFull;
+    options.replica = replica;
+    return submitWith(inputs, outputs, options);
+  }
+  // The same with all options. Since 1.0.
+  Request submitWith(const InputMemoryView& inputs, const OutputMemoryView& outputs,
+                     const RequestOptions& options) {
     const Views views(inputs, outputs);
-    poprt_request_options options{};
-    options.struct_size = sizeof options;
-    options.timeout_ns = timeout.count();
-    options.when_full = whenFull;
-    options.use_replica = replica >= 0;
-    options.replica = replica >= 0 ? static_cast<std::uint32_t>(replica) : 0;
+    const poprt_request_options o = options.options();
     poprt_request* request = nullptr;
     check(poprt_runner_submit(handle_.get(), views.in.data(), views.in.size(), views.out.data(),
-                              views.out.size(), &options, &request));
+                              views.out.size(), &o, &request));
     return Request(request);
   }
 

@@ -334,6 +334,26 @@ TEST(scenario, s23_waiting_with_a_limit) {
   EXPECT_TRUE(request.done());
 }
 
+TEST(scenario, s69_options_of_a_request) {
+  auto c = config();
+  c.replicationFactor = 2;
+  c.batchesPerStep = 4;
+  c.timeoutNS = 0;  // a step waits for ever
+  ModelRunner runner(affine(), c);
+  Client k(0);
+  poprt::runtime::RequestOptions options;
+  options.atOnce = true;
+  options.replica = 1;
+  runner.submitWith(k.in, k.out, options).wait();
+  EXPECT_TRUE(k.right());
+  EXPECT_EQ(runner.counters(1).completed, 1U);
+  poprt::runtime::RequestOptions late;
+  late.timeout = std::chrono::milliseconds(5);
+  fails([&] { runner.submitWith(k.in, k.out, late).wait(); }, ErrorCode::deadline_exceeded);
+  options.replica = 2;
+  fails([&] { runner.submitWith(k.in, k.out, options); }, ErrorCode::not_found, {"no replica 2"});
+}
+
 TEST(scenario, s24_device_busy) {
   const DeviceManager manager;
   EXPECT_EQ(manager.ipuHardwareVersion(), "ipu21");

@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
+using System.Threading;
 using NUnit.Framework;
 using Poprt;
 using static Scenarios;
@@ -124,6 +125,29 @@ public sealed class RunTest
                 runner.Execute(b);
             Assert.That(rows, Is.EqualTo(new float[] { 4, 5, 0, 1, 2, 3, 4, 5 }));
             Assert.That(next, Is.EqualTo(new long[] { 3, 1, 2, 3 }));
+        }
+    }
+
+    [Test]
+    public void Scenario69OptionsOfARequest()
+    {
+        var config = new RuntimeConfig { ReplicationFactor = 2, BatchesPerStep = 4, Timeout = Timeout.InfiniteTimeSpan };
+        using (Executable executable = Affine(2))
+        using (var runner = new ModelRunner(executable, config))
+        {
+            var client = new Client(runner, 0);
+            Func<RequestOptions, System.Threading.Tasks.Task> submit =
+                options => runner.ExecuteAsync(client.Bindings, CancellationToken.None, options);
+            submit(new RequestOptions { AtOnce = true, Replica = 1 }).Wait();
+            client.Check();
+            Assert.That(runner.Counters(1).Completed, Is.EqualTo(1));
+            Fails(ErrorCode.DeadlineExceeded,
+                () => submit(new RequestOptions { Timeout = TimeSpan.FromMilliseconds(5) }).GetAwaiter().GetResult());
+            Fails(ErrorCode.NotFound, () => submit(new RequestOptions { Replica = 2 }), "no replica 2");
+            Assert.Throws<ArgumentOutOfRangeException>(() => submit(new RequestOptions { Replica = -1 }));
+            client.Bindings.Replica(2); // which the options come before
+            submit(new RequestOptions { AtOnce = true, Replica = 0 }).Wait();
+            Assert.That(runner.Counters(0).Completed, Is.EqualTo(1));
         }
     }
 

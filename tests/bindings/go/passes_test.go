@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	poprt "poprt.example.org/bindings/go"
 )
@@ -94,6 +95,27 @@ func TestScenario68ReplicasWithCaches(t *testing.T) {
 	fails(t, b.Replica(2).Execute(), poprt.NotFound, "no replica 2")
 	fails(t, b.Replica(-1).Execute(), poprt.NotFound, "no replica")
 	ok(t, r.Close())
+}
+
+func TestScenario69OptionsOfARequest(t *testing.T) {
+	r := must(poprt.NewRunner(affine(t), &poprt.RunnerOptions{ReplicationFactor: 2, BatchesPerStep: 4, Timeout: -1}))
+	x, y := []float32{0, 1, 2, 3, 4, 5, 6, 7}, make([]float32, 8)
+	b := must(r.Bind([]poprt.Tensor{poprt.Named("x", x)}, []poprt.Tensor{poprt.Named("y", y)}))
+	submit := func(options poprt.RequestOptions) error { return (<-b.GoWith(options, nil).Done).Error }
+	b.Replica(1)
+	ok(t, submit(poprt.RequestOptions{AtOnce: true}))
+	for i := range y {
+		if y[i] != 2*x[i]+1 {
+			t.Fatal(y)
+		}
+	}
+	if n := must(r.ReplicaCounters(1)).Completed; n != 1 {
+		t.Fatalf("replica 1 has completed %d", n)
+	}
+	fails(t, submit(poprt.RequestOptions{Timeout: 5 * time.Millisecond}), poprt.DeadlineExceeded)
+	fails(t, submit(poprt.RequestOptions{Timeout: -1}), poprt.InvalidArgument, "timeout_ns")
+	b.Replica(2)
+	fails(t, submit(poprt.RequestOptions{AtOnce: true}), poprt.NotFound, "no replica 2")
 }
 
 func TestScenario67FaithfulNumerics(t *testing.T) {

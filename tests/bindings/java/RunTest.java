@@ -16,6 +16,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
 import org.poprt.Anchor;
 import org.poprt.Bindings;
@@ -27,6 +29,7 @@ import org.poprt.Float16;
 import org.poprt.ModelRunner;
 import org.poprt.Poprt;
 import org.poprt.PoprtException;
+import org.poprt.RequestOptions;
 import org.poprt.RuntimeConfig;
 import org.poprt.Tensor;
 
@@ -190,6 +193,40 @@ class RunTest extends Scenarios {
         assertThrows(IllegalArgumentException.class, () -> bindings.replica(-1));
       }
     }
+  }
+
+  @Test
+  void scenario_69_options_of_a_request() {
+    RuntimeConfig config =
+        new RuntimeConfig().replicationFactor(2).batchesPerStep(4).timeout(Duration.ofNanos(-1));
+    try (Executable executable = affine(2);
+        ModelRunner runner = new ModelRunner(executable, config)) {
+      Client client = new Client(runner, 0);
+      submit(runner, client, new RequestOptions().atOnce(true).replica(1)).join();
+      client.check();
+      assertEquals(1, runner.counters(1).completed());
+      assertEquals(
+          ErrorCode.DEADLINE_EXCEEDED,
+          codeOf(submit(runner, client, new RequestOptions().timeout(Duration.ofMillis(5)))));
+      fails(
+          ErrorCode.NOT_FOUND,
+          () -> submit(runner, client, new RequestOptions().replica(2)),
+          "no replica 2");
+      assertThrows(IllegalArgumentException.class, () -> new RequestOptions().replica(-1));
+      client.bindings.replica(2); // which the options come before
+      submit(runner, client, new RequestOptions().atOnce(true).replica(0)).join();
+      assertEquals(1, runner.counters(0).completed());
+    }
+  }
+
+  private static CompletableFuture<Void> submit(
+      ModelRunner runner, Client client, RequestOptions options) {
+    return runner.executeAsync(client.bindings, Runnable::run, options);
+  }
+
+  private static ErrorCode codeOf(CompletableFuture<Void> failing) {
+    CompletionException e = assertThrows(CompletionException.class, failing::join);
+    return ((PoprtException) e.getCause()).code();
   }
 
   @Test

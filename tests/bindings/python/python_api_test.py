@@ -86,9 +86,9 @@ DOCUMENTED = [
     ("poprt.compiler", "Compiler.compile_and_get_summary_report", {"model": NOTHING, "outputs": None, "options": None,
                                                                    "reset_profile": True}),
     ("poprt.compiler", "CompilerOptions.from_dict", {"values": NOTHING}),
-    ("poprt.runtime", "Runner.execute", {"self": NOTHING, "input": NOTHING, "output": NOTHING, "replica": None}),
+    ("poprt.runtime", "Runner.execute", {"self": NOTHING, "input": NOTHING, "output": NOTHING, "replica": None, "options": None}),
     ("poprt.runtime", "Runner.execute_async", {"self": NOTHING, "input": NOTHING, "output": NOTHING, "begin_within": None,
-                                                "replica": None}),
+                                                "replica": None, "options": None}),
     ("poprt.runtime", "Runner.executeAsync", {"self": NOTHING, "input": NOTHING, "output": NOTHING}),
     *(("poprt.runtime", f"Runner.{name}", {"self": NOTHING}) for name in (
         "get_execute_inputs", "get_execute_outputs", "get_model_inputs", "get_model_outputs")),

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import datetime
 import gc
 import os
 import subprocess
@@ -16,7 +17,7 @@ import numpy as np
 import model_runtime
 import poprt
 from poprt.compiler import Compiler, CompilerOptions, Executable
-from poprt.runtime import DeviceManager, DeviceWaitConfig, Runner, RuntimeConfig
+from poprt.runtime import DeviceManager, DeviceWaitConfig, RequestOptions, Runner, RuntimeConfig
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(os.path.dirname(HERE), "data")
@@ -162,6 +163,28 @@ class Scenario(unittest.TestCase):
                 with self.fails([poprt.errors.NotFoundError], f"no replica {replica}"):
                     runner.execute(inputs, {"y": y}, replica=replica)
             runner.close()
+
+    def test_scenario_69_options_of_a_request(self):
+        runner = self.runner(replication_factor=2, batches_per_step=4, timeout_ns=0)
+        x, y = counting(), np.zeros((2, 4), np.float32)
+        for submit in (lambda o: runner.execute_async({"x": x}, {"y": y}, options=o).wait(),
+                       lambda o: asyncio.run(runner.submit({"x": x}, {"y": y}, options=o))):
+            y[:] = 0
+            submit(RequestOptions(at_once=True, replica=1))
+            np.testing.assert_array_equal(y, 2 * x + 1)
+            with self.fails([poprt.errors.DeadlineExceededError]):
+                submit(RequestOptions(timeout_ns=datetime.timedelta(milliseconds=5)))
+            with self.fails([poprt.errors.NotFoundError], "no replica 2"):
+                submit(RequestOptions(replica=2))
+            with self.fails([poprt.errors.InvalidArgumentError], "timeout_ns"):
+                submit(RequestOptions(timeout_ns=-1))
+        self.assertEqual([r["completed"] for r in runner.statistics()["replicas"]], [0, 2])
+        # What a call says by itself comes first.
+        runner.execute({"x": x}, {"y": y}, replica=0, options=RequestOptions(replica=2))
+        with self.fails([poprt.errors.DeadlineExceededError]):
+            runner.execute_async({"x": x}, {"y": y}, begin_within=0.005, options=RequestOptions(timeout_ns=10**15)).wait()
+        with self.fails([TypeError], "expected a RequestOptions"):
+            runner.execute({"x": x}, {"y": y}, options={"replica": 0})
 
     def test_scenario_67_faithful_numerics(self):
         options = CompilerOptions(input_shape={"x": [2, 4]}, options={"numerics": "faithful"})

@@ -238,18 +238,16 @@ static poprt_result raw_execute(raw_runner* runner, poprt_values values, int64_t
   poprt_go::Entries entries(values, inputs, outputs);
   return poprt_runner_execute_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs());
 }
-// Never waits. raw_next_done() gives `id` when the request is done. Fails with deadline_exceeded unless it begins within
-// `timeout_ns`; 0: no limit. `replica`: -1 for any.
-static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t timeout_ns,
+// Never waits. raw_next_done() gives `id` when the request is done. `given`: where the options are; 0 for the
+// defaults. `replica`: where those name none; -1 for any.
+static int64_t raw_submit(raw_runner* runner, poprt_values values, int64_t inputs, int64_t outputs, int64_t given,
                           int64_t replica, int64_t id, poprt_result* error) {
   poprt_go::Entries entries(values, inputs, outputs);
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
-  options.timeout_ns = timeout_ns;
+  raw_request_options options;
+  if (given) options = *static_cast<const raw_request_options*>(poprt_shim::pointer(given));
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
-  options.when_full = POPRT_WHEN_FULL_LINE;
-  poprt_shim::set_replica(options, replica);
+  if (!options.use_replica) poprt_shim::set_replica(options, replica);
   poprt_request* request = nullptr;
   *error = poprt_runner_submit_tensors(runner, entries.in(), entries.inputs(), entries.out(), entries.outputs(), &options,
                                        &request);
@@ -264,11 +262,9 @@ static raw_outputs* raw_outputs_for(raw_runner* runner, const raw_tensors& input
 // As raw_submit(); `outputs` must stay until it is done.
 static int64_t raw_submit_tensors(raw_runner* runner, const raw_tensors& inputs, raw_outputs* outputs, int64_t id,
                                   poprt_result* error) {
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
+  raw_request_options options;
   options.callback = poprt_go::Completions::on_done;
   options.user_data = poprt_shim::pointer(id);
-  options.when_full = POPRT_WHEN_FULL_LINE;
   poprt_request* request = nullptr;
   std::vector<poprt_tensor> made;
   for (size_t i = 0; i < poprt_outputs_count(outputs); i++) made.push_back(*poprt_outputs_at(outputs, i));
@@ -604,10 +600,10 @@ SWIGINTERN poprt_result raw_runner_execute_table(raw_runner *self,poprt_values v
     return poprt_shim::run_table(self, values, inputs, outputs);
   }
 SWIGINTERN raw_run *raw_runner_execute_async(raw_runner *self,raw_bindings const &bindings,int64_t done_fn,int64_t user_data,poprt_result *error){
-    return raw_run::submit(self, bindings, 0, done_fn, user_data, error);
+    return raw_run::submit(self, bindings, {}, done_fn, user_data, error);
   }
-SWIGINTERN raw_run *raw_runner_execute_async_within(raw_runner *self,raw_bindings const &bindings,int64_t timeout_ns,int64_t done_fn,int64_t user_data,poprt_result *error){
-    return raw_run::submit(self, bindings, timeout_ns, done_fn, user_data, error);
+SWIGINTERN raw_run *raw_runner_execute_async_with(raw_runner *self,raw_bindings const &bindings,raw_request_options const &options,int64_t done_fn,int64_t user_data,poprt_result *error){
+    return raw_run::submit(self, bindings, options, done_fn, user_data, error);
   }
 SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error){
     poprt_string* text = nullptr;
@@ -752,6 +748,12 @@ SWIGINTERN void raw_runner_options_set_shared_devices(raw_runner_options *self,c
 SWIGINTERN void raw_runner_options_set_numerics(raw_runner_options *self,char const *numerics){
     self->numerics_word = numerics;
     self->numerics = poprt_shim::or_null(self->numerics_word.c_str());
+  }
+SWIGINTERN raw_request_options *new_raw_request_options(){ return new raw_request_options; }
+SWIGINTERN void delete_raw_request_options(raw_request_options *self){ delete self; }
+SWIGINTERN void raw_request_options_set_replica(raw_request_options *self,int64_t replica){
+    self->use_replica = replica >= 0;
+    self->replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
   }
 SWIGINTERN void delete_raw_counters(raw_counters *self){ delete self; }
 SWIGINTERN int64_t raw_counters_bucket_count(raw_counters *self){ return POPRT_LATENCY_BUCKETS; }
@@ -3098,10 +3100,10 @@ raw_run *_wrap_RawRunner_execute_async_native(raw_runner *_swig_go_0, raw_bindin
 }
 
 
-raw_run *_wrap_RawRunner_execute_async_within_native(raw_runner *_swig_go_0, raw_bindings *_swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, poprt_result *_swig_go_5) {
+raw_run *_wrap_RawRunner_execute_async_with_native(raw_runner *_swig_go_0, raw_bindings *_swig_go_1, raw_request_options *_swig_go_2, long long _swig_go_3, long long _swig_go_4, poprt_result *_swig_go_5) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   raw_bindings *arg2 = 0 ;
-  int64_t arg3 ;
+  raw_request_options *arg3 = 0 ;
   int64_t arg4 ;
   int64_t arg5 ;
   poprt_result *arg6 = (poprt_result *) 0 ;
@@ -3110,12 +3112,12 @@ raw_run *_wrap_RawRunner_execute_async_within_native(raw_runner *_swig_go_0, raw
   
   arg1 = *(raw_runner **)&_swig_go_0; 
   arg2 = *(raw_bindings **)&_swig_go_1; 
-  arg3 = (int64_t)_swig_go_2; 
+  arg3 = *(raw_request_options **)&_swig_go_2; 
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int64_t)_swig_go_4; 
   arg6 = (poprt_result*)_swig_go_5;
   
-  result = (raw_run *)raw_runner_execute_async_within(arg1,(raw_bindings const &)*arg2,arg3,arg4,arg5,arg6);
+  result = (raw_run *)raw_runner_execute_async_with(arg1,(raw_bindings const &)*arg2,(raw_request_options const &)*arg3,arg4,arg5,arg6);
   *(raw_run **)&_swig_go_result = (raw_run *)result; 
   return _swig_go_result;
 }
@@ -4586,6 +4588,89 @@ void _wrap_RawRunnerOptions_set_numerics_native(raw_runner_options *_swig_go_0, 
   raw_runner_options_set_numerics(arg1,(char const *)arg2);
   
   free(arg2); 
+}
+
+
+void _wrap_RawRequestOptions_timeout_ns_set_native(raw_request_options *_swig_go_0, long long _swig_go_1) {
+  raw_request_options *arg1 = (raw_request_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_request_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->timeout_ns = arg2;
+  
+}
+
+
+long long _wrap_RawRequestOptions_timeout_ns_get_native(raw_request_options *_swig_go_0) {
+  raw_request_options *arg1 = (raw_request_options *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_request_options **)&_swig_go_0; 
+  
+  result = (int64_t) ((arg1)->timeout_ns);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRequestOptions_at_once_set_native(raw_request_options *_swig_go_0, intgo _swig_go_1) {
+  raw_request_options *arg1 = (raw_request_options *) 0 ;
+  int32_t arg2 ;
+  
+  arg1 = *(raw_request_options **)&_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  if (arg1) (arg1)->at_once = arg2;
+  
+}
+
+
+intgo _wrap_RawRequestOptions_at_once_get_native(raw_request_options *_swig_go_0) {
+  raw_request_options *arg1 = (raw_request_options *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  arg1 = *(raw_request_options **)&_swig_go_0; 
+  
+  result = (int32_t) ((arg1)->at_once);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+raw_request_options *_wrap_new_RawRequestOptions_native() {
+  raw_request_options *result = 0 ;
+  raw_request_options *_swig_go_result;
+  
+  
+  result = (raw_request_options *)new_raw_request_options();
+  *(raw_request_options **)&_swig_go_result = (raw_request_options *)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_delete_RawRequestOptions_native(raw_request_options *_swig_go_0) {
+  raw_request_options *arg1 = (raw_request_options *) 0 ;
+  
+  arg1 = *(raw_request_options **)&_swig_go_0; 
+  
+  delete_raw_request_options(arg1);
+  
+}
+
+
+void _wrap_RawRequestOptions_set_replica_native(raw_request_options *_swig_go_0, long long _swig_go_1) {
+  raw_request_options *arg1 = (raw_request_options *) 0 ;
+  int64_t arg2 ;
+  
+  arg1 = *(raw_request_options **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  raw_request_options_set_replica(arg1,arg2);
+  
 }
 
 

@@ -104,10 +104,21 @@ inline void set_replica(poprt_request_options& options, int64_t replica) {
   options.replica = replica >= 0 ? static_cast<uint32_t>(replica) : 0;
 }
 
+}  // namespace poprt_shim
+
+// How a request is made. No language's call waits for a place in the queue.
+struct raw_request_options : poprt_request_options {
+  raw_request_options() : poprt_request_options{} {
+    struct_size = sizeof(poprt_request_options);
+    when_full = POPRT_WHEN_FULL_LINE;
+  }
+};
+
+namespace poprt_shim {
+
 // A call that waits, on the replica of the bindings.
 inline poprt_error* run_on_replica(poprt_runner* runner, const raw_bindings& bindings) {
-  poprt_request_options options{};
-  options.struct_size = sizeof options;
+  raw_request_options options;
   set_replica(options, bindings.replica);
   options.at_once = 1;
   poprt_request* request = nullptr;
@@ -181,21 +192,17 @@ struct raw_run {
     return cancelled;
   }
 
-  // Never waits: what the queue has no place for stands in its line. `timeout_ns`: by when it must
-  // begin; 0: no limit.
-  static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings, int64_t timeout_ns,
-                         int64_t done, int64_t user_data, poprt_result* error) {
+  // Never waits. Options that name no replica mean that of the bindings.
+  static raw_run* submit(poprt_runner* runner, const raw_bindings& bindings,
+                         raw_request_options options, int64_t done, int64_t user_data,
+                         poprt_result* error) {
     auto* run = new raw_run;
     run->done = poprt_shim::function<poprt_run_done_fn>(done);
     run->user_data = poprt_shim::pointer(user_data);
     poprt_request* request = nullptr;
-    poprt_request_options options{};
-    options.struct_size = sizeof options;
-    options.timeout_ns = timeout_ns;
     options.callback = run->done ? on_done : nullptr;
     options.user_data = run;
-    options.when_full = POPRT_WHEN_FULL_LINE;
-    poprt_shim::set_replica(options, bindings.replica);
+    if (!options.use_replica) poprt_shim::set_replica(options, bindings.replica);
     *error =
         poprt_runner_submit(runner, bindings.inputs.data(), bindings.inputs.size(),
                             bindings.outputs.data(), bindings.outputs.size(), &options, &request);

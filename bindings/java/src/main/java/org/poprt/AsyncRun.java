@@ -26,17 +26,18 @@ final class AsyncRun extends CompletableFuture<Void> {
       RawBindings bindings,
       Bindings.Kept kept,
       Executor executor,
-      long timeoutNs) {
+      RawRequestOptions options) {
     AsyncRun future = new AsyncRun();
     runner.acquire(); // until done
     long callback = 0;
     try {
       kept.before();
       callback = poprt_raw.raw_callback(new Completion(future, runner, kept, executor));
+      long done = poprt_raw.raw_done_fn();
       future.submitted(
-          runner
-              .raw()
-              .execute_async_within(bindings, timeoutNs, poprt_raw.raw_done_fn(), callback));
+          options == null
+              ? runner.raw().execute_async(bindings, done, callback)
+              : runner.raw().execute_async_with(bindings, options, done, callback));
     } catch (Throwable e) {
       poprt_raw.raw_free_callback(callback);
       runner.release();

@@ -292,11 +292,31 @@ public class ModelRunner implements AutoCloseable {
    */
   public CompletableFuture<Void> executeAsync(
       Bindings bindings, Executor executor, Duration timeout) {
-    Objects.requireNonNull(executor, "executor"); // which would be needed too late
     if (timeout.isNegative())
       throw new IllegalArgumentException("timeout must not be negative, given " + timeout);
+    return executeAsync(
+        bindings, executor, timeout.isZero() ? null : new RequestOptions().timeout(timeout));
+  }
+
+  /**
+   * As {@link #executeAsync(Bindings, Executor)}, with options.
+   *
+   * @param bindings where inputs are and outputs go
+   * @param executor of completions
+   * @param options null: the defaults
+   * @return completes when the outputs are written
+   * @throws PoprtException as {@link #execute(Bindings)}, for what is wrong with the arguments
+   * @since 1.0
+   */
+  public CompletableFuture<Void> executeAsync(
+      Bindings bindings, Executor executor, RequestOptions options) {
+    Objects.requireNonNull(executor, "executor"); // which would be needed too late
+    RawRequestOptions raw = options == null ? null : new RawRequestOptions();
     try (Use<RawBindings> memory = bindings.use()) {
-      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor, Times.nanos(timeout));
+      if (raw != null) options.fill(raw);
+      return AsyncRun.submit(handle, memory.raw(), bindings.kept(), executor, raw);
+    } finally {
+      if (raw != null) raw.delete();
     }
   }
 

@@ -1,0 +1,66 @@
+package org.poprt;
+
+import java.time.Duration;
+import java.util.Objects;
+
+/** How one run is submitted; see {@link ModelRunner#executeAsync}. */
+public final class RequestOptions {
+  private long replica = -1;
+
+  // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
+  private Duration timeout = Duration.ZERO;
+  private boolean atOnce;
+
+  /**
+   * How long the request may wait, counted from the call. Unless it begins by then, whatever
+   * computes meanwhile, it fails with deadline_exceeded.
+   *
+   * @param value zero, the default: for ever
+   * @return this
+   * @since 1.0
+   */
+  public RequestOptions timeout(Duration value) {
+    timeout = Objects.requireNonNull(value, "value");
+    return this;
+  }
+
+  /**
+   * Whether whole batches run although batches_per_step leaves room for those of other requests, as
+   * those of calls that wait for their answer do.
+   *
+   * @param on default false
+   * @return this
+   * @since 1.0
+   */
+  public RequestOptions atOnce(boolean on) {
+    atOnce = on;
+    return this;
+  }
+
+  private void fillFields(RawRequestOptions raw) {
+    raw.setTimeout_ns(Times.nanos(timeout));
+    raw.setAt_once(atOnce ? 1 : 0);
+  }
+  // </options:request>
+
+  /**
+   * Which replica the run is for, so that it meets the state (caches) that earlier runs have left
+   * there, before what {@link Bindings#replica} says; one that the runner does not have is an error
+   * of the run. Without, a run goes to any.
+   *
+   * @param value counted from 0
+   * @return this
+   * @throws IllegalArgumentException when it is negative
+   * @since 1.0
+   */
+  public RequestOptions replica(int value) {
+    if (value < 0) throw new IllegalArgumentException("replica " + value + " is negative");
+    replica = value;
+    return this;
+  }
+
+  void fill(RawRequestOptions raw) {
+    fillFields(raw);
+    raw.set_replica(replica);
+  }
+}
