@@ -179,29 +179,15 @@ func (e *Executable) Bytes() ([]byte, error) {
 	return native.CopyBytes(blob), nil
 }
 
-// WeightsBytes is the size of the constants, ArenaBytes that of the memory that one run needs; 0 when it is closed.
-func (e *Executable) WeightsBytes() int64 { return e.number(native.RawExecutable.Weights_bytes) }
+// <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
 
-// ArenaBytes is the size of the memory that one run needs.
-func (e *Executable) ArenaBytes() int64 { return e.number(native.RawExecutable.Arena_bytes) }
+// WeightsBytes is the size of the constants in bytes. Since 0.1.
+func (e *Executable) WeightsBytes() int64 { return valueOf(e.h, native.RawExecutable.Weights_bytes) }
 
-func (e *Executable) number(get func(native.RawExecutable) int64) int64 {
-	raw, err := e.h.acquire()
-	if err != nil {
-		return 0
-	}
-	defer e.h.release()
-	return get(raw)
-}
+// ArenaBytes is the size of the device memory that one run needs, in bytes. Since 0.1.
+func (e *Executable) ArenaBytes() int64 { return valueOf(e.h, native.RawExecutable.Arena_bytes) }
 
-// Listing is the program as text, for people.
-func (e *Executable) Listing() (string, error) {
-	raw, err := e.h.acquire()
-	if err != nil {
-		return "", err
-	}
-	defer e.h.release()
-	var failure uintptr
-	text := raw.Listing(&failure)
-	return native.TakeText(text), check(failure)
-}
+// Listing is the program as text, for people; the format may change. Since 0.1.
+func (e *Executable) Listing() (string, error) { return textOf(e.h, native.RawExecutable.Listing) }
+
+// </functions:executable>

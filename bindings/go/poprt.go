@@ -123,3 +123,46 @@ func (h *handle[T]) Close() error {
 	}
 	return nil
 }
+
+// textOf is what the library says about an open object.
+func textOf[T any](h *handle[T], what func(T, *uintptr) uintptr) (string, error) {
+	raw, err := h.acquire()
+	if err != nil {
+		return "", err
+	}
+	defer h.release()
+	var failure uintptr
+	text := what(raw, &failure)
+	return native.TakeText(text), check(failure)
+}
+
+// valueOf is 0 or false when the object is closed.
+func valueOf[T, V any](h *handle[T], what func(T) V) (value V) {
+	raw, err := h.acquire()
+	if err != nil {
+		return value
+	}
+	defer h.release()
+	return what(raw)
+}
+
+// askOf calls what may fail.
+func askOf[T any](h *handle[T], what func(T) uintptr) error {
+	raw, err := h.acquire()
+	if err != nil {
+		return err
+	}
+	defer h.release()
+	return check(what(raw))
+}
+
+// tellOf calls what cannot fail but for an object that is closed.
+func tellOf[T any](h *handle[T], what func(T)) error {
+	raw, err := h.acquire()
+	if err != nil {
+		return err
+	}
+	defer h.release()
+	what(raw)
+	return nil
+}

@@ -71,16 +71,6 @@ static poprt_result raw_wait(int64_t request) {
 static bool raw_cancel(int64_t request) {
   return poprt_request_cancel(static_cast<poprt_request*>(poprt_shim::pointer(request))) != 0;
 }
-static int64_t raw_statistics(raw_runner* runner, poprt_result* error) {
-  poprt_string* text = nullptr;
-  *error = poprt_runner_statistics(runner, &text);
-  return poprt_shim::address(text);
-}
-static int64_t raw_tracepoints(raw_runner* runner, poprt_result* error) {
-  poprt_string* text = nullptr;
-  *error = poprt_runner_tracepoints(runner, &text);
-  return poprt_shim::address(text);
-}
 static void raw_request_free(int64_t request) {
   poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
 }

@@ -257,28 +257,25 @@ func (r *Runner) InputHasData(index int) bool { return r.hasData[index] }
 // Outputs in the model's order.
 func (r *Runner) Outputs() []Anchor { return r.outputs }
 
-// Stop ends the runner: runs that wait fail with Cancelled, so do later ones and the run on the device.
-func (r *Runner) Stop() error {
-	raw, err := r.h.acquire()
-	if err != nil {
-		return err
-	}
-	defer r.h.release()
-	raw.Stop()
-	return nil
-}
+// <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
 
-// Profile is a JSON object with times of every instruction. FailedPrecondition unless RunnerOptions.Profile was set.
-func (r *Runner) Profile() (string, error) {
-	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr { return raw.Profile(failure) })
-}
+// Statistics is a JSON object of counters and latencies since the runner was made, of it and of each replica.
+// Since 0.1.
+func (r *Runner) Statistics() (string, error) { return textOf(r.h, native.RawRunner.Statistics) }
 
-// Statistics is a JSON object: counters, a latency histogram, and those of each replica.
-func (r *Runner) Statistics() (string, error) {
-	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr {
-		return uintptr(native.Raw_statistics(raw, failure))
-	})
-}
+// Tracepoints is a JSON array that says when each of the last requests was submitted, began, computed and ended; empty
+// without the option `flush_on_waiting_outputs`. Since 0.1.
+func (r *Runner) Tracepoints() (string, error) { return textOf(r.h, native.RawRunner.Tracepoints) }
+
+// Profile is a JSON object with the times of every instruction since the runner was made. Errors: FailedPrecondition
+// (the runner was made without the option `profile`). Since 0.1.
+func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner.Profile) }
+
+// Stop ends the runner: requests that wait are cancelled, and so is the one on the device, which ends early; later ones
+// fail with cancelled. Since 0.1.
+func (r *Runner) Stop() error { return tellOf(r.h, native.RawRunner.Stop) }
+
+// </functions:runner>
 
 // Counters is what the runner has counted, all replicas together: Statistics as numbers. Since 1.0.
 func (r *Runner) Counters() (RunnerCounters, error) { return r.ReplicaCounters(-1) }
@@ -298,24 +295,6 @@ func (r *Runner) ReplicaCounters(replica int) (RunnerCounters, error) {
 	}
 	defer native.DeleteRawCounters(counters)
 	return takeCounters(counters), nil
-}
-
-// Tracepoints is a JSON array of the last runs' stages. Empty without RunnerOptions.FlushOnWaitingOutputs.
-func (r *Runner) Tracepoints() (string, error) {
-	return r.text(func(raw native.RawRunner, failure *uintptr) uintptr {
-		return uintptr(native.Raw_tracepoints(raw, failure))
-	})
-}
-
-func (r *Runner) text(ask func(native.RawRunner, *uintptr) uintptr) (string, error) {
-	raw, err := r.h.acquire()
-	if err != nil {
-		return "", err
-	}
-	defer r.h.release()
-	var failure uintptr
-	text := ask(raw, &failure)
-	return native.TakeText(text), check(failure)
 }
 
 // Execute runs the model once; the outputs' slices are written when it returns. Slices are used where they are.

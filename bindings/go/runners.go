@@ -129,7 +129,7 @@ func (r *LightRunner) ModelInputHasData(index int) bool { return r.hasData[index
 
 // Reload takes a device again after Stop; otherwise it does nothing. Errors: Unavailable.
 func (r *LightRunner) Reload() error {
-	return r.ask(func(raw native.RawRunner) uintptr { return raw.Light_reload() })
+	return askOf(r.h, native.RawRunner.Light_reload)
 }
 
 // SetInput has new elements, which are copied, for an input that comes with the executable; UpdateWeights makes runs use
@@ -145,21 +145,12 @@ func (r *LightRunner) SetInput(name string, value Tensor) error {
 		}
 	}
 	defer runtime.KeepAlive(value.address)
-	return r.ask(func(raw native.RawRunner) uintptr {
+	return askOf(r.h, func(raw native.RawRunner) uintptr {
 		return raw.Light_set_input(name, int64(uintptr(value.address)), value.bytes)
 	})
 }
 
 // UpdateWeights makes the next run use all that was set.
 func (r *LightRunner) UpdateWeights() error {
-	return r.ask(func(raw native.RawRunner) uintptr { return raw.Light_update_weights() })
-}
-
-func (r *LightRunner) ask(what func(native.RawRunner) uintptr) error {
-	raw, err := r.h.acquire()
-	if err != nil {
-		return err
-	}
-	defer r.h.release()
-	return check(what(raw))
+	return askOf(r.h, native.RawRunner.Light_update_weights)
 }

@@ -410,12 +410,6 @@ func (t *stream) Event(which native.Event) {
 	})
 }
 
-// VerifyConnected checks that every anchor to be served has a handler or queue. Errors: FailedPrecondition naming those
-// without.
-func (s *Session) VerifyConnected() error {
-	return s.ask(func(raw native.RawSession) uintptr { return raw.Verify_connected() })
-}
-
 // RunLoadPrograms runs the load programs. Errors: what a handler returned, Cancelled (stopped, or no data),
 // FailedPrecondition (anchors are not connected, or it is on no device).
 func (s *Session) RunLoadPrograms() error {
@@ -471,14 +465,24 @@ func (s *Session) RunPrograms(indices ...int) error {
 	return s.run(func(raw native.RawSession) uintptr { return raw.Run_programs(values, int64(len(indices))) })
 }
 
-// Profile is a JSON object with times of every instruction since the last upload. Errors: FailedPrecondition (without
-// SessionOptions.Profile, or on no device). Since 1.0.
-func (s *Session) Profile() (json string, err error) {
+// <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
+
+// VerifyConnected checks that every anchor that is to be served has a handler or a queue. Errors: FailedPrecondition
+// (one has none; the message names all of them). Since 0.1.
+func (s *Session) VerifyConnected() error { return s.ask(native.RawSession.Verify_connected) }
+
+// Profile is a JSON object with the times of every instruction since the last upload, like that of a runner. Errors:
+// FailedPrecondition (the session was made without the option `profile`, or is on no device). Since 1.0.
+func (s *Session) Profile() (string, error) { return s.text(native.RawSession.Profile) }
+
+// </functions:session>
+
+func (s *Session) text(what func(native.RawSession, *uintptr) uintptr) (text string, err error) {
 	err = s.ask(func(raw native.RawSession) (failure uintptr) {
-		json = native.TakeText(raw.Profile(&failure))
+		text = native.TakeText(what(raw, &failure))
 		return failure
 	})
-	return json, err
+	return text, err
 }
 
 // PopEFModel is its model's blobs; see [Executable.PopEFModel]. Since 1.0.

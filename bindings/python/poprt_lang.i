@@ -203,16 +203,6 @@ static raw_runner* raw_make_runner(const char* kind, const raw_executable* execu
                                    PyObject* extra, poprt_result* error) {
   return poprt_python::make_runner(kind, executable, options, extra, error);
 }
-static poprt_text raw_statistics(raw_runner* runner, poprt_result* error) {
-  poprt_string* text = nullptr;
-  *error = poprt_runner_statistics(runner, &text);
-  return text;
-}
-static poprt_text raw_tracepoints(raw_runner* runner, poprt_result* error) {
-  poprt_string* text = nullptr;
-  *error = poprt_runner_tracepoints(runner, &text);
-  return text;
-}
 static poprt_result raw_light_reload(raw_runner* runner) { return poprt_light_runner_reload(runner); }
 static poprt_result raw_light_set_input_anchor(raw_runner* runner, const char* name, int64_t address, int64_t bytes) {
   return poprt_light_runner_set_input_anchor(runner, name, poprt_shim::pointer(address), static_cast<size_t>(bytes));

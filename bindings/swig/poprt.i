@@ -168,6 +168,7 @@ POPRT_HANDLE(raw_log, RawLog)
     return poprt_executable_output($self, static_cast<size_t>(index));
   }
   const char* name() { return poprt_executable_name($self); }
+  // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
   int64_t weights_bytes() { return static_cast<int64_t>(poprt_executable_weights_bytes($self)); }
   int64_t arena_bytes() { return static_cast<int64_t>(poprt_executable_arena_bytes($self)); }
   poprt_text listing(poprt_result* error) {
@@ -175,6 +176,7 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_executable_listing($self, &text);
     return text;
   }
+  // </functions:executable>
 }
 
 // -- compiler ---------------------------------------------------------------------------------
@@ -594,11 +596,24 @@ struct raw_counters {
                               int64_t user_data, poprt_result* error) {
     return raw_run::submit($self, bindings, options, done_fn, user_data, error);
   }
+  // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
   poprt_text statistics(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_runner_statistics($self, &text);
     return text;
   }
+  poprt_text tracepoints(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_tracepoints($self, &text);
+    return text;
+  }
+  poprt_text profile(poprt_result* error) {
+    poprt_string* text = nullptr;
+    *error = poprt_runner_profile($self, &text);
+    return text;
+  }
+  void stop() { poprt_runner_stop($self); }
+  // </functions:runner>
   // -1: of all replicas.
   raw_counters* counters(int64_t replica, poprt_result* error) {
     auto* made = new raw_counters;
@@ -606,17 +621,6 @@ struct raw_counters {
     if (!*error) return made;
     delete made;
     return nullptr;
-  }
-  poprt_text tracepoints(poprt_result* error) {
-    poprt_string* text = nullptr;
-    *error = poprt_runner_tracepoints($self, &text);
-    return text;
-  }
-  void stop() { poprt_runner_stop($self); }
-  poprt_text profile(poprt_result* error) {
-    poprt_string* text = nullptr;
-    *error = poprt_runner_profile($self, &text);
-    return text;
   }
 }
 

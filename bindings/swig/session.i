@@ -89,7 +89,6 @@ POPRT_HANDLE(raw_queue, RawQueue)
   const raw_anchor* user_output_anchor(int64_t index) {
     return poprt_session_user_output($self->session, static_cast<size_t>(index));
   }
-  poprt_result verify_connected() { return poprt_session_verify_connected($self->session); }
 
   poprt_result run_load_programs() { return poprt_session_run_load_programs($self->session); }
   poprt_result run_main_programs() { return poprt_session_run_main_programs($self->session); }
@@ -97,11 +96,14 @@ POPRT_HANDLE(raw_queue, RawQueue)
   poprt_result run_programs(poprt_values values, int64_t count) {
     return $self->run_programs(values, count);
   }
+  // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
+  poprt_result verify_connected() { return poprt_session_verify_connected($self->session); }
   poprt_text profile(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_session_profile($self->session, &text);
     return text;
   }
+  // </functions:session>
   raw_popef_model* popef_model(poprt_result* error) {
     raw_popef_model* made = nullptr;
     *error = poprt_session_popef_model($self->session, &made);

@@ -1,8 +1,9 @@
-"""Parts of files that a table makes: what is between the comments <NAME> and </NAME>, or a whole file. For option_fields.py
-and popef_fields.py."""
+"""Parts of files that a table makes: what is between the comments <NAME> and </NAME>, or a whole file. For functions.py,
+option_fields.py and popef_fields.py."""
 
 import os
 import re
+import subprocess
 import textwrap
 
 import tree
@@ -20,6 +21,21 @@ def comment(text, first, rest, width, last=""):
     lines = textwrap.wrap(held + last.replace(" ", "\0"), width - max(len(first.expandtabs(4)), len(rest.expandtabs(4))),
                           break_long_words=False, break_on_hyphens=False)
     return [((first if i == 0 else rest) + line).replace("\0", " ") for i, line in enumerate(lines)]
+
+
+def code(text, language):
+    """What is between backticks, and special characters, as the documentation of the language has them."""
+    if language == "csharp":
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    spelled = {"java": r"{@code \1}", "csharp": r"<c>\1</c>", "python": r"``\1``"}.get(language, r"`\1`")
+    return re.sub("`([^`]*)`", spelled, text)
+
+
+def formatted(lines):
+    """Declarations of C or C++ outside of classes, as clang-format has them."""
+    made = subprocess.run(["clang-format-19", "--assume-filename=capi/x.h"], input="\n".join(lines), check=True, cwd=tree.ROOT,
+                          capture_output=True, text=True)
+    return made.stdout.splitlines()
 
 
 def put(path, text):

@@ -12,7 +12,7 @@ import sys
 import tomllib
 
 import tree
-from generated_parts import camel, comment, settle
+from generated_parts import camel, code, comment, settle
 
 TABLE = "capi/options.toml"
 LANGUAGES = ("cpp", "python", "java", "csharp", "go")
@@ -101,11 +101,7 @@ class Field:
 
     def text(self, language):
         text = self.row["negated"] if language in ("c", "go") and "negated" in self.row else self.row["text"]
-        if language == "csharp":
-            text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        code = {"java": r"{@code \1}", "csharp": r"<c>\1</c>", "python": r"``\1``"}.get(language, r"`\1`")
-        text = re.sub("`([^`]*)`", code, text)
-        return re.sub(r"\{(\w+)\}", lambda m: self.names[m.group(1)][language], text)
+        return re.sub(r"\{(\w+)\}", lambda m: self.names[m.group(1)][language], code(text, language))
 
     def meanings(self, language):
         """[(what is given, what that means)] of zero, nothing and negative numbers."""

@@ -6,13 +6,12 @@ Usage: popef_fields.py [--write]
 What is made is between the comments <popef:...> and </popef:...>. Needs the programs capnp and clang-format-19."""
 
 import os
-import subprocess
 import sys
 import tomllib
 
 import capnp_places
 import tree
-from generated_parts import camel, comment, settle
+from generated_parts import camel, comment, formatted, settle
 
 TABLE, SCHEMA = "core/popef/metadata.toml", "core/popef/metadata.capnp"
 # What the schema calls types, in the core.
@@ -83,12 +82,6 @@ def read():
     if numbers != list(range(1, len(numbers) + 1)):
         raise ValueError(f"{TABLE}: the numbers should be 1 to {len(numbers)}, found {numbers}")
     return fields
-
-
-def formatted(lines):
-    made = subprocess.run(["clang-format-19", "--assume-filename=capi/x.h"], input="\n".join(lines), check=True, cwd=tree.ROOT,
-                          capture_output=True, text=True)
-    return made.stdout.splitlines()
 
 
 def cpp_accessors(f, type_, documented):

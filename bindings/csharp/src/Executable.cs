@@ -176,23 +176,25 @@ namespace Poprt
         /// <summary>Name under which PopEF links blobs to it.</summary>
         public string Name { get; }
 
-        /// <summary>Bytes of constants.</summary>
+        // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>The size of the constants in bytes. Since 0.1.</summary>
         public long WeightsBytes
         {
             get { return raw.weights_bytes(); }
         }
 
-        /// <summary>Bytes of device memory that one run needs.</summary>
+        /// <summary>The size of the device memory that one run needs, in bytes. Since 0.1.</summary>
         public long ArenaBytes
         {
             get { return raw.arena_bytes(); }
         }
 
-        /// <summary>The program as text, for people; the format may change.</summary>
+        /// <summary>The program as text, for people; the format may change. Since 0.1.</summary>
         public string Listing()
         {
             return raw.listing();
         }
+        // </functions:executable>
 
         /// <summary>Frees it. A second time does nothing.</summary>
         public void Dispose()

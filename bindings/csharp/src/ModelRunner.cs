@@ -397,27 +397,36 @@ namespace Poprt
             using (RawRequestOptions given = options?.ToRaw()) return AsyncRun.Submit(raw, bindings, cancellation, given);
         }
 
-        /// <summary>
-        /// Ends the runner: runs that wait are cancelled, and so is the one on the device, which ends early; later
-        /// ones fail with Cancelled.
-        /// </summary>
-        public void Stop()
+        // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>A JSON object of counters and latencies since the runner was made, of it and of each replica. Since
+        /// 0.1.</summary>
+        public string Statistics()
         {
-            raw.stop();
+            return raw.statistics();
         }
 
-        /// <summary>Times of every instruction since the runner was made, as JSON.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: made without RuntimeConfig.Profile.</exception>
+        /// <summary>A JSON array that says when each of the last requests was submitted, began, computed and ended;
+        /// empty without the option <c>flush_on_waiting_outputs</c>. Since 0.1.</summary>
+        public string Tracepoints()
+        {
+            return raw.tracepoints();
+        }
+
+        /// <summary>A JSON object with the times of every instruction since the runner was made. Since 0.1.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the runner was made without the option
+        /// <c>profile</c>.</exception>
         public string Profile()
         {
             return raw.profile();
         }
 
-        /// <summary>Counters and latencies since the runner was made, of it and of each replica, as JSON.</summary>
-        public string Statistics()
+        /// <summary>Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
+        /// early; later ones fail with cancelled. Since 0.1.</summary>
+        public void Stop()
         {
-            return raw.statistics();
+            raw.stop();
         }
+        // </functions:runner>
 
         /// <summary>What the runner has counted since it was made, all replicas together: Statistics as numbers. Since
         /// 1.0.</summary>
@@ -433,13 +442,6 @@ namespace Poprt
         public RunnerCounters Counters(int replica)
         {
             using (RawCounters counters = raw.counters(replica)) return new RunnerCounters(counters);
-        }
-
-        /// <summary>When each of the last runs was submitted, began, computed and ended: a JSON array, empty without
-        /// FlushOnWaitingOutputs.</summary>
-        public string Tracepoints()
-        {
-            return raw.tracepoints();
         }
 
         /// <summary>Frees it, never blocks. Runs that were submitted are finished first; then the device is free. A

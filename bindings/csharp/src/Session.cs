@@ -177,13 +177,6 @@ namespace Poprt
             else handlers[key] = handler;
         }
 
-        /// <summary>Checks that every anchor that is to be served has a handler or queue.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: names those without.</exception>
-        public void VerifyConnected()
-        {
-            Call(raw.verify_connected);
-        }
-
         /// <summary>Runs the load programs.</summary>
         /// <exception cref="PoprtException">Cancelled: stopped, or no data; FailedPrecondition: anchors are not
         /// connected, or it is on no device.</exception>
@@ -219,13 +212,24 @@ namespace Poprt
             });
         }
 
-        /// <summary>Times of every instruction since the last upload, as JSON. Since 1.0.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: made without SessionOptions.Profile, or on no
-        /// device.</exception>
+        // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>Checks that every anchor that is to be served has a handler or a queue. Since 0.1.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: one has none; the message names all of
+        /// them.</exception>
+        public void VerifyConnected()
+        {
+            Call(raw.verify_connected);
+        }
+
+        /// <summary>A JSON object with the times of every instruction since the last upload, like that of a runner.
+        /// Since 1.0.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the session was made without the option <c>profile</c>,
+        /// or is on no device.</exception>
         public string Profile()
         {
             return raw.profile();
         }
+        // </functions:session>
 
         /// <summary>The blobs of its model as PopEF has them; see <see cref="Executable.PopefModel"/>. Since
         /// 1.0.</summary>

@@ -236,10 +236,6 @@ class Session:
         """Those that the caller must serve."""
         return list(self._outputs)
 
-    def verifyConnected(self) -> None:
-        """FailedPreconditionError naming the anchors without a handler or queue."""
-        self._call(_raw.RawSession.verify_connected)
-
     def _run(self, what: Callable[..., Any], *arguments: Any) -> None:
         with _callbacks.Running(self):
             self._call(what, *arguments)
@@ -261,10 +257,18 @@ class Session:
         values = list(indices)
         self._run(_raw.RawSession.run_programs, values, len(values))
 
+    # <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
+    def verifyConnected(self) -> None:
+        """Checks that every anchor that is to be served has a handler or a queue. Raises FailedPreconditionError (one
+        has none; the message names all of them). Since 0.1."""
+        self._call(_raw.RawSession.verify_connected)
+
     def profile(self) -> str:
-        """JSON with times of every instruction since the last upload. FailedPreconditionError without
-        ``SessionConfig.profile``, or on no device. Since 1.0."""
+        """A JSON object with the times of every instruction since the last upload, like that of a runner. Raises
+        FailedPreconditionError (the session was made without the option ``profile``, or is on no device).
+        Since 1.0."""
         return str(self._call(_raw.RawSession.profile))
+    # </functions:session>
 
     def updateWeights(self, name: str, array: Any) -> None:
         """Replaces, by copy, the value of an input that has data in the executable, for later runs. NotFoundError,

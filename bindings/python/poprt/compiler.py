@@ -339,15 +339,21 @@ class Executable:
     def name(self) -> str:
         return self._open().name()
 
+    # <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
     @property
     def weights_bytes(self) -> int:
-        """Bytes of constants."""
-        return self._open().weights_bytes()
+        """The size of the constants in bytes. Since 0.1."""
+        return int(self._open().weights_bytes())
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of memory that one run needs."""
-        return self._open().arena_bytes()
+        """The size of the device memory that one run needs, in bytes. Since 0.1."""
+        return int(self._open().arena_bytes())
+
+    def listing(self) -> str:
+        """The program as text, for people; the format may change. Since 0.1."""
+        return str(self._open().listing())
+    # </functions:executable>
 
     def get_inputs(self) -> list[DataDesc]:
         return describe_all(self._open(), "input")
@@ -367,10 +373,6 @@ class Executable:
         blob = self._open().save_bytes()
         data: bytes = _raw.raw_bytes(blob.address(), blob.bytes())
         return data
-
-    def listing(self) -> str:
-        """The program as text, for people."""
-        return self._open().listing()
 
     def __reduce__(self) -> Any:
         return Executable, (self.to_bytes(),)

@@ -303,13 +303,17 @@ class BaseRunner:
     def get_model_outputs(self) -> list[DataDesc]:
         return self.get_execute_outputs()
 
-    def stop(self) -> None:
-        """Requests that wait or run fail with CancelledError, so do later calls."""
-        self._open().stop()
-
+    # <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
     def profile(self) -> str:
-        """JSON with times of every instruction; needs ``RuntimeConfig.profile``."""
+        """A JSON object with the times of every instruction since the runner was made. Raises FailedPreconditionError
+        (the runner was made without the option ``profile``). Since 0.1."""
         return str(self._open().profile())
+
+    def stop(self) -> None:
+        """Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends early; later
+        ones fail with cancelled. Since 0.1."""
+        self._open().stop()
+    # </functions:runner>
 
     def close(self) -> None:
         """Gives the device back, after the requests that are in flight. Calls under way go on."""
@@ -389,12 +393,12 @@ class Runner(BaseRunner):
 
     def statistics(self) -> RunnerStatistics:
         """Counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and those of each replica."""
-        counters: RunnerStatistics = json.loads(_raw.raw_statistics(self._open()))
+        counters: RunnerStatistics = json.loads(self._open().statistics())
         return counters
 
     def tracepoints(self) -> list[Tracepoint]:
         """Times of the last requests' stages, in ns; needs ``flush_on_waiting_outputs``."""
-        points: list[Tracepoint] = json.loads(_raw.raw_tracepoints(self._open()))
+        points: list[Tracepoint] = json.loads(self._open().tracepoints())
         return points
 
 

@@ -111,12 +111,16 @@ POPRT_API const char* poprt_executable_metadata_value(const poprt_executable* ex
 
 /* Name under which PopEF links blobs to it; borrowed. Since 0.1. */
 POPRT_API const char* poprt_executable_name(const poprt_executable* executable);
-/* Bytes of constants, and of device memory that one run needs. Since 0.1. */
+
+/* <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write */
+/* The size of the constants in bytes. Since 0.1. */
 POPRT_API size_t poprt_executable_weights_bytes(const poprt_executable* executable);
+/* The size of the device memory that one run needs, in bytes. Since 0.1. */
 POPRT_API size_t poprt_executable_arena_bytes(const poprt_executable* executable);
 /* The program as text, for people; the format may change. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_listing(const poprt_executable* executable,
                                                                poprt_string** out_text);
+/* </functions:executable> */
 
 /* Null is allowed. Runners made from it go on working. Any thread. Since 0.1. */
 POPRT_API void poprt_executable_free(poprt_executable* executable);

@@ -158,13 +158,18 @@ class Executable {
       list.push_back(detail::describe(poprt_executable_output(handle_.get(), i)));
     return list;
   }
+  // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
+  // The size of the constants in bytes. Since 0.1.
   size_t weightsBytes() const { return poprt_executable_weights_bytes(handle_.get()); }
+  // The size of the device memory that one run needs, in bytes. Since 0.1.
   size_t arenaBytes() const { return poprt_executable_arena_bytes(handle_.get()); }
+  // The program as text, for people; the format may change. Since 0.1.
   std::string listing() const {
     poprt_string* text = nullptr;
     detail::check(poprt_executable_listing(handle_.get(), &text));
     return detail::take(text);
   }
+  // </functions:executable>
   const poprt_executable* handle() const { return handle_.get(); }
 
  private:

@@ -305,27 +305,32 @@ typedef struct poprt_runner_counters {
  * runner), invalid_argument (struct_size, a negative number). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_get_counters(
     poprt_runner* runner, int64_t replica, poprt_runner_counters* out_counters);
-/* JSON: counters, latency histogram (bucket i: 2^i to 2^(i+1) ns) and in "replicas" those of each.
+
+/* <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write */
+/* A JSON object of counters and latencies since the runner was made, of it and of each replica.
+ * Bucket i of the histogram of latencies is 2^i to 2^(i+1) ns; "replicas" has those of each.
  * Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_statistics(poprt_runner* runner,
                                                               poprt_string** out_json);
-/* JSON array of the last request_tracepoints_buffer_size requests: {"request", "rows", "replica",
- * "code", "submitted", "begun", "loaded", "compute_begin", "compute_end", "stored"}, times in ns of
- * the monotonic clock. Empty without flush_on_waiting_outputs. Thread-safe. Since 0.1. */
+/* A JSON array that says when each of the last requests was submitted, began, computed and ended;
+ * empty without the option `flush_on_waiting_outputs`. An entry is {"request", "rows", "replica",
+ * "code", "submitted", "begun", "loaded", "compute_begin", "compute_end", "stored"}, with times in
+ * ns of the monotonic clock. There are at most request_tracepoints_buffer_size. Thread-safe.
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* runner,
                                                                poprt_string** out_json);
-
-/* Ends the runner: requests that wait fail with cancelled, so do later calls and the run on the
- * device, which ends early: after some 5 ms of work at most, unless a kernel computes for longer
- * in one piece (a TopK of one row, a matrix inverse). Returns when no request is left. Safe to call
- * twice and from any thread but a callback's. Since 0.1. */
-POPRT_API void poprt_runner_stop(poprt_runner* runner);
-
-/* JSON object: {"runs": N, "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns",
- * "parallel"}...]} since the runner was made. Errors: failed_precondition unless made with
- * `profile`. Since 0.1. */
+/* A JSON object with the times of every instruction since the runner was made. {"runs": N,
+ * "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns", "parallel"}...]}. Errors:
+ * failed_precondition (the runner was made without the option `profile`). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
+/* Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
+ * early; later ones fail with cancelled. The one on the device ends after some 5 ms of work at
+ * most, unless a kernel computes for longer in one piece (a TopK of one row, a matrix inverse).
+ * Returns when no request is left. Safe to call twice and from any thread but a callback's.
+ * Since 0.1. */
+POPRT_API void poprt_runner_stop(poprt_runner* runner);
+/* </functions:runner> */
 
 /* Null is allowed. Requests that have not begun fail with cancelled, what computes is finished;
  * when this returns each was answered, no memory of theirs is used any more, and the device is free

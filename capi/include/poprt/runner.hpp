@@ -437,24 +437,38 @@ class HandleRunner : public BaseRunner {
     return list;
   }
 
-  void stop() { poprt_runner_stop(handle_.get()); }
-  // JSON, see poprt/runner.h.
+  // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
+  // A JSON object of counters and latencies since the runner was made, of it and of each replica.
+  // Since 0.1.
   std::string statistics() const {
     poprt_string* text = nullptr;
-    check(poprt_runner_statistics(handle_.get(), &text));
+    detail::check(poprt_runner_statistics(handle_.get(), &text));
     return detail::take(text);
   }
-  // The same as numbers: of all replicas, or of one.
+  // A JSON array that says when each of the last requests was submitted, began, computed and ended;
+  // empty without the option `flush_on_waiting_outputs`. Since 0.1.
+  std::string tracepoints() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_runner_tracepoints(handle_.get(), &text));
+    return detail::take(text);
+  }
+  // A JSON object with the times of every instruction since the runner was made. Throws
+  // failed_precondition (the runner was made without the option `profile`). Since 0.1.
+  std::string profile() const {
+    poprt_string* text = nullptr;
+    detail::check(poprt_runner_profile(handle_.get(), &text));
+    return detail::take(text);
+  }
+  // Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
+  // early; later ones fail with cancelled. Since 0.1.
+  void stop() { poprt_runner_stop(handle_.get()); }
+  // </functions:runner>
+  // The statistics as numbers: of all replicas, or of one.
   RunnerCounters counters(int64_t replica = POPRT_ALL_REPLICAS) const {
     RunnerCounters counters{};
     counters.struct_size = sizeof counters;
     check(poprt_runner_get_counters(handle_.get(), replica, &counters));
     return counters;
-  }
-  std::string tracepoints() const {
-    poprt_string* text = nullptr;
-    check(poprt_runner_tracepoints(handle_.get(), &text));
-    return detail::take(text);
   }
   poprt_runner* handle() const { return handle_.get(); }
 
@@ -562,12 +576,6 @@ class ModelRunner : public impl::HandleRunner {
   // One pointer per anchor in the model's order; sizes are not checked.
   void execute(const void* const* inputs, void* const* outputs) {
     check(poprt_runner_execute_indexed(handle(), inputs, outputs));
-  }
-  // JSON; needs RuntimeConfig::profile.
-  std::string profile() const {
-    poprt_string* text = nullptr;
-    check(poprt_runner_profile(handle(), &text));
-    return detail::take(text);
   }
 
  protected:

@@ -139,8 +139,6 @@ POPRT_API size_t poprt_session_user_input_count(const poprt_session* session);
 POPRT_API size_t poprt_session_user_output_count(const poprt_session* session);
 POPRT_API const poprt_anchor* poprt_session_user_input(const poprt_session* session, size_t index);
 POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* session, size_t index);
-/* Errors: failed_precondition naming every anchor without a handler or queue. Since 0.1. */
-POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt_session* session);
 
 /* Block until the programs have run; main transfers each stream as often as the executable's device
  * iterations and replicas say. Of an executable compiled with num_io_tiles and at least 3
@@ -158,10 +156,16 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* 
                                                                  const uint32_t* indices,
                                                                  size_t index_count);
 
-/* JSON as poprt_runner_profile's, since the last upload. Errors: failed_precondition unless it was
- * made with `profile` and is on a device. Since 1.0. */
+/* <functions:session> made from capi/functions.toml by tests/lint/functions.py --write */
+/* Checks that every anchor that is to be served has a handler or a queue. Errors:
+ * failed_precondition (one has none; the message names all of them). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt_session* session);
+/* A JSON object with the times of every instruction since the last upload, like that of a runner.
+ * Errors: failed_precondition (the session was made without the option `profile`, or is on no
+ * device). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_profile(poprt_session* session,
                                                             poprt_string** out_json);
+/* </functions:session> */
 
 /* Inputs that have data in the executable (compiled with constant_weights off, tensor and feed
  * blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists those that

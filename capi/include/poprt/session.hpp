@@ -366,7 +366,6 @@ class Session {
     return userAnchors(popef::TensorType::OUTPUT, poprt_session_user_output_count,
                        poprt_session_user_output);
   }
-  void verifyConnected() const { detail::check(poprt_session_verify_connected(handle_.get())); }
 
   void runLoadPrograms() { detail::check(poprt_session_run_load_programs(handle_.get())); }
   void runMainPrograms() { detail::check(poprt_session_run_main_programs(handle_.get())); }
@@ -417,12 +416,19 @@ class Session {
         });
   }
 
-  // JSON as ModelRunner::profile(), since the last upload; needs SessionConfig::profile.
+  // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
+  // Checks that every anchor that is to be served has a handler or a queue. Throws
+  // failed_precondition (one has none; the message names all of them). Since 0.1.
+  void verifyConnected() const { detail::check(poprt_session_verify_connected(handle_.get())); }
+  // A JSON object with the times of every instruction since the last upload, like that of a runner.
+  // Throws failed_precondition (the session was made without the option `profile`, or is on no
+  // device). Since 1.0.
   std::string profile() const {
     poprt_string* text = nullptr;
     detail::check(poprt_session_profile(handle_.get(), &text));
     return detail::take(text);
   }
+  // </functions:session>
 
   void updateWeights(const std::string& name, const void* data, size_t bytes) {
     detail::check(poprt_session_update_weights(handle_.get(), name.c_str(), data, bytes));

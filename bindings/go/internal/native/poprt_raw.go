@@ -41,72 +41,72 @@ typedef long long swig_type_15;
 typedef long long swig_type_16;
 typedef long long swig_type_17;
 typedef long long swig_type_18;
-typedef long long swig_type_19;
+typedef _gostring_ swig_type_19;
 typedef long long swig_type_20;
-typedef _gostring_ swig_type_21;
-typedef long long swig_type_22;
+typedef long long swig_type_21;
+typedef _gostring_ swig_type_22;
 typedef long long swig_type_23;
-typedef _gostring_ swig_type_24;
+typedef long long swig_type_24;
 typedef long long swig_type_25;
 typedef long long swig_type_26;
 typedef long long swig_type_27;
-typedef long long swig_type_28;
+typedef _gostring_ swig_type_28;
 typedef long long swig_type_29;
-typedef _gostring_ swig_type_30;
+typedef long long swig_type_30;
 typedef long long swig_type_31;
 typedef long long swig_type_32;
-typedef long long swig_type_33;
-typedef long long swig_type_34;
-typedef _gostring_ swig_type_35;
+typedef _gostring_ swig_type_33;
+typedef _gostring_ swig_type_34;
+typedef long long swig_type_35;
 typedef _gostring_ swig_type_36;
 typedef long long swig_type_37;
 typedef _gostring_ swig_type_38;
 typedef long long swig_type_39;
-typedef _gostring_ swig_type_40;
+typedef long long swig_type_40;
 typedef long long swig_type_41;
-typedef long long swig_type_42;
-typedef long long swig_type_43;
+typedef _gostring_ swig_type_42;
+typedef _gostring_ swig_type_43;
 typedef _gostring_ swig_type_44;
-typedef _gostring_ swig_type_45;
-typedef _gostring_ swig_type_46;
+typedef long long swig_type_45;
+typedef long long swig_type_46;
 typedef long long swig_type_47;
 typedef long long swig_type_48;
-typedef long long swig_type_49;
+typedef _gostring_ swig_type_49;
 typedef long long swig_type_50;
-typedef _gostring_ swig_type_51;
-typedef long long swig_type_52;
-typedef long long swig_type_53;
-typedef _gostring_ swig_type_54;
-typedef _gostring_ swig_type_55;
-typedef long long swig_type_56;
-typedef long long swig_type_57;
-typedef _gostring_ swig_type_58;
-typedef _goslice_ swig_type_59;
+typedef long long swig_type_51;
+typedef _gostring_ swig_type_52;
+typedef _gostring_ swig_type_53;
+typedef long long swig_type_54;
+typedef long long swig_type_55;
+typedef _gostring_ swig_type_56;
+typedef _goslice_ swig_type_57;
+typedef long long swig_type_58;
+typedef _gostring_ swig_type_59;
 typedef long long swig_type_60;
-typedef _gostring_ swig_type_61;
+typedef long long swig_type_61;
 typedef long long swig_type_62;
-typedef long long swig_type_63;
-typedef long long swig_type_64;
-typedef _gostring_ swig_type_65;
-typedef _gostring_ swig_type_66;
-typedef long long swig_type_67;
-typedef long long swig_type_68;
-typedef _gostring_ swig_type_69;
+typedef _gostring_ swig_type_63;
+typedef _gostring_ swig_type_64;
+typedef long long swig_type_65;
+typedef long long swig_type_66;
+typedef _gostring_ swig_type_67;
+typedef _gostring_ swig_type_68;
+typedef long long swig_type_69;
 typedef _gostring_ swig_type_70;
-typedef long long swig_type_71;
-typedef _gostring_ swig_type_72;
-typedef _gostring_ swig_type_73;
-typedef long long swig_type_74;
-typedef long long swig_type_75;
-typedef _gostring_ swig_type_76;
-typedef _gostring_ swig_type_77;
+typedef _gostring_ swig_type_71;
+typedef long long swig_type_72;
+typedef long long swig_type_73;
+typedef _gostring_ swig_type_74;
+typedef _gostring_ swig_type_75;
+typedef long long swig_type_76;
+typedef long long swig_type_77;
 typedef long long swig_type_78;
 typedef long long swig_type_79;
-typedef long long swig_type_80;
+typedef _gostring_ swig_type_80;
 typedef long long swig_type_81;
-typedef _gostring_ swig_type_82;
-typedef long long swig_type_83;
-typedef long long swig_type_84;
+typedef long long swig_type_82;
+typedef _gostring_ swig_type_83;
+typedef _gostring_ swig_type_84;
 typedef _gostring_ swig_type_85;
 typedef _gostring_ swig_type_86;
 typedef _gostring_ swig_type_87;
@@ -114,11 +114,11 @@ typedef _gostring_ swig_type_88;
 typedef _gostring_ swig_type_89;
 typedef _gostring_ swig_type_90;
 typedef _gostring_ swig_type_91;
-typedef _gostring_ swig_type_92;
+typedef long long swig_type_92;
 typedef _gostring_ swig_type_93;
-typedef long long swig_type_94;
-typedef _gostring_ swig_type_95;
-typedef _gostring_ swig_type_96;
+typedef _gostring_ swig_type_94;
+typedef long long swig_type_95;
+typedef long long swig_type_96;
 typedef long long swig_type_97;
 typedef long long swig_type_98;
 typedef long long swig_type_99;
@@ -127,51 +127,51 @@ typedef long long swig_type_101;
 typedef long long swig_type_102;
 typedef long long swig_type_103;
 typedef long long swig_type_104;
-typedef long long swig_type_105;
+typedef _gostring_ swig_type_105;
 typedef long long swig_type_106;
-typedef _gostring_ swig_type_107;
+typedef long long swig_type_107;
 typedef long long swig_type_108;
 typedef long long swig_type_109;
 typedef long long swig_type_110;
 typedef long long swig_type_111;
 typedef long long swig_type_112;
 typedef long long swig_type_113;
-typedef long long swig_type_114;
+typedef _goslice_ swig_type_114;
 typedef long long swig_type_115;
-typedef _goslice_ swig_type_116;
+typedef long long swig_type_116;
 typedef long long swig_type_117;
 typedef long long swig_type_118;
 typedef long long swig_type_119;
 typedef long long swig_type_120;
 typedef long long swig_type_121;
-typedef long long swig_type_122;
+typedef _gostring_ swig_type_122;
 typedef long long swig_type_123;
-typedef _gostring_ swig_type_124;
+typedef long long swig_type_124;
 typedef long long swig_type_125;
 typedef long long swig_type_126;
 typedef long long swig_type_127;
 typedef long long swig_type_128;
-typedef long long swig_type_129;
+typedef _gostring_ swig_type_129;
 typedef long long swig_type_130;
-typedef _gostring_ swig_type_131;
-typedef long long swig_type_132;
+typedef long long swig_type_131;
+typedef _gostring_ swig_type_132;
 typedef long long swig_type_133;
-typedef _gostring_ swig_type_134;
+typedef long long swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
 typedef long long swig_type_138;
 typedef long long swig_type_139;
 typedef long long swig_type_140;
-typedef long long swig_type_141;
+typedef _gostring_ swig_type_141;
 typedef long long swig_type_142;
-typedef _gostring_ swig_type_143;
-typedef long long swig_type_144;
+typedef long long swig_type_143;
+typedef _goslice_ swig_type_144;
 typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
-typedef long long swig_type_147;
+typedef long long swig_type_146;
+typedef _gostring_ swig_type_147;
 typedef long long swig_type_148;
-typedef _gostring_ swig_type_149;
+typedef long long swig_type_149;
 typedef long long swig_type_150;
 typedef long long swig_type_151;
 typedef long long swig_type_152;
@@ -182,9 +182,9 @@ typedef long long swig_type_156;
 typedef long long swig_type_157;
 typedef long long swig_type_158;
 typedef long long swig_type_159;
-typedef long long swig_type_160;
+typedef _gostring_ swig_type_160;
 typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
+typedef long long swig_type_162;
 typedef long long swig_type_163;
 typedef long long swig_type_164;
 typedef long long swig_type_165;
@@ -206,14 +206,14 @@ typedef long long swig_type_180;
 typedef long long swig_type_181;
 typedef long long swig_type_182;
 typedef long long swig_type_183;
-typedef long long swig_type_184;
+typedef _gostring_ swig_type_184;
 typedef long long swig_type_185;
-typedef _gostring_ swig_type_186;
-typedef long long swig_type_187;
-typedef long long swig_type_188;
+typedef long long swig_type_186;
+typedef _gostring_ swig_type_187;
+typedef _gostring_ swig_type_188;
 typedef _gostring_ swig_type_189;
-typedef _gostring_ swig_type_190;
-typedef _gostring_ swig_type_191;
+typedef long long swig_type_190;
+typedef long long swig_type_191;
 typedef long long swig_type_192;
 typedef long long swig_type_193;
 typedef long long swig_type_194;
@@ -237,60 +237,60 @@ typedef long long swig_type_211;
 typedef long long swig_type_212;
 typedef long long swig_type_213;
 typedef long long swig_type_214;
-typedef long long swig_type_215;
-typedef long long swig_type_216;
+typedef _gostring_ swig_type_215;
+typedef _gostring_ swig_type_216;
 typedef _gostring_ swig_type_217;
-typedef _gostring_ swig_type_218;
-typedef _gostring_ swig_type_219;
+typedef long long swig_type_218;
+typedef long long swig_type_219;
 typedef long long swig_type_220;
-typedef long long swig_type_221;
+typedef _gostring_ swig_type_221;
 typedef long long swig_type_222;
-typedef _gostring_ swig_type_223;
-typedef long long swig_type_224;
-typedef long long swig_type_225;
+typedef long long swig_type_223;
+typedef _gostring_ swig_type_224;
+typedef _gostring_ swig_type_225;
 typedef _gostring_ swig_type_226;
 typedef _gostring_ swig_type_227;
 typedef _gostring_ swig_type_228;
-typedef _gostring_ swig_type_229;
-typedef _gostring_ swig_type_230;
+typedef long long swig_type_229;
+typedef long long swig_type_230;
 typedef long long swig_type_231;
 typedef long long swig_type_232;
 typedef long long swig_type_233;
 typedef long long swig_type_234;
-typedef long long swig_type_235;
+typedef _goslice_ swig_type_235;
 typedef long long swig_type_236;
 typedef _goslice_ swig_type_237;
 typedef long long swig_type_238;
-typedef _goslice_ swig_type_239;
+typedef long long swig_type_239;
 typedef long long swig_type_240;
-typedef long long swig_type_241;
-typedef long long swig_type_242;
+typedef _gostring_ swig_type_241;
+typedef _gostring_ swig_type_242;
 typedef _gostring_ swig_type_243;
 typedef _gostring_ swig_type_244;
-typedef _gostring_ swig_type_245;
+typedef long long swig_type_245;
 typedef _gostring_ swig_type_246;
 typedef long long swig_type_247;
 typedef _gostring_ swig_type_248;
 typedef long long swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef long long swig_type_251;
-typedef _gostring_ swig_type_252;
-typedef _gostring_ swig_type_253;
+typedef _gostring_ swig_type_251;
+typedef long long swig_type_252;
+typedef long long swig_type_253;
 typedef long long swig_type_254;
-typedef long long swig_type_255;
+typedef _goslice_ swig_type_255;
 typedef long long swig_type_256;
-typedef _goslice_ swig_type_257;
+typedef long long swig_type_257;
 typedef long long swig_type_258;
 typedef long long swig_type_259;
-typedef long long swig_type_260;
+typedef _gostring_ swig_type_260;
 typedef long long swig_type_261;
-typedef _gostring_ swig_type_262;
-typedef long long swig_type_263;
+typedef long long swig_type_262;
+typedef _gostring_ swig_type_263;
 typedef long long swig_type_264;
-typedef _gostring_ swig_type_265;
-typedef long long swig_type_266;
+typedef long long swig_type_265;
+typedef _gostring_ swig_type_266;
 typedef long long swig_type_267;
-typedef _gostring_ swig_type_268;
+typedef long long swig_type_268;
 typedef long long swig_type_269;
 typedef long long swig_type_270;
 typedef long long swig_type_271;
@@ -298,10 +298,10 @@ typedef long long swig_type_272;
 typedef long long swig_type_273;
 typedef long long swig_type_274;
 typedef long long swig_type_275;
-typedef long long swig_type_276;
-typedef long long swig_type_277;
-typedef _gostring_ swig_type_278;
-typedef _gostring_ swig_type_279;
+typedef _gostring_ swig_type_276;
+typedef _gostring_ swig_type_277;
+typedef long long swig_type_278;
+typedef long long swig_type_279;
 typedef long long swig_type_280;
 typedef long long swig_type_281;
 typedef long long swig_type_282;
@@ -310,41 +310,41 @@ typedef long long swig_type_284;
 typedef long long swig_type_285;
 typedef long long swig_type_286;
 typedef long long swig_type_287;
-typedef long long swig_type_288;
+typedef _gostring_ swig_type_288;
 typedef long long swig_type_289;
-typedef _gostring_ swig_type_290;
+typedef long long swig_type_290;
 typedef long long swig_type_291;
 typedef long long swig_type_292;
 typedef long long swig_type_293;
 typedef long long swig_type_294;
 typedef long long swig_type_295;
-typedef long long swig_type_296;
-typedef long long swig_type_297;
-typedef _gostring_ swig_type_298;
-typedef _gostring_ swig_type_299;
-typedef _goslice_ swig_type_300;
-typedef long long swig_type_301;
+typedef _gostring_ swig_type_296;
+typedef _gostring_ swig_type_297;
+typedef _goslice_ swig_type_298;
+typedef long long swig_type_299;
+typedef long long swig_type_300;
+typedef _gostring_ swig_type_301;
 typedef long long swig_type_302;
-typedef _gostring_ swig_type_303;
+typedef long long swig_type_303;
 typedef long long swig_type_304;
 typedef long long swig_type_305;
 typedef long long swig_type_306;
 typedef long long swig_type_307;
 typedef long long swig_type_308;
-typedef long long swig_type_309;
-typedef long long swig_type_310;
+typedef _gostring_ swig_type_309;
+typedef _gostring_ swig_type_310;
 typedef _gostring_ swig_type_311;
 typedef _gostring_ swig_type_312;
-typedef _gostring_ swig_type_313;
-typedef _gostring_ swig_type_314;
-typedef long long swig_type_315;
-typedef long long swig_type_316;
-typedef _gostring_ swig_type_317;
-typedef _gostring_ swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef long long swig_type_320;
+typedef long long swig_type_313;
+typedef long long swig_type_314;
+typedef _gostring_ swig_type_315;
+typedef _gostring_ swig_type_316;
+typedef _goslice_ swig_type_317;
+typedef long long swig_type_318;
+typedef long long swig_type_319;
+typedef _goslice_ swig_type_320;
 typedef long long swig_type_321;
-typedef _goslice_ swig_type_322;
+typedef long long swig_type_322;
 typedef long long swig_type_323;
 typedef long long swig_type_324;
 typedef long long swig_type_325;
@@ -354,34 +354,34 @@ typedef long long swig_type_328;
 typedef long long swig_type_329;
 typedef long long swig_type_330;
 typedef long long swig_type_331;
-typedef long long swig_type_332;
+typedef _gostring_ swig_type_332;
 typedef long long swig_type_333;
-typedef _gostring_ swig_type_334;
+typedef long long swig_type_334;
 typedef long long swig_type_335;
 typedef long long swig_type_336;
 typedef long long swig_type_337;
 typedef long long swig_type_338;
-typedef long long swig_type_339;
+typedef _gostring_ swig_type_339;
 typedef long long swig_type_340;
-typedef _gostring_ swig_type_341;
+typedef long long swig_type_341;
 typedef long long swig_type_342;
 typedef long long swig_type_343;
 typedef long long swig_type_344;
 typedef long long swig_type_345;
 typedef long long swig_type_346;
 typedef long long swig_type_347;
-typedef long long swig_type_348;
+typedef _goslice_ swig_type_348;
 typedef long long swig_type_349;
-typedef _goslice_ swig_type_350;
+typedef _gostring_ swig_type_350;
 typedef long long swig_type_351;
-typedef _gostring_ swig_type_352;
-typedef long long swig_type_353;
+typedef long long swig_type_352;
+typedef _gostring_ swig_type_353;
 typedef long long swig_type_354;
-typedef _gostring_ swig_type_355;
-typedef long long swig_type_356;
-typedef long long swig_type_357;
-typedef _gostring_ swig_type_358;
-typedef _gostring_ swig_type_359;
+typedef long long swig_type_355;
+typedef _gostring_ swig_type_356;
+typedef _gostring_ swig_type_357;
+typedef long long swig_type_358;
+typedef long long swig_type_359;
 typedef long long swig_type_360;
 typedef long long swig_type_361;
 typedef long long swig_type_362;
@@ -390,8 +390,8 @@ typedef long long swig_type_364;
 typedef long long swig_type_365;
 typedef long long swig_type_366;
 typedef long long swig_type_367;
-typedef long long swig_type_368;
-typedef long long swig_type_369;
+typedef _gostring_ swig_type_368;
+typedef _gostring_ swig_type_369;
 typedef _gostring_ swig_type_370;
 typedef _gostring_ swig_type_371;
 typedef _gostring_ swig_type_372;
@@ -404,10 +404,8 @@ typedef _gostring_ swig_type_378;
 typedef _gostring_ swig_type_379;
 typedef _gostring_ swig_type_380;
 typedef _gostring_ swig_type_381;
-typedef _gostring_ swig_type_382;
-typedef _gostring_ swig_type_383;
-typedef long long swig_type_384;
-typedef long long swig_type_385;
+typedef long long swig_type_382;
+typedef long long swig_type_383;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -418,179 +416,177 @@ extern uintptr_t _wrap_raw_outputs_crop_native(uintptr_t arg1);
 extern swig_type_13 _wrap_raw_next_done_native(void);
 extern uintptr_t _wrap_raw_wait_native(swig_type_14 arg1);
 extern _Bool _wrap_raw_cancel_native(swig_type_15 arg1);
-extern swig_type_16 _wrap_raw_statistics_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_17 _wrap_raw_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_raw_request_free_native(swig_type_18 arg1);
-extern swig_intgo _wrap_raw_error_code_native(swig_type_19 arg1);
-extern swig_intgo _wrap_raw_error_popef_class_native(swig_type_20 arg1);
-extern swig_type_21 _wrap_raw_error_message_native(swig_type_22 arg1);
-extern void _wrap_raw_error_free_native(swig_type_23 arg1);
-extern swig_type_24 _wrap_raw_text_data_native(swig_type_25 arg1);
-extern void _wrap_raw_text_free_native(swig_type_26 arg1);
-extern void _wrap_raw_copy_native(swig_type_27 arg1, swig_type_28 arg2, swig_type_29 arg3);
-extern swig_type_30 _wrap_RawAnchor_name_native(uintptr_t arg1);
+extern void _wrap_raw_request_free_native(swig_type_16 arg1);
+extern swig_intgo _wrap_raw_error_code_native(swig_type_17 arg1);
+extern swig_intgo _wrap_raw_error_popef_class_native(swig_type_18 arg1);
+extern swig_type_19 _wrap_raw_error_message_native(swig_type_20 arg1);
+extern void _wrap_raw_error_free_native(swig_type_21 arg1);
+extern swig_type_22 _wrap_raw_text_data_native(swig_type_23 arg1);
+extern void _wrap_raw_text_free_native(swig_type_24 arg1);
+extern void _wrap_raw_copy_native(swig_type_25 arg1, swig_type_26 arg2, swig_type_27 arg3);
+extern swig_type_28 _wrap_RawAnchor_name_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawAnchor_dtype_native(uintptr_t arg1);
-extern swig_type_31 _wrap_RawAnchor_rank_native(uintptr_t arg1);
-extern swig_type_32 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_33 arg2);
-extern swig_type_34 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_35 arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawExecutable_load_native(swig_type_36 arg1, uintptr_t arg2, swig_voidp arg3);
-extern swig_type_37 _wrap_RawExecutable_metadata_count_native(uintptr_t arg1);
-extern swig_type_38 _wrap_RawExecutable_metadata_key_native(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_RawExecutable_metadata_value_native(uintptr_t arg1, swig_type_41 arg2);
-extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_42 arg1, swig_type_43 arg2, swig_voidp arg3);
+extern swig_type_29 _wrap_RawAnchor_rank_native(uintptr_t arg1);
+extern swig_type_30 _wrap_RawAnchor_dimension_native(uintptr_t arg1, swig_type_31 arg2);
+extern swig_type_32 _wrap_RawAnchor_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_open_file_native(swig_type_33 arg1, swig_voidp arg2);
+extern uintptr_t _wrap_RawExecutable_load_native(swig_type_34 arg1, uintptr_t arg2, swig_voidp arg3);
+extern swig_type_35 _wrap_RawExecutable_metadata_count_native(uintptr_t arg1);
+extern swig_type_36 _wrap_RawExecutable_metadata_key_native(uintptr_t arg1, swig_type_37 arg2);
+extern swig_type_38 _wrap_RawExecutable_metadata_value_native(uintptr_t arg1, swig_type_39 arg2);
+extern uintptr_t _wrap_RawExecutable_open_bytes_native(swig_type_40 arg1, swig_type_41 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_open_files_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawExecutable_fuse_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawExecutable_open_model_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_popef_model_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawExecutable_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_44 arg2);
-extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3);
+extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_42 arg2);
+extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3);
 extern uintptr_t _wrap_RawExecutable_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_47 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
-extern swig_type_48 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_49 arg2);
-extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_50 arg2);
-extern swig_type_51 _wrap_RawExecutable_name_native(uintptr_t arg1);
-extern swig_type_52 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
-extern swig_type_53 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
+extern swig_type_45 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
+extern swig_type_46 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_47 arg2);
+extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_48 arg2);
+extern swig_type_49 _wrap_RawExecutable_name_native(uintptr_t arg1);
+extern swig_type_50 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
+extern swig_type_51 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_listing_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawOpenOptions_native(void);
 extern void _wrap_delete_RawOpenOptions_native(uintptr_t arg1);
-extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_54 arg2);
+extern void _wrap_RawOpenOptions_add_path_native(uintptr_t arg1, swig_type_52 arg2);
 extern void _wrap_RawOpenOptions_set_ignore_package_hash_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_55 arg2);
+extern void _wrap_RawOpenOptions_set_executable_native(uintptr_t arg1, swig_type_53 arg2);
 extern uintptr_t _wrap_new_RawExecutables_native(void);
 extern void _wrap_delete_RawExecutables_native(uintptr_t arg1);
 extern void _wrap_RawExecutables_add_native(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_delete_RawBlob_native(uintptr_t arg1);
-extern swig_type_56 _wrap_RawBlob_address_native(uintptr_t arg1);
-extern swig_type_57 _wrap_RawBlob_bytes_native(uintptr_t arg1);
+extern swig_type_54 _wrap_RawBlob_address_native(uintptr_t arg1);
+extern swig_type_55 _wrap_RawBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawCompileOptions_native(void);
 extern void _wrap_delete_RawCompileOptions_native(uintptr_t arg1);
-extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4);
-extern void _wrap_RawCompileOptions_add_input_length_native(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
-extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
+extern void _wrap_RawCompileOptions_add_input_shape_native(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4);
+extern void _wrap_RawCompileOptions_add_input_length_native(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
+extern void _wrap_RawCompileOptions_set_batch_size_native(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3);
 extern void _wrap_RawCompileOptions_set_max_padding_native(uintptr_t arg1, double arg2);
 extern void _wrap_RawCompileOptions_set_precision_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_winograd_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawCompileOptions_set_verify_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_65 arg2);
-extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_66 arg2);
-extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_67 arg2);
-extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_69 arg2);
-extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_70 arg2);
-extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_71 arg2);
-extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_72 arg3);
-extern void _wrap_RawCompileOptions_add_opaque_blob_native(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4);
-extern void _wrap_RawCompileOptions_add_option_native(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
+extern void _wrap_RawCompileOptions_add_pass_native(uintptr_t arg1, swig_type_63 arg2);
+extern void _wrap_RawCompileOptions_add_skip_pass_native(uintptr_t arg1, swig_type_64 arg2);
+extern void _wrap_RawCompileOptions_set_max_tensor_size_native(uintptr_t arg1, swig_type_65 arg2);
+extern void _wrap_RawCompileOptions_set_rewrite_limit_native(uintptr_t arg1, swig_type_66 arg2);
+extern void _wrap_RawCompileOptions_set_stop_after_native(uintptr_t arg1, swig_type_67 arg2);
+extern void _wrap_RawCompileOptions_add_output_native(uintptr_t arg1, swig_type_68 arg2);
+extern void _wrap_RawCompileOptions_set_convert_version_native(uintptr_t arg1, swig_type_69 arg2);
+extern void _wrap_RawCompileOptions_set_engine_caching_native(uintptr_t arg1, _Bool arg2, swig_type_70 arg3);
+extern void _wrap_RawCompileOptions_add_opaque_blob_native(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3, swig_type_73 arg4);
+extern void _wrap_RawCompileOptions_add_option_native(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
 extern void _wrap_RawCompileOptions_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_variable_weights_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_strict_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawCompileOptions_set_embed_source_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4);
-extern void _wrap_RawCompileOptions_set_stop_native(uintptr_t arg1, swig_type_81 arg2);
+extern void _wrap_RawCompileOptions_set_callbacks_native(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3, swig_type_78 arg4);
+extern void _wrap_RawCompileOptions_set_stop_native(uintptr_t arg1, swig_type_79 arg2);
 extern uintptr_t _wrap_new_RawCompiler_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawCompiler_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_82 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
-extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_88 arg2, swig_type_89 arg3);
-extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_90 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawCompiler_io_stat_file_native(uintptr_t arg1, swig_type_91 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_file_native(uintptr_t arg1, swig_type_80 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_compile_bytes_native(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawCompiler_compile_to_popef_native(uintptr_t arg1, swig_type_84 arg2, swig_type_85 arg3);
+extern uintptr_t _wrap_RawCompiler_convert_file_native(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
+extern uintptr_t _wrap_RawCompiler_show_file_native(uintptr_t arg1, swig_type_88 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawCompiler_io_stat_file_native(uintptr_t arg1, swig_type_89 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawCompiler_list_passes_native(swig_voidp arg1);
-extern uintptr_t _wrap_RawCompiler_fuse_files_native(uintptr_t arg1, swig_type_92 arg2);
+extern uintptr_t _wrap_RawCompiler_fuse_files_native(uintptr_t arg1, swig_type_90 arg2);
 extern uintptr_t _wrap_RawCompiler_list_ops_native(swig_voidp arg1);
 extern uintptr_t _wrap_RawCompiler_list_options_native(swig_voidp arg1);
-extern uintptr_t _wrap_RawCompiler_load_plugin_native(swig_type_93 arg1);
+extern uintptr_t _wrap_RawCompiler_load_plugin_native(swig_type_91 arg1);
 extern uintptr_t _wrap_RawCompiler_list_plugins_native(swig_voidp arg1);
-extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_94 arg1, swig_type_95 arg2, swig_type_96 arg3, swig_voidp arg4);
+extern uintptr_t _wrap_new_RawDeviceManager_native(swig_type_92 arg1, swig_type_93 arg2, swig_type_94 arg3, swig_voidp arg4);
 extern void _wrap_delete_RawDeviceManager_native(uintptr_t arg1);
-extern swig_type_97 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_98 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_99 arg2, swig_voidp arg3);
-extern swig_type_100 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_101 arg2);
-extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_102 arg3, swig_voidp arg4);
-extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_103 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_104 arg2, swig_intgo arg3, swig_type_105 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_106 arg2, swig_intgo arg3, swig_voidp arg4);
-extern swig_type_107 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
+extern swig_type_95 _wrap_RawDeviceManager_device_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawDeviceManager_get_device_native(uintptr_t arg1, swig_type_96 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawDeviceManager_get_specific_device_native(uintptr_t arg1, swig_type_97 arg2, swig_voidp arg3);
+extern swig_type_98 _wrap_RawDeviceManager_device_id_native(uintptr_t arg1, swig_type_99 arg2);
+extern uintptr_t _wrap_RawDeviceManager_acquire_native(uintptr_t arg1, uintptr_t arg2, swig_type_100 arg3, swig_voidp arg4);
+extern uintptr_t _wrap_RawDeviceManager_acquire_for_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_101 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_ipu_model_device_native(uintptr_t arg1, swig_type_102 arg2, swig_intgo arg3, swig_type_103 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawDeviceManager_create_small_ipu_model_device_native(uintptr_t arg1, swig_type_104 arg2, swig_intgo arg3, swig_voidp arg4);
+extern swig_type_105 _wrap_RawDeviceManager_ipu_hardware_version_native(uintptr_t arg1);
 extern void _wrap_delete_RawDevice_native(uintptr_t arg1);
-extern swig_type_108 _wrap_RawDevice_device_id_native(uintptr_t arg1);
+extern swig_type_106 _wrap_RawDevice_device_id_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawDevice_ipu_version_native(uintptr_t arg1);
-extern swig_type_109 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
-extern swig_type_110 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
+extern swig_type_107 _wrap_RawDevice_num_ipus_native(uintptr_t arg1);
+extern swig_type_108 _wrap_RawDevice_tiles_per_ipu_native(uintptr_t arg1);
 extern _Bool _wrap_RawDevice_is_ipu_model_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunner_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawRunner_native(uintptr_t arg1);
-extern swig_type_111 _wrap_RawRunner_input_count_native(uintptr_t arg1);
-extern swig_type_112 _wrap_RawRunner_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_113 arg2);
-extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_114 arg2);
-extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_115 arg2);
+extern swig_type_109 _wrap_RawRunner_input_count_native(uintptr_t arg1);
+extern swig_type_110 _wrap_RawRunner_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_111 arg2);
+extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_112 arg2);
+extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_113 arg2);
 extern uintptr_t _wrap_RawRunner_run_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_execute_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3, swig_type_118 arg4);
-extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_119 arg3, swig_type_120 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_121 arg4, swig_type_122 arg5, swig_voidp arg6);
+extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4);
+extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_117 arg3, swig_type_118 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_119 arg4, swig_type_120 arg5, swig_voidp arg6);
 extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_123 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
-extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
+extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_121 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_fusion_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_light_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_pack_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_create_host_concat_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_light_reload_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4);
+extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_122 arg2, swig_type_123 arg3, swig_type_124 arg4);
 extern uintptr_t _wrap_RawRunner_light_update_weights_native(uintptr_t arg1);
-extern swig_type_127 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_128 arg2);
-extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_129 arg2);
+extern swig_type_125 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_126 arg2);
+extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_127 arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_replica_native(uintptr_t arg1, swig_type_130 arg2);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_134 arg2, swig_type_135 arg3, swig_type_136 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_137 arg2, swig_type_138 arg3, swig_type_139 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, swig_type_142 arg4);
+extern void _wrap_RawBindings_set_replica_native(uintptr_t arg1, swig_type_128 arg2);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, swig_type_131 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_138 arg2, swig_type_139 arg3, swig_type_140 arg4);
 extern uintptr_t _wrap_new_RawTensors_native(void);
 extern void _wrap_delete_RawTensors_native(uintptr_t arg1);
-extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4, swig_intgo arg5, swig_type_146 arg6, swig_type_147 arg7);
+extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3, swig_type_143 arg4, swig_intgo arg5, swig_type_144 arg6, swig_type_145 arg7);
 extern void _wrap_delete_RawOutputs_native(uintptr_t arg1);
-extern swig_type_148 _wrap_RawOutputs_count_native(uintptr_t arg1);
-extern swig_type_149 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_150 arg2);
-extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_151 arg2);
-extern swig_type_152 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_153 arg2);
-extern swig_type_154 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_155 arg2, swig_type_156 arg3);
-extern swig_type_157 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_158 arg2);
-extern swig_type_159 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_146 _wrap_RawOutputs_count_native(uintptr_t arg1);
+extern swig_type_147 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_148 arg2);
+extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_149 arg2);
+extern swig_type_150 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_151 arg2);
+extern swig_type_152 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_153 arg2, swig_type_154 arg3);
+extern swig_type_155 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_156 arg2);
+extern swig_type_157 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_158 arg2);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_161 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_159 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
 extern _Bool _wrap_RawRun_cancel_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawLog_native(void);
 extern void _wrap_delete_RawLog_native(uintptr_t arg1);
 extern _Bool _wrap_RawLog_take_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawLog_level_native(uintptr_t arg1);
-extern swig_type_162 _wrap_RawLog_text_native(uintptr_t arg1);
+extern swig_type_160 _wrap_RawLog_text_native(uintptr_t arg1);
 extern void _wrap_RawLog_close_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_163 arg2);
-extern swig_type_164 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_165 arg2);
-extern swig_type_166 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_161 arg2);
+extern swig_type_162 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_163 arg2);
+extern swig_type_164 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_ipu_version_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_ipu_version_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_remote_buffers_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_remote_buffers_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_wait_strategy_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_wait_strategy_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_167 arg2);
-extern swig_type_168 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_169 arg2);
-extern swig_type_170 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_165 arg2);
+extern swig_type_166 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawDeviceRequest_native(void);
 extern void _wrap_delete_RawDeviceRequest_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -601,8 +597,8 @@ extern void _wrap_RawRunnerOptions_queue_depth_set_native(uintptr_t arg1, swig_i
 extern swig_intgo _wrap_RawRunnerOptions_queue_depth_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_telemetry_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_telemetry_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_169 arg2);
+extern swig_type_170 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_not_thread_safe_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_no_validate_io_params_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -619,184 +615,184 @@ extern void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(uintptr_t
 extern swig_intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_173 arg2);
-extern swig_type_174 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_175 arg2);
-extern swig_type_176 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_177 arg2);
-extern swig_type_178 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_173 arg2);
+extern swig_type_174 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_175 arg2);
+extern swig_type_176 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_replication_factor_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_replication_factor_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_overlap_io_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_overlap_io_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_179 arg2);
-extern swig_type_180 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_181 arg2);
-extern swig_type_182 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_183 arg2);
-extern swig_type_184 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_179 arg2);
+extern swig_type_180 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_181 arg2);
+extern swig_type_182 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_185 arg2, uintptr_t arg3);
-extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3, swig_type_188 arg4);
-extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_189 arg2);
-extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_190 arg2);
-extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_191 arg2);
-extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_192 arg2);
-extern swig_type_193 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3);
+extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_type_186 arg4);
+extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_187 arg2);
+extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_188 arg2);
+extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_189 arg2);
+extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_190 arg2);
+extern swig_type_191 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRequestOptions_at_once_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRequestOptions_at_once_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRequestOptions_native(void);
 extern void _wrap_delete_RawRequestOptions_native(uintptr_t arg1);
-extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_194 arg2);
-extern swig_type_195 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
-extern swig_type_196 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
-extern swig_type_197 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
-extern swig_type_198 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
-extern swig_type_199 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
-extern swig_type_200 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
-extern swig_type_201 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
-extern swig_type_202 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
-extern swig_type_203 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
-extern swig_type_204 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
-extern swig_type_205 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
-extern swig_type_206 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
-extern swig_type_207 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
-extern swig_type_208 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
-extern swig_type_209 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
-extern swig_type_210 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
-extern swig_type_211 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
-extern swig_type_212 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
-extern swig_type_213 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
+extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_192 arg2);
+extern swig_type_193 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
+extern swig_type_194 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
+extern swig_type_195 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
+extern swig_type_196 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
+extern swig_type_197 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
+extern swig_type_198 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
+extern swig_type_199 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
+extern swig_type_200 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
+extern swig_type_201 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
+extern swig_type_202 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
+extern swig_type_203 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
+extern swig_type_204 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
+extern swig_type_205 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
+extern swig_type_206 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
+extern swig_type_207 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
+extern swig_type_208 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
+extern swig_type_209 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
+extern swig_type_210 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
+extern swig_type_211 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
 extern void _wrap_delete_RawCounters_native(uintptr_t arg1);
-extern swig_type_214 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
-extern swig_type_215 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_216 arg2);
+extern swig_type_212 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
+extern swig_type_213 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_214 arg2);
 extern uintptr_t _wrap_new_RawPasses_native(void);
 extern void _wrap_delete_RawPasses_native(uintptr_t arg1);
-extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_217 arg2);
-extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3);
+extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_215 arg2);
+extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3);
 extern void _wrap_RawPasses_set_sort_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_verify_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_strict_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_220 arg2);
+extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_218 arg2);
 extern uintptr_t _wrap_RawPasses_check_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, swig_type_223 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_type_221 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_RawPasses_in_order_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawPasses_list_json_native(swig_voidp arg1);
 extern void _wrap_delete_RawPassResult_native(uintptr_t arg1);
-extern swig_type_224 _wrap_RawPassResult_address_native(uintptr_t arg1);
-extern swig_type_225 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
-extern swig_type_226 _wrap_RawPassResult_text_native(uintptr_t arg1);
-extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_227 arg1, swig_type_228 arg2, swig_intgo arg3);
+extern swig_type_222 _wrap_RawPassResult_address_native(uintptr_t arg1);
+extern swig_type_223 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
+extern swig_type_224 _wrap_RawPassResult_text_native(uintptr_t arg1);
+extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_225 arg1, swig_type_226 arg2, swig_intgo arg3);
 extern void _wrap_delete_RawPopefAnchor_native(uintptr_t arg1);
-extern swig_type_229 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
-extern swig_type_230 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
+extern swig_type_227 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
+extern swig_type_228 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_anchor_type_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_dtype_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefAnchor_is_per_replica_native(uintptr_t arg1);
-extern swig_type_231 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
-extern swig_type_232 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_233 arg2);
-extern swig_type_234 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
-extern swig_type_235 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_236 arg2);
-extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_237 arg3, swig_type_238 arg4);
-extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_239 arg2, swig_type_240 arg3);
+extern swig_type_229 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
+extern swig_type_230 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_231 arg2);
+extern swig_type_232 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
+extern swig_type_233 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_234 arg2);
+extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_235 arg3, swig_type_236 arg4);
+extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_237 arg2, swig_type_238 arg3);
 extern void _wrap_RawPopefAnchor_set_is_per_replica_native(uintptr_t arg1, _Bool arg2);
 extern uintptr_t _wrap_new_RawPopefMetadata_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefMetadata_native(uintptr_t arg1);
-extern swig_type_241 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_242 arg3);
-extern swig_type_243 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
-extern swig_type_244 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_245 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_246 arg2);
-extern swig_type_247 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_248 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_249 arg3);
-extern swig_type_250 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_251 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_252 arg3, swig_type_253 arg4);
-extern swig_type_254 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_255 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_256 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_257 arg3, swig_type_258 arg4);
-extern swig_type_259 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
-extern swig_type_260 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_261 arg2);
-extern swig_type_262 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_263 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_264 arg2, swig_type_265 arg3);
-extern swig_type_266 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_267 arg2, swig_voidp arg3);
+extern swig_type_239 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_240 arg3);
+extern swig_type_241 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
+extern swig_type_242 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_243 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_244 arg2);
+extern swig_type_245 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_246 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_247 arg3);
+extern swig_type_248 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_249 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_250 arg3, swig_type_251 arg4);
+extern swig_type_252 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_253 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_254 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_255 arg3, swig_type_256 arg4);
+extern swig_type_257 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
+extern swig_type_258 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_259 arg2);
+extern swig_type_260 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_261 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_262 arg2, swig_type_263 arg3);
+extern swig_type_264 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_265 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefMetadata_add_anchor_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_RawPopefReader_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefReader_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_268 arg2);
-extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3);
-extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, swig_type_273 arg4, swig_type_274 arg5);
-extern swig_type_275 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_276 arg3);
-extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_277 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_266 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3);
+extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3, swig_type_271 arg4, swig_type_272 arg5);
+extern swig_type_273 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_274 arg3);
+extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_275 arg2);
 extern uintptr_t _wrap_RawPopefReader_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_RawPopefBlob_blob_type_native(uintptr_t arg1);
-extern swig_type_278 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
-extern swig_type_279 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
+extern swig_type_276 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
+extern swig_type_277 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefBlob_compressed_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefBlob_dtype_native(uintptr_t arg1);
-extern swig_type_280 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
-extern swig_type_281 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_282 arg2);
-extern swig_type_283 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
-extern swig_type_284 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
+extern swig_type_278 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
+extern swig_type_279 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_280 arg2);
+extern swig_type_281 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
+extern swig_type_282 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefBlob_map_payload_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_285 arg2, swig_type_286 arg3, swig_type_287 arg4);
+extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4);
 extern void _wrap_delete_RawPopefPayload_native(uintptr_t arg1);
-extern swig_type_288 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
-extern swig_type_289 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_290 arg2, swig_voidp arg3);
+extern swig_type_286 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
+extern swig_type_287 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_288 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefModel_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefModel_metadata_native(uintptr_t arg1);
-extern swig_type_291 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_292 arg3);
-extern swig_type_293 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_294 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_295 arg3);
+extern swig_type_289 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_290 arg3);
+extern swig_type_291 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_292 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_293 arg3);
 extern uintptr_t _wrap_RawPopefModel_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawPopefModels_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawPopefModels_native(uintptr_t arg1);
-extern swig_type_296 _wrap_RawPopefModels_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_297 arg2);
-extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_298 arg2, swig_type_299 arg3);
+extern swig_type_294 _wrap_RawPopefModels_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_295 arg2);
+extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_296 arg2, swig_type_297 arg3);
 extern void _wrap_delete_RawPopefBlobInfo_native(uintptr_t arg1);
 extern void _wrap_RawPopefBlobInfo_set_compressed_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_300 arg3, swig_type_301 arg4);
-extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_302 arg2);
+extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_298 arg3, swig_type_299 arg4);
+extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_300 arg2);
 extern uintptr_t _wrap_new_RawPopefFeeds_native(void);
 extern void _wrap_delete_RawPopefFeeds_native(uintptr_t arg1);
 extern void _wrap_RawPopefFeeds_add_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_303 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_304 arg1, swig_type_305 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_301 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_302 arg1, swig_type_303 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefWriter_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_add_metadata_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_RawPopefWriter_begin_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefWriter_begin_feeds_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefBlobWriter_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_306 arg2, swig_type_307 arg3, swig_type_308 arg4);
+extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_304 arg2, swig_type_305 arg3, swig_type_306 arg4);
 extern uintptr_t _wrap_RawPopefBlobWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawPackOptions_native(void);
 extern void _wrap_delete_RawPackOptions_native(uintptr_t arg1);
-extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_309 arg2);
-extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_310 arg2);
-extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4);
-extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_314 arg2);
+extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_307 arg2);
+extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_308 arg2);
+extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_type_311 arg4);
+extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_312 arg2);
 extern void _wrap_RawPackOptions_set_algorithm_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawPackOptions_set_data_across_rows_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_315 arg2);
+extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_313 arg2);
 extern void _wrap_RawPackOptions_set_padding_remove_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPackOptions_set_prefetch_datastreams_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_316 arg2);
+extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_314 arg2);
 extern uintptr_t _wrap_new_RawHostConcats_native(void);
 extern void _wrap_delete_RawHostConcats_native(uintptr_t arg1);
-extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_317 arg2);
-extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_318 arg2);
-extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3);
-extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_321 arg2);
-extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3);
+extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_315 arg2);
+extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_316 arg2);
+extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3);
+extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_319 arg2);
+extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_320 arg2, swig_type_321 arg3);
 extern uintptr_t _wrap_new_RawSessionOptions_native(void);
 extern void _wrap_delete_RawSessionOptions_native(uintptr_t arg1);
 extern void _wrap_RawSessionOptions_set_threads_native(uintptr_t arg1, swig_intgo arg2);
@@ -805,13 +801,13 @@ extern void _wrap_RawSessionOptions_set_device_native(uintptr_t arg1, uintptr_t 
 extern void _wrap_RawSessionOptions_set_deferred_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_exclusive_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_telemetry_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_324 arg3, swig_type_325 arg4);
-extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3);
+extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_322 arg3, swig_type_323 arg4);
+extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
 extern uintptr_t _wrap_new_RawQueueOptions_native(void);
 extern void _wrap_delete_RawQueueOptions_native(uintptr_t arg1);
-extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_328 arg2);
-extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4);
-extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3);
+extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_326 arg2);
+extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3, swig_type_329 arg4);
+extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_330 arg2, swig_type_331 arg3);
 extern uintptr_t _wrap_new_RawSession_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawSession_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_bind_to_device_native(uintptr_t arg1, uintptr_t arg2);
@@ -820,47 +816,47 @@ extern uintptr_t _wrap_RawSession_load_again_native(uintptr_t arg1);
 extern void _wrap_RawSession_unload_from_device_native(uintptr_t arg1);
 extern _Bool _wrap_RawSession_is_loaded_native(uintptr_t arg1);
 extern void _wrap_RawSession_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5, swig_type_338 arg6, swig_type_339 arg7, swig_type_340 arg8);
-extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3, swig_type_343 arg4, swig_type_344 arg5, swig_type_345 arg6);
-extern swig_type_346 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
-extern swig_type_347 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_348 arg2);
-extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_349 arg2);
-extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3, swig_type_334 arg4, swig_type_335 arg5, swig_type_336 arg6, swig_type_337 arg7, swig_type_338 arg8);
+extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6);
+extern swig_type_344 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
+extern swig_type_345 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_346 arg2);
+extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_347 arg2);
 extern uintptr_t _wrap_RawSession_run_load_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_350 arg2, swig_type_351 arg3);
+extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3);
+extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_popef_model_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_352 arg2, swig_type_353 arg3, swig_type_354 arg4);
-extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_355 arg2, swig_type_356 arg3, swig_type_357 arg4);
+extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_350 arg2, swig_type_351 arg3, swig_type_352 arg4);
+extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_353 arg2, swig_type_354 arg3, swig_type_355 arg4);
 extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_358 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_359 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_356 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_357 arg2, swig_voidp arg3);
 extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
 extern void _wrap_RawQueueManager_disconnect_all_native(uintptr_t arg1);
 extern void _wrap_delete_RawQueue_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4, swig_type_363 arg5);
-extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_364 arg2, swig_type_365 arg3, swig_type_366 arg4, swig_type_367 arg5);
-extern swig_type_368 _wrap_RawQueue_capacity_native(uintptr_t arg1);
-extern swig_type_369 _wrap_RawQueue_read_available_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_358 arg2, swig_type_359 arg3, swig_type_360 arg4, swig_type_361 arg5);
+extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_362 arg2, swig_type_363 arg3, swig_type_364 arg4, swig_type_365 arg5);
+extern swig_type_366 _wrap_RawQueue_capacity_native(uintptr_t arg1);
+extern swig_type_367 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_370 _wrap_raw_version_string_native(void);
-extern swig_type_371 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_368 _wrap_raw_version_string_native(void);
+extern swig_type_369 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_372 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_373 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_374 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_375 arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_379 arg1, swig_type_380 arg2, swig_type_381 arg3, swig_type_382 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_383 arg1, swig_voidp arg2);
-extern swig_type_384 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_385 arg1);
+extern swig_type_370 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_371 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_372 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_373 arg1, swig_type_374 arg2, swig_type_375 arg3, swig_type_376 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_377 arg1, swig_type_378 arg2, swig_type_379 arg3, swig_type_380 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_381 arg1, swig_voidp arg2);
+extern swig_type_382 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_383 arg1);
 #undef intgo
 */
 import "C"
@@ -987,45 +983,29 @@ func Raw_cancel(arg1 int64) (_swig_ret bool) {
 	return swig_r
 }
 
-func Raw_statistics(arg1 RawRunner, arg2 *uintptr) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_raw_statistics_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
-	return swig_r
-}
-
-func Raw_tracepoints(arg1 RawRunner, arg2 *uintptr) (_swig_ret int64) {
-	var swig_r int64
-	_swig_i_0 := getSwigcptr(arg1)
-	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_raw_tracepoints_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
-	return swig_r
-}
-
 func Raw_request_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_request_free_native(C.swig_type_18(_swig_i_0))
+	C._wrap_raw_request_free_native(C.swig_type_16(_swig_i_0))
 }
 
 func Raw_error_code(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_raw_error_code_native(C.swig_type_19(_swig_i_0)))
+	swig_r = (int)(C._wrap_raw_error_code_native(C.swig_type_17(_swig_i_0)))
 	return swig_r
 }
 
 func Raw_error_popef_class(arg1 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_raw_error_popef_class_native(C.swig_type_20(_swig_i_0)))
+	swig_r = (int)(C._wrap_raw_error_popef_class_native(C.swig_type_18(_swig_i_0)))
 	return swig_r
 }
 
 func Raw_error_message(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_raw_error_message_native(C.swig_type_22(_swig_i_0))
+	swig_r_p := C._wrap_raw_error_message_native(C.swig_type_20(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1034,13 +1014,13 @@ func Raw_error_message(arg1 int64) (_swig_ret string) {
 
 func Raw_error_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_error_free_native(C.swig_type_23(_swig_i_0))
+	C._wrap_raw_error_free_native(C.swig_type_21(_swig_i_0))
 }
 
 func Raw_text_data(arg1 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_raw_text_data_native(C.swig_type_25(_swig_i_0))
+	swig_r_p := C._wrap_raw_text_data_native(C.swig_type_23(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1049,14 +1029,14 @@ func Raw_text_data(arg1 int64) (_swig_ret string) {
 
 func Raw_text_free(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_text_free_native(C.swig_type_26(_swig_i_0))
+	C._wrap_raw_text_free_native(C.swig_type_24(_swig_i_0))
 }
 
 func Raw_copy(arg1 int64, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_raw_copy_native(C.swig_type_27(_swig_i_0), C.swig_type_28(_swig_i_1), C.swig_type_29(_swig_i_2))
+	C._wrap_raw_copy_native(C.swig_type_25(_swig_i_0), C.swig_type_26(_swig_i_1), C.swig_type_27(_swig_i_2))
 }
 
 type SwigcptrRawAnchor uintptr
@@ -1096,7 +1076,7 @@ func (arg1 SwigcptrRawAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_33(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_31(_swig_i_1)))
 	return swig_r
 }
 
@@ -1130,7 +1110,7 @@ func RawExecutableOpen_file(arg1 string, arg2 *uintptr) (_swig_ret RawExecutable
 	var swig_r RawExecutable
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_file_native(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1142,7 +1122,7 @@ func RawExecutableLoad(arg1 string, arg2 RawCompileOptions, arg3 *uintptr) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_load_native(*(*C.swig_type_36)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_load_native(*(*C.swig_type_34)(unsafe.Pointer(&_swig_i_0)), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1160,7 +1140,7 @@ func (arg1 SwigcptrRawExecutable) Metadata_key(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawExecutable_metadata_key_native(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	swig_r_p := C._wrap_RawExecutable_metadata_key_native(C.uintptr_t(_swig_i_0), C.swig_type_37(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1171,7 +1151,7 @@ func (arg1 SwigcptrRawExecutable) Metadata_value(arg2 int64) (_swig_ret string) 
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawExecutable_metadata_value_native(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_RawExecutable_metadata_value_native(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1183,7 +1163,7 @@ func RawExecutableOpen_bytes(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_ret R
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_42(_swig_i_0), C.swig_type_43(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawExecutable_open_bytes_native(C.swig_type_40(_swig_i_0), C.swig_type_41(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1229,7 +1209,7 @@ func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1241,7 +1221,7 @@ func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1277,7 +1257,7 @@ func (arg1 SwigcptrRawExecutable) Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_49(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1))))
 	return swig_r
 }
 
@@ -1285,7 +1265,7 @@ func (arg1 SwigcptrRawExecutable) Output_anchor(arg2 int64) (_swig_ret RawAnchor
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1))))
 	return swig_r
 }
 
@@ -1364,7 +1344,7 @@ func DeleteRawOpenOptions(arg1 RawOpenOptions) {
 func (arg1 SwigcptrRawOpenOptions) Add_path(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_add_path_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1379,7 +1359,7 @@ func (arg1 SwigcptrRawOpenOptions) Set_ignore_package_hash(arg2 bool) {
 func (arg1 SwigcptrRawOpenOptions) Set_executable(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawOpenOptions_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1485,7 +1465,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_shape(arg2 string, arg3 []int64,
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_2)), C.swig_type_60(_swig_i_3))
+	C._wrap_RawCompileOptions_add_input_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2)), C.swig_type_58(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1498,7 +1478,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_input_length(arg2 string, arg3 int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_add_input_length_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1)), C.swig_type_62(_swig_i_2))
+	C._wrap_RawCompileOptions_add_input_length_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_type_60(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1508,7 +1488,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_batch_size(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_63(_swig_i_1), C.swig_type_64(_swig_i_2))
+	C._wrap_RawCompileOptions_set_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1), C.swig_type_62(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_max_padding(arg2 float64) {
@@ -1538,7 +1518,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_verify(arg2 bool) {
 func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1547,7 +1527,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_skip_pass_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1556,19 +1536,19 @@ func (arg1 SwigcptrRawCompileOptions) Add_skip_pass(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_max_tensor_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_67(_swig_i_1))
+	C._wrap_RawCompileOptions_set_max_tensor_size_native(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_RawCompileOptions_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_66(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_set_stop_after_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1577,7 +1557,7 @@ func (arg1 SwigcptrRawCompileOptions) Set_stop_after(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawCompileOptions_add_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1586,14 +1566,14 @@ func (arg1 SwigcptrRawCompileOptions) Add_output(arg2 string) {
 func (arg1 SwigcptrRawCompileOptions) Set_convert_version(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_71(_swig_i_1))
+	C._wrap_RawCompileOptions_set_convert_version_native(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_engine_caching(arg2 bool, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawCompileOptions_set_engine_caching_native(C.uintptr_t(_swig_i_0), C._Bool(_swig_i_1), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1604,7 +1584,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_opaque_blob(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_add_opaque_blob_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.swig_type_74(_swig_i_2), C.swig_type_75(_swig_i_3))
+	C._wrap_RawCompileOptions_add_opaque_blob_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.swig_type_72(_swig_i_2), C.swig_type_73(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1614,7 +1594,7 @@ func (arg1 SwigcptrRawCompileOptions) Add_option(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawCompileOptions_add_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawCompileOptions_add_option_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1652,13 +1632,13 @@ func (arg1 SwigcptrRawCompileOptions) Set_callbacks(arg2 int64, arg3 int64, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), C.swig_type_79(_swig_i_2), C.swig_type_80(_swig_i_3))
+	C._wrap_RawCompileOptions_set_callbacks_native(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1), C.swig_type_77(_swig_i_2), C.swig_type_78(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawCompileOptions) Set_stop(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawCompileOptions_set_stop_native(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1))
+	C._wrap_RawCompileOptions_set_stop_native(C.uintptr_t(_swig_i_0), C.swig_type_79(_swig_i_1))
 }
 
 type RawCompileOptions interface {
@@ -1716,7 +1696,7 @@ func (arg1 SwigcptrRawCompiler) Compile_file(arg2 string, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1730,7 +1710,7 @@ func (arg1 SwigcptrRawCompiler) Compile_bytes(arg2 int64, arg3 int64, arg4 strin
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_83(_swig_i_1), C.swig_type_84(_swig_i_2), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawExecutable)(SwigcptrRawExecutable(C._wrap_RawCompiler_compile_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), C.swig_type_82(_swig_i_2), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -1742,7 +1722,7 @@ func (arg1 SwigcptrRawCompiler) Compile_to_popef(arg2 string, arg3 string) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_compile_to_popef_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1757,7 +1737,7 @@ func (arg1 SwigcptrRawCompiler) Convert_file(arg2 string, arg3 string) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_convert_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1772,7 +1752,7 @@ func (arg1 SwigcptrRawCompiler) Show_file(arg2 string, arg3 *uintptr) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_show_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1784,7 +1764,7 @@ func (arg1 SwigcptrRawCompiler) Io_stat_file(arg2 string, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawCompiler_io_stat_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawCompiler_io_stat_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1802,7 +1782,7 @@ func RawCompilerFuse_files(arg1 RawOpenOptions, arg2 string) (_swig_ret uintptr)
 	var swig_r uintptr
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawCompiler_fuse_files_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_fuse_files_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1826,7 +1806,7 @@ func RawCompilerList_options(arg1 *uintptr) (_swig_ret uintptr) {
 func RawCompilerLoad_plugin(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_RawCompiler_load_plugin_native(*(*C.swig_type_93)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_RawCompiler_load_plugin_native(*(*C.swig_type_91)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1866,7 +1846,7 @@ func NewRawDeviceManager(arg1 int64, arg2 string, arg3 string, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_94(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDeviceManager)(SwigcptrRawDeviceManager(C._wrap_new_RawDeviceManager_native(C.swig_type_92(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1893,7 +1873,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_device(arg2 int64, arg3 *uintptr) (_swi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_device_native(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1902,7 +1882,7 @@ func (arg1 SwigcptrRawDeviceManager) Get_specific_device(arg2 int64, arg3 *uintp
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_get_specific_device_native(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -1910,7 +1890,7 @@ func (arg1 SwigcptrRawDeviceManager) Device_id(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_101(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawDeviceManager_device_id_native(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1)))
 	return swig_r
 }
 
@@ -1920,7 +1900,7 @@ func (arg1 SwigcptrRawDeviceManager) Acquire(arg2 RawDeviceRequest, arg3 int64, 
 	_swig_i_1 := getSwigcptr(arg2)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_102(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_100(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -1931,7 +1911,7 @@ func (arg1 SwigcptrRawDeviceManager) Acquire_for(arg2 RawExecutable, arg3 RawDev
 	_swig_i_2 := getSwigcptr(arg3)
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_103(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_acquire_for_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_101(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1942,7 +1922,7 @@ func (arg1 SwigcptrRawDeviceManager) Create_ipu_model_device(arg2 int64, arg3 in
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_105(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_103(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -1952,7 +1932,7 @@ func (arg1 SwigcptrRawDeviceManager) Create_small_ipu_model_device(arg2 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
+	swig_r = (RawDevice)(SwigcptrRawDevice(C._wrap_RawDeviceManager_create_small_ipu_model_device_native(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_voidp(_swig_i_3))))
 	return swig_r
 }
 
@@ -2080,7 +2060,7 @@ func (arg1 SwigcptrRawRunner) Input_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1))))
 	return swig_r
 }
 
@@ -2088,7 +2068,7 @@ func (arg1 SwigcptrRawRunner) Output_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1))))
 	return swig_r
 }
 
@@ -2096,7 +2076,7 @@ func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_115(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1)))
 	return swig_r
 }
 
@@ -2123,7 +2103,7 @@ func (arg1 SwigcptrRawRunner) Execute_table(arg2 []int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), C.swig_type_117(_swig_i_2), C.swig_type_118(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_type_115(_swig_i_2), C.swig_type_116(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2137,7 +2117,7 @@ func (arg1 SwigcptrRawRunner) Execute_async(arg2 RawBindings, arg3 int64, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_119(_swig_i_2), C.swig_type_120(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_117(_swig_i_2), C.swig_type_118(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -2149,7 +2129,7 @@ func (arg1 SwigcptrRawRunner) Execute_async_with(arg2 RawBindings, arg3 RawReque
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_with_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_121(_swig_i_3), C.swig_type_122(_swig_i_4), C.swig_voidp(_swig_i_5))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_with_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.swig_voidp(_swig_i_5))))
 	return swig_r
 }
 
@@ -2161,15 +2141,6 @@ func (arg1 SwigcptrRawRunner) Statistics(arg2 *uintptr) (_swig_ret uintptr) {
 	return swig_r
 }
 
-func (arg1 SwigcptrRawRunner) Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters) {
-	var swig_r RawCounters
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r = (RawCounters)(SwigcptrRawCounters(C._wrap_RawRunner_counters_native(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), C.swig_voidp(_swig_i_2))))
-	return swig_r
-}
-
 func (arg1 SwigcptrRawRunner) Tracepoints(arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
@@ -2178,16 +2149,25 @@ func (arg1 SwigcptrRawRunner) Tracepoints(arg2 *uintptr) (_swig_ret uintptr) {
 	return swig_r
 }
 
-func (arg1 SwigcptrRawRunner) Stop() {
-	_swig_i_0 := arg1
-	C._wrap_RawRunner_stop_native(C.uintptr_t(_swig_i_0))
-}
-
 func (arg1 SwigcptrRawRunner) Profile(arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	swig_r = (uintptr)(C._wrap_RawRunner_profile_native(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Stop() {
+	_swig_i_0 := arg1
+	C._wrap_RawRunner_stop_native(C.uintptr_t(_swig_i_0))
+}
+
+func (arg1 SwigcptrRawRunner) Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters) {
+	var swig_r RawCounters
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (RawCounters)(SwigcptrRawCounters(C._wrap_RawRunner_counters_native(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -2242,7 +2222,7 @@ func (arg1 SwigcptrRawRunner) Light_set_input(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_type_125(_swig_i_2), C.swig_type_126(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_type_123(_swig_i_2), C.swig_type_124(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2267,7 +2247,7 @@ func (arg1 SwigcptrRawRunner) Light_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1))))
 	return swig_r
 }
 
@@ -2275,7 +2255,7 @@ func (arg1 SwigcptrRawRunner) Light_input_has_data(arg2 int64) (_swig_ret bool) 
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1)))
 	return swig_r
 }
 
@@ -2293,10 +2273,10 @@ type RawRunner interface {
 	Execute_async(arg2 RawBindings, arg3 int64, arg4 int64, arg5 *uintptr) (_swig_ret RawRun)
 	Execute_async_with(arg2 RawBindings, arg3 RawRequestOptions, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret RawRun)
 	Statistics(arg2 *uintptr) (_swig_ret uintptr)
-	Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters)
 	Tracepoints(arg2 *uintptr) (_swig_ret uintptr)
-	Stop()
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
+	Stop()
+	Counters(arg2 int64, arg3 *uintptr) (_swig_ret RawCounters)
 	Light_reload() (_swig_ret uintptr)
 	Light_set_input(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)
 	Light_update_weights() (_swig_ret uintptr)
@@ -2328,7 +2308,7 @@ func DeleteRawBindings(arg1 RawBindings) {
 func (arg1 SwigcptrRawBindings) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawBindings_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))
+	C._wrap_RawBindings_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
@@ -2336,7 +2316,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), C.swig_type_132(_swig_i_2), C.swig_type_133(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_type_130(_swig_i_2), C.swig_type_131(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2347,7 +2327,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.swig_type_135(_swig_i_2), C.swig_type_136(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.swig_type_133(_swig_i_2), C.swig_type_134(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2358,7 +2338,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_type_138(_swig_i_2), C.swig_type_139(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_135(_swig_i_1), C.swig_type_136(_swig_i_2), C.swig_type_137(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -2366,7 +2346,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1), C.swig_type_141(_swig_i_2), C.swig_type_142(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.swig_type_139(_swig_i_2), C.swig_type_140(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -2407,7 +2387,7 @@ func (arg1 SwigcptrRawTensors) Add(arg2 string, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_type_144(_swig_i_2), C.swig_type_145(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_5)), C.swig_type_147(_swig_i_6))
+	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_type_142(_swig_i_2), C.swig_type_143(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_5)), C.swig_type_145(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2447,7 +2427,7 @@ func (arg1 SwigcptrRawOutputs) Name(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_150(_swig_i_1))
+	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2458,7 +2438,7 @@ func (arg1 SwigcptrRawOutputs) Dtype(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1)))
+	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1)))
 	return swig_r
 }
 
@@ -2466,7 +2446,7 @@ func (arg1 SwigcptrRawOutputs) Rank(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1)))
 	return swig_r
 }
 
@@ -2475,7 +2455,7 @@ func (arg1 SwigcptrRawOutputs) Dimension(arg2 int64, arg3 int64) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1), C.swig_type_156(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1), C.swig_type_154(_swig_i_2)))
 	return swig_r
 }
 
@@ -2483,7 +2463,7 @@ func (arg1 SwigcptrRawOutputs) Address(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1)))
 	return swig_r
 }
 
@@ -2491,7 +2471,7 @@ func (arg1 SwigcptrRawOutputs) Bytes(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_160(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1)))
 	return swig_r
 }
 
@@ -2525,7 +2505,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1)))
 	return swig_r
 }
 
@@ -2621,7 +2601,7 @@ func (p SwigcptrRawDeviceRequest) SwigIsRawDeviceRequest() {
 func (arg1 SwigcptrRawDeviceRequest) SetNum_ipus(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
+	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
@@ -2634,7 +2614,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetMin_tiles(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
+	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetMin_tiles() (_swig_ret int64) {
@@ -2686,7 +2666,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_strategy() (_swig_ret int) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
@@ -2699,7 +2679,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_sleep_ns() (_swig_ret int64) {
@@ -2803,7 +2783,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetTelemetry() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
+	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -2920,7 +2900,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetIs_batch_size_timeout_enabled() (_swig_r
 func (arg1 SwigcptrRawRunnerOptions) SetBatch_size_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
+	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64) {
@@ -2933,7 +2913,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64
 func (arg1 SwigcptrRawRunnerOptions) SetData_parallel_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret int64) {
@@ -2946,7 +2926,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret in
 func (arg1 SwigcptrRawRunnerOptions) SetRequest_tracepoints_buffer_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
+	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetRequest_tracepoints_buffer_size() (_swig_ret int64) {
@@ -2985,7 +2965,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetOverlap_io() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetBatches_per_step(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
+	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
@@ -2998,7 +2978,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int64) {
@@ -3011,7 +2991,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int6
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_sleep_ns() (_swig_ret int64) {
@@ -3042,7 +3022,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_replica_device(arg2 int64, arg3 RawDevi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1), C.uintptr_t(_swig_i_2))
+	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, arg4 int64) {
@@ -3050,7 +3030,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.swig_type_187(_swig_i_2), C.swig_type_188(_swig_i_3))
+	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.swig_type_185(_swig_i_2), C.swig_type_186(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3059,7 +3039,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3068,7 +3048,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3077,7 +3057,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_numerics(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3148,7 +3128,7 @@ func (p SwigcptrRawRequestOptions) SwigIsRawRequestOptions() {
 func (arg1 SwigcptrRawRequestOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
+	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRequestOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -3185,7 +3165,7 @@ func DeleteRawRequestOptions(arg1 RawRequestOptions) {
 func (arg1 SwigcptrRawRequestOptions) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1))
+	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
 }
 
 type RawRequestOptions interface {
@@ -3356,7 +3336,7 @@ func (arg1 SwigcptrRawCounters) Latency_bucket(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_216(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_214(_swig_i_1)))
 	return swig_r
 }
 
@@ -3409,7 +3389,7 @@ func DeleteRawPasses(arg1 RawPasses) {
 func (arg1 SwigcptrRawPasses) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3419,7 +3399,7 @@ func (arg1 SwigcptrRawPasses) Add_argument(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3455,7 +3435,7 @@ func (arg1 SwigcptrRawPasses) Set_strict(arg2 bool) {
 func (arg1 SwigcptrRawPasses) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1))
+	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPasses) Check() (_swig_ret uintptr) {
@@ -3472,7 +3452,7 @@ func (arg1 SwigcptrRawPasses) Apply_to(arg2 int64, arg3 int64, arg4 string, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1), C.swig_type_222(_swig_i_2), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3569,7 +3549,7 @@ func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAn
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_227)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_225)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3636,7 +3616,7 @@ func (arg1 SwigcptrRawPopefAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_233(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1)))
 	return swig_r
 }
 
@@ -3651,7 +3631,7 @@ func (arg1 SwigcptrRawPopefAnchor) Program(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1)))
 	return swig_r
 }
 
@@ -3660,7 +3640,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_tensor(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), C.swig_type_238(_swig_i_3))
+	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2)), C.swig_type_236(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3670,7 +3650,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_programs(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.swig_type_240(_swig_i_2))
+	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3733,7 +3713,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_field(arg2 int, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_242(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_240(_swig_i_2)))
 	return swig_r
 }
 
@@ -3761,7 +3741,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uint
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3772,7 +3752,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uin
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3792,7 +3772,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_name(arg2 int, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_249(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_247(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3804,7 +3784,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_value(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_251(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_249(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3817,7 +3797,7 @@ func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 stri
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3840,7 +3820,7 @@ func (arg1 SwigcptrRawPopefMetadata) Flow_program(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_256(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_254(_swig_i_2)))
 	return swig_r
 }
 
@@ -3850,7 +3830,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_flow(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_2)), C.swig_type_258(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.swig_type_256(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3868,7 +3848,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_index(arg2 int64) (_swig_ret int64)
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_259(_swig_i_1)))
 	return swig_r
 }
 
@@ -3876,7 +3856,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_name(arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_263(_swig_i_1))
+	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3888,7 +3868,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_264(_swig_i_1), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_262(_swig_i_1), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3907,7 +3887,7 @@ func (arg1 SwigcptrRawPopefMetadata) Anchor(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_265(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -3969,7 +3949,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3981,7 +3961,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_bytes(arg2 int64, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1), C.swig_type_270(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), C.swig_type_268(_swig_i_2)))
 	return swig_r
 }
 
@@ -3992,7 +3972,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_source(arg2 int64, arg3 int64, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_271(_swig_i_1), C.swig_type_272(_swig_i_2), C.swig_type_273(_swig_i_3), C.swig_type_274(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1), C.swig_type_270(_swig_i_2), C.swig_type_271(_swig_i_3), C.swig_type_272(_swig_i_4)))
 	return swig_r
 }
 
@@ -4009,7 +3989,7 @@ func (arg1 SwigcptrRawPopefReader) Blob(arg2 int, arg3 int64) (_swig_ret RawPope
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_276(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_274(_swig_i_2))))
 	return swig_r
 }
 
@@ -4017,7 +3997,7 @@ func (arg1 SwigcptrRawPopefReader) Metadata(arg2 int64) (_swig_ret RawPopefMetad
 	var swig_r RawPopefMetadata
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_277(_swig_i_1))))
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_275(_swig_i_1))))
 	return swig_r
 }
 
@@ -4102,7 +4082,7 @@ func (arg1 SwigcptrRawPopefBlob) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1)))
 	return swig_r
 }
 
@@ -4134,7 +4114,7 @@ func (arg1 SwigcptrRawPopefBlob) Read(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_285(_swig_i_1), C.swig_type_286(_swig_i_2), C.swig_type_287(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.swig_type_284(_swig_i_2), C.swig_type_285(_swig_i_3)))
 	return swig_r
 }
 
@@ -4203,7 +4183,7 @@ func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4235,7 +4215,7 @@ func (arg1 SwigcptrRawPopefModel) Blob(arg2 int, arg3 int64) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_292(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_290(_swig_i_2))))
 	return swig_r
 }
 
@@ -4252,7 +4232,7 @@ func (arg1 SwigcptrRawPopefModel) User_anchor(arg2 int, arg3 int64) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_295(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_293(_swig_i_2)))
 	return swig_r
 }
 
@@ -4308,7 +4288,7 @@ func (arg1 SwigcptrRawPopefModels) Take(arg2 int64) (_swig_ret RawPopefModel) {
 	var swig_r RawPopefModel
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_297(_swig_i_1))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_295(_swig_i_1))))
 	return swig_r
 }
 
@@ -4333,7 +4313,7 @@ func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)))))
+	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_2)))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4359,7 +4339,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_2)), C.swig_type_301(_swig_i_3))
+	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), C.swig_type_299(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4368,7 +4348,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor_count(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_302(_swig_i_1))
+	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1))
 }
 
 type RawPopefBlobInfo interface {
@@ -4425,7 +4405,7 @@ func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_303)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_301)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4437,7 +4417,7 @@ func RawPopefWriterCreate_stream(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_304(_swig_i_0), C.swig_type_305(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_302(_swig_i_0), C.swig_type_303(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -4508,7 +4488,7 @@ func (arg1 SwigcptrRawPopefBlobWriter) Write(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_306(_swig_i_1), C.swig_type_307(_swig_i_2), C.swig_type_308(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1), C.swig_type_305(_swig_i_2), C.swig_type_306(_swig_i_3)))
 	return swig_r
 }
 
@@ -4549,13 +4529,13 @@ func DeleteRawPackOptions(arg1 RawPackOptions) {
 func (arg1 SwigcptrRawPackOptions) Set_timeout(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_309(_swig_i_1))
+	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_307(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_310(_swig_i_1))
+	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_308(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
@@ -4563,7 +4543,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4578,7 +4558,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4599,7 +4579,7 @@ func (arg1 SwigcptrRawPackOptions) Set_data_across_rows(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_compile_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1))
+	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_313(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_padding_remove(arg2 bool) {
@@ -4617,7 +4597,7 @@ func (arg1 SwigcptrRawPackOptions) Set_prefetch_datastreams(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_delimiter_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_316(_swig_i_1))
+	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_314(_swig_i_1))
 }
 
 type RawPackOptions interface {
@@ -4658,7 +4638,7 @@ func DeleteRawHostConcats(arg1 RawHostConcats) {
 func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4667,7 +4647,7 @@ func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4677,7 +4657,7 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)), C.swig_type_320(_swig_i_2))
+	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)), C.swig_type_318(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4686,14 +4666,14 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 func (arg1 SwigcptrRawHostConcats) Set_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_321(_swig_i_1))
+	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawHostConcats) Set_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)), C.swig_type_323(_swig_i_2))
+	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_1)), C.swig_type_321(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4770,14 +4750,14 @@ func (arg1 SwigcptrRawSessionOptions) Set_wait(arg2 int, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_324(_swig_i_2), C.swig_type_325(_swig_i_3))
+	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_322(_swig_i_2), C.swig_type_323(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawSessionOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), C.swig_type_327(_swig_i_2))
+	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1), C.swig_type_325(_swig_i_2))
 }
 
 type RawSessionOptions interface {
@@ -4816,7 +4796,7 @@ func DeleteRawQueueOptions(arg1 RawQueueOptions) {
 func (arg1 SwigcptrRawQueueOptions) Set_buffers(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1))
+	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int64) {
@@ -4824,14 +4804,14 @@ func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_329(_swig_i_1), C.swig_type_330(_swig_i_2), C.swig_type_331(_swig_i_3))
+	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_327(_swig_i_1), C.swig_type_328(_swig_i_2), C.swig_type_329(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_332(_swig_i_1), C.swig_type_333(_swig_i_2))
+	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1), C.swig_type_331(_swig_i_2))
 }
 
 type RawQueueOptions interface {
@@ -4914,7 +4894,7 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), C.swig_type_335(_swig_i_2), C.swig_type_336(_swig_i_3), C.swig_type_337(_swig_i_4), C.swig_type_338(_swig_i_5), C.swig_type_339(_swig_i_6), C.swig_type_340(_swig_i_7)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2), C.swig_type_334(_swig_i_3), C.swig_type_335(_swig_i_4), C.swig_type_336(_swig_i_5), C.swig_type_337(_swig_i_6), C.swig_type_338(_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4929,7 +4909,7 @@ func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), C.swig_type_342(_swig_i_2), C.swig_type_343(_swig_i_3), C.swig_type_344(_swig_i_4), C.swig_type_345(_swig_i_5)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2), C.swig_type_341(_swig_i_3), C.swig_type_342(_swig_i_4), C.swig_type_343(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4954,7 +4934,7 @@ func (arg1 SwigcptrRawSession) User_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_348(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))))
 	return swig_r
 }
 
@@ -4962,14 +4942,7 @@ func (arg1 SwigcptrRawSession) User_output_anchor(arg2 int64) (_swig_ret RawAnch
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_349(_swig_i_1))))
-	return swig_r
-}
-
-func (arg1 SwigcptrRawSession) Verify_connected() (_swig_ret uintptr) {
-	var swig_r uintptr
-	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_RawSession_verify_connected_native(C.uintptr_t(_swig_i_0)))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_347(_swig_i_1))))
 	return swig_r
 }
 
@@ -4999,10 +4972,17 @@ func (arg1 SwigcptrRawSession) Run_programs(arg2 []int64, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)), C.swig_type_351(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), C.swig_type_349(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawSession) Verify_connected() (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_RawSession_verify_connected_native(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -5028,7 +5008,7 @@ func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_1)), C.swig_type_353(_swig_i_2), C.swig_type_354(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)), C.swig_type_351(_swig_i_2), C.swig_type_352(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5041,7 +5021,7 @@ func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), C.swig_type_356(_swig_i_2), C.swig_type_357(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_1)), C.swig_type_354(_swig_i_2), C.swig_type_355(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5072,11 +5052,11 @@ type RawSession interface {
 	User_output_count() (_swig_ret int64)
 	User_input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	User_output_anchor(arg2 int64) (_swig_ret RawAnchor)
-	Verify_connected() (_swig_ret uintptr)
 	Run_load_programs() (_swig_ret uintptr)
 	Run_main_programs() (_swig_ret uintptr)
 	Run_save_programs() (_swig_ret uintptr)
 	Run_programs(arg2 []int64, arg3 int64) (_swig_ret uintptr)
+	Verify_connected() (_swig_ret uintptr)
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
 	Popef_model(arg2 *uintptr) (_swig_ret RawPopefModel)
 	Update_weights(arg2 string, arg3 int64, arg4 int64) (_swig_ret uintptr)
@@ -5103,7 +5083,7 @@ func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5115,7 +5095,7 @@ func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_s
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5162,7 +5142,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_input(arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_360(_swig_i_1), C.swig_type_361(_swig_i_2), C.swig_type_362(_swig_i_3), C.swig_type_363(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_358(_swig_i_1), C.swig_type_359(_swig_i_2), C.swig_type_360(_swig_i_3), C.swig_type_361(_swig_i_4)))
 	return swig_r
 }
 
@@ -5173,7 +5153,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_output(arg2 int64, arg3 int64, arg4 int64, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_364(_swig_i_1), C.swig_type_365(_swig_i_2), C.swig_type_366(_swig_i_3), C.swig_type_367(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_362(_swig_i_1), C.swig_type_363(_swig_i_2), C.swig_type_364(_swig_i_3), C.swig_type_365(_swig_i_4)))
 	return swig_r
 }
 
@@ -5267,7 +5247,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_371)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5279,7 +5259,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_374)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_372)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5292,7 +5272,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_375)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5314,7 +5294,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_379)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_377)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5334,7 +5314,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_381)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5349,5 +5329,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_385(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_383(_swig_i_0))
 }

@@ -280,16 +280,6 @@ static poprt_result raw_wait(int64_t request) {
 static bool raw_cancel(int64_t request) {
   return poprt_request_cancel(static_cast<poprt_request*>(poprt_shim::pointer(request))) != 0;
 }
-static int64_t raw_statistics(raw_runner* runner, poprt_result* error) {
-  poprt_string* text = nullptr;
-  *error = poprt_runner_statistics(runner, &text);
-  return poprt_shim::address(text);
-}
-static int64_t raw_tracepoints(raw_runner* runner, poprt_result* error) {
-  poprt_string* text = nullptr;
-  *error = poprt_runner_tracepoints(runner, &text);
-  return poprt_shim::address(text);
-}
 static void raw_request_free(int64_t request) {
   poprt_request_free(static_cast<poprt_request*>(poprt_shim::pointer(request)));
 }
@@ -610,23 +600,23 @@ SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error
     *error = poprt_runner_statistics(self, &text);
     return text;
   }
+SWIGINTERN poprt_text raw_runner_tracepoints(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_tracepoints(self, &text);
+    return text;
+  }
+SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
+    poprt_string* text = nullptr;
+    *error = poprt_runner_profile(self, &text);
+    return text;
+  }
+SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
 SWIGINTERN raw_counters *raw_runner_counters(raw_runner *self,int64_t replica,poprt_result *error){
     auto* made = new raw_counters;
     *error = poprt_runner_get_counters(self, replica, made);
     if (!*error) return made;
     delete made;
     return nullptr;
-  }
-SWIGINTERN poprt_text raw_runner_tracepoints(raw_runner *self,poprt_result *error){
-    poprt_string* text = nullptr;
-    *error = poprt_runner_tracepoints(self, &text);
-    return text;
-  }
-SWIGINTERN void raw_runner_stop(raw_runner *self){ poprt_runner_stop(self); }
-SWIGINTERN poprt_text raw_runner_profile(raw_runner *self,poprt_result *error){
-    poprt_string* text = nullptr;
-    *error = poprt_runner_profile(self, &text);
-    return text;
   }
 SWIGINTERN raw_runner *raw_runner_create_fusion(raw_executable const *executable,raw_runner_options const *options,poprt_result *error){
     raw_runner* made = nullptr;
@@ -1093,13 +1083,13 @@ SWIGINTERN raw_anchor const *raw_session_user_input_anchor(raw_session *self,int
 SWIGINTERN raw_anchor const *raw_session_user_output_anchor(raw_session *self,int64_t index){
     return poprt_session_user_output(self->session, static_cast<size_t>(index));
   }
-SWIGINTERN poprt_result raw_session_verify_connected(raw_session *self){ return poprt_session_verify_connected(self->session); }
 SWIGINTERN poprt_result raw_session_run_load_programs(raw_session *self){ return poprt_session_run_load_programs(self->session); }
 SWIGINTERN poprt_result raw_session_run_main_programs(raw_session *self){ return poprt_session_run_main_programs(self->session); }
 SWIGINTERN poprt_result raw_session_run_save_programs(raw_session *self){ return poprt_session_run_save_programs(self->session); }
 SWIGINTERN poprt_result raw_session_run_programs(raw_session *self,poprt_values values,int64_t count){
     return self->run_programs(values, count);
   }
+SWIGINTERN poprt_result raw_session_verify_connected(raw_session *self){ return poprt_session_verify_connected(self->session); }
 SWIGINTERN poprt_text raw_session_profile(raw_session *self,poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_session_profile(self->session, &text);
@@ -1353,36 +1343,6 @@ bool _wrap_raw_cancel_native(long long _swig_go_0) {
   arg1 = (int64_t)_swig_go_0; 
   
   result = (bool)raw_cancel(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_raw_statistics_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
-  raw_runner *arg1 = (raw_runner *) 0 ;
-  poprt_result *arg2 = (poprt_result *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(raw_runner **)&_swig_go_0; 
-  arg2 = (poprt_result*)_swig_go_1;
-  
-  result = (int64_t)raw_statistics(arg1,arg2);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-long long _wrap_raw_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
-  raw_runner *arg1 = (raw_runner *) 0 ;
-  poprt_result *arg2 = (poprt_result *) 0 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  arg1 = *(raw_runner **)&_swig_go_0; 
-  arg2 = (poprt_result*)_swig_go_1;
-  
-  result = (int64_t)raw_tracepoints(arg1,arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -3138,23 +3098,6 @@ poprt_text _wrap_RawRunner_statistics_native(raw_runner *_swig_go_0, poprt_resul
 }
 
 
-raw_counters *_wrap_RawRunner_counters_native(raw_runner *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
-  raw_runner *arg1 = (raw_runner *) 0 ;
-  int64_t arg2 ;
-  poprt_result *arg3 = (poprt_result *) 0 ;
-  raw_counters *result = 0 ;
-  raw_counters *_swig_go_result;
-  
-  arg1 = *(raw_runner **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  arg3 = (poprt_result*)_swig_go_2;
-  
-  result = (raw_counters *)raw_runner_counters(arg1,arg2,arg3);
-  *(raw_counters **)&_swig_go_result = (raw_counters *)result; 
-  return _swig_go_result;
-}
-
-
 poprt_text _wrap_RawRunner_tracepoints_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   poprt_result *arg2 = (poprt_result *) 0 ;
@@ -3170,16 +3113,6 @@ poprt_text _wrap_RawRunner_tracepoints_native(raw_runner *_swig_go_0, poprt_resu
 }
 
 
-void _wrap_RawRunner_stop_native(raw_runner *_swig_go_0) {
-  raw_runner *arg1 = (raw_runner *) 0 ;
-  
-  arg1 = *(raw_runner **)&_swig_go_0; 
-  
-  raw_runner_stop(arg1);
-  
-}
-
-
 poprt_text _wrap_RawRunner_profile_native(raw_runner *_swig_go_0, poprt_result *_swig_go_1) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   poprt_result *arg2 = (poprt_result *) 0 ;
@@ -3191,6 +3124,33 @@ poprt_text _wrap_RawRunner_profile_native(raw_runner *_swig_go_0, poprt_result *
   
   result = raw_runner_profile(arg1,arg2);
   _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+void _wrap_RawRunner_stop_native(raw_runner *_swig_go_0) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  raw_runner_stop(arg1);
+  
+}
+
+
+raw_counters *_wrap_RawRunner_counters_native(raw_runner *_swig_go_0, long long _swig_go_1, poprt_result *_swig_go_2) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t arg2 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  raw_counters *result = 0 ;
+  raw_counters *_swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (raw_counters *)raw_runner_counters(arg1,arg2,arg3);
+  *(raw_counters **)&_swig_go_result = (raw_counters *)result; 
   return _swig_go_result;
 }
 
@@ -7192,19 +7152,6 @@ raw_anchor *_wrap_RawSession_user_output_anchor_native(raw_session *_swig_go_0, 
 }
 
 
-poprt_result _wrap_RawSession_verify_connected_native(raw_session *_swig_go_0) {
-  raw_session *arg1 = (raw_session *) 0 ;
-  poprt_result result;
-  poprt_result _swig_go_result;
-  
-  arg1 = *(raw_session **)&_swig_go_0; 
-  
-  result = raw_session_verify_connected(arg1);
-  _swig_go_result = result;
-  return _swig_go_result;
-}
-
-
 poprt_result _wrap_RawSession_run_load_programs_native(raw_session *_swig_go_0) {
   raw_session *arg1 = (raw_session *) 0 ;
   poprt_result result;
@@ -7256,6 +7203,19 @@ poprt_result _wrap_RawSession_run_programs_native(raw_session *_swig_go_0, _gosl
   arg3 = (int64_t)_swig_go_2; 
   
   result = raw_session_run_programs(arg1,(void const *)arg2,arg3);
+  _swig_go_result = result;
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawSession_verify_connected_native(raw_session *_swig_go_0) {
+  raw_session *arg1 = (raw_session *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_session **)&_swig_go_0; 
+  
+  result = raw_session_verify_connected(arg1);
   _swig_go_result = result;
   return _swig_go_result;
 }

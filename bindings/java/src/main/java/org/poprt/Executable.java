@@ -255,10 +255,12 @@ public final class Executable implements AutoCloseable {
     return name;
   }
 
+  // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * Bytes of constants.
+   * The size of the constants in bytes.
    *
-   * @return number of bytes
+   * @return a number
+   * @since 0.1
    */
   public long weightsBytes() {
     try (Use<RawExecutable> use = use()) {
@@ -267,9 +269,10 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Bytes of device memory that one run needs.
+   * The size of the device memory that one run needs, in bytes.
    *
-   * @return number of bytes
+   * @return a number
+   * @since 0.1
    */
   public long arenaBytes() {
     try (Use<RawExecutable> use = use()) {
@@ -280,13 +283,15 @@ public final class Executable implements AutoCloseable {
   /**
    * The program as text, for people; the format may change.
    *
-   * @return lines of text
+   * @return text
+   * @since 0.1
    */
   public String listing() {
     try (Use<RawExecutable> use = use()) {
       return use.raw().listing();
     }
   }
+  // </functions:executable>
 
   /** Frees it. A second time does nothing. */
   @Override

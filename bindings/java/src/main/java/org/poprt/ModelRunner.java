@@ -320,39 +320,58 @@ public class ModelRunner implements AutoCloseable {
     }
   }
 
+  // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * Ends the runner: runs that wait are cancelled, and so is the one on the device, which ends
-   * early; later ones fail with {@link ErrorCode#CANCELLED}.
+   * A JSON object of counters and latencies since the runner was made, of it and of each replica.
+   *
+   * @return text
+   * @since 0.1
    */
-  public void stop() {
-    try (Use<RawRunner> use = handle.use()) {
-      use.raw().stop();
+  public String statistics() {
+    try (Use<RawRunner> use = use()) {
+      return use.raw().statistics();
     }
   }
 
   /**
-   * Times of every instruction since the runner was made.
+   * A JSON array that says when each of the last requests was submitted, began, computed and ended;
+   * empty without the option {@code flush_on_waiting_outputs}.
    *
-   * @return JSON: an object with {@code runs} and {@code instructions}
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} without {@link
-   *     RuntimeConfig#profile}
+   * @return text
+   * @since 0.1
+   */
+  public String tracepoints() {
+    try (Use<RawRunner> use = use()) {
+      return use.raw().tracepoints();
+    }
+  }
+
+  /**
+   * A JSON object with the times of every instruction since the runner was made.
+   *
+   * @return text
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the runner was made
+   *     without the option {@code profile}
+   * @since 0.1
    */
   public String profile() {
-    try (Use<RawRunner> use = handle.use()) {
+    try (Use<RawRunner> use = use()) {
       return use.raw().profile();
     }
   }
 
   /**
-   * Counters and latencies since the runner was made, of it and of each replica.
+   * Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
+   * early; later ones fail with cancelled.
    *
-   * @return JSON
+   * @since 0.1
    */
-  public String statistics() {
-    try (Use<RawRunner> use = handle.use()) {
-      return use.raw().statistics();
+  public void stop() {
+    try (Use<RawRunner> use = use()) {
+      use.raw().stop();
     }
   }
+  // </functions:runner>
 
   /**
    * What the runner has counted since it was made, all replicas together: {@link #statistics} as
@@ -382,17 +401,6 @@ public class ModelRunner implements AutoCloseable {
       } finally {
         raw.delete();
       }
-    }
-  }
-
-  /**
-   * When each of the last runs was submitted, began, computed and ended.
-   *
-   * @return a JSON array; empty without {@link RuntimeConfig#flushOnWaitingOutputs}
-   */
-  public String tracepoints() {
-    try (Use<RawRunner> use = handle.use()) {
-      return use.raw().tracepoints();
     }
   }
 

@@ -258,15 +258,6 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Checks that every one of them has a handler or queue.
-   *
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} naming those without
-   */
-  public void verifyConnected() {
-    call(RawSession::verify_connected);
-  }
-
-  /**
    * Runs the load programs.
    *
    * @throws PoprtException with {@link ErrorCode#CANCELLED} (stopped, or no data) or {@link
@@ -307,17 +298,30 @@ public final class Session implements AutoCloseable {
     call(raw -> raw.run_programs(values, values.length));
   }
 
+  // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * Times of every instruction since the last upload.
+   * Checks that every anchor that is to be served has a handler or a queue.
    *
-   * @return JSON: an object with {@code runs} and {@code instructions}
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION} without {@link
-   *     SessionOptions#profile}, or when it is on no device
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: one has none; the
+   *     message names all of them
+   * @since 0.1
+   */
+  public void verifyConnected() {
+    call(RawSession::verify_connected);
+  }
+
+  /**
+   * A JSON object with the times of every instruction since the last upload, like that of a runner.
+   *
+   * @return text
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the session was made
+   *     without the option {@code profile}, or is on no device
    * @since 1.0
    */
   public String profile() {
     return ask(RawSession::profile);
   }
+  // </functions:session>
 
   /**
    * The blobs of its model as PopEF has them; see {@link Executable#popefModel}.
