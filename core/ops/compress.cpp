@@ -71,7 +71,7 @@ BoundResult bound(BoundContext& ctx) {
   if (x.size && !condition.size) condition.sized(x.size, 0);
   if (condition.size) condition.value = ctx.zero_filled(condition);
   ir::Value* kept = condition.value;
-  if (!kept->type.is_static() || kept->is_constant()) return {};
+  if (!kept->type.is_static() || kept->shape().size() != 1 || kept->is_constant()) return {};
   const Shape shape = flat ? Shape{element_count(x.value->shape())} : x.value->shape();
   const int64_t length = element_count(kept->shape());
   if (length > shape[axis])
