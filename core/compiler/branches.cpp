@@ -240,29 +240,11 @@ Json shapes_of(const std::vector<Anchor>& anchors) {
   return shapes;
 }
 
-// Zeros are right for a batch; for what else is padded the user should say so.
-void warn_of_zeros(const Json& inputs, const std::map<std::string, Padding>& padding) {
-  std::string names;
-  for (const auto& [name, input] : inputs.items()) {
-    const Json& shape = input["shape"];
-    const bool longer = std::any_of(shape.begin() + (shape.empty() ? 0 : 1), shape.end(),
-                                    [](const Json& d) { return !d.is_null(); });
-    if (longer && !padding.contains(name))
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", name);
-  }
-  if (!names.empty())
-    log().warn(
-        "`input_shape`: {} of a request that is smaller than one of these shapes will be padded "
-        "with zeros behind the first dimension, which only some models do not see; `pad_values` "
-        "NAME=0, another value, or NAME=mask says what is right",
-        names);
-}
-
 }  // namespace
 
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
-                       const OutputShapes& output_shapes) {
+                       const OutputShapes& output_shapes, const std::vector<std::string>& exact) {
   Executable e = finish(program::link_buckets(branches_of(parts)));
   const program::Program& first = parts[0].program;
   Dimensions dimensions(parts, symbols);
@@ -277,16 +259,17 @@ Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symb
       fail(ErrorCode::invalid_argument, "`pad_values`: the model has no input '{}'", name);
     inputs[name]["pad"] = pad.mask ? Json("mask") : Json(pad.value);
   }
-  warn_of_zeros(inputs, padding);
   for (const Executable& part : parts)
     buckets.push_back(
         {{"inputs", shapes_of(part.program.inputs)}, {"outputs", shapes_of(part.program.outputs)}});
   e.notes = parts.back().notes;
-  e.notes[kBranches] = json_text(Json{{"kind", "shapes"},
-                                      {"dimensions", dimensions.names()},
-                                      {"inputs", inputs},
-                                      {"outputs", outputs},
-                                      {"buckets", buckets}});
+  Json note = {{"kind", "shapes"},
+               {"dimensions", dimensions.names()},
+               {"inputs", inputs},
+               {"outputs", outputs},
+               {"buckets", buckets}};
+  if (!exact.empty()) note["exact"] = exact;
+  e.notes[kBranches] = json_text(note);
   describe_shards(e);
   return e;
 }

@@ -38,8 +38,10 @@ using OutputShapes =
 // dimension follows is found by its sizes, and where several sizes vary, by asking what becomes of
 // it when one of them does. Throws invalid_argument (an input of `padding` that is not there),
 // unimplemented (an output's dimension that follows none: results could not be cropped; state).
+// A request must have exactly a size of the dimensions in `exact`.
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
-                       const OutputShapes& output_shapes);
+                       const OutputShapes& output_shapes,
+                       const std::vector<std::string>& exact = {});
 
 }  // namespace poprt::compiler

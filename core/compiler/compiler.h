@@ -38,6 +38,14 @@ struct Options {
   // convert() makes nothing but ONNX, with the model's own outputs: sizes that depend on data stay
   // unknown until the result is compiled.
   bool keep_onnx = false;
+  // Inputs of which a run may use only the first places along an axis (compiler/padding.h): `mask`
+  // names an input, bool [extent of the axis], that is true for these places. Operators leave the
+  // others out, or are refused.
+  struct RealPlaces {
+    std::string mask;
+    size_t axis = 0;
+  };
+  std::map<std::string, RealPlaces> real_places;
   int64_t batch_size = 0;  // with batch_axis: the batch of every input; 0: not given
   int64_t batch_axis = -1;
   Precision precision = Precision::keep;

@@ -1,10 +1,14 @@
 #include "compiler/driver.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compiler/bucket_padding.h"
 #include "compiler/custom_notes.h"
 #include "compiler/fuse_graphs.h"
 #include "compiler/kept_model.h"
@@ -15,6 +19,7 @@
 #include "ops/op.h"
 #include "opsets/convert.h"
 #include "passes/pass.h"
+#include "program/link.h"
 
 namespace poprt::compiler {
 namespace {
@@ -153,13 +158,28 @@ Executable compile_fused(const DriverOptions& options, const ir::Graph& graph) {
   return link_graphs(parts, names);
 }
 
+void warn_of_exact_sizes(const PaddingPlan& plan) {
+  std::string names;
+  for (const VaryingDimension& d : plan.exact)
+    names += fmt::format("{}'{}' ({})", names.empty() ? "" : ", ", d.name,
+                         fmt::join(std::set(d.sizes.begin(), d.sizes.end()), ", "));
+  if (!names.empty())
+    log().warn(
+        "`input_shape`: a request must have exactly one of the sizes of {}, because padding would "
+        "change its results: {}",
+        names, plan.why);
+}
+
 // The model at several shapes.
 Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
                           const std::vector<ShapeSet>& sets) {
+  const PaddingPlan plan = plan_padding(graph, sets, options);
+  warn_of_exact_sizes(plan);
   Options own = options;
   std::vector<Executable> parts;
   for (size_t i = 0; i < sets.size(); i++) {
     const auto copy = graph.clone();
+    add_real_places(*copy, i, plan, own);
     own.input_shape = sets[i];
     const std::string name = fmt::format("shape {} of {}", i + 1, sets.size());
     try {
@@ -175,6 +195,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   own.progress = [&options](double, std::string_view) {
     if (options.ask) options.ask();
   };
+  own.real_places.clear();
   const auto output_shapes = [&](const ShapeSet& inputs) {
     const auto copy = graph.clone();
     own.input_shape = inputs;
@@ -184,7 +205,16 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
       if (v->type.is_static()) shapes[v->name()] = v->shape();
     return shapes;
   };
-  return link_shapes(parts, symbols_of(graph), options.padding, output_shapes);
+  Symbols symbols = symbols_of(graph);
+  std::map<std::string, Padding> padding = options.padding;
+  for (const VaryingDimension& d : plan.masked) {
+    const std::string mask = std::string(program::kRealPlaces) + d.name;
+    symbols.inputs[mask] = {d.name};
+    padding[mask].mask = true;
+  }
+  std::vector<std::string> exact;
+  for (const VaryingDimension& d : plan.exact) exact.push_back(d.name);
+  return link_shapes(parts, symbols, padding, output_shapes, exact);
 }
 
 Executable compile_parts(ir::Graph& graph, DriverOptions options) {

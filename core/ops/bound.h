@@ -28,6 +28,7 @@ namespace poprt::ops {
 struct BoundResult {
   ir::Value* size = nullptr;  // of the results along `axis`; null: all is real
   size_t axis = 0;
+  std::optional<size_t> twin = {};                   // Item::twin
   std::function<ir::Value*(ir::Value*)> after = {};  // turns result 0 into the final one
   ir::Value* whole = nullptr;                        // result 0: no node is needed
   Items results =

@@ -188,9 +188,15 @@ struct Facts {
 
   // Inputs whose values are extents of a result.
   uint32_t shape_inputs = 0;
+  // Those of shape_inputs that a longer result may have: the result begins with the same elements
+  // as a shorter one.
+  uint32_t extent_inputs = 0;
   // OpDef::bound reads the bounds of shape_inputs; other operators are refused when their shape
   // depends on data.
   bool bounds_shape = false;
+  // OpDef::bound follows inputs of which a part along two axes is real (Item::twin); others are
+  // refused. Elementwise operators do.
+  bool bounds_twins = false;
   // Inputs whose values decide shapes or control flow, all shape_inputs among them: a program can
   // be made for one value only, or for a bound.
   uint32_t constant_inputs = 0;

@@ -19,6 +19,8 @@ struct Item {
   // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are.
   ir::Value* size = nullptr;
   size_t axis = 0;
+  // Another axis of which only the first *size places are real, as of the scores of an attention.
+  std::optional<size_t> twin;
   // The tensor is made of sizes: `actual` is it with the sizes themselves, `value` a constant with
   // the most that each element can be, `least` one with the least.
   ir::Value* actual = nullptr;
@@ -36,9 +38,18 @@ struct Item {
     item.elements = std::move(v);
     return item;
   }
-  void sized(ir::Value* count, size_t along) {
+  void sized(ir::Value* count, size_t along, std::optional<size_t> other = std::nullopt) {
     size = count;
     axis = along;
+    twin = other;
+  }
+  // Whether only a part along that axis is real.
+  bool sized_along(size_t d) const { return size && (axis == d || twin == d); }
+  // The item with a size along that one of its two axes, or without a size.
+  Item along(size_t d) const {
+    Item item = *this;
+    item.sized(sized_along(d) ? size : nullptr, d);
+    return item;
   }
   // All tensors in it.
   std::vector<ir::Value*> parts() const {

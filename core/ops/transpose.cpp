@@ -42,14 +42,16 @@ void lower(LowerContext& ctx) {
 }
 
 BoundResult bound(BoundContext& ctx) {
-  const ir::Node& n = ctx.node;
-  Items& in = ctx.in;
-  const std::vector<int64_t> perm = n.ints_attr("perm");
-  const size_t rank = in[0].value->shape().size();
-  for (size_t d = 0; d < rank; d++)
-    if ((perm.empty() ? rank - 1 - d : static_cast<size_t>(perm[d])) == in[0].axis)
-      return {in[0].size, d};
-  return ctx.refuse_sizes();
+  const Item& x = ctx.in[0];
+  const std::vector<int64_t> perm = ctx.node.ints_attr("perm");
+  const size_t rank = ctx.shape().size();
+  BoundResult out = {x.size};
+  for (size_t d = 0; d < rank; d++) {
+    const size_t from = perm.empty() ? rank - 1 - d : static_cast<size_t>(perm[d]);
+    if (from == x.axis) out.axis = d;
+    if (from == x.twin) out.twin = d;
+  }
+  return out;
 }
 
 void map_axes(AxesContext& ctx) {
@@ -66,6 +68,7 @@ const OpDef def = {.name = "Transpose",
                    .axes = map_axes,
                    .facts = {.moves = true,
                              .narrows = true,
+                             .bounds_twins = true,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
                              .size_rule = SizeRule::transpose},

@@ -30,6 +30,8 @@ namespace poprt::program {
 // The input that says which branch runs: one u32.
 inline constexpr std::string_view kGraphIndex = "index";
 inline constexpr std::string_view kBucketIndex = "poprt.bucket";
+// What names of inputs begin with that a runner makes: which places of a dimension are real.
+inline constexpr std::string_view kRealPlaces = "poprt.real.";
 
 struct Branch {
   const Program* program = nullptr;

@@ -29,7 +29,8 @@ void Specializer::run_branches(Resolver& node, Value* condition, const Graph& ye
 // The axis along which two results are of different lengths, or of one that depends on data. None
 // when they have one static type, or more is different.
 std::optional<size_t> Specializer::uneven_axis(const Item& a, const Item& b) {
-  if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor) return std::nullopt;
+  if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor || a.twin || b.twin)
+    return std::nullopt;
   const ir::ValueType &x = a.value->type, &y = b.value->type;
   if (!x.is_static() || !y.is_static() || x.dtype != y.dtype || x.shape.size() != y.shape.size())
     return std::nullopt;

@@ -89,11 +89,12 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
     const std::string name = outputs[i].name + std::string(kShapeSuffix);
     if (!item.size || options_.keep_onnx || taken.contains(name) || !item.value->type.is_static())
       continue;
+    if (request_sizes_.contains(item.size)) continue;  // the caller knows it
     const Shape& bound = item.value->shape();
     std::vector<Value*> dims;
     for (size_t d = 0; d < bound.size(); d++)
-      dims.push_back(d == item.axis ? build_.reshape(item.size, {1})
-                                    : build_.integers(std::array{bound[d]}));
+      dims.push_back(item.sized_along(d) ? build_.reshape(item.size, {1})
+                                         : build_.integers(std::array{bound[d]}));
     Value* shape =
         dims.size() == 1 ? dims[0] : build_.make("Concat", "", dims, {{"axis", int64_t{0}}})[0];
     outputs.push_back({name, Item::of(shape)});
@@ -125,10 +126,23 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
   names_.insert(names_.begin(), wanted.begin(), wanted.end());
 }
 
+void Specializer::take_real_places() {
+  for (const auto& [name, places] : options_.real_places) {
+    Value *v = root_.find(name), *mask = root_.find(places.mask);
+    if (!v || !mask || places.axis >= v->shape().size())
+      fail(ErrorCode::internal, "there is no input '{}' with an axis {}, or no '{}'", name,
+           places.axis, places.mask);
+    Value* size = build_.once("Count", "poprt", {mask});
+    request_sizes_.insert(size);
+    items_[v].sized(size, places.axis);
+  }
+}
+
 void Specializer::run() {
   const std::vector<Node*> nodes = root_.nodes();
   const std::vector<Value*> outputs = root_.outputs();
   for (Value* v : root_.inputs()) items_[v] = Item::of(v);
+  take_real_places();
   for (const Node* n : nodes) run_node(*n);
   set_outputs(outputs);
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) root_.erase_node(*it);
@@ -173,7 +187,7 @@ void number_states(Graph& graph, int64_t& next) {
 bool specialize(Graph& graph, const Options& options, const DeclaredTypes& declared) {
   int64_t states = 0;
   number_states(graph, states);
-  if (!Specializer::has_work(graph)) return false;
+  if (options.real_places.empty() && !Specializer::has_work(graph)) return false;
   Specializer(graph, options, declared).run();
   return true;
 }

@@ -99,6 +99,8 @@ ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
   for (size_t i = 0; i < in.size() && !facts.bounds_shape; i++)
     if (in[i].actual && decides_shape(n, i)) ctx.refuse_shape(in[i]);
   if (!sizes && !in[0].value->type.is_static()) return {};
+  for (const Item& item : in)
+    if (item.twin && !facts.per_element && !facts.bounds_twins) ctx.refuse_size(item);
   const auto rule = ops::op_of(n).bound;
   const ops::BoundResult bound = rule ? rule(ctx) : ops::bound_unstated(ctx);
   in = std::move(ctx.in);
@@ -125,7 +127,7 @@ void Specializer::give_results(const Node& n, const std::vector<Value*>& results
                                const ops::BoundResult& bound) {
   for (size_t i = 0; i < results.size(); i++) {
     Item item = bound.results.empty() ? Item::of(results[i]) : bound.results[i];
-    if (bound.size && results[i]->type.is_static()) item.sized(bound.size, bound.axis);
+    if (bound.size && results[i]->type.is_static()) item.sized(bound.size, bound.axis, bound.twin);
     give(n, i, std::move(item));
     if (build_.scope().empty()) names_.emplace_back(results[i], n.output(i)->name());
   }

@@ -73,6 +73,7 @@ class Specializer {
   // Runs those nodes of a body whose results are the same in every round, for run_body.
   ops::NodeSet run_invariant(const ir::Graph& body);
   void set_outputs(const std::vector<ir::Value*>& old);
+  void take_real_places();
 
   // -- branches.cpp -------------------------------------------------------------------------------
   struct Branch {
@@ -110,6 +111,7 @@ class Specializer {
   int64_t rounds_ = 1;                              // of the loops around, as far as constants tell
   std::unordered_set<const ir::Node*> long_loops_;  // too long to be unrolled
   std::unordered_map<const ir::Value*, Item> items_;
+  std::unordered_set<const ir::Value*> request_sizes_;  // of Options::real_places
   std::vector<std::pair<ir::Value*, std::string>>
       names_;  // new values and the names they take over
 };

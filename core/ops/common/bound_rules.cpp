@@ -27,6 +27,25 @@ BoundResult bound_unstated(BoundContext& ctx) {
   return ctx.refuse_sizes();
 }
 
+// Operands of which some are real along two axes up to one size: the others broadcast, or have that
+// size along one of the axes.
+BoundResult bound_twins(BoundContext& ctx, const Item& twins, size_t rank) {
+  const size_t shift = rank - twins.value->shape().size();
+  const size_t axes[] = {twins.axis + shift, *twins.twin + shift};
+  for (const Item& item : ctx.in) {
+    if (!item.size) continue;
+    const Shape& shape = item.value->shape();
+    if (!same_size(item.size, twins.size)) ctx.refuse_size(item);
+    for (size_t d = 0; d < shape.size(); d++) {
+      if (!item.sized_along(d)) continue;
+      const size_t at = d + rank - shape.size();
+      if (std::ranges::count(axes, at) == 0 || shape[d] != twins.value->shape()[at - shift])
+        ctx.refuse_size(item);
+    }
+  }
+  return {twins.size, axes[0], axes[1]};
+}
+
 BoundResult bound_elementwise(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
@@ -37,6 +56,8 @@ BoundResult bound_elementwise(BoundContext& ctx) {
   size_t rank = 0;
   for (size_t i = 0; i < in.size(); i++)
     if (takes_part(i)) rank = std::max(rank, in[i].value->shape().size());
+  for (size_t i = 0; i < in.size(); i++)
+    if (in[i].twin && takes_part(i)) return bound_twins(ctx, Item(in[i]), rank);
   std::optional<size_t> axis;
   for (size_t i = 0; i < in.size(); i++) {
     if (!in[i].size || !takes_part(i)) continue;

@@ -80,6 +80,36 @@ void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
     ctx.emit(calls::MatmulGeneric{product}, operands);
 }
 
+namespace {
+
+// The item with its size along another axis than `d`, if it has one.
+Item without(const Item& item, size_t d) {
+  if (!item.sized_along(d)) return item;
+  return item.along(item.axis != d ? item.axis : item.twin.value_or(d + 1));
+}
+
+// Padding along the summed axes, ka of input 0 and kb of input 1, becomes zeros.
+void fill_summed(BoundContext& ctx, size_t ka, size_t kb) {
+  Items& in = ctx.in;
+  const bool of_a = in[0].sized_along(ka), of_b = in[1].sized_along(kb);
+  if (!of_a && !of_b) return;
+  // One length, which may have two bounds.
+  const int64_t bound = std::min(ctx.shape(0)[ka], ctx.shape(1)[kb]);
+  const auto fill = [&](Item& item, size_t axis, ir::Value* size) {
+    Item along = item;
+    along.sized(size, axis);
+    along.value = ctx.with_bound(along, bound);
+    item.value = ctx.zero_filled(along);
+  };
+  if (of_a) fill(in[0], ka, in[0].size);
+  if (of_b) fill(in[1], kb, in[1].size);
+  // Nothing infinite may meet the zeros.
+  if (!of_b && is_float(in[1].value->dtype()) && !in[1].value->is_constant())
+    fill(in[1], kb, in[0].size);
+}
+
+}  // namespace
+
 BoundResult bound_product(BoundContext& ctx, bool gemm) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
@@ -91,26 +121,15 @@ BoundResult bound_product(BoundContext& ctx, bool gemm) {
   const size_t rank = std::max(ra, rb);
   BoundResult out;
   const auto set = [&](ir::Value* size, size_t axis) {
-    if (out.size && out.axis != axis) ctx.refuse_size(in[0]);
-    out = {size, axis};
+    if (out.size && out.axis != axis && !same_size(out.size, size)) ctx.refuse_size(in[0]);
+    if (out.size && out.axis != axis)
+      out.twin = axis;
+    else
+      out = {size, axis};
   };
-  Item a = in[0], b = in[1];
-  if ((a.size && a.axis == ka) || (b.size && b.axis == kb)) {
-    // One length, which may have two bounds.
-    const int64_t bound = std::min(a.value->shape()[ka], b.value->shape()[kb]);
-    if (a.size && a.axis == ka) in[0].value = a.value = ctx.with_bound(a, bound);
-    if (b.size && b.axis == kb) in[1].value = b.value = ctx.with_bound(b, bound);
-    if (a.size && a.axis == ka) in[0].value = ctx.zero_filled(a);
-    if (b.size && b.axis == kb) in[1].value = ctx.zero_filled(b);
-    // Nothing infinite may meet the zeros.
-    if (!b.size) {
-      Item other = b;
-      other.sized(a.size, kb);
-      if (is_float(b.value->dtype()) && !b.value->is_constant())
-        in[1].value = ctx.zero_filled(other);
-    }
-  }
-  const bool rows = a.size && a.axis != ka, columns = b.size && b.axis != kb;
+  fill_summed(ctx, ka, kb);
+  const Item a = without(in[0], ka), b = without(in[1], kb);
+  const bool rows = a.size, columns = b.size;
   const bool a_batch = rows && !gemm && a.axis + 2 < ra,
              b_batch = columns && !gemm && b.axis + 2 < rb;
   if (a_batch || b_batch) {
@@ -125,8 +144,8 @@ BoundResult bound_product(BoundContext& ctx, bool gemm) {
       if (size || shape[own] != 1) all.push_back({size, shape[own]});
     }
     const Meeting meeting = ctx.meet(all);
-    if (a_batch) in[0].value = a.value = ctx.met(a, meeting);
-    if (b_batch) in[1].value = b.value = ctx.met(b, meeting);
+    if (a_batch) in[0].value = ctx.met(a, meeting);
+    if (b_batch) in[1].value = ctx.met(b, meeting);
     if (meeting.size) set(meeting.size, axis);
   }
   if (rows && !a_batch) set(a.size, gemm ? 0 : a.axis + rank - ra);

@@ -56,22 +56,28 @@ inline void lower_softmax(LowerContext& ctx, calls::SoftmaxMode mode) {
 
 inline BoundResult bound_softmax(BoundContext& ctx) {
   const Item x = ctx.in[0];
-  const size_t axis = ctx.axis_attr(ctx.node.opset() < 13 ? 1 : -1);
-  if (x.axis == axis || (ctx.node.opset() < 13 && x.axis > axis))
-    ctx.in[0].value = ctx.filled(x, extreme(x.value->dtype(), false));
-  return {x.size, x.axis};
+  const bool coerced = ctx.node.opset() < 13;
+  const size_t axis = ctx.axis_attr(coerced ? 1 : -1);
+  for (size_t d = axis; d < x.value->shape().size(); d++)
+    if (x.sized_along(d) && (d == axis || coerced)) {
+      Item along = x.along(d);
+      along.value = ctx.in[0].value;
+      ctx.in[0].value = ctx.filled(along, extreme(x.value->dtype(), false));
+    }
+  return {x.size, x.axis, x.twin};
 }
 
-#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                            \
-  namespace poprt::ops::symbol##_op {                                                      \
-    extern const OpDef def;                                                                \
-    const OpDef def = {.name = op_name,                                                    \
-                       .infer = infer_softmax,                                             \
-                       .lower = [](LowerContext& c) { lower_softmax(c, mode); },           \
-                       .axes = axes_of_softmax,                                            \
-                       .sharing = {.in_place = 1},                                         \
-                       .facts = {.size_rule = SizeRule::softmax, .flops = flops::softmax}, \
-                       .bound = bound_softmax};                                            \
+#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                                   \
+  namespace poprt::ops::symbol##_op {                                                             \
+    extern const OpDef def;                                                                       \
+    const OpDef def = {                                                                           \
+        .name = op_name,                                                                          \
+        .infer = infer_softmax,                                                                   \
+        .lower = [](LowerContext& c) { lower_softmax(c, mode); },                                 \
+        .axes = axes_of_softmax,                                                                  \
+        .sharing = {.in_place = 1},                                                               \
+        .facts = {.bounds_twins = true, .size_rule = SizeRule::softmax, .flops = flops::softmax}, \
+        .bound = bound_softmax};                                                                  \
   }
 
 }  // namespace poprt::ops

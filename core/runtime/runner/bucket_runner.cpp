@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "program/link.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/tensor_check.h"
 
@@ -193,7 +194,11 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
            anchors[i].name);
     if (a.mask) inputs_[i].popef_contains_tensor_data = true;
   }
-  inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(b.index));
+  // What the runner makes, no request gives.
+  std::erase_if(inputs_, [](const DataDesc& d) {
+    return d.anchor.name == program::kBucketIndex ||
+           d.anchor.name.starts_with(program::kRealPlaces);
+  });
   most_.assign(b.dimensions.size(), 0);
   for (const Bucket& bucket : b.buckets)
     for (size_t d = 0; d < most_.size(); d++) most_[d] = std::max(most_[d], bucket.sizes[d]);
@@ -212,7 +217,7 @@ size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
     return find_anchor(anchors, inputs_[binding.index].anchor.name, binding.index, "input");
   }
   const size_t at = find_anchor(anchors, binding.name, hint, "input");
-  if (at == branches().index)
+  if (at == branches().index || anchors[at].name.starts_with(program::kRealPlaces))
     fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
          binding.name);
   return at;
@@ -328,14 +333,22 @@ size_t BucketRunner::bucket_of(const Sizes& sizes) const {
   const auto& buckets = branches().buckets;
   for (size_t i = 0; i < buckets.size(); i++) {
     bool holds = true;
-    for (size_t d = 0; d < sizes.size(); d++) holds = holds && sizes[d] <= buckets[i].sizes[d];
+    for (size_t d = 0; d < sizes.size(); d++)
+      holds = holds && (branches().exact[d] ? sizes[d] == buckets[i].sizes[d]
+                                            : sizes[d] <= buckets[i].sizes[d]);
     if (holds) return i;
   }
   std::string all;
   for (const Bucket& b : buckets)
     all += fmt::format("{}{}", all.empty() ? "" : "; ", text_of(b.sizes));
+  std::string exact;
+  for (size_t d = 0; d < sizes.size(); d++)
+    if (branches().exact[d])
+      exact += fmt::format("{}'{}'", exact.empty() ? "; padding would change results along " : ", ",
+                           branches().dimensions[d]);
   fail(ErrorCode::invalid_argument,
-       "the model was compiled for no shape that holds {}; there are: {}", text_of(sizes), all);
+       "the model was compiled for no shape that holds {}; there are: {}{}", text_of(sizes), all,
+       exact);
 }
 
 Shape BucketRunner::shape_of(const BranchAnchor& anchor, const Shape& fixed,

@@ -119,6 +119,13 @@ void read_buckets(const Model& model, const Json& json, Branches& b) {
   b.kind = Branches::Kind::shapes;
   b.index = index_input(model, program::kBucketIndex);
   b.dimensions = json.at("dimensions").get<std::vector<std::string>>();
+  b.exact.assign(b.dimensions.size(), false);
+  if (json.contains("exact"))
+    for (const std::string name : json["exact"]) {
+      const auto found = std::ranges::find(b.dimensions, name);
+      if (found == b.dimensions.end()) broken(fmt::format("there is no dimension '{}'", name));
+      b.exact[static_cast<size_t>(found - b.dimensions.begin())] = true;
+    }
   b.inputs = read_anchors(json.at("inputs"), model.inputs(), b, program::kBucketIndex);
   b.outputs = read_anchors(json.at("outputs"), model.outputs(), b, "");
   for (const Json& given : json.at("buckets")) {

@@ -14,6 +14,8 @@
 // A dimension is null where all buckets have the same size, the name of one, or of an output
 // {"of": NAME, "times": a, "over": b, "plus": c} for (a * size + b - 1) / b + c. "pad" is the value
 // of what an input is padded with, or "mask": the runner makes the input, ones and then zeros.
+// "exact" lists dimensions that are not padded: a request has exactly a size of theirs. Inputs
+// whose names begin with program::kRealPlaces are masks that no model has: the runner makes them.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +62,7 @@ struct Branches {
   std::vector<std::string> names;  // of graphs: the models
   // Of shapes:
   std::vector<std::string> dimensions;
+  std::vector<bool> exact;                    // by dimension: it is not padded
   std::vector<BranchAnchor> inputs, outputs;  // by anchor
   std::vector<Bucket> buckets;                // in the order of the branches
 };

@@ -60,6 +60,7 @@ TEST(OperatorFacts, HoldTogether) {
     EXPECT_FALSE(op->bound && f.per_element) << "two rules for sizes that depend on data";
     EXPECT_FALSE(op->bound && f.per_sample) << "two rules for sizes that depend on data";
     EXPECT_TRUE(op->bound || !f.bounds_shape) << "no rule reads the bounds";
+    EXPECT_EQ(f.extent_inputs & ~f.shape_inputs, 0u);
     EXPECT_TRUE(op->bound || !f.data_sized) << "the size has no bound";
     EXPECT_FALSE(f.size_range && f.monotone != Monotone::none);
     EXPECT_EQ(f.text_inputs != 0, f.text_form != TextForm::none || f.text_form_of);
@@ -514,8 +515,10 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("most", f.elementwise.append ? f.elementwise.most : 0);
     flag("monotone", f.monotone);
     flag("monotone_from_zero", f.monotone_from_zero);
+    flag("extent_inputs", f.extent_inputs);
     flag("size_range", f.size_range != nullptr);
     flag("bounds_shape", f.bounds_shape);
+    flag("bounds_twins", f.bounds_twins);
     flag("bound", op->bound != nullptr);
     flag("resolve", op->resolve != nullptr);
     flag("trial_outputs", f.trial.outputs);

@@ -1,0 +1,233 @@
+#include "compiler/padding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/axes.h"
+#include "ops/common/axes.h"
+#include "ops/facts.h"
+
+namespace poprt::compiler {
+namespace {
+
+using ir::Node;
+using ir::Value;
+using ops::AxisLink;
+using ops::AxisMap;
+
+// Axes of a value that have padding: links from the padded dimension, which is input 0, axis 0.
+using PaddedAxes = std::vector<AxisLink>;
+
+bool same_attribute(const ir::Attribute& a, const ir::Attribute& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* t = std::get_if<Tensor>(&a)) return t->same_as(std::get<Tensor>(b));
+  if (std::holds_alternative<std::vector<Tensor>>(a) ||
+      std::holds_alternative<std::shared_ptr<ir::Graph>>(a) ||
+      std::holds_alternative<std::vector<std::shared_ptr<ir::Graph>>>(a))
+    return false;
+  if (const auto* v = std::get_if<int64_t>(&a)) return *v == std::get<int64_t>(b);
+  if (const auto* v = std::get_if<float>(&a)) return *v == std::get<float>(b);
+  if (const auto* v = std::get_if<std::string>(&a)) return *v == std::get<std::string>(b);
+  if (const auto* v = std::get_if<std::vector<int64_t>>(&a))
+    return *v == std::get<std::vector<int64_t>>(b);
+  if (const auto* v = std::get_if<std::vector<float>>(&a))
+    return *v == std::get<std::vector<float>>(b);
+  return std::get<std::vector<std::string>>(a) == std::get<std::vector<std::string>>(b);
+}
+
+bool same_attributes(const Node& a, const Node& b) {
+  if (a.attributes.size() != b.attributes.size()) return false;
+  return std::ranges::all_of(a.attributes, [&](const auto& entry) {
+    const ir::Attribute* other = b.find_attr(entry.first);
+    return other && same_attribute(entry.second, *other);
+  });
+}
+
+// Whether `shorter` is the first places of `longer` along one axis.
+bool begins_with(const Tensor& longer, const Tensor& shorter) {
+  const Shape &from = longer.shape(), &to = shorter.shape();
+  if (longer.dtype() != shorter.dtype() || from.size() != to.size() ||
+      longer.dtype() == DType::string || dtype_bits(longer.dtype()) < 8)
+    return false;
+  std::optional<size_t> axis;
+  for (size_t d = 0; d < from.size(); d++) {
+    if (from[d] == to[d]) continue;
+    if (axis || to[d] > from[d]) return false;
+    axis = d;
+  }
+  if (!axis) return longer.same_as(shorter);
+  if (shorter.count() == 0) return true;
+  int64_t outer = 1;
+  for (size_t d = 0; d < *axis; d++) outer *= from[d];
+  const uint64_t part = shorter.bytes() / static_cast<uint64_t>(outer);
+  const uint64_t row = longer.bytes() / static_cast<uint64_t>(outer);
+  const auto* a = static_cast<const std::byte*>(longer.data());
+  const auto* b = static_cast<const std::byte*>(shorter.data());
+  for (uint64_t o = 0; o < static_cast<uint64_t>(outer); o++)
+    if (std::memcmp(a + o * row, b + o * part, part) != 0) return false;
+  return true;
+}
+
+class Search {
+ public:
+  Search(const ir::Graph& bucket, const ir::Graph& request) : bucket_(bucket), request_(request) {}
+
+  std::string run(std::span<const PaddedAxis> padded) {
+    if (!take_inputs(padded)) return "the model has other inputs at another size";
+    if (bucket_.nodes().size() != request_.nodes().size())
+      return "the model has other nodes at another size";
+    for (size_t k = 0; k < bucket_.nodes().size(); k++)
+      if (std::string why = follow(*bucket_.nodes()[k], *request_.nodes()[k]); !why.empty())
+        return why;
+    for (size_t i = 0; i < bucket_.outputs().size(); i++)
+      if (!ends_well(*bucket_.outputs()[i]))
+        return fmt::format("output '{}' has its padding between real places",
+                           bucket_.outputs()[i]->name());
+    return {};
+  }
+
+ private:
+  bool take_inputs(std::span<const PaddedAxis> padded) {
+    if (bucket_.inputs().size() != request_.inputs().size() ||
+        bucket_.outputs().size() != request_.outputs().size())
+      return false;
+    for (size_t i = 0; i < bucket_.inputs().size(); i++) {
+      const Value *v = bucket_.inputs()[i], *w = request_.inputs()[i];
+      twins_[v] = w;
+      for (const PaddedAxis& p : padded) {
+        if (p.input != v->name()) continue;
+        if (p.axis >= v->shape().size() || p.axis >= w->shape().size()) return false;
+        size_ = v->shape()[p.axis], real_ = w->shape()[p.axis];
+        axes_[v].push_back({0, 0, 0, p.axis});
+      }
+    }
+    return true;
+  }
+
+  const PaddedAxes* axes_of(const Value* v) const {
+    const auto it = axes_.find(v);
+    return v && it != axes_.end() && !it->second.empty() ? &it->second : nullptr;
+  }
+
+  std::string follow(const Node& n, const Node& m) {
+    if (n.op_type != m.op_type || n.domain != m.domain || n.inputs().size() != m.inputs().size() ||
+        n.outputs().size() != m.outputs().size() || (&n != &m && !same_attributes(n, m)))
+      return fmt::format("{} is another node at another size", n.describe());
+    bool extends = false;  // a constant decides an extent, and is another one at another size
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      if (same_operand(n.input(i), m.input(i))) continue;
+      if (!is_extent(n, i, n.input(i), m.input(i)))
+        return fmt::format("{} computes with the size itself, as input {}", n.describe(), i);
+      extends = true;
+    }
+    for (size_t o = 0; o < n.outputs().size(); o++) twins_[n.output(o)] = m.output(o);
+    std::optional<AxisMap> map;
+    for (size_t i = 0; i < n.inputs().size(); i++) {
+      const PaddedAxes* axes = axes_of(n.input(i));
+      if (!axes) continue;
+      if (!map) map = ops::axis_map(n);
+      for (size_t o = 0; o < n.outputs().size(); o++)
+        for (const AxisLink& axis : *axes)
+          if (!carry(*map, axis, i, o, *n.input(i), *n.output(o)))
+            return fmt::format("{} combines places along axis {} of '{}'", n.describe(),
+                               axis.output_axis, n.input(i)->name());
+    }
+    for (const Value* v : n.outputs())
+      if (!all_known(*v, extends))
+        return fmt::format("{} makes '{}' with another size", n.describe(), v->name());
+    return {};
+  }
+
+  // Whether the operand is the same at both sizes, except for places after the real ones.
+  bool same_operand(const Value* v, const Value* w) {
+    if (!v || !w || v == w) return v == w;
+    if (!v->is_constant()) {
+      const auto twin = twins_.find(v);
+      return twin != twins_.end() && twin->second == w;
+    }
+    if (!w->is_constant() || !begins_with(v->constant(), w->constant())) return false;
+    twins_[v] = w;
+    return all_known(*v, true);
+  }
+
+  static bool is_extent(const Node& n, size_t i, const Value* v, const Value* w) {
+    return v && w && v->is_constant() && w->is_constant() && v->dtype() == w->dtype() &&
+           v->shape() == w->shape() && ops::in_mask(ops::facts_of(n).extent_inputs, i);
+  }
+
+  // Whether it is known which places are real along each axis that is longer in the bucket. With
+  // `begins`, the value begins with the one of the request.
+  bool all_known(const Value& v, bool begins) {
+    const auto twin = twins_.find(&v);
+    if (twin == twins_.end() || !twin->second->type.is_static() || !v.type.is_static())
+      return &bucket_ == &request_;
+    const Shape &longer = v.shape(), &shorter = twin->second->shape();
+    if (longer.size() != shorter.size()) return false;
+    PaddedAxes& axes = axes_[&v];
+    for (size_t d = 0; d < longer.size(); d++) {
+      if (longer[d] == shorter[d] || std::ranges::count(axes, d, &AxisLink::output_axis) != 0)
+        continue;
+      if (!begins || !has_as_many(v, d) || longer[d] % size_ != 0) return false;
+      AxisLink link = {0, 0, 0, d};
+      link.output_block = longer[d] / size_;
+      axes.push_back(link);
+    }
+    return true;
+  }
+
+  // What becomes of one padded axis of input i in output o; false: it is combined.
+  bool carry(const AxisMap& map, const AxisLink& axis, size_t i, size_t o, const Value& from,
+             const Value& to) {
+    if (!ops::depends(map, i, o)) return true;
+    if (!to.type.is_static()) return false;
+    bool carried = false;
+    for (const AxisLink& link : map.links) {
+      if (link.input != i || link.output != o || link.input_axis != axis.output_axis) continue;
+      const auto both = ops::axes::composed(axis, link, size_, from.shape()[link.input_axis],
+                                            to.shape()[link.output_axis]);
+      // The link must still tell each place of the dimension from the others.
+      if (!both || both->shift != 0 || both->input_block != 1 || both->extent < size_) continue;
+      if (!has_as_many(to, both->output_axis)) continue;
+      PaddedAxes& axes = axes_[&to];
+      if (std::ranges::count(axes, *both) == 0) axes.push_back(*both);
+      carried = true;
+    }
+    return carried;
+  }
+
+  // The axis has as many places for each place of the dimension at both sizes.
+  bool has_as_many(const Value& v, size_t axis) const {
+    const auto twin = twins_.find(&v);
+    if (twin == twins_.end() || !twin->second->type.is_static()) return false;
+    const Shape& shorter = twin->second->shape();
+    return axis < shorter.size() && shorter[axis] * size_ == v.shape()[axis] * real_;
+  }
+
+  // The real places of an output are the first ones.
+  bool ends_well(const Value& v) const {
+    const PaddedAxes* axes = axes_of(&v);
+    return !axes || std::ranges::all_of(*axes, [&](const AxisLink& l) {
+      return l.output_block * size_ == v.shape()[l.output_axis];
+    });
+  }
+
+  const ir::Graph &bucket_, &request_;
+  int64_t size_ = 1, real_ = 1;
+  std::unordered_map<const Value*, const Value*> twins_;  // in `request`
+  std::unordered_map<const Value*, PaddedAxes> axes_;
+};
+
+}  // namespace
+
+std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
+                                std::span<const PaddedAxis> padded) {
+  return Search(bucket, request).run(padded);
+}
+
+}  // namespace poprt::compiler

@@ -1,0 +1,323 @@
+// Networks at several shapes: a request that is padded gives what the model gives at its own size,
+// or is refused.
+#include "compiler/bucket_padding.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/branches.h"
+#include "compiler/driver.h"
+#include "core/compiler/flow/support.h"
+#include "ir/text.h"
+#include "program/link.h"
+
+namespace poprt::compiler {
+namespace {
+
+using namespace flow_test;
+
+enum class Way { proven, masked, exact };
+
+struct Network {
+  const char* name;
+  Way way;
+  const char* body;  // of dimension N
+};
+
+// Weights that several of them have.
+constexpr const char* kWeights = R"(
+  const %w : f32[4,4] = [0.5, -1, 0.25, 2, 1, 0.75, -0.5, 0.1, 0.3, -0.2, 1.5, 1, -1, 0.6, 0.4, 0.9]
+  const %zero : s64[] = 0
+  const %one : s64[] = 1
+  const %minus : s64[] = -1
+)";
+
+const Network kNetworks[] = {
+    {"perceptron over a batch", Way::proven,
+     "input %x : f32[N,4]\n%h = MatMul(%x, %w)\n%y = Relu(%h)\noutput %y\n"},
+    {"softmax over classes of a batch", Way::proven,
+     "input %x : f32[N,4]\n%h = MatMul(%x, %w)\n%y = Softmax(%h) {axis = 1}\noutput %y\n"},
+    {"rows that Reshape with a computed shape keeps", Way::proven,
+     "input %x : f32[N,4]\n%s = Shape(%x)\n%n = Gather(%s, %zero)\n const %t : s64[1] = [0]\n"
+     "%u = Unsqueeze(%n, %t)\n const %r : s64[2] = [2, 2]\n%p = Concat(%u, %r) {axis = 0}\n"
+     "%y = Reshape(%x, %p)\noutput %y\n"},
+    {"tokens with position embeddings", Way::proven,
+     "input %x : f32[2,N,4]\n%s = Shape(%x)\n%n = Gather(%s, %one)\n%p = Range(%zero, %n, %one)\n"
+     "%q = Cast(%p) {to = 1}\n const %a : s64[1] = [1]\n%r = Unsqueeze(%q, %a)\n%y = Add(%x, %r)\n"
+     "output %y\n"},
+    {"layer normalisation of tokens", Way::proven,
+     "input %x : f32[2,N,4]\n const %g : f32[4] = [1, 2, 0.5, 1]\n"
+     "%y = LayerNormalization(%x, %g) {axis = -1}\noutput %y\n"},
+    {"tokens that change places with features", Way::proven,
+     "input %x : f32[2,N,4]\n%t = Transpose(%x) {perm = [0, 2, 1]}\n%y = Neg(%t)\noutput %y\n"},
+    {"batch normalisation", Way::proven,
+     "input %x : f32[N,2,3]\n const %a : f32[2] = [1, 2]\n const %b : f32[2] = [0, 1]\n"
+     "%y = BatchNormalization(%x, %a, %b, %b, %a)\noutput %y\n"},
+    {"convolution of a batch", Way::proven,
+     "input %x : f32[N,1,5,5]\n const %k : f32[2,1,3,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 8, 7, 6, "
+     "5, "
+     "4, 3, 2, 1]\n%y = Conv(%x, %k)\noutput %y\n"},
+    {"a table that tokens look up", Way::proven,
+     "input %i : s64[2,N]\n%y = Gather(%w, %i) {axis = 0}\noutput %y\n"},
+    {"the largest class of each sample", Way::proven,
+     "input %x : f32[N,4]\n%y = ArgMax(%x) {axis = 1, keepdims = 0}\noutput %y\n"},
+    {"mean over time", Way::masked,
+     "input %x : f32[2,N,4]\n%y = ReduceMean(%x) {axes = [1], keepdims = 0}\noutput %y\n"},
+    {"maximum over time", Way::masked,
+     "input %x : f32[2,N,4]\n%y = ReduceMax(%x) {axes = [1], keepdims = 0}\noutput %y\n"},
+    {"sum over a batch", Way::masked,
+     "input %x : f32[N,4]\n%y = ReduceSum(%x) {keepdims = 0}\noutput %y\n"},
+    {"softmax over time", Way::masked,
+     "input %x : f32[2,N]\n%y = Softmax(%x) {axis = 1}\noutput %y\n"},
+    {"attention of an encoder without a mask", Way::masked,
+     "input %x : f32[2,N,4]\n%q = MatMul(%x, %w)\n%t = Transpose(%x) {perm = [0, 2, 1]}\n"
+     "%s = MatMul(%q, %t)\n%p = Softmax(%s) {axis = -1}\n%y = MatMul(%p, %x)\noutput %y\n"},
+    {"attention with heads", Way::masked,
+     "input %x : f32[2,N,4]\n const %h : s64[4] = [0, 0, 2, 2]\n%r = Reshape(%x, %h)\n"
+     "%q = Transpose(%r) {perm = [0, 2, 1, 3]}\n%k = Transpose(%r) {perm = [0, 2, 3, 1]}\n"
+     "%s = MatMul(%q, %k)\n%p = Softmax(%s) {axis = -1}\n%c = MatMul(%p, %q)\n"
+     "%b = Transpose(%c) {perm = [0, 2, 1, 3]}\n const %f : s64[3] = [0, 0, 4]\n%y = Reshape(%b, "
+     "%f)\n"
+     "output %y\n"},
+    {"a decoder that appends to its cache", Way::masked,
+     "input %c : f32[1,N,4]\ninput %x : f32[1,1,4]\n%k = Concat(%c, %x) {axis = 1}\n"
+     "%t = Transpose(%k) {perm = [0, 2, 1]}\n%s = MatMul(%x, %t)\n%p = Softmax(%s) {axis = -1}\n"
+     "%y = MatMul(%p, %k)\noutput %y\n"},
+    {"a cache that is appended to and returned", Way::masked,
+     "input %c : f32[1,N,4]\ninput %x : f32[1,1,4]\n%y = Concat(%c, %x) {axis = 1}\noutput %y\n"},
+    {"the last token", Way::masked,
+     "input %x : f32[2,N,4]\n%y = Gather(%x, %minus) {axis = 1}\noutput %y\n"},
+    {"the best places", Way::masked,
+     "input %x : f32[N]\n const %k : s64[1] = [2]\n%y, %i = TopK(%x, %k)\noutput %y\noutput %i\n"},
+    {"a mean that divides by the length", Way::masked,
+     "input %x : f32[N]\n%t = ReduceSum(%x) {keepdims = 0}\n%s = Size(%x)\n%n = Cast(%s) {to = 1}\n"
+     "%y = Div(%t, %n)\noutput %y\n"},
+    {"values that are scaled by the length", Way::masked,
+     "input %x : f32[N,4]\n%s = Shape(%x)\n%l = Gather(%s, %zero)\n%n = Cast(%l) {to = 1}\n"
+     "%y = Mul(%x, %n)\noutput %y\n"},
+    {"running sums from the end", Way::masked,
+     "input %x : f32[N]\n%y = CumSum(%x, %zero) {reverse = 1}\noutput %y\n"},
+    {"tokens before the end", Way::masked,
+     "input %x : f32[N,4]\n const %a : s64[1] = [0]\n const %b : s64[1] = [-1]\n"
+     "%y = Slice(%x, %a, %b, %a)\noutput %y\n"},
+    {"samples in one row", Way::proven,
+     "input %x : f32[N,2,2]\n const %r : s64[2] = [-1, 4]\n%y = Reshape(%x, %r)\noutput %y\n"},
+    {"time in the rows of a batch", Way::masked,
+     "input %x : f32[2,N,4]\n const %r : s64[2] = [-1, 4]\n%z = Reshape(%x, %r)\n"
+     "%y = ReduceMax(%z) {axes = [0], keepdims = 0}\noutput %y\n"},
+    {"a convolution along time", Way::exact,
+     "input %x : f32[1,2,N]\n const %k : f32[2,2,3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 8, 7]\n"
+     "%y = Conv(%x, %k) {pads = [1, 1]}\noutput %y\n"},
+    {"pooling of images", Way::exact,
+     "input %x : f32[1,1,N,8]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
+    {"a recurrent cell over time", Way::exact,
+     "input %x : f32[N,1,4]\n const %a : f32[1,2,4] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+     "const %r : f32[1,2,2] = [0.5, 0.25, -0.5, 1]\n%y, %h = RNN(%x, %a, %r) {hidden_size = 2}\n"
+     "output %h\n"},
+    {"a length that is normalised", Way::exact,
+     "input %x : f32[2,N]\n%y = LpNormalization(%x) {axis = 1}\noutput %y\n"},
+    {"images that are resized", Way::exact,
+     "input %x : f32[1,1,N,4]\n const %s : f32[4] = [1, 1, 2, 2]\n"
+     "%y = Resize(%x, _, %s) {mode = \"linear\"}\noutput %y\n"},
+    {"what a loop makes of all tokens", Way::masked,
+     "input %x : f32[N,4]\n const %most : s64[] = 3\n%y = Loop(%most, _, %x) { body = graph "
+     "\"b\" {\n"
+     "input %i : s64[]\ninput %c : bool[]\ninput %s : f32[?,4]\n"
+     "%m = ReduceMax(%s) {axes = [0], keepdims = 1}\n%n = Sub(%s, %m)\noutput %c\noutput %n } }\n"
+     "output %y\n"},
+};
+
+std::unique_ptr<ir::Graph> graph_of(const Network& n) {
+  return ir::parse_text(graph_text(std::string(kWeights) + n.body));
+}
+
+// Inputs at a length, with random values; indices are small.
+Values inputs_at(const ir::Graph& graph, int64_t length) {
+  Values feeds;
+  uint32_t seed = 3;
+  for (const ir::Value* v : graph.inputs()) {
+    Shape shape;
+    for (const int64_t d : v->shape()) shape.push_back(d == kUnknownDim ? length : d);
+    if (v->dtype() == DType::f32) {
+      feeds[v->name()] = floats(shape, seed++);
+      continue;
+    }
+    Tensor t = Tensor::zeros(v->dtype(), shape);
+    int64_t next = 0;
+    for (int64_t& x : t.mutable_values<int64_t>()) x = next++ % 4;
+    feeds[v->name()] = t;
+  }
+  return feeds;
+}
+
+// `t` as the beginning of a tensor of `to`, the rest not a number (indices: 3).
+Tensor padded(const Tensor& t, const Shape& to) {
+  Tensor out = Tensor::zeros(t.dtype(), to);
+  if (t.dtype() == DType::f32)
+    for (float& x : out.mutable_values<float>()) x = std::numeric_limits<float>::quiet_NaN();
+  else
+    for (int64_t& x : out.mutable_values<int64_t>()) x = 3;
+  const uint64_t element = dtype_bytes(t.dtype(), 1);
+  for (int64_t i = 0; i < t.count(); i++) {
+    int64_t rest = i, at = 0, stride = 1;
+    for (size_t d = to.size(); d-- > 0;) {
+      at += rest % t.shape()[d] * stride;
+      rest /= t.shape()[d];
+      stride *= to[d];
+    }
+    std::memcpy(static_cast<std::byte*>(out.mutable_data()) + static_cast<uint64_t>(at) * element,
+                static_cast<const std::byte*>(t.data()) + static_cast<uint64_t>(i) * element,
+                element);
+  }
+  return out;
+}
+
+// The first bytes of an anchor, which is as large as the largest shape.
+Tensor at_anchor(const Tensor& t, const program::Anchor& anchor) {
+  Tensor out = Tensor::zeros(anchor.dtype, anchor.shape);
+  std::memcpy(out.mutable_data(), t.data(), t.bytes());
+  return out;
+}
+
+// What a runner does with one request: pads it, makes the masks and crops the results.
+Values run_padded(const Executable& e, size_t bucket, const Values& feeds, int64_t length,
+                  const Values& wanted) {
+  const auto note = nlohmann::json::parse(e.notes.at(kBranches));
+  const auto& shapes = note["buckets"][bucket];
+  Values all;
+  for (const program::Anchor& a : e.program.inputs) {
+    if (a.name == program::kBucketIndex) {
+      all[a.name] = Tensor::of<uint32_t>({1}, std::vector{static_cast<uint32_t>(bucket)});
+      continue;
+    }
+    const Shape shape = shapes["inputs"][a.name].get<Shape>();
+    if (const auto given = feeds.find(a.name); given != feeds.end()) {
+      all[a.name] = at_anchor(padded(given->second, shape), a);
+      continue;
+    }
+    EXPECT_TRUE(a.name.starts_with(program::kRealPlaces)) << a.name;
+    EXPECT_EQ(note["inputs"][a.name]["pad"], "mask");
+    Tensor mask = Tensor::zeros(DType::boolean, a.shape);
+    for (int64_t i = 0; i < length; i++) mask.mutable_values<bool>()[static_cast<size_t>(i)] = true;
+    all[a.name] = mask;
+  }
+  Values results = run(e, all), cropped;
+  for (const auto& [name, want] : wanted) {
+    const Shape shape = shapes["outputs"][name].get<Shape>();
+    Shape real = want.shape();
+    if (const auto size = results.find(name + ":shape"); size != results.end())
+      real = size->second.to_int64s();
+    EXPECT_EQ(real, want.shape()) << name;
+    Tensor out = Tensor::zeros(want.dtype(), want.shape());
+    const uint64_t element = dtype_bytes(want.dtype(), 1);
+    for (int64_t i = 0; i < want.count(); i++) {
+      int64_t rest = i, at = 0, stride = 1;
+      for (size_t d = shape.size(); d-- > 0;) {
+        at += rest % real[d] * stride;
+        rest /= real[d];
+        stride *= shape[d];
+      }
+      std::memcpy(static_cast<std::byte*>(out.mutable_data()) + static_cast<uint64_t>(i) * element,
+                  static_cast<const std::byte*>(results.at(name).data()) +
+                      static_cast<uint64_t>(at) * element,
+                  element);
+    }
+    cropped[name] = out;
+  }
+  return cropped;
+}
+
+Values run_alone(const Network& n, const Values& feeds) {
+  const auto graph = graph_of(n);
+  Options options;
+  for (const auto& [name, t] : feeds) options.input_shape[name] = t.shape();
+  convert(*graph, options);
+  return run(compile(*graph, options), feeds);
+}
+
+std::vector<ShapeSet> sets_of(const ir::Graph& graph, const std::vector<int64_t>& lengths) {
+  std::vector<ShapeSet> sets;
+  for (const int64_t length : lengths)
+    for (auto& [name, t] : inputs_at(graph, length)) {
+      if (sets.empty() || sets.back().contains(name)) sets.emplace_back();
+      sets.back()[name] = t.shape();
+    }
+  return sets;
+}
+
+class PaddedNetworks : public testing::TestWithParam<Network> {};
+
+TEST_P(PaddedNetworks, GiveWhatTheyGiveAtTheirOwnSizeOrAreExact) {
+  const Network& n = GetParam();
+  const auto graph = graph_of(n);
+  DriverOptions options;
+  options.shapes = sets_of(*graph, {5, 8});
+  const PaddingPlan plan = plan_padding(*graph, options.shapes, options);
+  EXPECT_EQ(plan.masked.empty() && plan.exact.empty(), n.way == Way::proven) << plan.why;
+  EXPECT_EQ(!plan.masked.empty(), n.way == Way::masked) << plan.why;
+  EXPECT_EQ(!plan.exact.empty(), n.way == Way::exact);
+  const Executable e = compile_model(graph->clone(), options);
+  const auto note = nlohmann::json::parse(e.notes.at(kBranches));
+  EXPECT_EQ(note.contains("exact"), n.way == Way::exact);
+  for (const auto& [bucket, length] : {std::pair<size_t, int64_t>{0, 3}, {0, 5}, {1, 6}, {1, 8}}) {
+    if (n.way == Way::exact && length != 5 && length != 8) continue;  // runners refuse it
+    SCOPED_TRACE(fmt::format("{} of shape {}", length, bucket));
+    const Values feeds = inputs_at(*graph, length);
+    const Values wanted = run_alone(n, feeds);
+    for (const auto& [name, got] : run_padded(e, bucket, feeds, length, wanted)) {
+      const auto a = got.to_doubles(), b = wanted.at(name).to_doubles();
+      for (size_t i = 0; i < a.size(); i++) EXPECT_NEAR(a[i], b[i], 1e-5) << name << " at " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, PaddedNetworks, testing::ValuesIn(kNetworks),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
+
+TEST(BucketPadding, ADimensionOfSeveralInputsIsOne) {
+  const auto graph =
+      ir::parse_text(graph_text("input %a : f32[N,2]\ninput %b : f32[2,N]\ninput %c : f32[3]\n%y = "
+                                "MatMul(%a, %b)\noutput %y\n"));
+  const std::vector<ShapeSet> sets = {{{"a", {2, 2}}}, {{"a", {4, 2}}}};
+  const auto found = varying_dimensions(*graph, sets, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "N");
+  EXPECT_EQ(found[0].sizes, (std::vector<int64_t>{2, 4}));
+  ASSERT_EQ(found[0].axes.size(), 2u);
+  EXPECT_EQ(found[0].axes[1].input, "b");
+  EXPECT_EQ(found[0].axes[1].axis, 1u);
+}
+
+// A batch that is proven leaves the axis of time to be masked.
+TEST(BucketPadding, OfTwoDimensionsOneMayBeMasked) {
+  const auto graph = ir::parse_text(graph_text(
+      "input %x : f32[B,N,4]\n%y = ReduceMean(%x) {axes = [1], keepdims = 0}\noutput %y\n"));
+  const std::vector<ShapeSet> sets = {{{"x", {1, 4, 4}}}, {{"x", {3, 8, 4}}}};
+  const PaddingPlan plan = plan_padding(*graph, sets, {});
+  ASSERT_EQ(plan.masked.size(), 1u);
+  EXPECT_EQ(plan.masked[0].name, "N");
+  EXPECT_TRUE(plan.exact.empty());
+}
+
+TEST(BucketPadding, TwoDimensionsOfOneTensorAreNotMasked) {
+  const auto graph = ir::parse_text(
+      graph_text("input %x : f32[H,W]\n%y = ReduceMax(%x) {keepdims = 0}\noutput %y\n"));
+  const std::vector<ShapeSet> sets = {{{"x", {4, 4}}}, {{"x", {8, 8}}}};
+  const PaddingPlan plan = plan_padding(*graph, sets, {});
+  EXPECT_EQ(plan.masked.size() + plan.exact.size(), 2u);
+  EXPECT_FALSE(plan.exact.empty());
+  EXPECT_FALSE(plan.why.empty());
+}
+
+}  // namespace
+}  // namespace poprt::compiler
