@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import tempfile
 from typing import Any, Mapping, Optional, Sequence, TypeVar
 
 from . import _builtin
-from ._custom_ops import convert_around
+from ._custom_ops import convert_around, custom_operators
 from ._log import LogSubscription
 from .compiler import CompilerOptions, _Compilation
 from .passes.base_pass import BuiltinPass, Pass, find_class
@@ -18,6 +19,8 @@ __all__ = ["convert", "in_python", "names_of", "read_model"]
 
 _Model = TypeVar("_Model")
 _LAST = "final_check"
+_CHECK = "check.json"
+_REPORTS = (_CHECK, "precision_compare.log", "quantize.log")  # files that options leave beside a converted model
 
 
 def names_of(passes: Any) -> list[Any]:
@@ -45,14 +48,25 @@ def read_model(kind: type[_Model], path: str, files: int) -> _Model:
     return made
 
 
-def convert_in_library(model: _Model, options: Mapping[str, str]) -> _Model:
-    """What the library makes of a model with options by name."""
+def _take_reports(folder: str, reports: dict[str, str]) -> None:
+    """Files that a conversion has left become texts by name."""
+    for name in _REPORTS:
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                reports[name] = file.read()
+            os.remove(path)
+
+
+def convert_in_library(model: _Model, options: Mapping[str, str], reports: dict[str, str]) -> _Model:
+    """What the library makes of a model with options by name, and in ``reports`` the files that it writes besides."""
     with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
         source, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "converted.onnx")
         with open(source, "wb") as file:
             file.write(model.SerializeToString())  # type: ignore[attr-defined]
         with _Compilation(None, CompilerOptions(options=dict(options))) as compiler:
             compiler.convert_file(source, result)
+        _take_reports(folder, reports)
         return read_model(type(model), result, 2)
 
 
@@ -74,9 +88,22 @@ def _split_arguments(options: Mapping[str, str], used: Sequence[AnyPass]) -> tup
     return found, others
 
 
-def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None) -> _Model:
+def _note_unchecked(reports: dict[str, str], unchecked: Sequence[str]) -> None:
+    """The library checks what it has converted: passes in Python come after that, and it does not see custom operators."""
+    if _CHECK not in reports or not unchecked:
+        return
+    report = json.loads(reports[_CHECK])
+    report["not_checked"] = list(unchecked)
+    report["text"][0] += f"; not checked: {', '.join(unchecked)}"
+    reports[_CHECK] = json.dumps(report, indent=2) + "\n"
+
+
+def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None,
+            reports: Optional[dict[str, str]] = None) -> _Model:
     """The converted model. ``options`` are those of the library by name; ``used`` are the passes behind the default ones, in
-    their order. Passes in Python that have the names of default ones run in front of them, and final_check behind all."""
+    their order. Passes in Python that have the names of default ones run in front of them, and final_check behind all. ``reports``
+    gets the texts of check.json, precision_compare.log and quantize.log, where options ask for them."""
+    made_files: dict[str, str] = {} if reports is None else reports
     default = {info.name for info in _builtin.infos() if info.converts} | {_LAST}
     library = {name for info in _builtin.infos() for name in (info.name, info.alias)}
     skipped = names_of(options.get("skip_passes", ""))
@@ -101,7 +128,9 @@ def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], 
         chosen["passes"] = ",".join(str(item) for item in used)
     listening = LogSubscription(logger.log) if logger is not None else None
     try:
-        made: _Model = run_passes(convert_around(model, chosen, lambda m: convert_in_library(m, chosen)), after)
+        made: _Model = run_passes(convert_around(model, chosen, lambda m: convert_in_library(m, chosen, made_files)), after)
+        passes = [f"pass {getattr(p, 'name', type(p).__name__)} in Python" for p in after]
+        _note_unchecked(made_files, [f"operator {name}" for name in custom_operators(model)] + passes)
         return made
     finally:
         if listening is not None:

@@ -18,7 +18,7 @@ from .errors import InvalidArgumentError
 from .passes._graph import get_value_info, node_title, subgraphs, topological_sort
 from .passes.shape_inference import get_shape_func, has_shape_funcs, infer_shapes
 
-__all__ = ["convert_around"]
+__all__ = ["convert_around", "custom_operators"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -36,6 +36,11 @@ def custom_nodes(model: ModelProto) -> list[NodeProto]:
     """Nodes of operators that the library does not know and somebody has a shape function for."""
     return [node for node in model.graph.node if get_shape_func(node.op_type) is not None
             and (f"{node.domain}." if node.domain not in ("", "ai.onnx") else "") + node.op_type not in _known_operators()]
+
+
+def custom_operators(model: ModelProto) -> list[str]:
+    """Which operators these are."""
+    return sorted({node.op_type for node in custom_nodes(model)}) if has_shape_funcs() else []
 
 
 def fix_shapes(model: ModelProto, options: Mapping[str, str]) -> None:

@@ -61,7 +61,8 @@ def _convert(request: dict[str, Any]) -> None:
     for name in request["passes"]:
         in_python(name)  # which says that there is no such pass, before any work
     helper = onnx("a pass in Python")
-    converted = convert(helper.load(request["source"]), request["options"], request["passes"])
+    reports: dict[str, str] = {}
+    converted = convert(helper.load(request["source"]), request["options"], request["passes"], reports=reports)
     target = os.path.realpath(request["target"])  # a link stays a link
     part = target + ".part"
     try:
@@ -70,6 +71,10 @@ def _convert(request: dict[str, Any]) -> None:
         except ValueError as error:  # more than protobuf takes
             raise ScriptError(f"the converted model cannot be written: {error}") from error
         os.replace(part, target)
+        for name, text in reports.items():
+            with open(part, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(part, os.path.join(os.path.dirname(target), name))
     finally:
         if os.path.exists(part):
             os.remove(part)

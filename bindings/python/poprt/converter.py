@@ -87,6 +87,9 @@ class Converter:
     operators allow; None keeps the model's own. 64-bit integers become 32-bit, those of inputs and outputs too:
     ``skip_passes="int64_to_int32"`` keeps them. There is no progress bar that ``disable_progress_bar`` could take away.
     Messages of the library go to ``logger`` while a model is converted.
+    With ``check`` the original and the converted model run with the same inputs, several times; DataLossError names the output, the
+    largest differences, the tolerance and the inputs when they differ by more. Else ``check_report`` is what was found, of the last
+    model that was converted (docs/precision.md), and its lines go to ``logger``, or to the logger "poprt", as INFO.
     """
 
     def __init__(self, *, input_shape: _Words = None, convert_version: Optional[int] = _DEFAULT_OPSET,
@@ -146,6 +149,8 @@ class Converter:
             self.options["fp8_params"] = fp8_params or _FP8_PARAMS
         if self.used_passes:
             self.options["passes"] = ",".join(item if isinstance(item, str) else repr(item) for item in self.used_passes)
+        # What check has found, of the last conversion.
+        self.check_report: Optional[dict[str, Any]] = None
         self.disable_progress_bar = disable_progress_bar  # there is none to disable
         self.logger = logger
 
@@ -155,7 +160,11 @@ class Converter:
     def convert(self, model: _Model) -> _Model:
         """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
         found: load it with its external data."""
-        made: _Model = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger)
+        reports: dict[str, str] = {}
+        made: _Model = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger, reports)
+        self.check_report = json.loads(reports["check.json"]) if "check.json" in reports else None
+        for line in (self.check_report or {}).get("text", ()):
+            (self.logger or logging.getLogger("poprt")).info("check: %s", line)
         if self.deferred:
             cast(Any, made).metadata_props.add(key=METADATA_KEY, value=json.dumps(self.deferred))
         return made
