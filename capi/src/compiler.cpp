@@ -312,26 +312,40 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
   return runtime::open_payload("model", payload->bytes(), payload);
 }
 
-// As little changed as the compiler can do with.
-std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
-                                                       const poprt_plugin_source& source,
-                                                       std::vector<poprt_option> named) {
-  poprt_compile_options o = c.options;
+// Options of the original model, which is compiled as little changed as the compiler can do with;
+// and those by name.
+struct PlainOptions {
+  poprt_compile_options options;
+  std::vector<poprt_option> named;
+};
+
+PlainOptions plain_options(const poprt_compiler& c) {
+  PlainOptions plain{c.options, {c.options.options, c.options.options + c.options.option_count}};
+  poprt_compile_options& o = plain.options;
   o.precision = POPRT_PRECISION_KEEP;
   o.convert_version = 0;
   o.pass_count = o.skip_pass_count = 0;
   o.stop_after = nullptr;
   o.rewrite_limit = 0;
   // Of what is left by name 8-bit floats are a precision, too, and bytes for images another model.
-  std::erase_if(named, [](const poprt_option& option) {
+  std::erase_if(plain.named, [](const poprt_option& option) {
     const std::string_view name = option.name;
     // Patterns act where an executable is made, and the converted one is made without options.
     return name == "precision" || name == "eightbitsio" || name == "custom_patterns" ||
            name == "custom_transform_applier_settings" || name == "serialize_ir" ||
            name == "serialized_ir_dest";
   });
-  named.push_back({capi::kPlain, "1"});
-  return compile_quietly(o, named, source);
+  plain.named.push_back({capi::kPlain, "1"});
+  return plain;
+}
+
+// `results`: names of further outputs, a line each; empty for none.
+std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
+                                                       const poprt_plugin_source& source,
+                                                       const std::string& results) {
+  PlainOptions plain = plain_options(c);
+  if (!results.empty()) plain.named.push_back({capi::kLayers, results.c_str()});
+  return compile_quietly(plain.options, plain.named, source);
 }
 
 // What a conversion has left, as it is.
@@ -342,35 +356,95 @@ std::shared_ptr<const runtime::Model> compile_converted(const poprt_plugin_sourc
   return compile_quietly(o, named, source);
 }
 
-std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& original,
-                           const poprt_plugin_source& converted) {
-  std::string lines;
+// What a function of the plugin writes, line by line.
+template <class Call>
+std::vector<std::string> lines_of(Call call) {
+  std::string text;
   call_with_sink(
       [&](std::span<const std::byte> b) {
-        lines.append(reinterpret_cast<const char*>(b.data()), b.size());
+        text.append(reinterpret_cast<const char*>(b.data()), b.size());
       },
-      [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-        capi::compiler_plugin().layers(&c.options, &original, &converted, sink, error);
-      });
-  std::vector<capi::Layer> layers;
-  std::string names;
-  std::istringstream stream(lines);
-  for (std::string line; std::getline(stream, line);) {
-    const size_t at = line.find(' ');
-    layers.push_back({line.substr(0, at), line.substr(at + 1)});
-    names += (names.empty() ? "" : "\n") + layers.back().name;
-  }
-  if (layers.empty()) return "no Conv, MatMul or Gemm is in both models\n";
-  std::vector<poprt_option> named(c.options.options, c.options.options + c.options.option_count);
-  named.push_back({capi::kLayers, names.c_str()});
-  std::map<std::string, Tensor> data;
-  if (const char* file = capi::named_option(c.options, "data_preprocess")) data = read_arrays(file);
-  return capi::compare_layers(layers, compile_original(c, original, named),
-                              compile_converted(converted, {{capi::kLayers, names.c_str()}}), data);
+      call);
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
-// Nothing appears at `out` unless what it becomes is right, and nothing beside it at any time: the
-// model is converted twice, since the second time only the converter's own files are written.
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+capi::CheckData data_of(const poprt_compiler& c) {
+  const char* file = capi::named_option(c.options, "data_preprocess");
+  return file ? capi::CheckData{file, read_arrays(file)} : capi::CheckData{};
+}
+
+capi::Tolerance tolerance_of(const poprt_compiler& c, const runtime::Model& converted) {
+  const char* precision = capi::named_option(c.options, "precision");
+  const bool halves = c.options.precision == POPRT_PRECISION_FP16;
+  return capi::tolerance_of(precision ? precision : halves ? "fp16" : "", converted);
+}
+
+std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& original,
+                           const poprt_plugin_source& converted) {
+  std::vector<capi::Layer> layers;
+  std::vector<std::string> names;
+  for (const std::string& line :
+       lines_of([&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+         capi::compiler_plugin().layers(&c.options, &original, &converted, sink, error);
+       })) {
+    const size_t at = line.find(' ');
+    layers.push_back({line.substr(0, at), line.substr(at + 1)});
+    names.push_back(layers.back().name);
+  }
+  if (layers.empty()) return "no Conv, MatMul or Gemm is in both models\n";
+  const std::string results = joined(names);
+  const capi::CheckedModels models{compile_original(c, original, results),
+                                   compile_converted(converted, {{capi::kLayers, results.c_str()}}),
+                                   {}};
+  return capi::compare_layers(layers, models, tolerance_of(c, *models.converted), data_of(c));
+}
+
+// The results inside of the original of which check reports the sizes.
+std::vector<std::string> sized_results(const poprt_compiler& c, const poprt_plugin_source& source) {
+  PlainOptions plain = plain_options(c);
+  plain.named.push_back({capi::kQuiet, "1"});
+  plain.options.progress = nullptr;
+  plain.options.after_pass = nullptr;
+  plain.options.options = plain.named.data();
+  plain.options.option_count = plain.named.size();
+  return lines_of([&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+    capi::compiler_plugin().sized(&plain.options, &source, sink, error);
+  });
+}
+
+std::string check_models(const poprt_compiler& c, const poprt_plugin_source& source,
+                         const poprt_plugin_source& converted) {
+  capi::CheckedModels models{nullptr, compile_converted(converted, {}), {}};
+  try {
+    models.inner = sized_results(c, source);
+    models.original = compile_original(c, source, joined(models.inner));
+  } catch (const Error& e) {
+    // The outputs are checked in any case.
+    log().info("`check` does not report sizes inside of the model: {}", e.message());
+    models.inner.clear();
+    models.original = compile_original(c, source, "");
+  }
+  return capi::check_same_results(models, tolerance_of(c, *models.converted), data_of(c));
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+// Nothing appears at `out` unless what it becomes is right, and no file of the check appears
+// earlier: the model is converted twice, since the second time only the converter's own files are
+// written.
 void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& source,
                        const fs::path& out) {
   const TemporaryFolder folder;
@@ -380,22 +454,17 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
   first.after_pass = nullptr;
   convert(first, source, file.c_str());
   const poprt_plugin_source converted{file.c_str(), nullptr, 0, nullptr};
-  const std::vector<poprt_option> named(c.options.options,
-                                        c.options.options + c.options.option_count);
-  if (c.check_models)
-    capi::check_same_results(compile_original(c, source, named), compile_converted(converted, {}),
-                             capi::named_option(c.options, "precision") != nullptr);
-  std::string layers;
+  std::string report, layers;
+  if (c.check_models) report = check_models(c, source, converted);
   if (c.compare_layers) layers = compare_layers(c, source, converted);
-  std::vector<poprt_option> quiet = named;  // the first has said all that is to be said
+  // The first conversion has given all warnings.
+  std::vector<poprt_option> quiet(c.options.options, c.options.options + c.options.option_count);
   quiet.push_back({capi::kQuiet, "1"});
   second.options = quiet.data();
   second.option_count = quiet.size();
   convert(second, source, out.c_str());
-  if (!c.compare_layers) return;
-  AtomicFile log(out.parent_path() / "precision_compare.log");
-  log.write(std::as_bytes(std::span(layers)));
-  log.commit();
+  if (c.check_models) write_text(out.parent_path() / "check.json", report);
+  if (c.compare_layers) write_text(out.parent_path() / "precision_compare.log", layers);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/sha256.h"
 #include "compiler/driver.h"
 #include "compiler/ir_file.h"
+#include "compiler/outputs.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler_plugin_faithful.h"
@@ -523,6 +524,20 @@ void layers(const poprt_compile_options* options, const poprt_plugin_source* ori
   });
 }
 
+// Of the original model, with the options that it is compiled with for the check.
+void sized(const poprt_compile_options* options, const poprt_plugin_source* source,
+           const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  plugin_guard(error, [&] {
+    const WarningFilter none = capi::skip_warnings(*options, *source);
+    const auto graph = import(*source, *options);
+    compiler::DriverOptions own = make_options(*options, *source);
+    own.keep_onnx = true;
+    const auto resolved = graph->clone();
+    compiler::convert_model(*resolved, own);
+    write(*sink, compiler::sized_results(*graph, *resolved));
+  });
+}
+
 void embed(const poprt_plugin_source* source, int allow_links,
            int (*take)(void* context, const char* location, const void* data, size_t size),
            void* context, poprt_plugin_error* error) {
@@ -552,6 +567,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       show,
       io_stat,
       layers,
+      sized,
       capi::list_passes,
       capi::list_ops,
       [](const char* level) { set_log_level(level); },

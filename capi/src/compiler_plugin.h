@@ -77,6 +77,9 @@ typedef struct poprt_compiler_plugin {
   void (*layers)(const poprt_compile_options* options, const poprt_plugin_source* original,
                  const poprt_plugin_source* converted, const poprt_plugin_sink* sink,
                  poprt_plugin_error* error);
+  // Writes the names of results whose sizes check reports, a line each.
+  void (*sized)(const poprt_compile_options* options, const poprt_plugin_source* source,
+                const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*list_passes)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*list_ops)(const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*set_log_level)(const char* level);

@@ -142,9 +142,11 @@ void NamedOptions::warn_without_effect(const poprt_compile_options& o,
       log().warn("`{}` has no effect without `{}`{}", name, row.goes_with,
                  row.goes_with == "precision" ? " fp16" : "");
   }
-  if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare"))
+  if (has("data_preprocess") && !has("calibration_with_data") && !has("precision_compare") &&
+      !has("check"))
     log().warn(
-        "`data_preprocess` has no effect without `calibration_with_data` or `precision_compare`");
+        "`data_preprocess` has no effect without `calibration_with_data`, `precision_compare` or "
+        "`check`");
 }
 
 void NamedOptions::refuse_unavailable() const {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/abi.h"
+#include "common/check_report.h"
 #include "common/progress.h"
 #include "common/scripts.h"
 #include "poprt/convert.h"
@@ -41,10 +42,9 @@ void convert_and_compile(const GivenOptions& given) {
   bar.finish();
   made.keep();
   fmt::print("converted model: {}\n", converted);
-  if (given.has("check")) fmt::print("check: the outputs are those of the original\n");
-  if (given.has("precision_compare"))
-    fmt::print("precision: {}\n",
-               (fs::path(converted).parent_path() / "precision_compare.log").string());
+  const fs::path folder = fs::path(converted).parent_path();
+  if (given.has("check")) fmt::print("{}", check_lines(folder));
+  if (given.has("precision_compare")) fmt::print("{}", precision_lines(folder));
   if (!exports) warn_of_executable(given);
   const Compiler second =
       scripts ? CompilerSettings(options_behind_scripts(given), given, bar).make() : nullptr;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "common/arguments.h"
+#include "common/check_report.h"
 #include "common/scripts.h"
 #include "common/temporary_folder.h"
 #include "poprt/convert.h"
@@ -82,12 +83,16 @@ void Fusion::convert(const std::string& path) {
   for (const std::string& file : files) raw.push_back(file.c_str());
   check(poprt_compiler_fuse_files(raw.data(), raw.size(), path.c_str()));
   for (size_t i = 0; i < models_.size(); i++) {
-    const fs::path log = folder.path() / std::to_string(i) / "precision_compare.log";
+    const fs::path own = folder.path() / std::to_string(i);
     std::error_code none;
-    if (fs::exists(log, none))
-      fs::copy_file(log,
-                    fs::path(path).parent_path() / fmt::format("precision_compare.graph{}.log", i),
-                    fs::copy_options::overwrite_existing);
+    for (const auto& [name, ending] :
+         {std::pair("precision_compare", "log"), std::pair("check", "json")})
+      if (const fs::path file = own / fmt::format("{}.{}", name, ending); fs::exists(file, none))
+        fs::copy_file(file,
+                      fs::path(path).parent_path() / fmt::format("{}.graph{}.{}", name, i, ending),
+                      fs::copy_options::overwrite_existing);
+    if (const std::string lines = check_lines(own); !lines.empty())
+      fmt::print("graph{}: {}", i, lines);
   }
 }
 

@@ -55,4 +55,27 @@ void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
   }
 }
 
+namespace {
+
+bool has_unknown_size(const ir::Value* v) { return v && !v->type.is_static(); }
+
+}  // namespace
+
+std::string sized_results(const ir::Graph& graph, const ir::Graph& resolved) {
+  constexpr int kMost = 32;
+  std::string names;
+  int count = 0;
+  for (const ir::Node* n : resolved.nodes()) {
+    if (std::ranges::any_of(n->inputs(), has_unknown_size)) continue;
+    for (const ir::Value* out : n->outputs()) {
+      const ir::Value* own = has_unknown_size(out) ? graph.find(out->name()) : nullptr;
+      const bool is_tensor = out->type.has_shape && out->dtype() != DType::string;
+      if (!own || !own->producer() || !is_tensor || graph.is_output(own) || count++ >= kMost)
+        continue;
+      names += out->name() + "\n";
+    }
+  }
+  return names;
+}
+
 }  // namespace poprt::compiler

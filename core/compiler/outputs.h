@@ -18,4 +18,9 @@ void select_outputs(ir::Graph& graph, const std::vector<std::string>& names);
 void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
                     const std::vector<std::string>& checkpoints);
 
+// Results inside of a model whose sizes depend on data, while those of the operands do not: a name
+// on each line. `resolved` is the converted form of `graph`, where all other shapes are known. At
+// most 32, of those that a caller can ask for.
+std::string sized_results(const ir::Graph& graph, const ir::Graph& resolved);
+
 }  // namespace poprt::compiler

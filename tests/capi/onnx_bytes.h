@@ -27,8 +27,8 @@ inline std::string field(int number, const std::string& content) {
 
 struct Tensor {
   std::string name;
-  int type;  // ONNX's: 1 f32, 10 f16
-  std::vector<int> shape;
+  int type;                // ONNX's: 1 f32, 10 f16
+  std::vector<int> shape;  // -1: a dimension that nothing is said about
 };
 
 struct Node {
@@ -41,7 +41,7 @@ inline std::string onnx(const std::vector<Node>& nodes, const std::vector<Tensor
                         const std::vector<Tensor>& outputs) {
   const auto value = [](const Tensor& t) {
     std::string dims;
-    for (const int d : t.shape) dims += field(1, number(1, d));
+    for (const int d : t.shape) dims += field(1, d < 0 ? "" : number(1, d));
     return field(1, t.name) + field(2, field(1, number(1, t.type) + field(2, dims)));
   };
   std::string graph;

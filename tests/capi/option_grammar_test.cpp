@@ -317,9 +317,11 @@ TEST(OptionGrammar, WhatGoesTogether) {
 
 TEST(OptionGrammar, WhatHasNoEffectIsSaid) {
   const std::string data =
-      "`data_preprocess` has no effect without `calibration_with_data` or `precision_compare`\n";
+      "`data_preprocess` has no effect without `calibration_with_data`, `precision_compare` or "
+      "`check`\n";
   EXPECT_EQ(warned({{"data_preprocess", "x"}}), data);
   EXPECT_EQ(warned({{"data_preprocess", "x"}, {"precision_compare", "True"}}), "");
+  EXPECT_EQ(warned({{"data_preprocess", "x"}, {"check", "True"}}), "");
   EXPECT_EQ(warned({{"data_preprocess", "x"},
                     {"calibration_with_data", "True"},
                     {"precision", "fp8_weight"}}),

@@ -1,5 +1,6 @@
 """poprt --config_yaml with model_fusion: several models in one executable."""
 
+import json
 import os
 import re
 import unittest
@@ -116,6 +117,14 @@ class ModelFusion(CommandTest):
         recorded = self.succeeds("-m", "executable.popef", command="popef_dump")
         self.assertRegex(recorded, r"graph0/precision = fp16")
         self.assertRegex(recorded, r"graph1/precision = fp32")
+
+    def test_each_model_is_checked(self):
+        self.documented()
+        said = self.succeeds(*self.config(CONFIG + "check: True\n"))
+        self.assertIn("graph0: check: the outputs are those of the original\n  ", said)
+        self.assertIn("graph1: check: the outputs differ from those of the original, within the tolerance\n  ", said)
+        reports = [json.loads(self.tree()[f"check.graph{i}.json"]) for i in range(2)]
+        self.assertEqual([report["tolerance"]["precision"] for report in reports], ["fp32", "fp16"])
 
     def test_the_same_model_twice_is_stored_once(self):
         one = f"{{input_model: {DIGITS}, input_shape: ['image=8,1,8,8']}}"

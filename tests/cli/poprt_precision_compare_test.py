@@ -1,6 +1,7 @@
 """poprt --precision_compare and --check: every number of the log, and the limits of the check, against Python's own."""
 
 import itertools
+import json
 import math
 import random
 import re
@@ -182,9 +183,13 @@ class PrecisionCompare(CheckTest):
             self.archive(x=("f4", shape, [0.0] * math.prod(shape)))
             said = f"--data_preprocess: input 'x' has the shape [{','.join(map(str, shape))}], the model takes [3,4]"
             self.fails(words, said)
+
+    def test_data_of_bytes(self):
         self.model(("x", S8, [3, 4]))
-        self.archive(x=("i1", [3, 4], [1] * 12))
-        self.fails(words, "--data_preprocess: input 'x' is s8")
+        found, _ = self.layers(self.log("--precision", "fp16", *self.archive(x=("i1", [3, 4], [-3, 0, 7] * 4))))
+        first = next(mt19937_64(1)) % 3
+        x = [float(v) for v in [-3, 0, 7] * 4]
+        self.expect_layer(found["xy"], x[4 * first:] + x[:4 * first])
 
     def test_the_worst_layer_is_first(self):
         """A layer whose numbers are not finite in float16 before all others."""
@@ -257,49 +262,108 @@ class Check(CheckTest):
         self.write_model([*nodes, onnx.node("MatMul", [at, "t"], ["e"]), onnx.node("Cast", ["e"], ["y"], to=to)],
                          {"w": ([1, 1], [1 + 2.0 ** -11]), "t": ([1, 1], [1000.0])}, to=to)
 
-    def expect(self, why, *words):
-        words = ["-i", "m.onnx", "--check", "--disable_compilation_progress_bar", *words]
-        if why:
-            self.fails(words, "--check: output 'y' of the converted model differs in " + why)
-        else:
-            self.assertIn("check: the outputs are those of the original", self.succeeds(*words))
+    def check(self, *words):
+        return self.succeeds("-i", "m.onnx", "--check", "--disable_compilation_progress_bar", *words)
+
+    def refused(self, *words):
+        """The one line of a check that fails; nothing is written."""
+        before = self.tree()
+        ran = self.run_command("-i", "m.onnx", "--check", "--disable_compilation_progress_bar", "--output_dir", "new",
+                               "--logging_level", "ERROR", *words)
+        self.assertEqual((ran.code, ran.out, ran.err.count("\n"), self.tree()), (1, "", 1, before), ran.err)
+        self.assertTrue(ran.err.endswith("; no converted model is written\n"), ran.err)
+        return ran.err
+
+    def expect_equal(self, *words):
+        said = self.check(*words)
+        self.assertIn("check: the outputs are those of the original\n", said)
+        self.assertNotIn("largest", said.replace("largest magnitude", ""))
+        return said
+
+    def expect_within(self, *words):
+        """The lines of the largest absolute and of the largest relative difference."""
+        said = self.check(*words)
+        self.assertIn("check: the outputs differ from those of the original, within the tolerance\n", said)
+        return [re.search(rf"^  largest {kind} difference.*", said, re.M)[0] for kind in ("absolute", "relative")]
+
+    def expect_differs(self, why, *words):
+        self.assertRegex(self.refused(*words), r"poprt: --check: output 'y' of the converted model differs in \d of 6 elements, most at " + why)
 
     def test_whole_numbers_may_differ_by_a_thousandth(self):
-        """A model of float16 that takes and gives whole numbers is held to what one of float32 is."""
-        for levels in (0, 3):
-            self.chain(levels, onnx.S32)
-            self.expect("", "--precision", "fp16")
+        """In a model of float16 that takes and gives whole numbers. 5000 (1 + 2^-11)^5 is 5012."""
+        self.chain(2, onnx.S32)
+        absolute, _ = self.expect_within("--precision", "fp16")
+        self.assertIn(": 4 in 'y' at [5,0]: 5004 in the original, 5000 in the converted model (inputs: distinct)", absolute)
         self.chain(5, onnx.S32)
-        self.expect("1 of 6 elements by up to 2, the original's largest is 1e+03", "--precision", "fp16")
+        self.expect_differs(re.escape("[5,0]: 5012 in the original, 5000 in the converted model (inputs: distinct)"), "--precision", "fp16")
         self.chain(5, onnx.F32)
-        self.expect("", "--precision", "fp16")
+        self.expect_within("--precision", "fp16")
 
     def test_halves_may_differ_by_three_hundredths_of_the_largest(self):
         """2049 is 2048 in float16."""
-        for other, why in ((2015, ""), (2016, "1 of 6 elements by up to 1, the original's largest is 33")):
+        for other, fails in ((2015, False), (2016, True)):
             self.write_model([onnx.node("MatMul", ["v", "w"], ["p"]), onnx.node("MatMul", ["v", "t"], ["q"]), onnx.node("Sub", ["p", "q"], ["y"])],
                              {"w": ([1, 1], [2049.0]), "t": ([1, 1], [other])})
-            self.expect(why, "--precision", "fp16")
-            self.expect("")
+            if fails:
+                self.assertIn("tolerance: fp16: 2 % of the original's value + 1 % of the output's largest magnitude", self.refused("--precision", "fp16"))
+            else:
+                absolute, relative = self.expect_within("--precision", "fp16")
+                self.assertIn(": 5 in 'y' at [5,0]: 170 in the original, 165 in the converted model (inputs: distinct)", absolute)
+                self.assertIn("(elements above 1 % of the largest): 0.0294118 in 'y' at [5,0]: 34 in the original, 33 in the", relative)
+            self.expect_equal()
 
     def test_what_is_no_number_in_both_models_is_the_same(self):
         self.write_model([onnx.node("Div", ["v", "v"], ["y"])], {})
-        self.expect("")
-        self.expect("", "--precision", "fp16")
+        self.expect_equal()
+        self.assertIn("type of 'y': f32 in the original, f16 in the converted model\n", self.expect_equal("--precision", "fp16"))
 
     def test_what_is_no_number_in_one_model_differs(self):
         """Infinity times 0, where constants of float16 stay finite."""
         self.write_model([onnx.node("MatMul", ["v", "w"], ["p"]), onnx.node("MatMul", ["p", "w"], ["q"]), onnx.node("MatMul", ["q", "z"], ["y"])],
                          {"w": ([1, 1], [1e30]), "z": ([1, 1], [0])})
-        self.expect("")
-        ran = self.run_command("-i", "m.onnx", "--check", "--precision", "fp16")
-        self.assertEqual(ran.code, 1)
-        self.assertIn("differs in 1 of 6 elements by up to 0, the original's largest is 0", ran.err)
+        self.expect_equal()
+        said = self.refused("--precision", "fp16")
+        self.assertIn("at [5,0]: nan in the original, 0 in the converted model (inputs: random)", said)
+        self.assertIn("largest absolute difference: inf in 'y'", said)
 
     def test_quarters_may_differ_by_a_fifth(self):
-        for weight, why in ((1.0625, ""), (300.0, ""), (600.0, "1 of 6 elements by up to 360, the original's largest is 600")):
+        """Which is told. The greatest number of format F143 is 240."""
+        fp8 = ["--precision", "fp8", "--ipu_version", "ipu21", "--fp8_params", "F143,F143,0,0"]
+        for weight in (1.0625, 300.0):
             self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [weight])})
-            self.expect(why, "--precision", "fp8", "--ipu_version", "ipu21", "--fp8_params", "F143,F143,0,0")
+            self.expect_within(*fp8)
+        self.assertIn("  tolerance: fp8: 20 % of the original's value + 20 % of the output's largest magnitude; integers: 0.1 %", self.check(*fp8))
+        self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [600.0])})
+        self.expect_differs(r"\[5,0\]: \d+ in the original", *fp8)
+
+    def test_the_report_is_a_file_too(self):
+        self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [2049.0])})
+        said = self.check("--precision", "fp16")
+        report = json.loads(self.tree()["check.json"])
+        self.assertEqual(said.split("check: ")[1], "\n  ".join(report["text"]) + "\n")
+        self.assertEqual((report["equal"], report["within_tolerance"]), (False, True))
+        self.assertEqual(report["tolerance"], {"precision": "fp16", "relative": 0.02, "of_largest": 0.01, "integer_relative": 0.001,
+                                               "integer_of_largest": 0.0001})
+        largest = {"difference": 5, "output": "y", "index": [5, 0], "original": 10245, "converted": 10240, "inputs": "distinct"}
+        self.assertEqual(report["largest_absolute"], largest)
+        self.assertEqual([row["name"] for row in report["inputs"]], ["random", "zeros", "ones", "sparse", "distinct"])
+        self.assertTrue(all(row["compared"] for row in report["inputs"]))
+
+    def test_data_is_checked_first(self):
+        self.write_model([onnx.node("Relu", ["v"], ["y"])], {})
+        said = self.check(*self.archive(x=("i4", [6, 1], [9, 8, 7, 6, 5, 4])))
+        self.assertRegex(said, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that the seed 1 chooses.*\n  inputs 'random'")
+
+    def test_sizes_that_depend_on_data_are_met_at_both_ends(self):
+        """Those of outputs, and inside of the model, where the shape is what is left."""
+        self.write("m.onnx", onnx.model(
+            [onnx.node("NonZero", ["x"], ["n"]), onnx.node("Shape", ["n"], ["y"]), onnx.node("NonZero", ["c"], ["z"])],
+            [onnx.value("x", onnx.F32, [3, 4]), onnx.value("c", onnx.BOOL, [5])],
+            [onnx.value("y", onnx.S64, [2]), onnx.value("z", onnx.S64, [1, "Z"])]))
+        said = self.expect_equal()
+        self.assertRegex(said, r"\n  size of 'n': at most \[2,12\]; zero: \[2,0\] with zeros; between: \[2,\d+\] with sparse; the bound: \[2,12\] with random\n")
+        self.assertRegex(said, r"\n  size of 'z': at most \[1,5\]; zero: \[1,0\] with zeros; between: \[1,\d\] with random; the bound: \[1,5\] with ones\n")
+        self.assertRegex(said, r"\n  no elements: 'z' with zeros, ")
 
     def test_only_the_part_of_an_output_that_is_real_is_compared(self):
         """The places of the input's ones, twice: what is behind them in memory is left out of all numbers."""
@@ -307,7 +371,7 @@ class Check(CheckTest):
             [onnx.node("Cast", ["x"], ["b"], to=onnx.BOOL), onnx.node("NonZero", ["b"], ["n"]), onnx.node("Cast", ["n"], ["f"], to=onnx.F32),
              onnx.node("MatMul", ["w", "f"], ["y"])],
             [onnx.value("x", onnx.S32, [3, 8])], [onnx.value("y", onnx.F32, [3, "N"])], [onnx.floats("w", [3, 2], [1, 0, 0, 1, 1, 1])]))
-        self.expect("")
+        self.assertIn("size of 'y': at most [3,24]; zero: [3,0] with zeros; between:", self.expect_equal())
         bits = random_bits(24, 1)
         places = [(i // 8, i % 8) for i, bit in enumerate(bits) if bit]
         expected = [p[0] for p in places] + [p[1] for p in places] + [sum(p) for p in places]
@@ -321,7 +385,7 @@ class Check(CheckTest):
         self.write("m.onnx", onnx.model(
             [onnx.node("MatMul", ["x", "w"], ["y"]), onnx.node("ReduceSum", ["y"], ["y:shape"], keepdims=0)], [onnx.value("x", onnx.F32, [6, 2])],
             [onnx.value("y", onnx.F32, [6, 1]), onnx.value("y:shape", onnx.F32, [])], [onnx.floats("w", [2, 1], [1, 2])]))
-        self.expect("")
+        self.expect_equal()
         histogram = re.search(r"histogram \[([\d ]+)\]", self.log())[1]
         self.assertEqual(sum(map(int, histogram.split())), 6)
 

@@ -83,6 +83,13 @@ class CustomPasses(ScriptTest):
         self.succeeds("--input_model", "add.onnx")
         self.assertEqual(self.ops("add.optimized.onnx"), ["Add", "Add"])
 
+    def test_a_check_says_that_it_does_not_see_passes_in_python(self):
+        said = self.succeeds("-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--check",
+                             "--precision_compare", "--output_dir", "out")
+        self.assertIn("check: the outputs are those of the original; not checked: pass replace_add_with_sub in Python\n  tolerance: fp32:", said)
+        self.assertIn("precision: out/precision_compare.log\n  no Conv, MatMul or Gemm is in both models\n", said)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["add.optimized.onnx", "check.json", "precision_compare.log"])
+
     def test_what_it_made_is_compiled(self):
         words = ["-i", "add.onnx", "--passes", "replace_add_with_sub", "--custom_pass_config", "sub.py", "--export_popef"]
         for _ in range(2):  # the second one replaces the first one's files

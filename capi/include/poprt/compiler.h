@@ -212,9 +212,12 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 
-/* Only the conversion: writes the converted model as ONNX. With option `check` both models run once
- * with random inputs before that, and data_loss says where they differ; with `precision_compare`
- * precision_compare.log appears beside it. (Compiling alone does neither, and warns.) Since 0.1. */
+/* Only the conversion: writes the converted model as ONNX. With option `check` the original and the
+ * converted model run several times with the same inputs before that. data_loss says where they
+ * differ by more than the tolerance of the precision, by how much and with which inputs; nothing is
+ * written then. Else check.json appears beside the model: the largest differences, the tolerance,
+ * sizes that depend on data and how the inputs were made. With `precision_compare`
+ * precision_compare.log appears there. (Compiling alone does neither, and warns.) Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
