@@ -1,8 +1,10 @@
 """Sessions, back ends, front ends and layer_precision_compare, as published programs use them."""
 
 import contextlib
+import logging
 import os
 import pickle
+import re
 import sys
 import tempfile
 import types
@@ -16,7 +18,7 @@ import poprt
 from onnx_models import node
 from poprt.backend import get_session
 from poprt.backends import Backend
-from poprt.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from poprt.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from poprt.frontend import OnnxFrontend, TensorflowFrontend, get_frontend
 from poprt.passes import layer_precision_compare
 from poprt.utils import get_input_info_from_model_proto
@@ -327,10 +329,65 @@ class PrecisionCompare(unittest.TestCase):
         self.assertEqual(sum(found["noise"]["hist"]), 1000)
         self.assertEqual(len(found["noise"]["hist"]), 32)
         self.assertAlmostEqual(found["origin"]["std"], (sum((p - x.mean()) ** 2 for p in x) / 1000) ** 0.5)
+        holes = difference(np.float32([1, np.inf, np.nan, 2]), np.float32([1, np.inf, 3, 2]))
+        self.assertEqual([holes[part]["not_finite"] for part in ("origin", "converted", "noise")], [2, 1, 2])
+        self.assertEqual((holes["origin"]["mean"], sum(holes["noise"]["hist"]), holes["noise"]["max"]), (1.5, 2, 0))
         same = difference(np.ones(4), np.ones(4))
         self.assertEqual((same["mse"], same["cosine_distance"], same["noise"]["kurtosis"]), (0, 0, 0))
         with self.assertRaisesRegex(ValueError, "one shape"):
             difference(np.ones(2), np.ones(3))
+
+    def compared(self, origin, converted, **arguments):
+        """The numbers, and the log."""
+        with tempfile.TemporaryDirectory() as folder:
+            found = layer_precision_compare(origin, converted, output_dir=folder, **arguments)
+            with open(os.path.join(folder, "precision_compare.log"), encoding="utf-8") as file:
+                return found, file.read()
+
+    def test_the_log_begins_with_the_largest_differences(self):
+        """0.1 is 0.0999756 in float16, and the differences are those of the products with it."""
+        weights = {"w": np.full((2, 1), 0.1, np.float32)}
+        origin = m.make([node("MatMul", ["x", "w"], ["y"])], {"x": [3, 2]}, {"y": [3, 1]}, weights)
+        _, log = self.compared(origin, poprt.Converter(precision="fp16").convert(origin))
+        head = log.split("\n\n")[0].split("\n")
+        self.assertRegex(head[0], r"^largest absolute difference: \S+ in 'y' at \[\d, 0\]: \S+ in the original, \S+ in the converted model \(inputs: ")
+        self.assertRegex(head[1], r"^largest relative \(elements above 1 % of the largest\) difference: ")
+        self.assertEqual(head[2], "tolerance of check: fp16: 2 % of the original's value + 1 % of the tensor's largest magnitude")
+        self.assertEqual([line.split("'")[1] for line in head[3:-1]], ["random", "zeros", "ones", "negative", "positive", "sparse", "repeated"])
+        self.assertEqual(head[-1], "numbers of each layer: with inputs 'random'")
+        amount, was, now = re.search(r"difference: (\S+) in .*: (\S+) in the original, (\S+) in", head[0]).groups()
+        self.assertAlmostEqual(float(amount), abs(float(was) - float(now)), 7)
+
+    def test_results_of_run_time_size(self):
+        """All elements above 0 in rows, times one weight; sizes are zero with the inputs that have none."""
+        def products(above):
+            nodes = [node("Greater", ["x", "zero"], ["c"]), node("Compress", ["x", "c"], ["k"], axis=0), node("Unsqueeze", ["k", "one"], ["u"]),
+                     node("MatMul", ["u", "w"], ["y"])]
+            return m.make(nodes, {"x": [6]}, {"y": [None, 1]}, {"zero": np.float32(above), "w": np.float32([[2]]), "one": np.int64([1])}, opset=13)
+        found, log = self.compared(products(0), products(0))
+        self.assertEqual(found["y"]["mse"], 0)
+        self.assertEqual(found["y"]["sizes"]["zeros"], {"origin": [0, 1], "converted": [0, 1]})
+        self.assertIn("  size with zeros: [0, 1] in the original, [0, 1] in the converted model\n", log)
+        self.assertNotIn("outside", log)
+        found, log = self.compared(products(0), products(-9))
+        self.assertEqual(found["y"]["sizes"]["zeros"], {"origin": [0, 1], "converted": [6, 1]})
+        self.assertTrue(np.isnan(found["y"]["mse"]))
+        self.assertIn("outside the tolerance: 'y' has the size [0, 1] in the original and [6, 1] in the converted model (inputs: zeros)\n", log)
+
+    def test_what_is_not_finite_in_one_model(self):
+        def product(weight):
+            return m.make([node("MatMul", ["x", "w"], ["y"])], {"x": [1, 1]}, {"y": [1, 1]}, {"w": np.float32([[weight]])})
+        _, log = self.compared(product(3e38), product(np.inf), data_preprocess={"x": np.float32([[1]])})
+        self.assertRegex(log, r"^largest absolute difference: inf in 'y' at \[0, 0\]: 3\S*e\+38 in the original, inf in the converted model \(inputs: data\)")
+        self.assertIn("outside the tolerance: 'y' differs in 1 of 1 elements", log)
+        _, log = self.compared(product(np.inf), product(np.inf))
+        self.assertNotIn("outside", log)
+
+    def test_the_tolerance_is_that_of_the_precision(self):
+        for precision, said in (("fp32", "fp32: 0.1 %"), ("fp16", "fp16: 2 %"), ("fp8", "fp8: 20 %"), ("fp8_weight", "fp8: 20 %")):
+            with self.subTest(precision):
+                _, log = self.compared(linear(), poprt.Converter(precision=precision).convert(linear()))
+                self.assertIn("tolerance of check: " + said, log)
 
     def test_data_that_does_not_fit(self):
         converted = poprt.Converter().convert(linear())
@@ -343,6 +400,59 @@ class PrecisionCompare(unittest.TestCase):
         other = m.make([node("Relu", ["x"], ["y"])], {"x": [2]}, {"y": [2]})
         with self.assertRaisesRegex(FailedPreconditionError, "none of the 1 results"):
             layer_precision_compare(linear(), other)
+
+
+class CheckReport(unittest.TestCase):
+    """Converter(check=True)."""
+
+    def converted(self, model, **arguments):
+        """The converter, and the lines that it has logged."""
+        logger, lines = logging.Logger("check", logging.INFO), []
+        handler = logging.Handler()
+        handler.emit = lambda record: lines.append(record.getMessage())
+        logger.addHandler(handler)
+        converter = poprt.Converter(check=True, logger=logger, **arguments)
+        converter.convert(model)
+        return converter, lines
+
+    def test_the_report_is_kept_and_logged(self):
+        converter, lines = self.converted(linear(), precision="fp16")
+        report = converter.check_report
+        self.assertEqual((report["equal"], report["within_tolerance"], report["tolerance"]["precision"]), (False, True, "fp16"))
+        self.assertEqual([line for line in lines if line.startswith("check: ")], ["check: " + line for line in report["text"]])
+        self.assertIn(report["largest_absolute"]["output"], ("y", "z"))
+        self.assertEqual(len(report["largest_absolute"]["index"]), 2)
+        self.assertIsNone(poprt.Converter().check_report)
+        plain = poprt.Converter()
+        plain.convert(linear())
+        self.assertIsNone(plain.check_report)
+
+    def test_sizes_that_depend_on_data(self):
+        converter, _ = self.converted(m.make([node("NonZero", ["x"], ["y"])], {"x": [2, 3]}, {"y": ([2, None], onnx.TensorProto.INT64)}))
+        report = converter.check_report
+        self.assertTrue(report["equal"])
+        sizes = report["sizes"]["y"]
+        self.assertEqual((sizes["bound"], sizes["zero"]["inputs"], sizes["equal_to_bound"]["inputs"]), ([2, 6], "zeros", "random"))
+        self.assertGreater(sizes["between"]["runs"], 0)
+        self.assertEqual(report["outputs"][0]["no_elements_with"], ["zeros"])
+
+    def test_a_difference_is_an_error_that_says_where(self):
+        beyond = m.make([node("Mul", ["x", "c"], ["y"])], {"x": [2]}, {"y": [2]}, {"c": np.float32([1e5])})
+        with self.assertRaisesRegex(DataLossError, "output 'y' of the converted model differs in 2 of 2 elements, most at .* tolerance: fp16: 2 %"):
+            self.converted(beyond, precision="fp16")
+
+    def test_passes_in_python_are_not_checked_and_that_is_said(self):
+        class Doubled(poprt.Pass):
+            name = "doubled"
+
+            def run(self, onnx_model):
+                onnx_model.graph.node[0].op_type = "Add"
+                return onnx_model
+
+        sub = m.make([node("Sub", ["a", "b"], ["y"])], {"a": [2], "b": [2]}, {"y": [2]})
+        converter, lines = self.converted(sub, used_passes=[Doubled()])
+        self.assertEqual(converter.check_report["not_checked"], ["pass doubled in Python"])
+        self.assertIn("check: the outputs are those of the original; not checked: pass doubled in Python", lines)
 
 
 if __name__ == "__main__":

@@ -437,7 +437,7 @@ class Float8(InFolder):
             out = self.path(str(number))
             compare(out)
             with open(os.path.join(out, "precision_compare.log"), encoding="utf-8") as file:
-                self.assertRegex(file.read(), r"^MatMul mm -> h\n  cosine_distance: ")
+                self.assertRegex(file.read(), r"(?m)^MatMul mm -> h\n  cosine_distance: ")
 
     def test_data_of_a_comparison_is_read_and_nothing_in_it_is_run(self):
         marker = self.path("ran")

@@ -11,9 +11,10 @@ from .._onnx import ModelProto, load
 from .._arrays import read_arrays
 from .._backend import Backend
 from ..compiler import CompilerOptions, options_of
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import Error, FailedPreconditionError, InvalidArgumentError
 from ..utils import random_inputs
-from ._compare_numbers import difference
+from ._compare_numbers import TOLERANCES, Largest, Tolerance, difference, unknown_difference
+from ._input_sets import InputSet, further_sets
 from .base_pass import ImmutablePass
 
 __all__ = ["LayerPrecisionCompare", "layer_precision_compare"]
@@ -34,11 +35,9 @@ def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[di
     return {name: np.asarray(samples) for name, samples in found.items()}
 
 
-def _batch(backend: Backend, data: Optional[dict[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
-    """One batch for the inputs: a random one of the data's, or random numbers."""
+def _batch(backend: Backend, data: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """One batch for the inputs: a random one of the data's."""
     inputs, _ = backend.get_io_info()
-    if data is None:
-        return random_inputs(inputs)
     missing = sorted(set(inputs) - set(data))
     if missing:
         raise InvalidArgumentError(f"data_preprocess lacks input '{missing[0]}'; it has: {', '.join(sorted(data))}")
@@ -66,14 +65,77 @@ def _run(model: ModelProto, names: list[str], options: Any) -> Backend:
     return Backend(model.SerializeToString(), compiler_options=chosen)
 
 
+def _tolerance(converted: ModelProto) -> Tolerance:
+    """By what the model computes with."""
+    half = 10  # onnx.TensorProto.FLOAT16
+    tensors = [v.type.tensor_type.elem_type for v in [*converted.graph.input, *converted.graph.output]]
+    if any("FP8" in node.op_type for node in converted.graph.node):
+        return TOLERANCES["fp8"]
+    return TOLERANCES["fp16" if half in [*tensors, *(t.data_type for t in converted.graph.initializer)] else "fp32"]
+
+
+_Results = Union[dict[str, np.ndarray[Any, Any]], Error]
+
+
+def _results(backend: Backend, names: list[str], inputs: Mapping[str, np.ndarray[Any, Any]]) -> _Results:
+    wanted, _ = backend.get_io_info()
+    try:
+        return dict(zip(names, backend.run(names, {n: inputs[n].astype(dtype) for n, (_, dtype) in wanted.items()})))
+    except Error as error:
+        return error
+
+
+def _compare(names: list[str], sets: list[InputSet], origin: list[_Results], converted: list[_Results],
+             largest: Largest) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Numbers by tensor, with the first inputs that the original runs with; and a line for each set of inputs."""
+    found: dict[str, dict[str, Any]] = {}
+    lines = []
+    for (inputs, how, _), was, now in zip(sets, origin, converted):
+        lines.append(f"inputs '{inputs}': {how}" + (f"; not compared, the original fails: {was}" if isinstance(was, Error) else ""))
+        if isinstance(was, Error):
+            continue
+        if isinstance(now, Error):
+            raise type(now)(f"layer_precision_compare: the converted model fails with the inputs '{inputs}', with which the original "
+                            f"runs: {now}")
+        for name in names:
+            a, b = was[name], now[name]
+            largest.add(name, inputs, a, b)
+            if name not in found:
+                found[name] = difference(a, b) if a.shape == b.shape and a.size else unknown_difference()
+                found[name]["sizes"] = {}
+            if not a.size or a.shape != b.shape:
+                found[name]["sizes"][inputs] = {"origin": list(a.shape), "converted": list(b.shape)}
+    return found, lines
+
+
+def _rows_of_log(rows: list[tuple[Any, str]], found: dict[str, dict[str, Any]]) -> list[str]:
+    lines = []
+    for node, name in rows:
+        lines.append(f"{node.op_type} {node.name or '(no name)'} -> {name}")
+        if name not in found:
+            lines.append("  not in the converted model")
+            continue
+        for inputs, sizes in found[name]["sizes"].items():
+            lines.append(f"  size with {inputs}: {sizes['origin']} in the original, {sizes['converted']} in the converted model")
+        lines += [f"  {metric}: {found[name][metric]:.6g}" for metric in ("cosine_distance", "mse", "mae", "snr")]
+        for part in ("origin", "converted", "noise"):
+            numbers = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in found[name][part].items()}
+            lines.append(f"  {part}: " + ", ".join(f"{k}={v}" for k, v in numbers.items()))
+    return lines
+
+
 def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], converted_model: Union[_Path, ModelProto],
                             data_preprocess: Union[_Path, Mapping[str, Any], None] = None, options: Any = None,
                             output_dir: _Path = "./") -> dict[str, dict[str, Any]]:
-    """Runs both models on one batch and compares what each Conv, MatMul and Gemm of the original makes with what is called the
-    same in the converted one. Writes precision_compare.log into ``output_dir``, and gives the numbers by name of the tensor.
+    """Runs both models with the same inputs, several times, and compares what each Conv, MatMul and Gemm of the original makes with
+    what is called the same in the converted one. Writes precision_compare.log into ``output_dir``: first the largest absolute and
+    relative difference and where they are, the tolerance that option check has, and how the inputs are made.
 
-    ``data_preprocess`` is a pickle file of {input: samples}, or such a dictionary; without it inputs are random.
-    ``options`` are those of the compiler.
+    Gives the numbers by name of the tensor, those of the first inputs: one batch of ``data_preprocess``, a pickle file of
+    {input: samples} or such a dictionary, else random numbers. The others are zeros, ones, of one sign, sparse, repeated and distinct,
+    so that sizes that depend on data are zero, small and as large as possible; "sizes" of a tensor has those that differ or are empty.
+    ``options`` are those of the compiler. Errors: FailedPreconditionError (no tensor is in both models), InvalidArgumentError (data
+    that does not fit), what a run of the original with the first inputs, or of the converted model, fails with.
     """
     origin, converted = (load(m, "layer_precision_compare") for m in (origin_model_path, converted_model))
     there = _outputs(converted)
@@ -83,27 +145,24 @@ def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], convert
         raise FailedPreconditionError(f"layer_precision_compare: none of the {len(rows)} results of Conv, MatMul and Gemm is in the "
                                       "converted model under its name")
     with _run(converted, names, options) as second:
-        inputs = _batch(second, _data(data_preprocess))
-        results = dict(zip(names, second.run(names, inputs)))
-        shapes = {name: list(np.shape(value)) for name, value in inputs.items()}
-    with _run(origin, names, CompilerOptions(input_shape=shapes)) as first:
-        wanted, _ = first.get_io_info()
-        expected = dict(zip(names, first.run(names, {n: inputs[n].astype(dtype) for n, (_, dtype) in wanted.items()})))
-    found = {name: difference(expected[name], results[name]) for name in names}
-    lines = []
-    for node, name in rows:
-        lines.append(f"{node.op_type} {node.name or '(no name)'} -> {name}")
-        if name not in found:
-            lines.append("  not in the converted model")
-            continue
-        lines += [f"  {metric}: {found[name][metric]:.6g}" for metric in ("cosine_distance", "mse", "mae", "snr")]
-        for part in ("origin", "converted", "noise"):
-            numbers = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in found[name][part].items()}
-            lines.append(f"  {part}: " + ", ".join(f"{k}={v}" for k, v in numbers.items()))
+        infos, _ = second.get_io_info()
+        data = _data(data_preprocess)
+        first = (InputSet("random", "floats of a normal distribution, integers and conditions 0 or 1, seed 0", random_inputs(infos))
+                 if data is None else InputSet("data", "one batch of data_preprocess, seed 0", _batch(second, data)))
+        sets = further_sets(infos, first)
+        results = [_results(second, names, s.inputs) for s in sets]
+    shapes = {name: list(np.shape(value)) for name, value in first.inputs.items()}
+    with _run(origin, names, CompilerOptions(input_shape=shapes)) as backend:
+        expected = [_results(backend, names, s.inputs) for s in sets]
+    if isinstance(expected[0], Error):
+        raise expected[0]
+    largest = Largest(_tolerance(converted))
+    found, lines = _compare(names, sets, expected, results, largest)
+    text = [*largest.lines(), *lines, f"numbers of each layer: with inputs '{first.name}'", "", *_rows_of_log(rows, found)]
     os.makedirs(output_dir, exist_ok=True)
     path = os.path.realpath(os.path.join(os.fspath(output_dir), "precision_compare.log"))
     with open(path + ".part", "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write("\n".join(text) + "\n")
     os.replace(path + ".part", path)
     return found
 
