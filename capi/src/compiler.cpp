@@ -10,9 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <sstream>
+#include <utility>
 
 #include "base/arrays_file.h"
 #include "base/file.h"
@@ -98,6 +101,22 @@ struct poprt_compiler {
   std::vector<std::string> option_texts;
   std::vector<poprt_option> named;
   std::string stop_after, cache_path;
+
+  // What the last conversion has left for a compilation of the same file; another thread may take
+  // it.
+  using Kept = std::unique_ptr<void, void (*)(void*)>;
+  static void release(void* kept) { capi::compiler_plugin().release(kept); }
+  Kept take_kept() const {
+    const std::lock_guard lock(mutex);
+    return std::exchange(kept, Kept(nullptr, release));
+  }
+  void keep(void* left) const {
+    const std::lock_guard lock(mutex);
+    kept.reset(left);
+  }
+  mutable std::mutex mutex;  // of `kept`
+  mutable Kept kept{nullptr, release};
+
   // What conversion does besides, and whether there was one.
   bool check_models = false, compare_layers = false;
   mutable std::atomic<bool> converted = false;
@@ -254,10 +273,11 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
       return with_options(model, o, note, std::move(files));
     }
   }
+  const poprt_compiler::Kept kept = compiler.take_kept();
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
                  [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-                   capi::compiler_plugin().compile(&o, &source, sink, error);
+                   capi::compiler_plugin().compile(&o, &source, kept.get(), sink, error);
                  });
   if (cache) cache->store(key, payload->bytes());
   // Without a cache only now: what is wrong with a model is best said by the import.
@@ -288,11 +308,14 @@ class TemporaryFolder {
   fs::path path_;
 };
 
+// With `keeps`, a compiler that keeps what a compilation may use.
 void convert(const poprt_compile_options& options, const poprt_plugin_source& source,
-             const char* out) {
+             const char* out, const poprt_compiler* keeps = nullptr) {
+  void* left = nullptr;
   call([&](poprt_plugin_error* error) {
-    capi::compiler_plugin().convert(&options, &source, out, error);
+    capi::compiler_plugin().convert(&options, &source, out, keeps ? &left : nullptr, error);
   });
+  if (keeps) keeps->keep(left);
 }
 
 // A model of the check, which is neither cached nor reported.
@@ -307,7 +330,7 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
                  [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-                   capi::compiler_plugin().compile(&o, &source, sink, error);
+                   capi::compiler_plugin().compile(&o, &source, nullptr, sink, error);
                  });
   return runtime::open_payload("model", payload->bytes(), payload);
 }
@@ -462,7 +485,7 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
   quiet.push_back({capi::kQuiet, "1"});
   second.options = quiet.data();
   second.option_count = quiet.size();
-  convert(second, source, out.c_str());
+  convert(second, source, out.c_str(), &c);
   if (c.check_models) write_text(out.parent_path() / "check.json", report);
   if (c.compare_layers) write_text(out.parent_path() / "precision_compare.log", layers);
 }
@@ -575,8 +598,9 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
       return;
     }
     warn_without_conversion(c);
+    const poprt_compiler::Kept kept = c.take_kept();
     call([&](poprt_plugin_error* error) {
-      capi::compiler_plugin().compile_to_popef(&c.options, &source, popef_path, error);
+      capi::compiler_plugin().compile_to_popef(&c.options, &source, kept.get(), popef_path, error);
     });
   });
 }
@@ -591,7 +615,7 @@ poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const c
     if (c.check_models || c.compare_layers)
       convert_and_check(c, source, out_onnx_path);
     else
-      convert(c.options, source, out_onnx_path);
+      convert(c.options, source, out_onnx_path, &c);
   });
 }
 

@@ -20,6 +20,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
 #include "compiler_plugin_faithful.h"
+#include "compiler_plugin_kept.h"
 #include "compiler_plugin_passes.h"
 #include "compiler_plugin_settings.h"
 #include "compiler_plugin_shapes.h"
@@ -360,16 +361,30 @@ void report_progress(const poprt_compile_options& o, compiler::DriverOptions& to
   to.ask = [&o] { ask(o); };
 }
 
+// The graph that a conversion has left, if it is of this file as it is now.
+std::unique_ptr<ir::Graph> take(void* kept, const poprt_plugin_source& source, bool& converted) {
+  auto* model = static_cast<capi::Kept*>(kept);
+  if (!model || !model->graph || !source.path || model->path != source.path ||
+      !model->stamps.are_current())
+    return nullptr;
+  converted = model->converted;
+  return std::move(model->graph);
+}
+
 // Each graph that is lowered is added to `ir`, if there is one; the caller writes that file with
 // the executable.
 compiler::Executable compile_source(const poprt_compile_options& o,
-                                    const poprt_plugin_source& source, compiler::IrFile* ir) {
+                                    const poprt_plugin_source& source, void* kept,
+                                    compiler::IrFile* ir) {
   say(o, 0, "read");
-  auto graph = import(source, o);
+  bool converted = false;
+  auto graph = take(kept, source, converted);
+  if (!graph) graph = import(source, o);
   compiler::DriverOptions options = make_options(o, source, ir);
   options.padding = capi::paddings(o);
   report_progress(o, options);
-  return compiler::compile_model(std::move(graph), options);
+  return converted ? compiler::compile_converted(std::move(graph), options)
+                   : compiler::compile_model(std::move(graph), options);
 }
 
 void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
@@ -395,12 +410,12 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   });
 }
 
-void compile(const poprt_compile_options* o, const poprt_plugin_source* source,
+void compile(const poprt_compile_options* o, const poprt_plugin_source* source, void* kept,
              const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
-    const compiler::Executable executable = compile_source(*o, *source, ir.get());
+    const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
     say(*o, 0.8, "pack weights");
     program::write_executable(
         [&](std::span<const std::byte> bytes) { write(*sink, bytes.data(), bytes.size()); },
@@ -422,14 +437,14 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
          bytes, kMost);
 }
 
-void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source,
+void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source, void* kept,
                       const char* popef_path, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const auto ir = ir_file(*o, popef_path);
-    const compiler::Executable executable = compile_source(*o, *source, ir.get());
+    const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
     // Otherwise now: what is wrong with a model is best said by the import.
     if (!o->embed_source) files = files_of(*source, o->allow_links != 0);
     const capi::Source note{std::filesystem::path(source->path).filename().string(),
@@ -466,23 +481,37 @@ void write_log(const std::string& text, const std::filesystem::path& model) {
   file.commit();
 }
 
+// A caller that follows the passes is told of all of them in each call.
+std::optional<capi::Stamps> stamps_to_keep(const poprt_compile_options& o,
+                                           const poprt_plugin_source& source, void** out_kept) {
+  if (!out_kept || !source.path || o.after_pass) return std::nullopt;
+  return capi::Stamps::of(source.path, o.allow_links != 0);
+}
+
 void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
-             const char* out_onnx_path, poprt_plugin_error* error) {
+             const char* out_onnx_path, void** out_kept, poprt_plugin_error* error) {
   plugin_guard(error, [&] {
     const WarningFilter new_ones = capi::note_warnings(*o, *source);
     say(*o, 0, "read");
+    const auto stamps = stamps_to_keep(*o, *source, out_kept);
     auto graph = import(*source, *o);
+    std::unique_ptr<ir::Graph> kept;  // as it was read
+    if (stamps) kept = graph->clone();
     compiler::DriverOptions options = make_options(*o, *source);
     options.keep_onnx = true;
     std::string log;
     if (options.calibration) options.calibration = with_log(*options.calibration, log);
     report_progress(*o, options);
-    compiler::convert_model(*graph, options);
+    const bool same = compiler::convert_model(*graph, options);
+    // The file is made of the copy: readers of its values are in another order, which decides names
+    // of fused nodes in an executable, but nothing of an ONNX file.
+    if (stamps && same) kept = std::exchange(graph, graph->clone());
     say(*o, 0.8, "opset");
     compiler::settle_opset(graph, options);
     say(*o, 0.9, "write");
     onnx::export_file(*graph, out_onnx_path);
     if (!log.empty()) write_log(log, out_onnx_path);
+    if (stamps) *out_kept = new capi::Kept{source->path, *stamps, std::move(kept), same};
     finish(*o);
   });
 }
@@ -582,6 +611,7 @@ const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
       capi::faithful_open,
       capi::faithful_run,
       capi::faithful_close,
+      [](void* kept) { delete static_cast<capi::Kept*>(kept); },
   };
   return &table;
 }

@@ -61,13 +61,16 @@ typedef struct poprt_plugin_faithful {
 typedef struct poprt_compiler_plugin {
   int32_t version;  // POPRT_VERSION; must be equal
   void (*check_options)(const poprt_compile_options* options, poprt_plugin_error* error);
-  // Writes an executable's payload.
+  // Writes an executable's payload. `kept` is null or what convert() has left, with the same
+  // options; it is used when its file is that of the source and has not changed.
   void (*compile)(const poprt_compile_options* options, const poprt_plugin_source* source,
-                  const poprt_plugin_sink* sink, poprt_plugin_error* error);
+                  void* kept, const poprt_plugin_sink* sink, poprt_plugin_error* error);
   void (*compile_to_popef)(const poprt_compile_options* options, const poprt_plugin_source* source,
-                           const char* popef_path, poprt_plugin_error* error);
+                           void* kept, const char* popef_path, poprt_plugin_error* error);
+  // `out_kept`: null, or where a model goes that a compilation may use; it stays null when there is
+  // none. release() frees it.
   void (*convert)(const poprt_compile_options* options, const poprt_plugin_source* source,
-                  const char* out_onnx_path, poprt_plugin_error* error);
+                  const char* out_onnx_path, void** out_kept, poprt_plugin_error* error);
   // The following write text.
   void (*show)(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
                poprt_plugin_error* error);
@@ -113,6 +116,7 @@ typedef struct poprt_compiler_plugin {
                        const poprt_plugin_tensor* outputs, size_t output_count,
                        poprt_plugin_error* error);
   void (*faithful_close)(void* model);
+  void (*release)(void* kept);
 } poprt_compiler_plugin;
 
 // The plugin's only symbol; static storage.

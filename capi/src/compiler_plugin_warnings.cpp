@@ -11,8 +11,8 @@ namespace poprt::capi {
 namespace {
 
 // What this thread's last conversion of a file has warned of. A model that is converted is compiled
-// from the same file afterwards, and converted once more in memory on the way: nobody wants to read
-// the same again.
+// from the same file afterwards, and may be converted once more in memory on the way: the same
+// warnings again would say nothing new.
 struct Conversion {
   std::string path;
   std::set<std::string> warnings;

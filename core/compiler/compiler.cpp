@@ -168,7 +168,7 @@ void run_compile_stages(ir::Graph& graph, const Options& options) {
 
 }  // namespace
 
-void convert(ir::Graph& graph, const Options& options) {
+bool convert(ir::Graph& graph, const Options& options) {
   // Passes make nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);
@@ -192,6 +192,7 @@ void convert(ir::Graph& graph, const Options& options) {
   const bool narrows = options.narrow_int64 || std::ranges::count(options.passes, "int64_to_int32");
   if (narrows) keep_sizes_wide(graph);
   seats.restore(graph);
+  return !specialized;
 }
 
 Executable compile(ir::Graph& graph, const Options& options) {

@@ -108,9 +108,11 @@ struct Executable {
 };
 
 // Fixes shapes and runs the converter passes: what `poprt` saves as ONNX. Class labels that are
-// strings become their indices. Throws invalid_argument
-// when a shape is still unknown, naming the input and the option that fixes it.
-void convert(ir::Graph& graph, const Options& options);
+// strings become their indices. Returns whether the result is the same with and without keep_onnx:
+// the model has no control flow and no size that depends on data (compiler/flow/specialize.h).
+// Throws invalid_argument when a shape is still unknown, naming the input and the option that fixes
+// it.
+bool convert(ir::Graph& graph, const Options& options);
 
 // Lowers a converted graph (takes it apart). Same graph and options give the same bytes.
 Executable compile(ir::Graph& graph, const Options& options);

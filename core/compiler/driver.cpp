@@ -87,18 +87,20 @@ void scale_progress(Options& to, const DriverOptions& options, double from, doub
   };
 }
 
-// Converts and lowers one part.
+// Converts and lowers one part, or lowers one that is converted.
 Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& graph,
-                        const Part& part) {
+                        const Part& part, bool is_converted = false) {
   const auto share = [&](double done) {
     return (static_cast<double>(part.index) + done) / static_cast<double>(part.count);
   };
-  if (whole.begins) whole.begins(part, graph);
   std::vector<VariableWeight> variables;
-  if (whole.variable_weights) variables = make_weights_variable(graph);
-  scale_progress(options, whole, share(0), share(kConversion));
-  convert(graph, options);
-  if (whole.converted) whole.converted(part, graph);
+  if (!is_converted) {
+    if (whole.begins) whole.begins(part, graph);
+    if (whole.variable_weights) variables = make_weights_variable(graph);
+    scale_progress(options, whole, share(0), share(kConversion));
+    convert(graph, options);
+    if (whole.converted) whole.converted(part, graph);
+  }
   scale_progress(options, whole, share(kConversion), share(1));
   std::string kept;
   if (!whole.faithful_note.empty()) kept = kept_model(graph);
@@ -217,7 +219,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   return link_shapes(parts, symbols, padding, output_shapes, exact);
 }
 
-Executable compile_parts(ir::Graph& graph, DriverOptions options) {
+Executable compile_parts(ir::Graph& graph, DriverOptions options, bool is_converted) {
   const bool fused = fused_graphs(graph) > 0;
   const std::vector<ShapeSet> sets = shapes_of(options);
   if (!sets.empty()) options.input_shape = sets.back();
@@ -232,7 +234,13 @@ Executable compile_parts(ir::Graph& graph, DriverOptions options) {
   if (!options.padding.empty())
     log().warn("`pad_values` has no effect: `input_shape` gives one shape, nothing is padded");
   if (fused) return compile_fused(options, graph);
-  return compile_part(options, options, graph, {});
+  return compile_part(options, options, graph, {}, is_converted);
+}
+
+Executable compile_whole(ir::Graph& graph, const DriverOptions& options, bool is_converted) {
+  Executable executable = compile_parts(graph, options, is_converted);
+  if (!options.passes_only) note_plugins(executable);
+  return executable;
 }
 
 void choose_outputs(ir::Graph& graph, const DriverOptions& options) {
@@ -272,14 +280,16 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
   return fuse_graphs(std::move(graphs), names);
 }
 
-void convert_model(ir::Graph& graph, const DriverOptions& options) {
+bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   choose_outputs(graph, options);
+  const bool one_part = fused_graphs(graph) == 0 && options.shapes.size() < 2;
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
   if (options.begins) options.begins({}, graph);
   scale_progress(own, options, 0, 1);
-  convert(graph, own);
+  const bool same = convert(graph, own);
   if (options.converted) options.converted({}, graph);
+  return same && one_part && !options.variable_weights && !options.as_cut && !options.converted;
 }
 
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {
@@ -310,9 +320,11 @@ void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& option
 
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options) {
   choose_outputs(*graph, options);
-  Executable executable = compile_parts(*graph, options);
-  if (!options.passes_only) note_plugins(executable);
-  return executable;
+  return compile_whole(*graph, options, false);
+}
+
+Executable compile_converted(std::unique_ptr<ir::Graph> graph, const DriverOptions& options) {
+  return compile_whole(*graph, options, true);
 }
 
 }  // namespace poprt::compiler

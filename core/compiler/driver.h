@@ -2,7 +2,7 @@
 // there are and in which order they run. The C API, the command line and the inspector call it.
 //
 //   read_model ──► convert_model ──► settle_opset       what `poprt` writes as ONNX
-//       │
+//       │                └──► compile_converted         where a compilation converts to the same
 //       └──► compile_model ─┬─ a model                   ─┬─► convert ─► shard, lower ─► link
 //                           ├─ each model of a fused one ─┤
 //                           └─ the model at each shape   ─┘
@@ -80,8 +80,10 @@ std::unique_ptr<ir::Graph> read_model(const ModelSource& source, bool allow_link
 std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& paths);
 
 // Chooses the outputs and runs the converter on the whole graph. The result is for a file when
-// keep_onnx is set. Progress runs from 0 to 1.
-void convert_model(ir::Graph& graph, const DriverOptions& options);
+// keep_onnx is set. Progress runs from 0 to 1. Returns whether the same graph is what a compilation
+// with these options would lower, so that compile_converted() may go on from it: one model at one
+// shape, whose conversion keep_onnx does not change.
+bool convert_model(ir::Graph& graph, const DriverOptions& options);
 
 // Gives a converted graph the opset of the options, and its nodes unique names, unless the pass
 // that does so is skipped. Replaces the graph where several opsets are tried.
@@ -92,5 +94,10 @@ void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& option
 // result is empty. Throws what the steps throw, and unimplemented for options that do not go
 // together.
 Executable compile_model(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
+
+// Compiles what convert_model() has made with the same options and returned true for, before an
+// opset was settled. The graph is used up. Gives what compile_model() gives of the model, bit for
+// bit.
+Executable compile_converted(std::unique_ptr<ir::Graph> graph, const DriverOptions& options);
 
 }  // namespace poprt::compiler

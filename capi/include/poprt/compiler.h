@@ -217,7 +217,10 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
  * differ by more than the tolerance of the precision, by how much and with which inputs; nothing is
  * written then. Else check.json appears beside the model: the largest differences, the tolerance,
  * sizes that depend on data and how the inputs were made. With `precision_compare`
- * precision_compare.log appears there. (Compiling alone does neither, and warns.) Since 0.1. */
+ * precision_compare.log appears there. (Compiling alone does neither, and warns.) The compiler
+ * keeps the model in memory until it compiles something, converts another model or is freed: when
+ * the same file is compiled next and has not changed, it is not read again, nor converted where
+ * that gives the same. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);

@@ -17,9 +17,10 @@
 #include "onnx/export.h"
 #include "onnx/import.h"
 #include "opsets/convert.h"
-#include "passes/describe.h"
+#include "program/serialize.h"
 #include "program/shards.h"
 #include "support/error_code.h"
+#include "support/random_graph/random_graph.h"
 
 namespace poprt::compiler {
 namespace {
@@ -315,6 +316,85 @@ TEST(Driver, ConvertsForTheLargestShape) {
   convert_model(*graph, options);
   EXPECT_EQ(graph->inputs()[0]->shape(), (Shape{5, 4}));
   EXPECT_EQ(graph->outputs().size(), 2u);
+}
+
+std::string bytes_of(const Executable& e) {
+  std::string bytes;
+  program::write_executable(
+      [&](std::span<const std::byte> more) {
+        bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
+      },
+      e.program, e.weights, e.notes, e.narrow);
+  return bytes;
+}
+
+// What is converted for a file may be compiled without being converted again where the driver says
+// so. Both files have the bytes that they have when the model is read and converted for each of
+// them.
+TEST(Driver, OneConversionGivesBothFilesWhatTwoGive) {
+  int shared = 0, own = 0;
+  for (const std::string_view profile : test::profiles())
+    for (unsigned i = 0; i < 40; i++) {
+      test::Choices choices(11000 + i);
+      const std::string model = onnx::export_bytes(*test::random_graph(profile, choices).graph);
+      const auto read = [&] { return read_model({.bytes = std::as_bytes(std::span(model))}); };
+      DriverOptions options, to_onnx;
+      if (i % 4 == 1) options.precision = Precision::fp16;
+      if (i % 4 == 2) options.narrow_int64 = true;
+      static_cast<Options&>(to_onnx) = options;
+      to_onnx.keep_onnx = true;
+      to_onnx.lowest_opset = 11;
+      std::string wanted;
+      try {
+        wanted = bytes_of(compile_model(read(), options));
+      } catch (const Error&) {  // of models that do not compile nothing is compared
+        continue;
+      }
+      auto imported = read();
+      EXPECT_TRUE(bytes_of(compile_model(imported->clone(), options)) == wanted)
+          << profile << " " << i << ": a copy of what was read";
+      const bool same = convert_model(*imported, to_onnx);
+      auto file = imported->clone();
+      settle_opset(file, to_onnx);
+      auto alone = read();
+      convert_model(*alone, to_onnx);
+      settle_opset(alone, to_onnx);
+      EXPECT_TRUE(onnx::export_bytes(*file) == onnx::export_bytes(*alone))
+          << profile << " " << i << ": a copy of what was converted";
+      if (!same) {
+        own++;
+        continue;
+      }
+      EXPECT_TRUE(bytes_of(compile_converted(std::move(imported), options)) == wanted)
+          << profile << " " << i;
+      shared++;
+    }
+  EXPECT_GT(shared, 100);
+  EXPECT_GT(own, 10);
+}
+
+TEST(Driver, ConvertsAgainWhatACompilationTreatsOtherwise) {
+  const auto shared = [](std::unique_ptr<ir::Graph> graph, DriverOptions options) {
+    options.keep_onnx = true;
+    return convert_model(*graph, options);
+  };
+  EXPECT_TRUE(shared(network("2"), {}));
+  DriverOptions options;
+  options.variable_weights = true;
+  EXPECT_FALSE(shared(network("2"), options));
+  options = {};
+  options.shapes = shape_sets_of({{"x", {{2, 4}}}});
+  EXPECT_TRUE(shared(network("N"), options));
+  options.shapes = shape_sets_of({{"x", {{1, 4}, {2, 4}}}});
+  EXPECT_FALSE(shared(network("N"), options));
+  EXPECT_FALSE(shared(fused_pair(network("2"), network("2")), {}));
+  // A size that depends on data stays unknown in ONNX, and has a bound in an executable.
+  EXPECT_FALSE(shared(ir::parse_text(R"(graph "g" opset {"": 17} {
+  input %x : f32[2,4]
+  %y : s64[2,?] = NonZero(%x)
+  output %y
+})"),
+                      {}));
 }
 
 TEST(Driver, GivesAConvertedModelItsOpsetAndNames) {
