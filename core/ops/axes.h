@@ -68,15 +68,17 @@ struct AxisMap {
   std::vector<std::pair<size_t, size_t>> independent;
 };
 
-// What the operator's hook `axes` states. Nothing is stated for a node without a definition, and
-// for one with an input whose type is not static. Constant inputs that decide shapes, axes or
-// attributes count with the values that they have. Throws what the operator's checks throw when the
-// node is invalid.
+// What the operator's hook `axes` states. Nothing is stated for a node without a definition, for
+// one with an input whose type is not static, and for one that is invalid. Outputs are inferred
+// where they are not. Constant inputs that decide shapes, axes or attributes count with the values
+// that they have.
 AxisMap axis_map(const ir::Node& node);
 
 // The axis of the output whose places are those of an input's axis: place a meets place a alone.
 std::optional<size_t> carried(const AxisMap& map, InputAxis from, size_t output = 0);
-// The same from the result: the axis of the input that is carried to it.
+// The same, and for an axis of one place the axis along which it is broadcast.
+std::optional<size_t> aligned_with(const AxisMap& map, InputAxis from, size_t output = 0);
+// The same as carried, from the result: the axis of the input that is carried to it.
 std::optional<size_t> carried_from(const AxisMap& map, size_t input, size_t output_axis,
                                    size_t output = 0);
 // The axis is in one of the groups that are reduced.
@@ -118,8 +120,8 @@ class AxesContext {
   std::optional<std::vector<int64_t>> ints(size_t i) const;
 
   void link(const AxisLink& link);
-  // The input's axis is carried to that of the output. Where the sizes differ, as they do where a
-  // single place is broadcast, nothing is stated.
+  // The input's axis is carried to that of the output, or its single place is broadcast along it
+  // (extent 1: every place meets it). Where the sizes differ otherwise, nothing is stated.
   void carry(size_t input, size_t axis, size_t output, size_t to);
   void reduce(std::vector<InputAxis> together);
   void number(size_t output, size_t axis);

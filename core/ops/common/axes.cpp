@@ -24,19 +24,47 @@ bool AxisLink::meets(int64_t input_place, int64_t output_place) const {
   return extent == kNoRepeat ? a == b : floor_mod(a, extent) == floor_mod(b, extent);
 }
 
+namespace {
+
+bool has_known_type(const ir::Value* v) { return !v || v->type.is_static(); }
+
+// The hook's statements about a node whose input types are static.
+void state(const OpDef& op, const ir::Node& node, AxisMap& map) {
+  for (size_t o = 0; o < node.outputs().size(); o++)
+    map.outputs[o] = node.output(o)->type.is_static() ? node.output(o)->shape() : Shape();
+  AxisMap stated = map;
+  try {
+    AxesContext context(node, stated);
+    op.axes(context);
+  } catch (const Error& e) {
+    // Lowering reports what is wrong with the node; of a hook that is wrong, everybody must know.
+    if (e.code() == ErrorCode::internal) throw;
+    return;
+  }
+  map = std::move(stated);
+}
+
+}  // namespace
+
 AxisMap axis_map(const ir::Node& node) {
   AxisMap map;
-  bool known = true;
-  for (const ir::Value* v : node.inputs()) {
-    known = known && (!v || v->type.is_static());
-    map.inputs.push_back(v && v->type.is_static() ? v->shape() : Shape());
-  }
-  for (const ir::Value* v : node.outputs())
-    map.outputs.push_back(v && v->type.is_static() ? v->shape() : Shape());
+  for (const ir::Value* v : node.inputs())
+    map.inputs.push_back(v && has_known_type(v) ? v->shape() : Shape());
+  map.outputs.resize(node.outputs().size());
   const OpDef* op = find_op(node.domain, node.op_type, std::max<int64_t>(node.opset(), 1));
-  if (!op || !op->axes || !known) return map;
-  AxesContext context(node, map);
-  op->axes(context);
+  if (!op || !op->axes || !std::ranges::all_of(node.inputs(), has_known_type)) return map;
+  if (std::ranges::all_of(node.outputs(), has_known_type)) {
+    state(*op, node, map);
+    return map;
+  }
+  const auto alone = isolate(node);
+  ir::Node& copy = *alone->nodes().front();
+  try {
+    infer(copy);
+  } catch (const Error&) {
+    return map;  // inference of the graph reports it
+  }
+  state(*op, copy, map);
   return map;
 }
 
@@ -48,6 +76,14 @@ std::optional<size_t> carried(const AxisMap& map, InputAxis from, size_t output)
         map.inputs[from.input][from.axis] == places)
       return l.output_axis;
   }
+  return std::nullopt;
+}
+
+std::optional<size_t> aligned_with(const AxisMap& map, InputAxis from, size_t output) {
+  if (map.inputs[from.input][from.axis] != 1) return carried(map, from, output);
+  for (const AxisLink& l : map.links)
+    if (l.input == from.input && l.input_axis == from.axis && l.output == output)
+      return l.output_axis;
   return std::nullopt;
 }
 
@@ -89,8 +125,9 @@ bool is_per_sample(const ir::Node& node) {
   const AxisMap map = axis_map(node);
   if (map.inputs.empty() || map.inputs[0].empty() || carried(map, {0, 0}) != size_t{0})
     return false;
-  return std::ranges::none_of(map.links, [](const AxisLink& l) {
-    return l.input != 0 && l.output == 0 && l.output_axis == 0;
+  return std::ranges::none_of(map.links, [&](const AxisLink& l) {
+    return l.input != 0 && l.output == 0 && l.output_axis == 0 &&
+           (map.inputs[l.input][l.input_axis] != 1 || map.outputs[0][0] == 1);
   });
 }
 
@@ -121,7 +158,8 @@ void AxesContext::carry(size_t input, size_t axis, size_t output, size_t to) {
     fail(ErrorCode::internal, "{}: input {} has no axis {}, or output {} no axis {}",
          node.describe(), input, axis, output, to);
   const int64_t places = in(input)[axis];
-  if (places == out(output)[to] && places > 0) link({input, axis, output, to, places});
+  if (places == out(output)[to] || places == 1)
+    link({input, axis, output, to, std::max<int64_t>(places, 1)});
 }
 
 void AxesContext::reduce(std::vector<InputAxis> together) {
