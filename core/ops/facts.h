@@ -241,6 +241,9 @@ struct Facts {
   Monotone monotone = Monotone::none;
   // ... as long as input 0 is not negative.
   bool monotone_from_zero = false;
+  // A reduction: places that hold this number change no result. Infinities are the least and the
+  // largest number of the type.
+  std::optional<double> neutral = std::nullopt;
   SizeRule size_rule = SizeRule::none;
   // The range of the result from those of the inputs, where `monotone` does not say it; nothing
   // where none is known (ops/bound.h).

@@ -12,14 +12,7 @@ using ir::Value;
 // activations.
 bool wants_floats(const Node& n) {
   const ops::Facts& facts = ops::facts_of(n);
-  switch (facts.size_rule) {
-    case ops::SizeRule::product:
-    case ops::SizeRule::reduce_from_least:
-    case ops::SizeRule::reduce_from_most:
-    case ops::SizeRule::reduce_from_one:
-    case ops::SizeRule::reduce_from_zero: return true;
-    default: return facts.epilogue != nullptr;
-  }
+  return facts.layer != ops::LayerForm::none || facts.neutral || facts.epilogue;
 }
 
 void run(Graph& graph, PassContext& context) {

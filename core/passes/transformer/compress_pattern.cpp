@@ -11,9 +11,7 @@ using ir::Node;
 using ir::Value;
 
 // Where zeros behind the kept elements change nothing.
-bool ignores_zeros(const Node& n) {
-  return ops::facts_of(n).size_rule == ops::SizeRule::reduce_from_zero;
-}
+bool ignores_zeros(const Node& n) { return ops::facts_of(n).neutral == 0.0; }
 
 bool is_compress(const Node& n) {
   if (!n.is("Compress") || !n.input(0)->type.is_static() || !n.input(1)->type.is_static() ||

@@ -145,6 +145,34 @@ TEST(OperatorFacts, MovesMeansThatResultsAreElementsOfInputs) {
   EXPECT_GE(seen.size(), 15u);
 }
 
+// A column of such numbers is reduced with the others, or left out.
+TEST(OperatorFacts, NeutralNumbersChangeNoReduction) {
+  std::set<std::string_view> seen;
+  for (const OpDef* op : all_ops()) {
+    if (!op->facts.neutral) continue;
+    SCOPED_TRACE(op->name);
+    const std::vector<float> columns = {0.5f, 2, -1.5f, 3, 0.25f, 1.75f};
+    Sample s;
+    s.op = op->name;
+    s.opset = 18;
+    s.attr("keepdims", int64_t{0});
+    std::vector<float> wide;
+    for (size_t i = 0; i < columns.size(); i++) {
+      wide.push_back(columns[i]);
+      if (i % 3 == 2) wide.push_back(static_cast<float>(*op->facts.neutral));
+    }
+    s.input(Tensor::of<float>({2, 3}, std::span<const float>(columns)));
+    s.constant_input(Tensor::of<int64_t>({1}, {1}));
+    const std::vector<double> wanted = run(s, s.inputs);
+    s.inputs[0] = Tensor::of<float>({2, 4}, std::span<const float>(wide));
+    const std::vector<double> found = run(s, s.inputs);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t i = 0; i < found.size(); i++) EXPECT_FLOAT_EQ(found[i], wanted[i]);
+    seen.insert(op->name);
+  }
+  EXPECT_EQ(seen.size(), 9u);
+}
+
 // The unspecified lanes of a blocked value hold any finite number.
 TEST(OperatorFacts, BlockedFormsAreFiniteForFiniteArguments) {
   const std::vector<float> wide = {0, -0.5f, 3, 88, -88, 700, -700, 1e10f, -1e10f, 1e18f, -1e18f};
@@ -515,6 +543,7 @@ TEST(Facts, AreThoseThatAreRecorded) {
     flag("most", f.elementwise.append ? f.elementwise.most : 0);
     flag("monotone", f.monotone);
     flag("monotone_from_zero", f.monotone_from_zero);
+    if (f.neutral) line += fmt::format(" neutral={}", *f.neutral);
     flag("extent_inputs", f.extent_inputs);
     flag("size_range", f.size_range != nullptr);
     flag("bounds_shape", f.bounds_shape);
