@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/axes.h"
 #include "ops/common/expansion.h"
 #include "ops/op.h"
 #include "passes/build.h"
@@ -167,18 +168,54 @@ struct Aligned {
   bool plain = false;  // an operand with tokens has something else there
 };
 
-// The axis of the operands with tokens that stands `from_end` axes from the end.
-Aligned aligned(std::span<const std::optional<Axes>> inputs, size_t from_end) {
+// The axes of operands with tokens that meet this one: they lead to the same axis of the result, or
+// they are summed with it.
+Aligned aligned(const ops::AxisMap& map, ops::InputAxis of,
+                std::span<const std::optional<Axes>> inputs) {
   Aligned a;
-  for (const auto& axes : inputs) {
-    if (!axes || from_end > axes->size()) continue;
-    const Axis& axis = (*axes)[axes->size() - from_end];
+  const auto meet = [&](ops::InputAxis other) {
+    if (other.input == of.input || !inputs[other.input]) return;
+    const Axis& axis = (*inputs[other.input])[other.axis];
     if (has(axis, Kind::row) || has(axis, Kind::place))
       a.with_tokens = &axis;
     else
       a.plain |= !axis.empty();
-  }
+  };
+  const auto to = ops::aligned_with(map, of);
+  for (size_t i = 0; to && i < inputs.size(); i++)
+    for (size_t axis = 0; inputs[i] && axis < inputs[i]->size(); axis++)
+      if (ops::aligned_with(map, {i, axis}) == to) meet({i, axis});
+  for (const auto& group : map.reduced)
+    if (std::ranges::count(group, of) > 0)
+      for (const ops::InputAxis& other : group) meet(other);
   return a;
+}
+
+// The operand picks places: its axis takes that of an axis with places which is mixed.
+bool picks_places(const ops::AxisMap& map, ops::InputAxis of,
+                  std::span<const std::optional<Axes>> inputs) {
+  const auto to = ops::carried(map, of);
+  if (!to) return false;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    if (i == of.input || !inputs[i] || *to >= inputs[i]->size()) continue;
+    if (has((*inputs[i])[*to], Kind::place) && !ops::is_linked(map, {i, *to}) &&
+        !ops::is_reduced(map, {i, *to}))
+      return true;
+  }
+  return false;
+}
+
+// The operand has fewer rows or places than those with tokens, and those beyond are left out.
+bool takes_first_places(const ops::AxisMap& map, ops::InputAxis of,
+                        std::span<const std::optional<Axes>> inputs) {
+  const auto to = ops::carried(map, of);
+  return to && std::ranges::any_of(map.links, [&](const ops::AxisLink& l) {
+           if (l.input == of.input || l.output != 0 || l.output_axis != *to || !inputs[l.input])
+             return false;
+           const Axis& axis = (*inputs[l.input])[l.input_axis];
+           return (has(axis, Kind::row) || has(axis, Kind::place)) &&
+                  map.inputs[l.input][l.input_axis] > map.outputs[0][*to];
+         });
 }
 
 std::optional<Action> action_for(const Axis& axis, int64_t size, SequenceSizes old, bool spreads) {
@@ -188,43 +225,24 @@ std::optional<Action> action_for(const Axis& axis, int64_t size, SequenceSizes o
   return spreads && axis.size() == 1 ? Action::first : Action::repeat;
 }
 
-std::optional<Action> action_of(const Node& node, size_t index, size_t axis,
+std::optional<Action> action_of(const Node& node, const ops::AxisMap& map, ops::InputAxis of,
                                 std::span<const std::optional<Axes>> inputs, SequenceSizes old,
                                 Axis& made) {
   const ops::Facts& facts = ops::facts_of(node);
-  const Shape& shape = node.input(index)->shape();
-  const int64_t size = shape[axis];
-  const size_t from_end = shape.size() - axis;
-  const auto as = [&](const Axis& given, bool spreads) {
-    const auto action = action_for(given, size, old, spreads);
-    if (action) made = *action == Action::first ? Axis{} : given;
+  const int64_t size = node.input(of.input)->shape()[of.axis];
+  if (takes_first_places(map, of, inputs)) return std::nullopt;
+  if (size == 1) return Action::keep;
+  const Aligned a = aligned(map, of, inputs);
+  if (a.with_tokens) {
+    // What only moves elements does not broadcast.
+    const auto action = action_for(*a.with_tokens, size, old, facts.per_element || !facts.moves);
+    if (action) made = *action == Action::first ? Axis{} : *a.with_tokens;
     return action;
-  };
-  const auto cut_if_long = [&] {
-    if (size != old.length) return Action::keep;
-    made = {{Kind::place, size}};
-    return Action::cut;
-  };
-  if (facts.per_element) {
-    const Aligned a = aligned(inputs, from_end);
-    if (size == 1) return Action::keep;
-    if (a.with_tokens) return as(*a.with_tokens, true);
-    return a.plain ? Action::keep : cut_if_long();
   }
-  if (facts.size_rule == ops::SizeRule::gather_elements) {
-    const auto rank = static_cast<int64_t>(shape.size());
-    if (normalize_axis(node.int_attr("axis", 0), rank) == static_cast<int64_t>(axis))
-      return index == 1 ? cut_if_long() : Action::keep;
-    const Aligned a = aligned(inputs, from_end);
-    return a.with_tokens ? as(*a.with_tokens, false) : Action::keep;
-  }
-  if (facts.size_rule == ops::SizeRule::product && index < 2 && inputs[1 - index] && size > 1) {
-    const bool summed = from_end == (index == 0 ? 1u : 2u);
-    if (from_end <= 2 && !summed) return Action::keep;
-    const Aligned a = aligned(inputs, summed ? (index == 0 ? 2 : 1) : from_end);
-    return a.with_tokens ? as(*a.with_tokens, true) : Action::keep;
-  }
-  return Action::keep;
+  const bool grows = facts.per_element ? !a.plain : picks_places(map, of, inputs);
+  if (!grows || size != old.length) return Action::keep;
+  made = {{Kind::place, size}};
+  return Action::cut;
 }
 
 constexpr uint64_t kLargest = uint64_t{1} << 30;  // of what is computed here
@@ -258,8 +276,9 @@ std::optional<Adapted> adapted_operand(const Node& node, size_t index,
   const Value* v = node.input(index);
   if (!v->type.is_static()) return std::nullopt;
   Adapted plan{plain_axes(v->shape()), {}};
+  const ops::AxisMap map = ops::axis_map(node);
   for (size_t a = 0; a < v->shape().size(); a++) {
-    const auto action = action_of(node, index, a, inputs, old, plan.axes[a]);
+    const auto action = action_of(node, map, {index, a}, inputs, old, plan.axes[a]);
     if (!action) return std::nullopt;
     const bool rows = *action == Action::first || *action == Action::repeat;
     if (rows && !rows_are_equal(v, static_cast<int64_t>(a), old.rows)) return std::nullopt;

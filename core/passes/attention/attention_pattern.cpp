@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/axes.h"
 #include "passes/rewrite.h"
 
 namespace poprt::passes::attention_pattern_pass {
@@ -291,8 +292,7 @@ void fuse(Node& reshape, PassContext& context) {
   if (!softmax || !softmax->output()->type.is_static()) return;
   const Shape& shape = softmax->output()->shape();  // [B, heads, S, T]
   if (shape.size() != 4 || weighted->output()->shape().size() != 4) return;
-  const int64_t axis = softmax->int_attr("axis", softmax->opset() < 13 ? 1 : -1);
-  if (normalize_axis(axis, 4) != 3) return;
+  if (ops::mixed_axes(ops::axis_map(*softmax), 0) != std::vector<size_t>{3}) return;
   auto scores = scores_of(softmax->input(0));
   if (!scores || (scores->mask && !fits_scores(scores->mask, shape)) ||
       (scores->added && !fits_scores(scores->added, shape)))

@@ -1,3 +1,4 @@
+#include "ops/axes.h"
 #include "passes/build.h"
 
 namespace poprt::passes::replace_softmax_pass {
@@ -11,12 +12,11 @@ void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("Softmax") || !n.input(0)->type.is_static() || n.input(0)->shape().empty()) return;
     const Shape& shape = n.input(0)->shape();
-    const auto rank = static_cast<int64_t>(shape.size());
-    constexpr int64_t kLastByDefault = 13;
-    const int64_t axis =
-        normalize_axis(n.int_attr("axis", n.opset() < kLastByDefault ? 1 : -1), rank);
-    if (axis == rank - 1 && shape.back() % 2 != 0 && context.allow())
-      replace_with_graphcore(n, "SoftmaxV2", std::vector<Value*>{n.input(0)}, {{"axis", axis}});
+    const size_t last = shape.size() - 1;
+    const bool over_last = ops::mixed_axes(ops::axis_map(n), 0) == std::vector{last};
+    if (over_last && shape.back() % 2 != 0 && context.allow())
+      replace_with_graphcore(n, "SoftmaxV2", std::vector<Value*>{n.input(0)},
+                             {{"axis", static_cast<int64_t>(last)}});
   });
 }
 

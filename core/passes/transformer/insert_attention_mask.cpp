@@ -182,7 +182,7 @@ void Numbered::follow_tokens() {
     }
     if (std::ranges::all_of(inputs, [](Tokens t) { return t == Tokens::none; })) continue;
     for (const Value* v : n->outputs()) tokens[v] = Tokens::elsewhere;
-    const bool sums = ops::facts_of(*n).size_rule == ops::SizeRule::cumulative_sum;
+    const bool sums = n->is("CumSum");
     if (sums && inputs[0] == Tokens::matrix && n->input(0)->shape().size() == 2 &&
         n->int_attr("exclusive", 0) == 0 && n->int_attr("reverse", 0) == 0 &&
         const_scalar(n->input(1)) &&

@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "base/json.h"
+#include "ops/axes.h"
 #include "ops/op.h"
 #include "passes/build.h"
 #include "passes/chains.h"
@@ -86,6 +87,14 @@ Settings settings_of(const PassContext& context) {
   if (s.segments.empty()) whole_number("segment_max_size", sizes);
   s.inputs = group_names(context.text("dynamic_groups"));
   return s;
+}
+
+bool is_softmax(const Node& n) { return n.is("Softmax") || n.is("LogSoftmax") || n.is("Hardmax"); }
+
+// Axes of two inputs are multiplied and summed.
+bool is_product(const Node& n) {
+  const ops::AxisMap map = ops::axis_map(n);
+  return std::ranges::any_of(map.reduced, [](const auto& group) { return group.size() > 1; });
 }
 
 class Packing {
@@ -231,8 +240,8 @@ Packing::Unpacked& Packing::unpacked(Node& at, Value* v) {
   const bool matrix = packed_.at(v) == Tokens::matrix;
   Node* made = v->producer();
   // A Reshape costs nothing, and attention is known by it.
-  if (made && matrix && ops::facts_of(*made).size_rule == ops::SizeRule::reshape &&
-      packed_.contains(made->input(0)) && packed_.at(made->input(0)) == Tokens::matrix) {
+  if (made && matrix && made->is("Reshape") && packed_.contains(made->input(0)) &&
+      packed_.at(made->input(0)) == Tokens::matrix) {
     const Axes axes = *reshaped_axes(unpacked(at, made->input(0)).axes, v->shape());
     Value* from = unpacked_.at(made->input(0)).value;
     return unpacked_[v] = {reshaped(at, from, shape_of(axes, now_)), axes};
@@ -367,9 +376,8 @@ void Packing::unpack_reshape(Node& n) {
 }
 
 void Packing::unpack_node(Node& n) {
-  const ops::Facts& facts = ops::facts_of(n);
-  if (facts.size_rule == ops::SizeRule::softmax && !is_masked(n)) mask_scores(n);
-  if (facts.size_rule == ops::SizeRule::reshape && depends(n.input(0))) return unpack_reshape(n);
+  if (is_softmax(n) && !is_masked(n)) mask_scores(n);
+  if (n.is("Reshape") && depends(n.input(0))) return unpack_reshape(n);
   std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
   std::vector<std::optional<Axes>> axes(inputs.size());
   for (size_t i = 0; i < inputs.size(); i++) {
@@ -378,7 +386,7 @@ void Packing::unpack_node(Node& n) {
     axes[i] = u.axes;
     inputs[i] = u.value;
   }
-  if (facts.size_rule == ops::SizeRule::expand && axes[0]) {
+  if (n.is("Expand") && axes[0]) {
     const Axes made = expanded_axes(*axes[0], n.output()->shape(), old_);
     inputs[1] = add_ints(graph_, n.output()->name() + "_shape", shape_of(made, now_));
     return set_unpacked(n, *insert_like(n, n, inputs), {made});
@@ -409,7 +417,7 @@ bool Packing::is_masked(const Node& softmax) const {
     work.pop_back();
     if (!depends(v) || !seen.insert(v).second) continue;
     if (packed_.contains(v) || !v->producer()) return true;
-    if (ops::facts_of(*v->producer()).size_rule == ops::SizeRule::product) continue;
+    if (is_product(*v->producer())) continue;
     for (const Value* from : v->producer()->inputs()) work.push_back(from);
   }
   return false;
@@ -435,12 +443,12 @@ Value* Packing::ones_where_tokens(Node& at) {
 void Packing::mask_scores(Node& softmax) {
   Value* scores = softmax.input(0);
   const Unpacked from = unpacked(softmax, scores);
-  const int64_t axis = normalize_axis(softmax.int_attr("axis", softmax.opset() < 13 ? 1 : -1),
-                                      static_cast<int64_t>(from.axes.size()));
-  const Axis& summed = from.axes[static_cast<size_t>(axis)];
-  if (!has(summed, Kind::place)) return;
-  if (!is_only(summed, Kind::place) || axis + 1 != static_cast<int64_t>(from.axes.size()) ||
-      from.axes[0].empty() || from.axes[0][0].kind != Kind::row || has(from.axes[0], Kind::place))
+  const std::vector<size_t> summed = ops::mixed_axes(ops::axis_map(softmax), 0);
+  if (std::ranges::none_of(summed, [&](size_t a) { return has(from.axes[a], Kind::place); }))
+    return;
+  if (summed.size() != 1 || !is_only(from.axes[summed[0]], Kind::place) ||
+      summed[0] + 1 != from.axes.size() || from.axes[0].empty() ||
+      from.axes[0][0].kind != Kind::row || has(from.axes[0], Kind::place))
     refuse(softmax, "has no mask, nor places for one");
   Value* token = cast_to(softmax, ones_where_tokens(softmax), DType::boolean);
   Value* zero = add_scalar(graph_, scores->name() + "_kept", from.value->dtype(), 0);

@@ -294,7 +294,17 @@ TEST(SequenceAxes, OfOperandsThatDoNotDependOnTokens) {
        "cut keep 2,5"},
       {"input %c : f32[3]\ninput %x : s64[3]\n%y = GatherElements(%c, %x)", {{"x", "p"}}, "keep 3"},
       // All other operators.
-      {x + "input %c : f32[2,3,5]\n%y = Concat(%x, %c) {axis = 2}", tokens, "keep keep keep 2,3,5"},
+      {x + "input %c : f32[2,3,5]\n%y = Concat(%x, %c) {axis = 2}", tokens, "none"},
+      {x + "const %c : f32[2,3,5] = fill 1.0\n%y = Concat(%x, %c) {axis = 2}", tokens,
+       "repeat cut keep 5,2,5"},
+      {x + "input %c : f32[4]\n%y = LayerNormalization(%x, %c)", tokens, "keep 4"},
+      // Places that are picked by their numbers.
+      {"input %x : f32[2,3,4]\ninput %c : s64[3]\n%y = Gather(%x, %c) {axis = 1}", tokens, "cut 2"},
+      {"input %x : f32[2,3,4]\ninput %c : s64[1]\n%y = Gather(%x, %c) {axis = 1}", tokens,
+       "keep 1"},
+      {"input %c : f32[3,3]\ninput %x : s64[2,3]\n%y = Gather(%c, %x)",
+       {{"x", "r p"}},
+       "keep keep 3,3"},
   };
   for (const Row& row : rows)
     EXPECT_EQ(adapted(Reader(row.text, row.axes)), row.wanted) << row.text;

@@ -71,7 +71,7 @@ TEST(TokenPlaces, ProductsAndTables) {
       {"input %m : f32[2,3,4]\ninput %w : f32[4,5]\n%y = MatMul(%m, %w)", "matrix heavy"},
       {"input %f : f32[6,4]\ninput %w : f32[4,5]\n%y = MatMul(%f, %w)", "flat heavy"},
       {"input %m : f32[2,3]\ninput %w : f32[3,5]\n%y = MatMul(%m, %w)", "together"},
-      {"input %m : f32[2,3,4]\ninput %w : f32[4]\n%y = MatMul(%m, %w)", "together"},
+      {"input %m : f32[2,3,4]\ninput %w : f32[4]\n%y = MatMul(%m, %w)", "matrix heavy"},
       {"input %m : f32[2,3,4]\ninput %w : f32[2,4,5]\n%y = MatMul(%m, %w)", "together"},
       {"input %m : f32[2,3,4]\ninput %m2 : f32[2,4,3]\n%y = MatMul(%m, %m2)", "together"},
       {"input %w : f32[5,2]\ninput %m : f32[2,3]\n%y = MatMul(%w, %m)", "together"},
@@ -82,7 +82,7 @@ TEST(TokenPlaces, ProductsAndTables) {
       {"input %f : f32[6,4]\ninput %w : f32[4,5]\ninput %c : f32[6,1]\n%y = Gemm(%f, %w, %c)",
        "together"},
       {"input %f : f32[6,4]\ninput %w : f32[4,5]\ninput %f2 : f32[6,5]\n%y = Gemm(%f, %w, %f2)",
-       "together"},
+       "flat heavy"},
       {"input %f : f32[6,4]\ninput %w : f32[5,4]\n%y = Gemm(%f, %w) {transB = 1}", "flat heavy"},
       {"input %f : f32[6,6]\ninput %w : f32[6,5]\n%y = Gemm(%f, %w) {transA = 1}", "together"},
       {"input %t : f32[9,4]\ninput %m : s64[2,3]\n%y = Gather(%t, %m)", "matrix heavy"},
@@ -142,8 +142,23 @@ TEST(TokenPlaces, AxesBehindTheTokens) {
       {"input %m : f32[2,3]\n%y = Transpose(%m)", "together"},
       {"input %f : f32[6,4,5]\n%y = Transpose(%f) {perm = [0, 2, 1]}", "flat"},
       {"input %f : f32[6,4,5]\n%y = Transpose(%f) {perm = [1, 0, 2]}", "together"},
-      // Sums along an axis, and what needs neighbours.
-      {"input %m : f32[2,3,4]\nconst %a : s64[] = 2\n%y = CumSum(%m, %a)", "together"},
+      // Running sums within a token or over tokens, and what needs neighbours.
+      {"input %m : f32[2,3,4]\nconst %a : s64[] = 2\n%y = CumSum(%m, %a)", "matrix"},
+      {"input %m : f32[2,3,4]\nconst %a : s64[] = 1\n%y = CumSum(%m, %a)", "together"},
+      {"input %m : f32[2,3,4]\nconst %k : s64[1] = [2]\n%y, %z = TopK(%m, %k)", "matrix"},
+      {"input %m : f32[2,3,4]\n%y = ArgMax(%m) {axis = -1}", "matrix"},
+      {"input %m : s64[2,3]\nconst %d : s64[] = 5\ninput %v : f32[2]\n%y = OneHot(%m, %d, %v)",
+       "matrix"},
+      {"input %m : f32[2,3,4]\nconst %r : s64[3] = [1, 1, 2]\n%y = Tile(%m, %r)", "matrix"},
+      {"input %m : f32[2,3,4]\nconst %r : s64[3] = [1, 2, 1]\n%y = Tile(%m, %r)", "together"},
+      // Which element is kept depends on the place.
+      {"input %m : f32[2,3]\n%y = Trilu(%m)", "together"},
+      {"input %m : f32[2,3,4,4]\n%y = Trilu(%m)", "matrix"},
+      // Places are read, or written, by their numbers.
+      {"input %m : f32[2,3,4]\nconst %i : s64[1,1] = [1]\ninput %u : f32[1,3,4]\n"
+       "%y = ScatterND(%m, %i, %u)",
+       "together"},
+      {"input %m : f32[2,3,4]\n%y = Shape(%m)", "together"},
       {"input %m : f32[2,3,4]\ninput %w : f32[5,3,1]\n%y = Conv(%m, %w)", "together"},
   };
   for (const Row& row : rows) EXPECT_EQ(by_token(row.text), row.wanted) << row.text;
