@@ -8,53 +8,81 @@ import (
 
 // RunnerCounters is what a runner, or one of its replicas, has counted since it was made. Since 1.0.
 type RunnerCounters struct {
-	Submitted     int64         // runs that were accepted; each ends as one of the next four
-	Completed     int64         // runs whose outputs were written
-	Failed        int64         // runs that failed
-	Cancelled     int64         // runs that were cancelled
-	TimedOut      int64         // runs that did not begin within their limit
-	Rows          int64         // rows that were computed for callers
-	PaddedRows    int64         // rows that were computed to fill batches
-	Batches       int64         // runs of the device
-	Steps         int64         // groups of RunnerOptions.BatchesPerStep batches
-	DeviceErrors  int64         // errors of the device
-	Resets        int64         // resets of the device
-	InFlight      int64         // runs that are submitted and not answered, now
-	QueueCapacity int64         // places of the queue; what is in flight beyond stands in the line
-	LatencyCount  int64         // how many latencies were measured: those of completed runs, from submission to the written outputs
-	LatencyTotal  time.Duration // all latencies together
-	LatencyMax    time.Duration // the longest latency
-	LatencyP50    time.Duration // half of the runs took no longer: the upper end of a bucket
-	LatencyP99    time.Duration // 99 of 100 runs took no longer: the upper end of a bucket
-	// A histogram: entry i counts the runs that took 2^i to 2^(i+1) ns, the last one also those that took longer.
-	LatencyBuckets [40]int64
-	// How many replicas these are the sum of, and can be asked for; 0 when they do not count for themselves (pack runners)
-	// or the runner is stopped (light runners). 1 for counters of a replica.
+	// <counters:members> made from capi/counters.toml by tests/lint/counter_fields.py --write
+	// Requests that were accepted; each ends as one of the next four.
+	Submitted int64
+	// Requests whose outputs were written.
+	Completed int64
+	// Requests that failed.
+	Failed int64
+	// Requests that were cancelled.
+	Cancelled int64
+	// Requests that did not begin within their limit.
+	TimedOut int64
+	// Rows that were computed for callers.
+	Rows int64
+	// Rows that were computed to fill batches.
+	PaddedRows int64
+	// Runs of the device.
+	Batches int64
+	// Groups of RunnerOptions.BatchesPerStep batches.
+	Steps int64
+	// Errors of the device.
+	DeviceErrors int64
+	// Resets of the device.
+	Resets int64
+	// Requests that are submitted and not answered, now.
+	InFlight int64
+	// Places of the queue; what is in flight beyond is in its line.
+	QueueCapacity int64
+	// How many latencies were measured: those of completed requests, from submission to the written outputs.
+	LatencyCount int64
+	// All latencies together.
+	LatencyTotal time.Duration
+	// The longest latency.
+	LatencyMax time.Duration
+	// Half of the requests took no longer: the upper end of a bucket.
+	LatencyP50 time.Duration
+	// 99 of 100 requests took no longer: the upper end of a bucket.
+	LatencyP99 time.Duration
+	// How many replicas these are the sum of, and can be asked for; 0 when they do not count for themselves (pack
+	// runners) or the runner is stopped (light runners). 1 for counters of a replica.
 	Replicas int
+	// </counters:members>
+
+	// A histogram: entry i counts the requests that took 2^i to 2^(i+1) ns, the last one also those that took longer.
+	LatencyBuckets [40]int64
 }
 
+// <counters:reads> made from capi/counters.toml by tests/lint/counter_fields.py --write
+
+func (c *RunnerCounters) read(n native.RawCounters) {
+	c.Submitted = n.GetSubmitted()
+	c.Completed = n.GetCompleted()
+	c.Failed = n.GetFailed()
+	c.Cancelled = n.GetCancelled()
+	c.TimedOut = n.GetTimed_out()
+	c.Rows = n.GetRows()
+	c.PaddedRows = n.GetPadded_rows()
+	c.Batches = n.GetBatches()
+	c.Steps = n.GetSteps()
+	c.DeviceErrors = n.GetDevice_errors()
+	c.Resets = n.GetResets()
+	c.InFlight = n.GetIn_flight()
+	c.QueueCapacity = n.GetQueue_capacity()
+	c.LatencyCount = n.GetLatency_count()
+	c.LatencyTotal = time.Duration(n.GetLatency_total_ns())
+	c.LatencyMax = time.Duration(n.GetLatency_max_ns())
+	c.LatencyP50 = time.Duration(n.GetLatency_p50_ns())
+	c.LatencyP99 = time.Duration(n.GetLatency_p99_ns())
+	c.Replicas = int(n.GetReplicas())
+}
+
+// </counters:reads>
+
 func takeCounters(n native.RawCounters) RunnerCounters {
-	c := RunnerCounters{
-		Submitted:     n.GetSubmitted(),
-		Completed:     n.GetCompleted(),
-		Failed:        n.GetFailed(),
-		Cancelled:     n.GetCancelled(),
-		TimedOut:      n.GetTimed_out(),
-		Rows:          n.GetRows(),
-		PaddedRows:    n.GetPadded_rows(),
-		Batches:       n.GetBatches(),
-		Steps:         n.GetSteps(),
-		DeviceErrors:  n.GetDevice_errors(),
-		Resets:        n.GetResets(),
-		InFlight:      n.GetIn_flight(),
-		QueueCapacity: n.GetQueue_capacity(),
-		LatencyCount:  n.GetLatency_count(),
-		LatencyTotal:  time.Duration(n.GetLatency_total_ns()),
-		LatencyMax:    time.Duration(n.GetLatency_max_ns()),
-		LatencyP50:    time.Duration(n.GetLatency_p50_ns()),
-		LatencyP99:    time.Duration(n.GetLatency_p99_ns()),
-		Replicas:      int(n.GetReplicas()),
-	}
+	var c RunnerCounters
+	c.read(n)
 	for i := range c.LatencyBuckets {
 		c.LatencyBuckets[i] = n.Latency_bucket(int64(i))
 	}

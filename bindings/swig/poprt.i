@@ -534,12 +534,27 @@ struct raw_request_options {
 %nodefaultdtor raw_counters;
 %immutable;
 struct raw_counters {
-  int64_t submitted, completed, failed, cancelled, timed_out;
-  int64_t rows, padded_rows, batches, steps;
-  int64_t device_errors, resets;
-  int64_t in_flight, queue_capacity;
-  int64_t latency_count, latency_total_ns, latency_max_ns, latency_p50_ns, latency_p99_ns;
+  // <counters:attributes> made from capi/counters.toml by tests/lint/counter_fields.py --write
+  int64_t submitted;
+  int64_t completed;
+  int64_t failed;
+  int64_t cancelled;
+  int64_t timed_out;
+  int64_t rows;
+  int64_t padded_rows;
+  int64_t batches;
+  int64_t steps;
+  int64_t device_errors;
+  int64_t resets;
+  int64_t in_flight;
+  int64_t queue_capacity;
+  int64_t latency_count;
+  int64_t latency_total_ns;
+  int64_t latency_max_ns;
+  int64_t latency_p50_ns;
+  int64_t latency_p99_ns;
   int64_t replicas;
+  // </counters:attributes>
 };
 %mutable;
 %extend raw_counters {

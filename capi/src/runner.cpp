@@ -87,6 +87,7 @@ nlohmann::ordered_json to_json(const runtime::BucketRunner& runner) {
 
 poprt_runner_counters to_counters(const runtime::RunnerStatistics& s, size_t replicas) {
   poprt_runner_counters c{};
+  // <counters:copies> made from capi/counters.toml by tests/lint/counter_fields.py --write
   c.submitted = s.submitted;
   c.completed = s.completed;
   c.failed = s.failed;
@@ -105,9 +106,10 @@ poprt_runner_counters to_counters(const runtime::RunnerStatistics& s, size_t rep
   c.latency_max_ns = s.latency.max_ns;
   c.latency_p50_ns = s.latency.quantile_ns(0.5);
   c.latency_p99_ns = s.latency.quantile_ns(0.99);
+  c.replicas = replicas;
+  // </counters:copies>
   static_assert(POPRT_LATENCY_BUCKETS == runtime::LatencyHistogram::kBuckets);
   std::copy(s.latency.counts.begin(), s.latency.counts.end(), c.latency_buckets);
-  c.replicas = replicas;
   return c;
 }
 

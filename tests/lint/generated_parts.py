@@ -1,5 +1,5 @@
-"""Parts of files that a table makes: what is between the comments <NAME> and </NAME>, or a whole file. For functions.py,
-option_fields.py and popef_fields.py."""
+"""Parts of files that a table makes: what is between the comments <NAME> and </NAME>, or a whole file. For counter_fields.py,
+functions.py, option_fields.py and popef_fields.py."""
 
 import os
 import re

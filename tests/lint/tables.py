@@ -10,7 +10,7 @@ import sys
 
 import tree
 
-SCRIPTS = ("capnp_places", "popef_fields", "option_fields", "functions")
+SCRIPTS = ("capnp_places", "popef_fields", "option_fields", "counter_fields", "functions")
 
 
 def main():

@@ -7,6 +7,7 @@ namespace Poprt
     /// <see cref="ModelRunner.Counters()"/>. Since 1.0.</summary>
     public sealed class RunnerCounters
     {
+        // <counters:members> made from capi/counters.toml by tests/lint/counter_fields.py --write
         internal RunnerCounters(RawCounters raw)
         {
             Submitted = raw.submitted;
@@ -27,30 +28,23 @@ namespace Poprt
             LatencyMax = Time(raw.latency_max_ns);
             LatencyP50 = Time(raw.latency_p50_ns);
             LatencyP99 = Time(raw.latency_p99_ns);
-            var buckets = new long[raw.bucket_count()];
-            for (int i = 0; i < buckets.Length; i++) buckets[i] = raw.latency_bucket(i);
-            LatencyBuckets = Array.AsReadOnly(buckets);
             Replicas = (int)raw.replicas;
+            LatencyBuckets = Buckets(raw);
         }
 
-        private static TimeSpan Time(long nanoseconds)
-        {
-            return TimeSpan.FromTicks(nanoseconds / 100);
-        }
-
-        /// <summary>Runs that were accepted; each ends as one of the next four.</summary>
+        /// <summary>Requests that were accepted; each ends as one of the next four.</summary>
         public long Submitted { get; }
 
-        /// <summary>Runs whose outputs were written.</summary>
+        /// <summary>Requests whose outputs were written.</summary>
         public long Completed { get; }
 
-        /// <summary>Runs that failed.</summary>
+        /// <summary>Requests that failed.</summary>
         public long Failed { get; }
 
-        /// <summary>Runs that were cancelled.</summary>
+        /// <summary>Requests that were cancelled.</summary>
         public long Cancelled { get; }
 
-        /// <summary>Runs that did not begin within their limit.</summary>
+        /// <summary>Requests that did not begin within their limit.</summary>
         public long TimedOut { get; }
 
         /// <summary>Rows that were computed for callers.</summary>
@@ -71,13 +65,14 @@ namespace Poprt
         /// <summary>Resets of the device.</summary>
         public long Resets { get; }
 
-        /// <summary>Runs that are submitted and not answered, now.</summary>
+        /// <summary>Requests that are submitted and not answered, now.</summary>
         public long InFlight { get; }
 
-        /// <summary>Places of the queue; what is in flight beyond stands in the line.</summary>
+        /// <summary>Places of the queue; what is in flight beyond is in its line.</summary>
         public long QueueCapacity { get; }
 
-        /// <summary>How many latencies were measured: those of completed runs, from submission to the written outputs.</summary>
+        /// <summary>How many latencies were measured: those of completed requests, from submission to the written
+        /// outputs.</summary>
         public long LatencyCount { get; }
 
         /// <summary>All latencies together.</summary>
@@ -86,20 +81,32 @@ namespace Poprt
         /// <summary>The longest latency.</summary>
         public TimeSpan LatencyMax { get; }
 
-        /// <summary>Half of the runs took no longer: the upper end of a bucket.</summary>
+        /// <summary>Half of the requests took no longer: the upper end of a bucket.</summary>
         public TimeSpan LatencyP50 { get; }
 
-        /// <summary>99 of 100 runs took no longer: the upper end of a bucket.</summary>
+        /// <summary>99 of 100 requests took no longer: the upper end of a bucket.</summary>
         public TimeSpan LatencyP99 { get; }
+
+        /// <summary>How many replicas these are the sum of, and can be asked for; 0 when they do not count for
+        /// themselves (pack runners) or the runner is stopped (light runners). 1 for counters of a replica.</summary>
+        public int Replicas { get; }
+        // </counters:members>
+
+        private static TimeSpan Time(long nanoseconds)
+        {
+            return TimeSpan.FromTicks(nanoseconds / 100);
+        }
+
+        private static IReadOnlyList<long> Buckets(RawCounters raw)
+        {
+            var buckets = new long[raw.bucket_count()];
+            for (int i = 0; i < buckets.Length; i++) buckets[i] = raw.latency_bucket(i);
+            return Array.AsReadOnly(buckets);
+        }
 
         /// <summary>A histogram: entry i counts the runs that took 2^i to 2^(i+1) nanoseconds, the last one also those
         /// that took longer.</summary>
         public IReadOnlyList<long> LatencyBuckets { get; }
-
-        /// <summary>How many replicas these are the sum of, and can be asked for; 0 when they do not count for themselves
-        /// (<see cref="PackRunner"/>) or the runner is stopped (<see cref="LightRunner"/>). 1 for counters of a
-        /// replica.</summary>
-        public int Replicas { get; }
 
         /// <summary>All but the histogram, for people.</summary>
         public override string ToString()

@@ -276,28 +276,52 @@ POPRT_API void poprt_request_free(poprt_request* request);
  * from submission to the written outputs. Since 1.0. */
 typedef struct poprt_runner_counters {
   size_t struct_size;
-  uint64_t submitted; /* requests that were accepted; each ends as one of the next four */
-  uint64_t completed; /* outputs written */
+  /* <counters:fields> made from capi/counters.toml by tests/lint/counter_fields.py --write */
+  /* Requests that were accepted; each ends as one of the next four. */
+  uint64_t submitted;
+  /* Requests whose outputs were written. */
+  uint64_t completed;
+  /* Requests that failed. */
   uint64_t failed;
+  /* Requests that were cancelled. */
   uint64_t cancelled;
-  uint64_t timed_out;   /* did not begin within their limit */
-  uint64_t rows;        /* computed for callers */
-  uint64_t padded_rows; /* computed to fill batches */
-  uint64_t batches;     /* runs of the device */
-  uint64_t steps;       /* groups of batches_per_step batches */
+  /* Requests that did not begin within their limit. */
+  uint64_t timed_out;
+  /* Rows that were computed for callers. */
+  uint64_t rows;
+  /* Rows that were computed to fill batches. */
+  uint64_t padded_rows;
+  /* Runs of the device. */
+  uint64_t batches;
+  /* Groups of `batches_per_step` batches. */
+  uint64_t steps;
+  /* Errors of the device. */
   uint64_t device_errors;
+  /* Resets of the device. */
   uint64_t resets;
-  uint64_t in_flight;      /* now: submitted, and not answered */
-  uint64_t queue_capacity; /* places; what is in flight beyond stands in the line */
+  /* Requests that are submitted and not answered, now. */
+  uint64_t in_flight;
+  /* Places of the queue; what is in flight beyond is in its line. */
+  uint64_t queue_capacity;
+  /* How many latencies were measured: those of completed requests, from submission to the written
+   * outputs. */
   uint64_t latency_count;
+  /* All latencies together. */
   uint64_t latency_total_ns;
+  /* The longest latency. */
   uint64_t latency_max_ns;
-  uint64_t latency_p50_ns; /* half of them, and 99 of 100, took no longer: upper ends of buckets */
+  /* Half of the requests took no longer: the upper end of a bucket. */
+  uint64_t latency_p50_ns;
+  /* 99 of 100 requests took no longer: the upper end of a bucket. */
   uint64_t latency_p99_ns;
-  uint64_t latency_buckets[POPRT_LATENCY_BUCKETS]; /* [i]: how many took 2^i to 2^(i+1) ns; the last
-                                                      one has the longer ones, too */
-  uint64_t replicas; /* that this is the sum of and that can be asked for; 0: they do not count for
-                        themselves (pack runners), or the runner is stopped (light runners) */
+  /* A histogram: entry i counts the requests that took 2^i to 2^(i+1) ns, the last one also those
+   * that took longer. */
+  uint64_t latency_buckets[POPRT_LATENCY_BUCKETS];
+  /* How many replicas these are the sum of, and can be asked for; 0 when they do not count for
+   * themselves (pack runners) or the runner is stopped (light runners). 1 for counters of a
+   * replica. */
+  uint64_t replicas;
+  /* </counters:fields> */
 } poprt_runner_counters;
 
 /* Counters of a replica, from 0 on, or of all (POPRT_ALL_REPLICAS). Allocates nothing. Thread-safe.

@@ -9,6 +9,9 @@ import java.time.Duration;
  * @since 1.0
  */
 public final class RunnerCounters {
+  private final long[] latencyBuckets;
+
+  // <counters:members> made from capi/counters.toml by tests/lint/counter_fields.py --write
   private final long submitted;
   private final long completed;
   private final long failed;
@@ -27,7 +30,6 @@ public final class RunnerCounters {
   private final Duration latencyMax;
   private final Duration latencyP50;
   private final Duration latencyP99;
-  private final long[] latencyBuckets;
   private final int replicas;
 
   RunnerCounters(RawCounters raw) {
@@ -49,13 +51,12 @@ public final class RunnerCounters {
     latencyMax = Duration.ofNanos(raw.getLatency_max_ns());
     latencyP50 = Duration.ofNanos(raw.getLatency_p50_ns());
     latencyP99 = Duration.ofNanos(raw.getLatency_p99_ns());
-    latencyBuckets = new long[(int) raw.bucket_count()];
-    for (int i = 0; i < latencyBuckets.length; i++) latencyBuckets[i] = raw.latency_bucket(i);
     replicas = (int) raw.getReplicas();
+    latencyBuckets = buckets(raw);
   }
 
   /**
-   * Runs that were accepted; each ends as one of the next four.
+   * Requests that were accepted; each ends as one of the next four.
    *
    * @return a count
    */
@@ -64,7 +65,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Runs whose outputs were written.
+   * Requests whose outputs were written.
    *
    * @return a count
    */
@@ -73,7 +74,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Runs that failed.
+   * Requests that failed.
    *
    * @return a count
    */
@@ -82,7 +83,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Runs that were cancelled.
+   * Requests that were cancelled.
    *
    * @return a count
    */
@@ -91,7 +92,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Runs that did not begin within their limit.
+   * Requests that did not begin within their limit.
    *
    * @return a count
    */
@@ -154,7 +155,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Runs that are submitted and not answered, now.
+   * Requests that are submitted and not answered, now.
    *
    * @return a count
    */
@@ -163,7 +164,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Places of the queue; what is in flight beyond stands in the line.
+   * Places of the queue; what is in flight beyond is in its line.
    *
    * @return a count
    */
@@ -172,7 +173,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * How many latencies were measured: those of completed runs, from submission to the written
+   * How many latencies were measured: those of completed requests, from submission to the written
    * outputs.
    *
    * @return a count
@@ -184,7 +185,7 @@ public final class RunnerCounters {
   /**
    * All latencies together.
    *
-   * @return zero when none was measured
+   * @return a time
    */
   public Duration latencyTotal() {
     return latencyTotal;
@@ -193,48 +194,56 @@ public final class RunnerCounters {
   /**
    * The longest latency.
    *
-   * @return zero when none was measured
+   * @return a time
    */
   public Duration latencyMax() {
     return latencyMax;
   }
 
   /**
-   * Half of the runs took no longer: the upper end of a bucket.
+   * Half of the requests took no longer: the upper end of a bucket.
    *
-   * @return zero when none was measured
+   * @return a time
    */
   public Duration latencyP50() {
     return latencyP50;
   }
 
   /**
-   * 99 of 100 runs took no longer: the upper end of a bucket.
+   * 99 of 100 requests took no longer: the upper end of a bucket.
    *
-   * @return zero when none was measured
+   * @return a time
    */
   public Duration latencyP99() {
     return latencyP99;
   }
 
   /**
-   * A histogram: entry i counts the runs that took 2^i to 2^(i+1) nanoseconds, the last one also
+   * How many replicas these are the sum of, and can be asked for; 0 when they do not count for
+   * themselves (pack runners) or the runner is stopped (light runners). 1 for counters of a
+   * replica.
+   *
+   * @return a count
+   */
+  public int replicas() {
+    return replicas;
+  }
+  // </counters:members>
+
+  private static long[] buckets(RawCounters raw) {
+    long[] buckets = new long[(int) raw.bucket_count()];
+    for (int i = 0; i < buckets.length; i++) buckets[i] = raw.latency_bucket(i);
+    return buckets;
+  }
+
+  /**
+   * A histogram: entry i counts the requests that took 2^i to 2^(i+1) nanoseconds, the last one also
    * those that took longer.
    *
    * @return a copy
    */
   public long[] latencyBuckets() {
     return latencyBuckets.clone();
-  }
-
-  /**
-   * How many replicas these are the sum of, and can be asked for; 0 when they do not count for
-   * themselves ({@link PackRunner}) or the runner is stopped ({@link LightRunner}).
-   *
-   * @return 1 for counters of a replica
-   */
-  public int replicas() {
-    return replicas;
   }
 
   /** All but the histogram, for people. */
