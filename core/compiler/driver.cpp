@@ -175,7 +175,12 @@ void warn_of_exact_sizes(const PaddingPlan& plan) {
 // The model at several shapes.
 Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
                           const std::vector<ShapeSet>& sets) {
-  const PaddingPlan plan = plan_padding(graph, sets, options);
+  PaddingPlan plan;
+  try {
+    plan = plan_padding(graph, sets, options);
+  } catch (const Error&) {
+    // The model does not convert at some shape, which is reported with the shape below.
+  }
   warn_of_exact_sizes(plan);
   Options own = options;
   std::vector<Executable> parts;

@@ -8,7 +8,7 @@ const OpDef def = {.name = "ArgMax",
                    .infer = infer_arg,
                    .lower = [](LowerContext& c) { lower_arg(c, false); },
                    .axes = axes_of_arg,
-                   .facts = {.size_rule = SizeRule::arg_max, .flops = flops::per_input},
+                   .facts = {.flops = flops::per_input},
                    .bound = [](BoundContext& c) { return bound_arg(c, false); }};
 
 }  // namespace poprt::ops::arg_max_op

@@ -8,7 +8,7 @@ const OpDef def = {.name = "ArgMin",
                    .infer = infer_arg,
                    .lower = [](LowerContext& c) { lower_arg(c, true); },
                    .axes = axes_of_arg,
-                   .facts = {.size_rule = SizeRule::arg_min, .flops = flops::per_input},
+                   .facts = {.flops = flops::per_input},
                    .bound = [](BoundContext& c) { return bound_arg(c, true); }};
 
 }  // namespace poprt::ops::arg_min_op

@@ -104,7 +104,6 @@ const OpDef def = {.name = "Compress",
                              .narrows = true,
                              .data_sized = true,
                              .constant_inputs = 0b10,
-                             .size_rule = SizeRule::compress,
                              .trial = {"T[4,4]; bool[4]", "axis = 0"}},
                    .bound = bound};
 

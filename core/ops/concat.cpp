@@ -143,7 +143,6 @@ const OpDef def = {.name = "Concat",
                              .text_form = TextForm::hands_on,
                              .text_inputs = kEveryInput,
                              .monotone = Monotone::all,
-                             .size_rule = SizeRule::concat,
                              .trial = {"T[4,4]; T[4,4]", "axis = 0"}},
                    .bound = bound};
 

@@ -65,7 +65,6 @@ const OpDef def = {.name = "ConstantOfShape",
                              .extent_inputs = 0b1,
                              .bounds_shape = true,
                              .constant_inputs = 0b1,
-                             .size_rule = SizeRule::constant_of_shape,
                              .trial = {"s64[2] = [2, 3]", "value = T[1] fill @"}},
                    .bound = bound};
 

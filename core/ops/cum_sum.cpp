@@ -8,9 +8,7 @@ const OpDef def = {.name = "CumSum",
                    .infer = [](InferContext& c) { c.out(0, c.in(0)); },
                    .lower = [](LowerContext& c) { lower_cumulative(c, false); },
                    .axes = axes_of_cumulative,
-                   .facts = {.monotone = Monotone::first,
-                             .size_rule = SizeRule::cumulative_sum,
-                             .trial = {"T[4,4]; s64[] = 0"}},
+                   .facts = {.monotone = Monotone::first, .trial = {"T[4,4]; s64[] = 0"}},
                    .bound = [](BoundContext& c) { return bound_cumulative(c, false); }};
 
 }  // namespace poprt::ops::cum_sum_op

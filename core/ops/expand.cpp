@@ -79,7 +79,6 @@ const OpDef def = {.name = "Expand",
                              .constant_inputs = 0b10,
                              .s64_inputs = ~0b1u,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::expand,
                              .trial = {"T[4,4]; s64[3] = [2, 4, 4]"}},
                    .bound = bound};
 

@@ -115,51 +115,6 @@ enum class Monotone : uint8_t {
   quotient,  // as `all`, as long as input 1 has one sign
 };
 
-// How much of a result is real when of an input only the first places along one axis are: each
-// names a rule; passes compare with them.
-enum class SizeRule : uint8_t {
-  none,  // as per_element and per_sample say
-  arg_max,
-  arg_min,
-  compress,
-  concat,
-  constant_of_shape,
-  cumulative_product,
-  cumulative_sum,
-  expand,
-  flatten,
-  gather,
-  gather_elements,
-  gather_nd,
-  grid_sample,
-  lp_normalization,
-  non_max_suppression,
-  non_zero,
-  normalization,  // over `axis` and all behind it
-  one_hot,
-  pad,
-  product,  // of matrices
-  range,
-  reduce_from_least,  // what is not real becomes the least number
-  reduce_from_most,
-  reduce_from_one,
-  reduce_from_zero,
-  reduce_mean,
-  reshape,
-  roi_align,
-  scatter,
-  scatter_nd,
-  slice,
-  softmax,
-  split,
-  squeeze,
-  tile,
-  top_k,
-  transpose,
-  unique,
-  unsqueeze,
-};
-
 struct Facts {
   // Each element of output 0 depends on the elements in its (broadcast) place alone.
   bool per_element = false;
@@ -244,7 +199,6 @@ struct Facts {
   // A reduction: places that hold this number change no result. Infinities are the least and the
   // largest number of the type.
   std::optional<double> neutral = std::nullopt;
-  SizeRule size_rule = SizeRule::none;
   // The range of the result from those of the inputs, where `monotone` does not say it; nothing
   // where none is known (ops/bound.h).
   std::optional<SizeRange> (*size_range)(BoundContext& ctx) = nullptr;

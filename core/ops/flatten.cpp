@@ -47,8 +47,7 @@ const OpDef def = {.name = "Flatten",
                              .narrows = true,
                              .source = ElementSource::in_order,
                              .qdq = QdqForm::moves,
-                             .monotone = Monotone::first,
-                             .size_rule = SizeRule::flatten},
+                             .monotone = Monotone::first},
                    .bound = bound};
 
 }  // namespace poprt::ops::flatten_op

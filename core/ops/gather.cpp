@@ -73,7 +73,6 @@ const OpDef def = {.name = "Gather",
                              .text_form = TextForm::hands_on,
                              .text_inputs = 0b1,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::gather,
                              .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
                    .bound = bound};
 

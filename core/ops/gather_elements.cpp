@@ -65,15 +65,13 @@ void map_axes(AxesContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {.name = "GatherElements",
-                   .since = 11,
-                   .infer = infer,
-                   .lower = lower,
-                   .axes = map_axes,
-                   .facts = {.moves = true,
-                             .narrows = true,
-                             .size_rule = SizeRule::gather_elements,
-                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
-                   .bound = bound};
+const OpDef def = {
+    .name = "GatherElements",
+    .since = 11,
+    .infer = infer,
+    .lower = lower,
+    .axes = map_axes,
+    .facts = {.moves = true, .narrows = true, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
+    .bound = bound};
 
 }  // namespace poprt::ops::gather_elements_op

@@ -74,9 +74,7 @@ const OpDef def = {.name = "GatherND",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
-                   .facts = {.moves = true,
-                             .size_rule = SizeRule::gather_nd,
-                             .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
+                   .facts = {.moves = true, .trial = {"T[4,4]; s64[1,2] = [0, 1]"}},
                    .bound = bound};
 
 }  // namespace poprt::ops::gather_nd_op

@@ -96,7 +96,6 @@ const OpDef def = {.name = "Gemm",
                    .packs = 0b110,
                    .facts = {.layer = LayerForm::gemm,
                              .weight_inputs = 0b111,
-                             .size_rule = SizeRule::product,
                              .flops = flops::gemm,
                              .trial = {"T[4,4]; T[4,4]; T[4,4]"}},
                    .bound = [](BoundContext& c) { return bound_product(c, true); }};

@@ -74,13 +74,12 @@ void map_axes(AxesContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "GridSample",
-    .since = 16,
-    .infer = infer,
-    .lower = lower,
-    .axes = map_axes,
-    .facts = {.size_rule = SizeRule::grid_sample, .trial = {"T[1,4,4,4]; T[1,2,2,2]"}},
-    .bound = bound};
+const OpDef def = {.name = "GridSample",
+                   .since = 16,
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = map_axes,
+                   .facts = {.trial = {"T[1,4,4,4]; T[1,2,2,2]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::grid_sample_op

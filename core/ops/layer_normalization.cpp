@@ -11,7 +11,6 @@ const OpDef def = {.name = "LayerNormalization",
                    .axes = axes_of_layer_norm,
                    .sharing = {.in_place = 1},
                    .facts = {.weight_inputs = 0b110,
-                             .size_rule = SizeRule::normalization,
                              .flops = flops::normalization,
                              .trial = {"T[4,4]; T[4]", "axis = -1"}},
                    .bound = bound_layer_norm};

@@ -50,7 +50,6 @@ const OpDef def = {.name = "LpNormalization",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::along_attribute<-1>,
-                   .facts = {.size_rule = SizeRule::lp_normalization},
                    .bound = bound};
 
 }  // namespace poprt::ops::lp_normalization_op

@@ -89,7 +89,6 @@ const OpDef def = {.name = "MatMul",
                    .facts = {.layer = LayerForm::matmul,
                              .bounds_twins = true,
                              .weight_inputs = 0b11,
-                             .size_rule = SizeRule::product,
                              .flops = flops::product},
                    .bound = [](BoundContext& c) { return bound_product(c, false); }};
 

@@ -64,7 +64,6 @@ const OpDef def = {.name = "NonMaxSuppression",
                    .facts = {.data_sized = true,
                              .shape_inputs = 0b100,
                              .constant_inputs = 0b11100,
-                             .size_rule = SizeRule::non_max_suppression,
                              .trial = {"T[1,4,4]; T[1,1,4]; s64[] = 2"}},
                    .bound = bound};
 

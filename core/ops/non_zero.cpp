@@ -39,13 +39,12 @@ BoundResult bound(BoundContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "NonZero",
-    .since = 9,
-    .infer = infer,
-    .lower = lower,
-    .axes = axes::none,
-    .facts = {.data_sized = true, .size_rule = SizeRule::non_zero, .trial = {"T[4,4]"}},
-    .bound = bound};
+const OpDef def = {.name = "NonZero",
+                   .since = 9,
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = axes::none,
+                   .facts = {.data_sized = true, .trial = {"T[4,4]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::non_zero_op

@@ -69,7 +69,6 @@ const OpDef def = {.name = "OneHot",
                    .facts = {.narrows = true,
                              .shape_inputs = 0b10,
                              .constant_inputs = 0b10,
-                             .size_rule = SizeRule::one_hot,
                              .flops = flops::none,
                              .trial = {"s64[2]; s64[1] = [3]; T[2]"}},
                    .bound = bound};

@@ -197,7 +197,6 @@ const OpDef def = {.name = "Pad",
                              .shape_inputs = 0b10,
                              .constant_inputs = 0b1010,
                              .s64_inputs = ~0b101u,
-                             .size_rule = SizeRule::pad,
                              .trial = {"T[4,4]; s64[4] = [1, 0, 0, 1]"}},
                    .bound = bound};
 

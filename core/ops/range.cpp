@@ -131,7 +131,6 @@ const OpDef def = {.name = "Range",
                              .extent_inputs = 0b10,
                              .bounds_shape = true,
                              .constant_inputs = 0b111,
-                             .size_rule = SizeRule::range,
                              .flops = flops::none,
                              .trial = {"T[]; T[]; T[]"}},
                    .bound = bound};

@@ -1,4 +1,4 @@
 #include "ops/common/reduce.h"
 
 POPRT_REDUCE_OP(reduce_mean, "ReduceMean", mean, .constant_inputs = 0b10,
-                .monotone = Monotone::first, .size_rule = SizeRule::reduce_mean)
+                .monotone = Monotone::first)

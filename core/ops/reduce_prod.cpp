@@ -1,5 +1,4 @@
 #include "ops/common/reduce.h"
 
 POPRT_REDUCE_OP(reduce_prod, "ReduceProd", prod, .constant_inputs = 0b10,
-                .monotone = Monotone::first, .monotone_from_zero = true, .neutral = 1,
-                .size_rule = SizeRule::reduce_from_one)
+                .monotone = Monotone::first, .monotone_from_zero = true, .neutral = 1)

@@ -1,5 +1,4 @@
 #include "ops/common/reduce.h"
 
 POPRT_REDUCE_OP(reduce_sum, "ReduceSum", sum, .narrows = true, .constant_inputs = 0b10,
-                .s64_inputs = ~0b1u, .monotone = Monotone::first, .neutral = 0,
-                .size_rule = SizeRule::reduce_from_zero)
+                .s64_inputs = ~0b1u, .monotone = Monotone::first, .neutral = 0)

@@ -1,4 +1,4 @@
 #include "ops/common/reduce.h"
 
 POPRT_REDUCE_OP(reduce_sum_square, "ReduceSumSquare", sum_square, .constant_inputs = 0b10,
-                .neutral = 0, .size_rule = SizeRule::reduce_from_zero)
+                .neutral = 0)

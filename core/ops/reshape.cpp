@@ -119,7 +119,6 @@ const OpDef def = {.name = "Reshape",
                              .source = ElementSource::in_order,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::reshape,
                              .trial = {"T[4,4]; s64[2] = [2, 8]"}},
                    .bound = bound};
 

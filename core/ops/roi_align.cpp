@@ -65,13 +65,12 @@ void map_axes(AxesContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-const OpDef def = {
-    .name = "RoiAlign",
-    .since = 10,
-    .infer = infer,
-    .lower = lower,
-    .axes = map_axes,
-    .facts = {.size_rule = SizeRule::roi_align, .trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}},
-    .bound = bound};
+const OpDef def = {.name = "RoiAlign",
+                   .since = 10,
+                   .infer = infer,
+                   .lower = lower,
+                   .axes = map_axes,
+                   .facts = {.trial = {"T[1,4,4,4]; T[1,4]; s64[1] = [0]"}},
+                   .bound = bound};
 
 }  // namespace poprt::ops::roi_align_op

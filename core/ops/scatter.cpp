@@ -4,16 +4,14 @@ namespace poprt::ops::scatter_op {
 
 extern const OpDef def;
 // Deprecated in opset 11, where ScatterElements took its place.
-const OpDef def = {.name = "Scatter",
-                   .since = 9,
-                   .until = 10,
-                   .infer = infer_scatter_elements,
-                   .lower = lower_scatter_elements,
-                   .axes = axes_of_scatter_elements,
-                   .facts = {.moves = true,
-                             .narrows = true,
-                             .size_rule = SizeRule::scatter,
-                             .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}},
-                   .bound = [](BoundContext& c) { return bound_scatter(c, true); }};
+const OpDef def = {
+    .name = "Scatter",
+    .since = 9,
+    .until = 10,
+    .infer = infer_scatter_elements,
+    .lower = lower_scatter_elements,
+    .axes = axes_of_scatter_elements,
+    .facts = {.moves = true, .narrows = true, .trial = {"T[4,4]; s64[1,2] = [0, 1]; T[1,2]"}},
+    .bound = [](BoundContext& c) { return bound_scatter(c, true); }};
 
 }  // namespace poprt::ops::scatter_op

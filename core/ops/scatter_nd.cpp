@@ -58,9 +58,7 @@ const OpDef def = {.name = "ScatterND",
                    .infer = infer,
                    .lower = lower,
                    .axes = map_axes,
-                   .facts = {.moves = true,
-                             .size_rule = SizeRule::scatter_nd,
-                             .trial = {"T[4,4]; s64[1,1]; T[1,4]"}},
+                   .facts = {.moves = true, .trial = {"T[4,4]; s64[1,1]; T[1,4]"}},
                    .bound = [](BoundContext& c) { return bound_scatter(c, false); }};
 
 }  // namespace poprt::ops::scatter_nd_op

@@ -269,7 +269,6 @@ const OpDef def = {.name = "Slice",
                              .s64_inputs = ~0b1u,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::slice,
                              .trial = {"T[4,4]; s64[1] = [1]; s64[1] = [3]; s64[1] = [0]"}},
                    .bound = bound};
 

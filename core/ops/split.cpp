@@ -109,7 +109,6 @@ const OpDef def = {.name = "Split",
                              .constant_inputs = 0b10,
                              .s64_inputs = ~0b1u,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::split,
                              .trial = {"T[4,4]", "num_outputs = 2", 2}},
                    .bound = bound};
 

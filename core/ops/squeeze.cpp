@@ -71,7 +71,6 @@ const OpDef def = {.name = "Squeeze",
                              .source = ElementSource::in_order,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::squeeze,
                              .trial = {"T[4,1,4]; s64[1] = [1]"}},
                    .bound = bound};
 

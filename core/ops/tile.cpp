@@ -128,7 +128,6 @@ const OpDef def = {.name = "Tile",
                              .constant_inputs = 0b110,
                              .s64_inputs = ~0b1u,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::tile,
                              .trial = {"T[4,4]; s64[2] = [2, 1]"}},
                    .bound = bound};
 

@@ -78,7 +78,6 @@ const OpDef def = {.name = "TopK",
                    .facts = {.shape_inputs = 0b10,
                              .bounds_shape = true,
                              .constant_inputs = 0b10,
-                             .size_rule = SizeRule::top_k,
                              .trial = {"T[4,4]; s64[1] = [2]", "", 2}},
                    .bound = bound};
 

@@ -70,8 +70,7 @@ const OpDef def = {.name = "Transpose",
                              .narrows = true,
                              .bounds_twins = true,
                              .qdq = QdqForm::moves,
-                             .monotone = Monotone::first,
-                             .size_rule = SizeRule::transpose},
+                             .monotone = Monotone::first},
                    .bound = bound};
 
 }  // namespace poprt::ops::transpose_op

@@ -115,9 +115,7 @@ const OpDef def = {.name = "Unique",
                    .infer = infer,
                    .lower = lower,
                    .axes = axes::none,
-                   .facts = {.data_sized = true,
-                             .size_rule = SizeRule::unique,
-                             .trial = {"T[4]", "sorted = 1", 4}},
+                   .facts = {.data_sized = true, .trial = {"T[4]", "sorted = 1", 4}},
                    .bound = bound};
 
 }  // namespace poprt::ops::unique_op

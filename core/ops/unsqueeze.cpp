@@ -60,7 +60,6 @@ const OpDef def = {.name = "Unsqueeze",
                              .source = ElementSource::in_order,
                              .qdq = QdqForm::moves,
                              .monotone = Monotone::first,
-                             .size_rule = SizeRule::unsqueeze,
                              .trial = {"T[4,4]; s64[1] = [1]"}},
                    .bound = bound};
 

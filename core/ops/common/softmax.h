@@ -67,17 +67,16 @@ inline BoundResult bound_softmax(BoundContext& ctx) {
   return {x.size, x.axis, x.twin};
 }
 
-#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                                   \
-  namespace poprt::ops::symbol##_op {                                                             \
-    extern const OpDef def;                                                                       \
-    const OpDef def = {                                                                           \
-        .name = op_name,                                                                          \
-        .infer = infer_softmax,                                                                   \
-        .lower = [](LowerContext& c) { lower_softmax(c, mode); },                                 \
-        .axes = axes_of_softmax,                                                                  \
-        .sharing = {.in_place = 1},                                                               \
-        .facts = {.bounds_twins = true, .size_rule = SizeRule::softmax, .flops = flops::softmax}, \
-        .bound = bound_softmax};                                                                  \
+#define POPRT_SOFTMAX_OP(symbol, op_name, mode)                                  \
+  namespace poprt::ops::symbol##_op {                                            \
+    extern const OpDef def;                                                      \
+    const OpDef def = {.name = op_name,                                          \
+                       .infer = infer_softmax,                                   \
+                       .lower = [](LowerContext& c) { lower_softmax(c, mode); }, \
+                       .axes = axes_of_softmax,                                  \
+                       .sharing = {.in_place = 1},                               \
+                       .facts = {.bounds_twins = true, .flops = flops::softmax}, \
+                       .bound = bound_softmax};                                  \
   }
 
 }  // namespace poprt::ops

@@ -351,25 +351,6 @@ TEST(LinkedBranches, SizesHaveTheNamesOfTheirSymbolsAndInputsTheirPadding) {
   }
 }
 
-std::vector<std::string> branch_warnings;
-
-// Zeros behind the first dimension may be seen by the model.
-TEST(LinkedBranches, WarnsOfZerosThatNobodyAskedFor) {
-  constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
-  set_log_receiver([](int32_t, const char* message) { branch_warnings.emplace_back(message); });
-  const auto warned = [&](const std::vector<Shape>& shapes,
-                          const std::map<std::string, Padding>& padding) {
-    branch_warnings.clear();
-    noted(shapes, kBody, {}, padding);
-    return branch_warnings.size();
-  };
-  EXPECT_EQ(warned({{1, 4}, {1, 8}}, {}), 1u);
-  EXPECT_NE(branch_warnings.at(0).find("`input_shape`: 'a' of a request"), std::string::npos);
-  EXPECT_EQ(warned({{1, 4}, {1, 8}}, {{"a", {}}}), 0u);
-  EXPECT_EQ(warned({{1, 4}, {2, 4}}, {}), 0u) << "of the first dimension zeros are right";
-  set_log_receiver(nullptr);
-}
-
 // Of inputs a [1, n] and b [2, n] at n = 4 and 8, and what follows them in `body`.
 std::vector<Executable> of_two_inputs(const std::string& body) {
   std::vector<Executable> parts;
@@ -493,23 +474,6 @@ TEST(LinkedBranches, SymbolsAreThoseOfInputsAndOutputs) {
   EXPECT_EQ(symbols.outputs.at("y"), (Names{"N", "L"}));
   EXPECT_EQ(symbols.inputs.size(), 2u);
   EXPECT_EQ(symbols.outputs.size(), 1u);
-}
-
-TEST(LinkedBranches, NamesAllInputsThatZerosFill) {
-  const auto parts =
-      of_two_inputs("input %s : f32[]\n%t = Mul(%b, %s)\n%y = Add(%a, %t)\noutput %y\n");
-  set_log_receiver([](int32_t, const char* message) { branch_warnings.emplace_back(message); });
-  const auto warned = [&](const std::map<std::string, Padding>& padding) {
-    branch_warnings.clear();
-    link_shapes(parts, {}, padding, unknown_shapes());
-    return branch_warnings.size() == 1
-               ? branch_warnings[0].substr(0, branch_warnings[0].find(" of a request"))
-               : "";
-  };
-  EXPECT_EQ(warned({}), "`input_shape`: 'a', 'b'");
-  EXPECT_EQ(warned({{"a", {}}}), "`input_shape`: 'b'");
-  EXPECT_EQ(warned({{"a", {}}, {"b", {}}}), "");
-  set_log_receiver(nullptr);
 }
 
 TEST(LinkedBranches, AnOutputThatFollowsTwoSizesIsRefused) {

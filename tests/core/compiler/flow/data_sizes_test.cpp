@@ -495,7 +495,7 @@ const Rule kRules[] = {
      "%w : f32[3] = Constant() {value = f32[3] [1, 2, 3]}\n%y : ? = MatMul(%w, %s)", "c"},
     {"rows_times_column",
      "%w : f32[3] = Constant() {value = f32[3] [1, 2, 3]}\n%y : ? = MatMul(%s, %w)", "rm"},
-    {"with_itself_transposed", "%t : ? = Transpose(%s)\n%y : ? = MatMul(%s, %t)", "c", "r"},
+    {"with_itself_transposed", "%t : ? = Transpose(%s)\n%y : ? = MatMul(%s, %t)", "rc"},
     {"gemm_of_both_transposed",
      "%w : f32[2,3] = Constant() {value = f32[2,3] [1, 2, 3, 4, 5, 6]}\n"
      "%y : ? = Gemm(%s, %w) {transA = 1, transB = 1, alpha = 2.0}",
