@@ -248,6 +248,19 @@ Executable compile_whole(ir::Graph& graph, const DriverOptions& options, bool is
   return executable;
 }
 
+// Passes of the compiler make operators that no other program has.
+void check_is_onnx(const ir::Graph& graph) {
+  for (const ir::Node* n : graph.nodes()) {
+    if (n->domain == "poprt")
+      fail(ErrorCode::unimplemented,
+           "{}: an ONNX model cannot contain this operator; the pass that makes it runs when a "
+           "model "
+           "is compiled: remove it from `passes`",
+           n->describe());
+    ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_is_onnx(sub); });
+  }
+}
+
 void choose_outputs(ir::Graph& graph, const DriverOptions& options) {
   select_outputs(graph, options.outputs);
   change_outputs(graph, options.removed_outputs, options.checkpoints);

@@ -432,5 +432,13 @@ TEST(Driver, FusesFilesOfSeveralOpsets) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Driver, AConvertedModelHasOperatorsOfOnnxOnly) {
+  DriverOptions options;
+  options.keep_onnx = true;
+  options.passes = {"linear_fusion"};
+  test::expect_error([&] { convert_model(*network("2"), options); }, ErrorCode::unimplemented,
+                     "an ONNX model cannot contain this operator");
+}
+
 }  // namespace
 }  // namespace poprt::compiler

@@ -231,7 +231,19 @@ Value* Builder::arithmetic(Value* n) {
     return node(op, in, {}, Type{DType::s64, shape, Dims{unknown(low, high)}});
   };
   const int64_t l = d.low, h = d.high;
-  switch (c.below(7)) {
+  switch (c.below(8)) {
+    case 7: {  // as a resize computes a length
+      const double scale = c.pick<double>({0.5, 1.5, 2});
+      Value* f = node("Cast", {n}, {{"to", int64_t{1}}}, Type{DType::f32, shape});
+      f = f ? node("Mul", {f, real(scale)}, {}, Type{DType::f32, shape}) : nullptr;
+      f = f ? node("Floor", {f}, {}, Type{DType::f32, shape}) : nullptr;
+      const auto scaled = [&](int64_t x) {
+        return static_cast<int64_t>(std::floor(static_cast<double>(x) * scale));
+      };
+      return f ? node("Cast", {f}, {{"to", int64_t{7}}},
+                      Type{DType::s64, shape, Dims{unknown(scaled(l), scaled(h))}})
+               : nullptr;
+    }
     case 0: return make("Add", l + k, h + k);
     case 1: return make("Sub", l - k, h - k);
     case 2: return make("Mul", l * k, h * k);

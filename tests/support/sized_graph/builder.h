@@ -59,8 +59,8 @@ struct Counts {
 
 class Builder {
  public:
-  Builder(Choices& choices, Graph& graph, const Rounding& rounding)
-      : c(choices), g(graph), rounding(rounding) {}
+  Builder(Choices& choices, Graph& graph, const Rounding& by)
+      : c(choices), g(graph), rounding(by) {}
 
   Choices& c;
   Graph& g;

@@ -121,6 +121,53 @@ void loop_capped(Builder& b) {
   add_loop(b, trips, nullptr, rounds, {});
 }
 
+// A body with a size that depends on data: counts what is not zero in each row.
+void loop_counting(Builder& b) {
+  const int64_t rounds = b.c.between(2, 4), width = b.c.between(2, 4);
+  Value* rows = b.input(DType::s64, {rounds, width},
+                        [&](size_t) { return static_cast<double>(b.c.below(2)); });
+  Body body(b, "body");
+  Value* i = body.input(DType::s64, {});
+  Value* go = body.input(DType::boolean, {});
+  Value* n = body.input(DType::s64, {});
+  Value* row = body.node("Gather", {rows, i}, {{"axis", int64_t{0}}}, DType::s64, {width});
+  Value* at = body.node("NonZero", {row}, {}, DType::s64, {1, kUnknownDim});
+  Value* size = body.node("Size", {at}, {}, DType::s64, {});
+  Value* n1 = body.node("Add", {n, size}, {}, DType::s64, {});
+  Value* same = body.node("Identity", {go}, {}, DType::boolean, {});
+  for (Value* v : {same, n1, size}) body.g->add_output(v);
+  std::vector<Value*> all;
+  b.node(
+      "Loop", {b.integer(rounds), nullptr, b.integer(0)}, {{"body", body.g}},
+      {Type{DType::s64, {}, Dims{b.unknown(0, rounds * width)}}, Type{DType::s64, {fixed(rounds)}}},
+      &all);
+}
+
+// A state that grows by a row a round.
+void loop_growing(Builder& b) {
+  if (!b.may_be_refused()) return;
+  const int64_t rounds = b.c.between(2, 3);
+  Value* start = b.tensor();
+  Dims dims = b.type(start).dims;
+  Shape shape;
+  for (const Dim& d : dims) {
+    if (!d.is_static() && shape.size() > 0) return;
+    shape.push_back(shape.empty() ? kUnknownDim : d.low);
+  }
+  Shape one = shape;
+  one[0] = 1;
+  Value* row = b.floats(one);
+  Body body(b, "body");
+  body.input(DType::s64, {});
+  Value* go = body.input(DType::boolean, {});
+  Value* s = body.input(DType::f32, shape);
+  Value* s1 = body.node("Concat", {s, row}, {{"axis", int64_t{0}}}, DType::f32, shape);
+  Value* same = body.node("Identity", {go}, {}, DType::boolean, {});
+  for (Value* v : {same, s1}) body.g->add_output(v);
+  dims[0] = b.unknown(dims[0].low + rounds, dims[0].high + rounds);
+  b.node("Loop", {b.integer(rounds), nullptr, start}, {{"body", body.g}}, Type{DType::f32, dims});
+}
+
 // As many rounds as something has elements.
 void loop_over_size(Builder& b) {
   if (!b.may_be_refused()) return;
@@ -184,8 +231,19 @@ void branch(Builder& b) {
   const Dim one = b.unknown(std::min(own.low, cut), std::min(own.high, cut));
   Dim two = own;
   Value* y = nullptr;
-  switch (b.c.below(3)) {
+  switch (b.c.below(4)) {
     case 0: y = e.node("Relu", {x}, {}, DType::f32, row); break;
+    case 3: {  // a size that depends on data within a branch
+      if (!own.is_static()) {
+        y = e.node("Relu", {x}, {}, DType::f32, row);
+        break;
+      }
+      Value* flags = b.condition(own.low);
+      if (!flags) return;
+      y = e.node("Compress", {x, flags}, {{"axis", int64_t{0}}}, DType::f32, open);
+      two = {0, own.low, 0};
+      break;
+    }
     case 1: {
       Tensor more = Tensor::zeros(DType::f32, [&] {
         Shape s = row;
@@ -271,6 +329,8 @@ void split_rows(Builder& b) {
 
 constexpr Recipe kControl[] = {
     {"Loop until", loop_until, 10},
+    {"Loop counting", loop_counting, 3},
+    {"Loop growing", loop_growing, 3},
     {"Loop capped", loop_capped, 2},
     {"Loop over size", loop_over_size, 2},
     {"Scan", scan, 4},

@@ -21,7 +21,8 @@ void compress(Builder& b) {
   for (const Dim& d : dims) count *= d.low;
   const bool whole = dims.size() == 1 ? b.c.chance(30) : b.c.chance(10);
   const size_t axis = b.c.chance(75) ? 0 : b.c.below(dims.size());
-  const int64_t n = whole ? count : dims[axis].low;
+  int64_t n = whole ? count : dims[axis].low;
+  if (n > 1 && b.c.chance(10)) n--;  // a condition may be shorter than the axis
   Value* condition = b.condition(n);
   if (!condition) return;
   if (whole) {
@@ -150,11 +151,56 @@ void slice_to_data(Builder& b) {
   b.root(y, 0);
 }
 
+// A selection of what was selected.
+void compress_again(Builder& b) {
+  Value* x = b.find([&](const Value* v, const Type& t) {
+    return t.dtype == DType::f32 && t.dims.size() == 1 && t.sized() && b.exact(v);
+  });
+  if (!x) return;
+  const Dim own = b.type(x).dims[0];
+  Value* limit = b.real(b.c.pick<double>({-1, 0, 0, 1}));
+  const char* op = b.c.pick<const char*>({"Greater", "Less"});
+  Value* condition = b.node(op, {x, limit}, {}, Type{DType::boolean, {own}});
+  if (!condition) return;
+  const Dim size = b.unknown(0, own.high);
+  if (b.c.chance(60)) {
+    Value* y = b.c.chance(50) ? x : b.find([&](const Value*, const Type& t) {
+      return t.dtype == DType::f32 && !t.dims.empty() && t.dims[0] == own;
+    });
+    Dims dims = b.type(y).dims;
+    dims[0] = size;
+    b.root(b.node("Compress", {y, condition}, {{"axis", int64_t{0}}}, Type{DType::f32, dims}), 0);
+    return;
+  }
+  Value* at = b.node("NonZero", {condition}, {}, Type{DType::s64, {fixed(1), size}});
+  Value* flat =
+      b.root(at, 1) ? b.node("Squeeze", {at, b.ints({0})}, {}, Type{DType::s64, {size}}) : nullptr;
+  if (flat) b.node("Gather", {x, flat}, {{"axis", int64_t{0}}}, Type{DType::f32, {size}});
+}
+
+void unique_again(Builder& b) {
+  if (!b.may_be_refused()) return;
+  Value* x = b.find([&](const Value* v, const Type& t) {
+    return (t.dtype == DType::f32 || t.dtype == DType::s64) && !t.numbers && t.dims.size() == 1 &&
+           t.sized() && b.exact(v);
+  });
+  if (!x) return;
+  const Dim own = b.type(x).dims[0];
+  const Dim size = b.unknown(std::min<int64_t>(own.low, 1), own.high);
+  std::vector<Value*> all;
+  const Type ints{DType::s64, {size}};
+  b.root(b.node("Unique", {x}, {{"sorted", int64_t{1}}},
+                {Type{b.type(x).dtype, {size}}, ints, Type{DType::s64, {own}}, ints}, &all),
+         0);
+}
+
 constexpr Recipe kRoots[] = {
     {"Compress", compress, 10},
     {"NonZero", non_zero, 8},
     {"Unique", unique, 5},
     {"NMS", suppression, 8},
+    {"Compress again", compress_again, 6},
+    {"Unique again", unique_again, 2},
     {"Slice to data", slice_to_data, 1},
 };
 

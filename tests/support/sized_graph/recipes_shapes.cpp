@@ -83,8 +83,8 @@ void top_k(Builder& b) {
     size = b.unknown(std::min(dims[axis].low, most), std::min(dims[axis].high, most));
     const Type number{DType::s64, {fixed(1)}, Dims{size}};
     if (n && b.c.chance(30)) {
-      const Value* with = b.ints({most});
-      Value* both = b.node("Concat", {n, const_cast<Value*>(with)}, {{"axis", int64_t{0}}},
+      Value* with = b.ints({most});
+      Value* both = b.node("Concat", {n, with}, {{"axis", int64_t{0}}},
                            Type{DType::s64, {fixed(2)}, Dims{dims[axis], fixed(most)}});
       if (both && b.opset() >= 18)
         k = b.node("ReduceMin", {both, b.ints({0})}, {}, number);
@@ -104,6 +104,21 @@ void top_k(Builder& b) {
          {Type{type, dims}, Type{DType::s64, dims}}, &all);
 }
 
+// As exporters write it: -1 means that a dimension is not changed.
+Value* without_minus_one(Builder& b, Value* shape) {
+  const Type type = b.type(shape);
+  const Type rank{DType::s64, {fixed(1)}, Dims{type.dims[0]}};
+  Value* n = b.node("Shape", {shape}, {}, rank);
+  const Type plain{DType::s64, type.dims};
+  Value* ones =
+      n ? b.node("ConstantOfShape", {n}, {{"value", Tensor::of<int64_t>({1}, {1})}}, plain)
+        : nullptr;
+  Value* minus = ones ? b.node("Mul", {ones, b.integer(-1)}, {}, plain) : nullptr;
+  Value* open =
+      minus ? b.node("Equal", {shape, minus}, {}, Type{DType::boolean, type.dims}) : nullptr;
+  return open ? b.node("Where", {open, ones, shape}, {}, type) : nullptr;
+}
+
 void expand(Builder& b) {
   Value* n = b.number_in(0, kLongest);
   if (!n) return;
@@ -113,6 +128,7 @@ void expand(Builder& b) {
   Value* x = b.floats(first ? Shape{1, k} : Shape{k, 1});
   Value* shape =
       first ? b.joined({n, b.ints({k})}) : b.joined({b.ints({b.c.chance(50) ? k : 1}), n});
+  if (shape && b.c.chance(20)) shape = without_minus_one(b, shape);
   if (!shape) return;
   b.feeds_shape(shape);
   b.node("Expand", {x, shape}, {}, Type{DType::f32, first ? Dims{d, fixed(k)} : Dims{fixed(k), d}});
@@ -208,7 +224,12 @@ void slice(Builder& b) {
   }
   const int64_t k = b.c.between(1, 2);
   Value *from = b.ints({0}), *to = b.ints({INT64_MAX}), *step = b.ints({1});
-  switch (b.c.below(5)) {
+  switch (b.c.below(6)) {
+    case 4:  // backwards
+      from = b.ints({-1});
+      to = b.ints({INT64_MIN + 1});
+      step = b.ints({-1});
+      break;
     case 0:  // all but the first
       from = b.ints({k});
       dims[axis] = b.unknown(std::max<int64_t>(0, own.low - k), std::max<int64_t>(0, own.high - k));
@@ -262,6 +283,28 @@ void pad(Builder& b) {
   b.node("Pad", {x, pads, b.real(b.c.chance(50) ? 0 : 1.5)}, {}, Type{DType::f32, dims});
 }
 
+// Which places of rows of n are below the length of each row.
+void mask(Builder& b) {
+  Value* n = b.scalar_of(b.number_in(0, 8));
+  if (!n) return;
+  const Dim d = b.dim_of(n);
+  if (d.low < 0) return;
+  b.feeds_shape(n);
+  const int64_t rows = b.c.between(1, 3);
+  Value* places = b.node("Range", {b.integer(0), n, b.integer(1)}, {}, Type{DType::s64, {d}});
+  Value* lengths = b.input(DType::s64, {rows, 1},
+                           [&](size_t) { return static_cast<double>(b.c.between(0, 5)); });
+  Value* below = places
+                     ? b.node("Less", {places, lengths}, {}, Type{DType::boolean, {fixed(rows), d}})
+                     : nullptr;
+  Value* f = below
+                 ? b.node("Cast", {below}, {{"to", int64_t{1}}}, Type{DType::f32, {fixed(rows), d}})
+                 : nullptr;
+  if (f && b.c.chance(50))
+    b.node("ReduceSum", {f, b.ints({1})}, {{"keepdims", int64_t{0}}},
+           Type{DType::f32, {fixed(rows)}});
+}
+
 // A row of a table, by a size; and a size as a result.
 void gather_by_size(Builder& b) {
   Value* x = b.floats({b.c.between(3, 8), b.c.between(1, 3)});
@@ -313,6 +356,7 @@ constexpr Recipe kShapes[] = {
     {"Slice", slice, 8},
     {"Pad", pad, 4},
     {"Gather", gather_by_size, 4},
+    {"mask", mask, 3},
     {"number", number_as_float, 3},
     {"StringSplit", words, 1},
 };

@@ -96,6 +96,10 @@ void reduce(Builder& b) {
              : b.c.pick<const char*>(
                    {"ReduceSum", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceSumSquare"});
   const auto at = static_cast<int64_t>(axis);
+  if (b.c.chance(15) && !filled) {
+    b.node("ReduceSum", {x}, {{"keepdims", int64_t{0}}}, Type{DType::f32, {}});
+    return;
+  }
   Attributes attributes{{"keepdims", int64_t{keeps}}};
   std::vector<Value*> in{x};
   if (op == "ReduceSum" || b.opset() >= 18)
@@ -239,22 +243,29 @@ void gather(Builder& b) {
   if (dims[axis].low == 0) return;
   const int64_t n = b.c.between(1, 3);
   std::vector<int64_t> places;
-  for (int64_t k = 0; k < n; k++) places.push_back(b.c.between(0, dims[axis].low - 1));
+  for (int64_t k = 0; k < n; k++)
+    places.push_back(b.c.between(-dims[axis].low, dims[axis].low - 1));
   dims[axis] = fixed(n);
   b.node("Gather", {x, b.ints(places)}, {{"axis", static_cast<int64_t>(axis)}},
          Type{DType::f32, dims});
 }
 
+// Elements of a tensor in the order of another one, which TopK or a clip gives.
 void gather_elements(Builder& b) {
-  Value* x = b.find([](const Value*, const Type& t) {
-    return t.dtype == DType::f32 && t.dims.size() == 1 && t.sized();
+  Value* x = b.find([&](const Value* v, const Type& t) {
+    return t.dtype == DType::f32 && t.dims.size() == 1 && t.sized() && b.exact(v);
   });
-  Value* at = x ? b.find([&](const Value*, const Type& t) {
-    return t.dtype == DType::s64 && t.dims.size() == 1 && t.dims == b.type(x).dims;
-  })
-                : nullptr;
-  if (at)
-    b.node("GatherElements", {x, at}, {{"axis", int64_t{0}}}, Type{DType::f32, b.type(at).dims});
+  if (!x) return;
+  const Dim own = b.type(x).dims[0];
+  Value* n = b.size_of(x, 0);
+  n = n ? b.vector_of(n) : nullptr;
+  if (!n) return;
+  b.feeds_shape(n);
+  std::vector<Value*> all;
+  b.node("TopK", {x, n}, {{"axis", int64_t{0}}}, {Type{DType::f32, {own}}, Type{DType::s64, {own}}},
+         &all);
+  if (all.size() == 2)
+    b.node("GatherElements", {x, all[1]}, {{"axis", int64_t{0}}}, Type{DType::f32, {own}});
 }
 
 void scatter(Builder& b) {
@@ -338,7 +349,7 @@ constexpr Recipe kTensors[] = {
     {"Clip", clip, 2},
     {"Where", where, 6},
     {"reduce", reduce, 8},
-    {"maximum", maximum_of_all, 3},
+    {"maximum", maximum_of_all, 5},
     {"Softmax", softmax, 4},
     {"CumSum", cumulative_sum, 2},
     {"MatMul", product, 6},
@@ -346,8 +357,8 @@ constexpr Recipe kTensors[] = {
     {"Transpose", transpose, 4},
     {"Squeeze", squeeze, 4},
     {"Gather", gather, 5},
-    {"GatherElements", gather_elements, 2},
-    {"ScatterND", scatter, 2},
+    {"GatherElements", gather_elements, 6},
+    {"ScatterND", scatter, 6},
     {"OneHot", one_hot, 2},
     {"LayerNormalization", layer_normalization, 1},
     {"integers", integers, 4},

@@ -1,3 +1,4 @@
+// If, Loop and Scan.
 #include "support/sized_graph/value.h"
 
 namespace poprt::test::sized {

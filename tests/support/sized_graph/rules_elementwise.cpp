@@ -1,3 +1,4 @@
+// Operators that compute each element by itself, with ONNX's broadcasting.
 #include <algorithm>
 
 #include "base/onnx_dtype.h"
@@ -168,7 +169,7 @@ Outputs where(const Node&, const Inputs& in, const Rounding&) {
   return {out};
 }
 
-// Of a function that is monotone, or has slopes of at most 1, around each number.
+// f is monotone, or has slopes of at most 1, around each number.
 template <class F>
 Outputs curve(const Val& x, const Rounding& r, F f) {
   Val out = x;
@@ -207,7 +208,7 @@ Outputs leaky_relu(const Node& n, const Inputs& in, const Rounding& r) {
   return curve(in.at(0), r, [&](double x) { return x < 0 ? alpha * x : x; });
 }
 
-// Of slope 1, without a rounding.
+// f has slopes of at most 1 and does not round.
 template <class F>
 Outputs exactly(const Val& x, F f) {
   Val out = x;

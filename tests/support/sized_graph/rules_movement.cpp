@@ -1,3 +1,4 @@
+// Operators that move elements, shapes as values, and sequences.
 #include <algorithm>
 #include <numeric>
 

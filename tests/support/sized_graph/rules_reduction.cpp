@@ -1,3 +1,4 @@
+// Reductions, products and normalisations: many elements become one.
 #include <algorithm>
 #include <numeric>
 

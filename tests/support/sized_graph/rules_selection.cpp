@@ -1,3 +1,4 @@
+// Operators that choose elements; most of them decide a size or an order.
 #include <algorithm>
 #include <array>
 #include <numeric>

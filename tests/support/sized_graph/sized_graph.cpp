@@ -56,6 +56,16 @@ Rounding rounding_of(compiler::Precision p) {
   }
 }
 
+// Passes that neither round nor change inputs and outputs.
+constexpr std::string_view kExtraPasses[] = {
+    "constant_folding",         "cumsum_workaround",  "eliminate_duplicate_nodes",
+    "eliminate_nop_slice",      "expand_if",          "float_ops_workaround",
+    "fuse_consecutive_reshape", "indices_workaround", "merge_if_with_same_cond",
+    "merge_multi_slice",        "onehot_workaround",  "post_expand",
+    "replace_nonzero",          "replace_pow",        "replace_where_with_mul_add",
+    "shape_inference",          "topk_workaround",    "trace_folding",
+    "transpose_to_reshape"};
+
 Config some_config(Choices& c) {
   using compiler::Precision;
   Config config;
@@ -63,9 +73,7 @@ Config some_config(Choices& c) {
                              Precision::fp16, Precision::fp8, Precision::fp8_weight});
   config.opset = c.pick<int64_t>({0, 0, -1, -1, 11, 13, 16, 17, 18, 20, 22, 24, 26});
   config.narrow_int64 = c.chance(30);
-  if (c.chance(15))
-    config.passes = {c.pick<std::string>({"constant_folding", "trace_folding", "shape_inference",
-                                          "eliminate_duplicate_nodes", "eliminate_nop_slice"})};
+  if (c.chance(20)) config.passes = {std::string(c.pick_of(kExtraPasses))};
   return config;
 }
 

@@ -18,7 +18,7 @@ struct Config {
   compiler::Precision precision = compiler::Precision::keep;
   int64_t opset = 0;  // of the result; 0: the model's own; -1: the lowest that is possible
   bool narrow_int64 = false;
-  std::vector<std::string> passes;  // besides the default ones
+  std::vector<std::string> passes;  // in addition to the default ones
   std::string describe() const;
 };
 
