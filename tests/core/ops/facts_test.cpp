@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/ops/sample.h"
+#include "ops/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/elementwise_program.h"
 #include "ops/common/evaluate.h"
@@ -124,6 +125,20 @@ TEST(OperatorFacts, PerSampleMeansThatSamplesDoNotMix) {
     seen.insert(s.op);
   }
   EXPECT_GE(seen.size(), 3u);
+}
+
+// The map of axes says the same of each node.
+TEST(OperatorFacts, PerSampleFollowsFromTheAxes) {
+  std::set<std::string> seen;
+  for (const Sample& s : samples_where([](const Facts& f) { return f.per_sample; })) {
+    if (s.attributes.contains("training_mode")) continue;
+    SCOPED_TRACE(describe(s));
+    const SampleGraph g = make_graph(s);
+    infer(*g.node);
+    EXPECT_TRUE(is_per_sample(*g.node));
+    seen.insert(s.op);
+  }
+  EXPECT_GE(seen.size(), 5u);
 }
 
 TEST(OperatorFacts, MovesMeansThatResultsAreElementsOfInputs) {
