@@ -487,15 +487,28 @@ struct Reach {
   std::set<size_t> numbered;  // axes
 };
 
-// Both ways lead to the value: what they have in common holds.
-void add_way(Reach& reach, size_t input, std::vector<AxisLink> links) {
+// Both ways lead to the value: what they have in common holds. Where one carries an axis and the
+// other does not, the number of the place counts.
+void add_way(Reach& reach, size_t input, const std::vector<AxisLink>& links) {
   const auto [at, first] = reach.links.try_emplace(input, links);
-  if (!first)
-    std::erase_if(at->second, [&](const AxisLink& l) { return std::ranges::count(links, l) == 0; });
+  if (first) return;
+  const auto keep_common = [&](const std::vector<AxisLink>& from,
+                               const std::vector<AxisLink>& others) {
+    std::vector<AxisLink> common;
+    for (const AxisLink& l : from)
+      if (std::ranges::count(others, l) > 0)
+        common.push_back(l);
+      else
+        reach.numbered.insert(l.output_axis);
+    return common;
+  };
+  keep_common(links, at->second);
+  at->second = keep_common(at->second, links);
 }
 
 std::vector<AxisLink> links_through(const std::vector<AxisLink>& before, const AxisMap& map,
-                                    const AxesContext& ctx, size_t input, size_t output) {
+                                    const AxesContext& ctx, size_t input, size_t output,
+                                    std::set<size_t>& numbered) {
   std::vector<AxisLink> after;
   for (const AxisLink& first : before)
     for (const AxisLink& second : map.links) {
@@ -505,7 +518,10 @@ std::vector<AxisLink> links_through(const std::vector<AxisLink>& before, const A
       auto l =
           composed(first, second, ctx.in(first.input)[first.input_axis],
                    map.inputs[input][first.output_axis], map.outputs[output][second.output_axis]);
-      if (!l) continue;
+      if (!l) {
+        numbered.insert(second.output_axis);
+        continue;
+      }
       l->output = 0;
       if (std::ranges::count(after, *l) == 0) after.push_back(*l);
     }
@@ -557,13 +573,15 @@ Reached reached_inputs(const AxesContext& ctx, const ir::Graph& graph) {
   return reached;
 }
 
-// An axis that differs from place to place in an input does so where it is linked to. Where it is
-// mixed, every axis that comes from no input may.
+// An axis that differs from place to place in an input does so where it is linked to. Where an axis
+// is mixed, every axis that comes from no input may.
 void add_numbered(Reach& made, const AxisMap& map, const std::set<size_t>& numbered, size_t input,
                   size_t output) {
+  const Shape& in = map.inputs[input];
   bool mixed = false;
-  for (const size_t axis : numbered)
-    mixed = mixed || (!is_linked(map, {input, axis}, output) && !is_reduced(map, {input, axis}));
+  for (size_t d = 0; d < in.size(); d++)
+    mixed =
+        mixed || (in[d] > 1 && !is_linked(map, {input, d}, output) && !is_reduced(map, {input, d}));
   for (size_t e = 0; e < map.outputs[output].size(); e++) {
     bool linked = false;
     for (const AxisLink& l : map.links) {
@@ -585,8 +603,8 @@ void pass_through(const AxesContext& ctx, const ir::Node& n, Reached& reached) {
       const auto found = n.input(i) ? reached.find(n.input(i)) : reached.end();
       if (found == reached.end() || !depends(map, i, o)) continue;
       for (const auto& [input, links] : found->second.links)
-        add_way(made, input, links_through(links, map, ctx, i, o));
-      add_numbered(made, map, found->second.numbered, i, o);
+        add_way(made, input, links_through(links, map, ctx, i, o, made.numbered));
+      if (!in_mask(constant_inputs(n), i)) add_numbered(made, map, found->second.numbered, i, o);
     }
     reached[n.output(o)] = std::move(made);
   }

@@ -716,6 +716,8 @@ const Written kWritten[] = {
     {17, "com.microsoft.FusedMatMul", "f32[2,4,3]; f32[2,5,4]", "transA = 1, transB = 1"},
     {17, "com.microsoft.SkipLayerNormalization", "f32[2,3,4]; f32[2,3,4]; f32[4]; f32[4]"},
     {17, "com.microsoft.MultiHeadAttention", "f32[2,3,8]; f32[2,4,8]; f32[2,4,8]", "num_heads = 2"},
+    {17, "com.microsoft.Attention", "f32[2,3,4]; f32[4,12]; f32[12]; _; _; f32[2,2,3,3]",
+     "num_heads = 2"},
     {17, "com.microsoft.BiasGelu", "f32[2,3,4]; f32[4]"},
     {17, "com.microsoft.FusedConv", "f32[2,3,5]; f32[4,3,2]; f32[4]", "activation = \"Relu\""},
     {17, "com.microsoft.ExpandDims", "f32[2,3]; s32[] = -1"},
