@@ -254,8 +254,7 @@ void check_is_onnx(const ir::Graph& graph) {
     if (n->domain == "poprt")
       fail(ErrorCode::unimplemented,
            "{}: an ONNX model cannot contain this operator; the pass that makes it runs when a "
-           "model "
-           "is compiled: remove it from `passes`",
+           "model is compiled: remove it from `passes`",
            n->describe());
     ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_is_onnx(sub); });
   }
@@ -311,6 +310,7 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options) {
 }
 
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {
+  check_is_onnx(*graph);
   // Passes may have made nodes of the newest opset, so that to keep the model's is a conversion,
   // too.
   if (options.convert_version) {
