@@ -11,6 +11,7 @@
 #include "onnx/import.h"
 #include "ops/common/evaluate.h"
 #include "ops/common/op_support.h"
+#include "support/axes_contract.h"
 #include "support/graph_eval.h"
 #include "support/run_executable.h"
 
@@ -86,6 +87,28 @@ TEST_P(ContribVector, EvaluatedNodeGivesTheRecordedResults) {
   for (ir::Value* value : v.graph->outputs()) value->type = {};
   ops::infer(*v.graph);
   expect_results(v, test::evaluate_graph(*v.graph, v.feeds));
+}
+
+// Decompositions compose the maps of their nodes.
+TEST_P(ContribVector, NothingReachesMoreThanTheMapOfAxesSays) {
+  const Vector v = read(GetParam());
+  if (v.graph->nodes().size() != 1) return;
+  ir::Node& n = *v.graph->nodes().front();
+  const ops::OpDef& op = ops::op_of(n);
+  if (!op.pure || ops::support_of(op).implementation == ops::Implementation::compiler) return;
+  for (ir::Value* value : v.graph->outputs()) value->type = {};
+  ops::infer(n);
+  if (!ops::contract::is_ready(n)) return;
+  ops::contract::Tried t{n.op_type, nullptr, &n, {}, {}};
+  for (const ir::Value* value : n.inputs()) {
+    t.inputs.push_back(!value                 ? Tensor()
+                       : value->is_constant() ? value->constant()
+                                              : v.feeds.at(value->name()));
+    t.fixed.push_back(!value || value->is_constant() || value->dtype() == DType::string);
+  }
+  const ops::AxisMap map = ops::axis_map(n);
+  const auto found = ops::contract::Contract(t, map).check();
+  EXPECT_TRUE(found.wrong.empty()) << ops::contract::first_of(found.wrong);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ContribVector, ::testing::ValuesIn(vector_files()),
