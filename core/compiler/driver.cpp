@@ -206,6 +206,8 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   const auto output_shapes = [&](const ShapeSet& inputs) {
     const auto copy = graph.clone();
     own.input_shape = inputs;
+    std::erase_if(own.input_shape,
+                  [](const auto& shape) { return shape.first.starts_with(program::kRealPlaces); });
     convert(*copy, own);
     ShapeSet shapes;
     for (const ir::Value* v : copy->outputs())
@@ -248,15 +250,20 @@ Executable compile_whole(ir::Graph& graph, const DriverOptions& options, bool is
   return executable;
 }
 
-// Passes of the compiler make operators that no other program has.
-void check_is_onnx(const ir::Graph& graph) {
-  for (const ir::Node* n : graph.nodes()) {
-    if (n->domain == "poprt")
+// Passes of the compiler make operators that no other program has. Those that PopRT writes, too,
+// have a name in ai.graphcore.
+void leave_own_domain(ir::Graph& graph, ir::Graph& root) {
+  for (ir::Node* n : graph.nodes()) {
+    ir::for_each_subgraph(*n, [&](ir::Graph& sub) { leave_own_domain(sub, root); });
+    if (n->domain != "poprt") continue;
+    const auto to_graphcore = ops::facts_of(*n).to_graphcore;
+    if (!to_graphcore || !to_graphcore(*n))
       fail(ErrorCode::unimplemented,
            "{}: an ONNX model cannot contain this operator; the pass that makes it runs when a "
            "model is compiled: remove it from `passes`",
            n->describe());
-    ir::for_each_subgraph(*n, [](const ir::Graph& sub) { check_is_onnx(sub); });
+    n->domain = "ai.graphcore";
+    root.opsets.emplace("ai.graphcore", 1);
   }
 }
 
@@ -310,7 +317,7 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options) {
 }
 
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {
-  check_is_onnx(*graph);
+  leave_own_domain(*graph, *graph);
   // Passes may have made nodes of the newest opset, so that to keep the model's is a conversion,
   // too.
   if (options.convert_version) {

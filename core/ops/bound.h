@@ -60,6 +60,9 @@ bool any_below(const ir::Value* v, double number);
 // Whether two sizes are one value or equal constants.
 bool same_size(const ir::Value* a, const ir::Value* b);
 
+// Whether a size is computed from `of` by sums and constant factors alone.
+bool is_linear_in(const ir::Value* size, const ir::Value* of);
+
 // One node of which some input is partly real, or whose results have sizes that depend on data.
 // Inputs that are tensors have static types. New nodes go through `build`.
 class BoundContext {
@@ -83,8 +86,9 @@ class BoundContext {
   // The elements of an input that decides a shape. Throws when there is no bound.
   std::vector<Extent> extents(size_t i);
   // Element k of a tensor of sizes, as an s64 scalar: the size itself where the tensor is only put
-  // together of sizes, so that equal sizes are one value.
-  ir::Value* element_of(ir::Value* v, int64_t k);
+  // together of sizes, so that equal sizes are one value. `most` is a bound of the element, where
+  // it is known: then conversions that keep such numbers do not hide the size.
+  ir::Value* element_of(ir::Value* v, int64_t k, std::optional<int64_t> most = std::nullopt);
 
   // -- Refusals ---------------------------------------------------------------------------------
   template <class... Args>

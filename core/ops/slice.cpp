@@ -158,12 +158,15 @@ BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, co
     first = clamped(start, -1, 1);
     count = ctx.build.newest("Sub", {first, clamped(end, -1, 1)});
   }
+  // An end inside of the tensor is the size itself: equal sizes are one value.
+  const bool ends_inside = step == 1 && !start.actual && start.most == 0 && !x.size && end.actual &&
+                           end.least >= 0 && end.most <= room;
   const int64_t by = std::abs(step);
   bound = divided_up(bound, by);
   if (by > 1)
     count = ctx.build.newest("Div", {ctx.build.newest("Add", {count, ctx.build.integer(by - 1)}),
                                      ctx.build.integer(by)});
-  count = ctx.build.newest("Max", {count, ctx.build.integer(0)});
+  count = ends_inside ? end.actual : ctx.build.newest("Max", {count, ctx.build.integer(0)});
   const auto axis = static_cast<int64_t>(x.axis);
   const bool plain = step == 1 && !start.actual && start.most >= 0;
   if (plain || bound == 0) {

@@ -32,7 +32,7 @@ class ShapeBuckets(CommandTest):
 
     def test_anchors_are_as_large_as_the_largest(self):
         self.compiled("--input_shape", "a=1,4/2,4/2,8")
-        self.assertEqual(self.anchors(), {"a": "[2,8]", "b": "[2,8]", "c": "[3]", "poprt.bucket": "[1]", "y": "[2,8]",
+        self.assertEqual(self.anchors(), {"a": "[2,8]", "b": "[2,8]", "c": "[3]", "poprt.real.length": "[8]", "poprt.bucket": "[1]", "y": "[2,8]",
                                           "z": "[2,16]", "d": "[3]"})
 
     def test_weights_are_stored_once(self):
@@ -143,12 +143,20 @@ class ShapeBuckets(CommandTest):
         os.replace(self.path("again.popef"), self.path("executable.popef"))
         self.assertEqual(self.anchors()["y"], "[2,8]")
 
-    def test_zeros_that_nobody_asked_for_are_a_warning(self):
-        self.write("m.onnx", two_inputs())
-        ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=1,4/2,8", "--pad_values", "a=0")
+    def test_sizes_that_cannot_be_padded_are_a_warning_and_exact(self):
+        pooled = onnx.model([onnx.node("GlobalAveragePool", ["a"], ["y"])], [onnx.value("a", onnx.F32, [1, 1, 2, "width"])],
+                            [onnx.value("y", onnx.F32, [1, 1, 1, 1])])
+        self.write("m.onnx", pooled)
+        ran = self.run_command("-i", "m.onnx", "--export_popef", QUIET, "--input_shape", "a=1,1,2,4/1,1,2,8")
         self.assertEqual((ran.code, ran.err.count("\n")), (0, 1), ran.err)
-        self.assertIn("'b'", ran.err)
-        self.assertNotIn("'a'", ran.err)
+        self.assertIn("must have exactly one of the sizes of 'width' (4, 8)", ran.err)
+        self.npy("a.npy", "f4", [1, 1, 2, 4], range(8))
+        self.succeeds("executable.popef", "--input", "a=a.npy", "--output", "y=y.npy", command="poprt_exec run")
+        self.assertEqual(self.read_npy(self.path("y.npy"))[1], [3.5])
+        self.npy("a.npy", "f4", [1, 1, 2, 6], range(12))
+        ran = self.run_command("executable.popef", "--input", "a=a.npy", command="poprt_exec run")
+        self.assertEqual(ran.code, 1)
+        self.assertIn("padding would change results along 'width'", ran.err)
 
     def test_padding_without_several_shapes_is_a_warning(self):
         self.write("m.onnx", two_inputs())

@@ -89,7 +89,10 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
     const std::string name = outputs[i].name + std::string(kShapeSuffix);
     if (!item.size || options_.keep_onnx || taken.contains(name) || !item.value->type.is_static())
       continue;
-    if (request_sizes_.contains(item.size)) continue;  // the caller knows it
+    // The extent of the result tells the caller.
+    if (std::ranges::any_of(request_sizes_,
+                            [&](const Value* size) { return ops::is_linear_in(item.size, size); }))
+      continue;
     const Shape& bound = item.value->shape();
     std::vector<Value*> dims;
     for (size_t d = 0; d < bound.size(); d++)

@@ -24,6 +24,16 @@ bool same_size(const Value* a, const Value* b) {
                     a->constant().to_int64s() == b->constant().to_int64s());
 }
 
+bool is_linear_in(const Value* size, const Value* of) {
+  if (size == of || size->is_constant()) return true;
+  const Node* n = size->producer();
+  if (!n || !ir::is_onnx_domain(n->domain) || n->inputs().size() != 2) return false;
+  const Value *a = n->input(0), *b = n->input(1);
+  const bool sum = n->op_type == "Add" || n->op_type == "Sub";
+  const bool scaled = n->op_type == "Mul" && (a->is_constant() || b->is_constant());
+  return (sum || scaled) && is_linear_in(a, of) && is_linear_in(b, of);
+}
+
 size_t BoundContext::axis_attr(int64_t fallback) const {
   return static_cast<size_t>(
       normalize_axis(node.int_attr("axis", fallback), static_cast<int64_t>(shape().size())));
@@ -52,13 +62,41 @@ std::vector<Extent> BoundContext::extents(size_t i) {
       item.actual ? item.least->constant().to_int64s() : std::vector<int64_t>(most);
   std::vector<Extent> out;
   for (size_t k = 0; k < most.size(); k++)
-    out.push_back(
-        {least[k], most[k],
-         least[k] == most[k] ? nullptr : element_of(item.actual, static_cast<int64_t>(k))});
+    out.push_back({least[k], most[k],
+                   least[k] == most[k]
+                       ? nullptr
+                       : element_of(item.actual, static_cast<int64_t>(k), most[k])});
   return out;
 }
 
-Value* BoundContext::element_of(Value* v, int64_t k) {
+namespace {
+
+// Whether the type has every whole number up to `most`.
+bool is_exact_up_to(DType type, int64_t most) {
+  if (!is_float(type)) return type == DType::s64 || (type == DType::s32 && most <= INT32_MAX);
+  const int bits = type == DType::f64 ? 53 : type == DType::f32 ? 24 : 0;
+  return most <= int64_t{1} << bits;
+}
+
+// The operand that a minimum always is, because the constants of the other one are above `most`, a
+// bound of the result; null when there is none.
+Value* unlimited(const Node& n, int64_t k, int64_t most) {
+  if (n.op_type != "Min" || n.inputs().size() != 2) return nullptr;
+  for (const size_t i : {0u, 1u}) {
+    Value *limit = n.input(i), *other = n.input(1 - i);
+    if (!limit || !other || !limit->is_constant() || other->is_constant()) continue;
+    const std::vector<double> limits = limit->constant().to_doubles();
+    const size_t at = limits.size() == 1 ? 0 : static_cast<size_t>(k);
+    if (at < limits.size() && limits[at] > static_cast<double>(most) && other->type.is_static() &&
+        other->shape() == n.output()->shape())
+      return other;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value* BoundContext::element_of(Value* v, int64_t k, std::optional<int64_t> most) {
   const auto count = [](const Value* of) { return element_count(of->shape()); };
   const auto constants = [](const Value* of) { return of->constant().to_int64s(); };
   for (;;) {
@@ -77,8 +115,12 @@ Value* BoundContext::element_of(Value* v, int64_t k) {
         k -= count(part);
       }
     } else if (facts.source == ElementSource::itself || facts.source == ElementSource::in_order ||
-               (facts.cast == CastForm::to_type && first->dtype() == v->dtype())) {
+               (facts.cast == CastForm::to_type && first->dtype() == v->dtype()) ||
+               (facts.cast == CastForm::to_type && most && is_exact_up_to(first->dtype(), *most) &&
+                is_exact_up_to(v->dtype(), *most))) {
       v = first;
+    } else if (Value* operand = most ? unlimited(*n, k, *most) : nullptr) {
+      v = operand;
     } else if (facts.source == ElementSource::picked && first->shape().size() == 1 &&
                constant_input(1)) {
       k = constants(n->input(1))[static_cast<size_t>(k)];

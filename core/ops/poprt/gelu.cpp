@@ -2,6 +2,18 @@
 #include "ops/common/gelu.h"
 #include "ops/common/axes.h"
 
+namespace poprt::ops::poprt_gelu_op {
+namespace {
+
+bool to_graphcore(ir::Node& n) {
+  n.op_type = n.string_attr("approximate", "none") == "tanh" ? "Gelu" : "GeluErf";
+  n.attributes.erase("approximate");
+  return true;
+}
+
+}  // namespace
+}  // namespace poprt::ops::poprt_gelu_op
+
 POPRT_ELEMENTWISE_DEF(
     poprt_gelu, .name = "Gelu", .domain = "poprt",
     .infer = [](InferContext& c) { infer_elementwise(c, ElementwiseTypes::floating, false); },
@@ -9,4 +21,5 @@ POPRT_ELEMENTWISE_DEF(
     .facts = {.per_element = true,
               .blocked = BlockedForm::unary,
               .elementwise = {append_gelu},
-              .epilogue = gelu_epilogue})
+              .epilogue = gelu_epilogue,
+              .to_graphcore = to_graphcore})

@@ -13,6 +13,13 @@ std::optional<Epilogue> epilogue(const ir::Node& n) {
   return Epilogue{Activation::silu, n.float_attr("alpha", 1.0f)};
 }
 
+bool to_graphcore(ir::Node& n) {
+  if (n.float_attr("alpha", 1.0f) != 1.0f) return false;
+  n.op_type = "Swish";
+  n.attributes.erase("alpha");
+  return true;
+}
+
 }  // namespace
 }  // namespace poprt::ops::poprt_silu_op
 
@@ -23,4 +30,5 @@ POPRT_ELEMENTWISE_DEF(
     .facts = {.per_element = true,
               .blocked = BlockedForm::unary,
               .elementwise = {append},
-              .epilogue = epilogue})
+              .epilogue = epilogue,
+              .to_graphcore = to_graphcore})
