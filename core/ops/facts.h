@@ -202,8 +202,8 @@ struct Facts {
   // The range of the result from those of the inputs, where `monotone` does not say it; nothing
   // where none is known (ops/bound.h).
   std::optional<SizeRange> (*size_range)(BoundContext& ctx) = nullptr;
-  // Makes a node of domain poprt one of ai.graphcore, which an ONNX model may contain. Returns whether
-  // there is one.
+  // Makes a node of domain poprt one of ai.graphcore, which an ONNX model may contain. Returns
+  // whether there is one.
   bool (*to_graphcore)(ir::Node& node) = nullptr;
   // Floating-point operations of a node whose shapes are static (ops/common/flops.h).
   int64_t (*flops)(const ir::Node& node) = nullptr;
