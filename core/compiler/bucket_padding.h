@@ -34,7 +34,8 @@ struct PaddingPlan {
   std::string why;  // why the sizes of `exact` must be exact
 };
 
-// Converts the largest shape several times. Nothing of `options` is called, except `ask`.
+// Converts the model several times at the largest shape and at smaller sizes. Callbacks of
+// `options` are not called. Throws what convert() throws at the largest shape.
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,
                          const Options& options);
 

@@ -63,7 +63,7 @@ void lower(LowerContext& ctx) {
   }
 }
 
-// Real parts one behind the other.
+// The real part of each input follows the real part of the one before it.
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
@@ -76,7 +76,7 @@ BoundResult bound(BoundContext& ctx) {
     along = {item.size, item.axis};
   }
   if (along.size) {
-    // Nothing is repeated: lengths are equal, and what is static is all real.
+    // Nothing is repeated: the lengths are equal, and a static length is real as a whole.
     int64_t bound = std::numeric_limits<int64_t>::max();
     for (const Item& item : in) {
       if (item.size && item.axis == axis) ctx.refuse_size(item);

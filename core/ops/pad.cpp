@@ -153,7 +153,7 @@ void lower(LowerContext& ctx) {
   emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
 }
 
-// The real part stays where nothing is added before or behind it.
+// The real part stays where nothing is added before or after it.
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;

@@ -15,7 +15,7 @@ void infer(InferContext& ctx) {
   const auto* attribute = a ? std::get_if<std::shared_ptr<ir::Graph>>(a) : nullptr;
   if (!attribute) ctx.fail_input("attribute body is missing");
   const ir::Graph& body = **attribute;
-  const size_t first = ctx.opset() < 9 ? 1 : 0;  // behind sequence_lens
+  const size_t first = ctx.opset() < 9 ? 1 : 0;  // after sequence_lens
   const int64_t scanned = ctx.node.int_attr("num_scan_inputs", 0);
   const size_t count = ctx.input_count() < first ? 0 : ctx.input_count() - first;
   if (scanned < 1 || static_cast<size_t>(scanned) > count || body.inputs().size() != count ||

@@ -207,7 +207,7 @@ BoundResult bound(BoundContext& ctx) {
   if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) ||
       (!steps.empty() && steps.size() != starts.size()))
     ctx.fail_at(ErrorCode::invalid_argument, "its lists are of different lengths");
-  // What is constant along axes that are all real; the one other axis comes after it.
+  // Axes that are real as a whole are cut at constant places first, then the one other axis.
   std::vector<int64_t> from, until, along, by;
   std::optional<size_t> mine;
   SliceAxis at;

@@ -24,8 +24,8 @@ void resolve(ResolveContext& ctx) {
     if (t.shape().empty()) {
       const int64_t part = sizes.at(0);
       if (part <= 0) ctx.fail_at(ErrorCode::invalid_argument, "parts of {} elements", part);
-      // ONNX ignores the attribute beside sizes, but ONNX Runtime does not here, and PyTorch writes
-      // unbind() so.
+      // ONNX ignores the attribute next to sizes, but ONNX Runtime does not here, and PyTorch
+      // writes unbind() so.
       if (part == 1) keep = n.int_attr("keepdims", 1) != 0;
       sizes.clear();
       if (size / part > kMaxElements)

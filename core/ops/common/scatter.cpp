@@ -84,7 +84,7 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   if (at.size && updates.size && at.axis != updates.axis) ctx.refuse_size(updates);
   const size_t places_rank = at.value->shape().size() - 1;
   if (!elements && updates.value->shape().size() > places_rank) {
-    // What stands at one place has dimensions of x, and their bounds.
+    // The update of one place has dimensions of x, and their bounds.
     const auto depth = static_cast<size_t>(at.value->shape().back());
     const bool in_place = updates.size && updates.axis >= places_rank;
     const size_t inside = x.size && x.axis >= depth ? places_rank + x.axis - depth : 0;
@@ -99,7 +99,7 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   if (!at.size && updates.size)
     at.sized(ctx.build.integer(at.value->shape()[updates.axis]), updates.axis);
   if (x.size && (!elements || x.axis == along)) {
-    // A negative index counts from the end of what is real.
+    // A negative index counts from the end of the real part.
     ir::Value *place = ctx.build.newest("Cast", {at.value},
                                         {{"to", onnx_from_dtype(DType::s64).value()}}),
               *length = x.size;

@@ -10,7 +10,7 @@
 //   if not done: round 1               one more token; its caches are longer by one
 //   if not done: round 2 ...
 //
-// What nobody looks at once all rows are done (caches, unfinished texts of beams) is
+// Values that are not read once all rows are done (caches, unfinished texts of beams) are
 // poprt.Unspecified in the other branch, so nothing is copied to hand it from round to round.
 //
 //   token_search.cpp          parameters, rounds, results
