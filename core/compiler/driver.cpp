@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -176,10 +177,13 @@ void warn_of_exact_sizes(const PaddingPlan& plan) {
 Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
                           const std::vector<ShapeSet>& sets) {
   PaddingPlan plan;
+  std::exception_ptr no_plan;
   try {
     plan = plan_padding(graph, sets, options);
   } catch (const Error&) {
-    // The model does not convert at some shape, which is reported with the shape below.
+    // If the model does not compile at some shape, that error names the shape. It is reported
+    // first.
+    no_plan = std::current_exception();
   }
   warn_of_exact_sizes(plan);
   Options own = options;
@@ -197,6 +201,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
     }
   }
   if (options.passes_only) return {};
+  if (no_plan) std::rethrow_exception(no_plan);  // without a plan, padding could reach results
   own.plain = own.passes.empty() && own.requested.empty();
   own.after_pass = nullptr;
   own.progress = [&options](double, std::string_view) {
