@@ -38,8 +38,10 @@ type RunnerOptions struct {
 	NoValidateIOParams bool
 	// NoValidateIO is NoValidateIOParams by its older name: only one of them may be set. Since 0.1.
 	NoValidateIO bool
-	// Whether requests may have any size along the batching dimension: rows of several then make one batch. Without, a
-	// request has a whole number of compiled batches. Default: false. Since 1.0.
+	// Whether requests may have any size along the batching dimension. A batch then contains rows of several requests,
+	// and padding. The compiler proves that no row changes the results of another; if it cannot, the runner is refused
+	// as a failed precondition, and the message names the node. Without it, a request has a whole number of compiled
+	// batches. Default: false. Since 1.0.
 	UseBatchingDim bool
 	// Dynamic is UseBatchingDim by its older name: only one of them may be set. Since 0.1.
 	Dynamic bool

@@ -55,7 +55,8 @@ std::string why_not(const ir::Graph& graph, const ir::Graph& largest, const Shap
   for (const int64_t size : smaller) {
     if (size < 1 || size >= most) continue;
     ShapeSet at = shapes;
-    for (const PaddedAxis& a : dimension.axes) at[a.input][a.axis] = size;
+    for (const PaddedAxis& a : dimension.axes)
+      at[a.input][a.axis] = at[a.input][a.axis] / most * size;
     try {
       const auto request = converted(graph, at, options);
       if (std::string why = how_padding_reaches(largest, *request, dimension.axes); !why.empty())
@@ -113,6 +114,14 @@ std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
     }
   }
   return found;
+}
+
+std::string how_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
+                             const Options& options) {
+  const ShapeSet shapes = all_shapes(graph, options.input_shape, options);
+  Options own = options;
+  own.batch_size = 0;  // `shapes` contains it
+  return why_not(graph, *converted(graph, shapes, own), shapes, dimension, own);
 }
 
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,

@@ -28,6 +28,12 @@ std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
                                                  const std::vector<ShapeSet>& sets,
                                                  const Options& options);
 
+// Why the results of a model at the shapes of `options` do not begin with those at a smaller size
+// of the dimension, whatever the padding contains; empty if they do. An axis may have several
+// places for each of `sizes`. Converts the model several times. Throws what convert() throws.
+std::string how_size_matters(const ir::Graph& graph, const VaryingDimension& dimension,
+                             const Options& options);
+
 struct PaddingPlan {
   std::vector<VaryingDimension> masked;
   std::vector<VaryingDimension> exact;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "compiler/batch_rows.h"
 #include "compiler/bucket_padding.h"
 #include "compiler/custom_notes.h"
 #include "compiler/fuse_graphs.h"
@@ -20,6 +21,7 @@
 #include "ops/op.h"
 #include "opsets/convert.h"
 #include "passes/pass.h"
+#include "program/batch_rows.h"
 #include "program/link.h"
 
 namespace poprt::compiler {
@@ -95,9 +97,11 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
     return (static_cast<double>(part.index) + done) / static_cast<double>(part.count);
   };
   std::vector<VariableWeight> variables;
+  std::unique_ptr<ir::Graph> source;  // null: the sizes of the model are only extents
   if (!is_converted) {
     if (whole.begins) whole.begins(part, graph);
     if (whole.variable_weights) variables = make_weights_variable(graph);
+    if (part.count == 1 && computes_with_sizes(graph)) source = graph.clone();
     scale_progress(options, whole, share(0), share(kConversion));
     convert(graph, options);
     if (whole.converted) whole.converted(part, graph);
@@ -105,8 +109,15 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   scale_progress(options, whole, share(kConversion), share(1));
   std::string kept;
   if (!whole.faithful_note.empty()) kept = kept_model(graph);
+  std::string rows;  // runners of fused models and of several shapes do not merge requests
+  if (part.count == 1 && !options.passes_only) {
+    std::set<std::string> fixed;
+    for (const VariableWeight& w : variables) fixed.insert(w.name);
+    rows = note_batch_rows(graph, source.get(), fixed, options);
+  }
   Executable executable = compile(graph, options);
   if (options.passes_only) return executable;
+  if (!rows.empty()) executable.notes[program::kBatchRows] = std::move(rows);
   if (!whole.faithful_note.empty()) executable.notes[whole.faithful_note] = std::move(kept);
   attach_values(executable, variables);
   return executable;
@@ -311,7 +322,8 @@ std::unique_ptr<ir::Graph> read_fused(const std::vector<std::filesystem::path>& 
 
 bool convert_model(ir::Graph& graph, const DriverOptions& options) {
   choose_outputs(graph, options);
-  const bool one_part = fused_graphs(graph) == 0 && options.shapes.size() < 2;
+  const bool one_part = fused_graphs(graph) == 0 && options.shapes.size() < 2 &&
+                        !computes_with_sizes(graph);  // a compilation compares several sizes
   Options own = options;
   if (!options.shapes.empty()) own.input_shape = options.shapes.back();
   if (options.begins) options.begins({}, graph);

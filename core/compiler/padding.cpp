@@ -74,6 +74,20 @@ bool begins_with(const Tensor& longer, const Tensor& shorter) {
   return true;
 }
 
+// Whether the places p and p + period of the axis contain the same, for every p.
+bool repeats_along(const Tensor& t, size_t axis, int64_t period) {
+  if (t.dtype() == DType::string || dtype_bits(t.dtype()) < 8) return t.count() <= 1;
+  const Shape& shape = t.shape();
+  if (shape[axis] <= period || t.count() == 0) return true;
+  const int64_t outer = element_count(std::span(shape).first(axis));
+  const uint64_t row = t.bytes() / static_cast<uint64_t>(outer);
+  const uint64_t step = row / static_cast<uint64_t>(shape[axis]) * static_cast<uint64_t>(period);
+  const auto* data = static_cast<const std::byte*>(t.data());
+  for (int64_t o = 0; o < outer; o++, data += row)
+    if (std::memcmp(data, data + step, row - step) != 0) return false;
+  return true;
+}
+
 class Search {
  public:
   Search(const ir::Graph& bucket, const ir::Graph& request) : bucket_(bucket), request_(request) {}
@@ -89,6 +103,27 @@ class Search {
       if (!ends_well(*bucket_.outputs()[i]))
         return fmt::format("output '{}' has its padding between real places",
                            bucket_.outputs()[i]->name());
+    return {};
+  }
+
+  std::string run_rows(int64_t rows, size_t axis, std::span<const PaddedAxis> padded) {
+    merges_ = true;
+    size_ = real_ = rows;
+    for (const Value* v : bucket_.inputs()) {
+      twins_[v] = v;
+      for (const PaddedAxis& p : padded) {
+        if (p.input != v->name()) continue;
+        AxisLink link = {0, 0, 0, p.axis};
+        link.output_block = v->shape()[p.axis] / rows;
+        axes_[v].push_back(link);
+      }
+    }
+    for (const auto& n : bucket_.nodes())
+      if (std::string why = follow(*n, *n); !why.empty()) return why;
+    for (const Value* v : bucket_.outputs())
+      if (!is_made_of_rows(*v, axis))
+        return fmt::format("axis {} of output '{}' is not made of the rows of the inputs", axis,
+                           v->name());
     return {};
   }
 
@@ -138,6 +173,9 @@ class Search {
             return fmt::format("{} combines places along axis {} of '{}'", n.describe(),
                                axis.output_axis, n.input(i)->name());
     }
+    if (merges_ && map)
+      for (size_t o = 0; o < n.outputs().size(); o++)
+        if (std::string why = how_rows_differ(n, *map, o); !why.empty()) return why;
     for (const Value* v : n.outputs())
       if (!all_known(*v, extends))
         return fmt::format("{} makes '{}' with another size", n.describe(), v->name());
@@ -201,6 +239,47 @@ class Search {
     return carried;
   }
 
+  // Why a row of output o is not computed like the other rows, from this row of the inputs; empty
+  // if it is.
+  std::string how_rows_differ(const Node& n, const AxisMap& map, size_t o) const {
+    const PaddedAxes* axes = axes_of(n.output(o));
+    if (!axes) return {};
+    if (axes->size() != 1) return fmt::format("{} combines rows with other rows", n.describe());
+    const AxisLink& rows = axes->front();
+    if (!ops::is_uniform(map, {o, rows.output_axis}))
+      return fmt::format("{} computes with the number of the row", n.describe());
+    for (const AxisLink& link : map.links) {
+      const Value* v = n.input(link.input);
+      if (link.output != o || link.output_axis != rows.output_axis || axes_of(v) ||
+          v->shape()[link.input_axis] == 1)
+        continue;
+      if (!repeats_by_row(*v, link, *n.output(o), rows))
+        return fmt::format("{} computes with '{}', which differs from row to row", n.describe(),
+                           v->name());
+    }
+    return {};
+  }
+
+  // Whether a value that `link` carries to the axis of the rows is a constant with the same numbers
+  // for each row.
+  bool repeats_by_row(const Value& v, const AxisLink& link, const Value& to,
+                      const AxisLink& rows) const {
+    const int64_t places = to.shape()[rows.output_axis];
+    return v.is_constant() && link.input_block == 1 && link.output_block == 1 && link.shift == 0 &&
+           link.extent >= places && v.shape()[link.input_axis] == places &&
+           rows.output_block * size_ == places &&
+           repeats_along(v.constant(), link.input_axis, rows.output_block);
+  }
+
+  bool is_made_of_rows(const Value& v, size_t axis) const {
+    if (axis >= v.shape().size() || v.shape()[axis] % size_ != 0) return false;
+    const int64_t block = v.shape()[axis] / size_;
+    const PaddedAxes* axes = axes_of(&v);
+    if (!axes) return v.is_constant() && repeats_along(v.constant(), axis, block);
+    return axes->size() == 1 && axes->front().output_axis == axis &&
+           axes->front().output_block == block;
+  }
+
   // The axis has as many places for each place of the dimension at both sizes.
   bool has_as_many(const Value& v, size_t axis) const {
     const auto twin = twins_.find(&v);
@@ -218,6 +297,7 @@ class Search {
   }
 
   const ir::Graph &bucket_, &request_;
+  bool merges_ = false;  // the places of the dimension are rows of several requests
   int64_t size_ = 1, real_ = 1;
   std::unordered_map<const Value*, const Value*> twins_;  // in `request`
   std::unordered_map<const Value*, PaddedAxes> axes_;
@@ -228,6 +308,11 @@ class Search {
 std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
                                 std::span<const PaddedAxis> padded) {
   return Search(bucket, request).run(padded);
+}
+
+std::string how_rows_mix(const ir::Graph& graph, int64_t rows, size_t axis,
+                         std::span<const PaddedAxis> padded) {
+  return Search(graph, graph).run_rows(rows, axis, padded);
 }
 
 }  // namespace poprt::compiler

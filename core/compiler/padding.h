@@ -31,4 +31,13 @@ struct PaddedAxis {
 std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
                                 std::span<const PaddedAxis> padded);
 
+// The rows of a batch: an axis has a place, or a block of places, for each row. Several requests
+// may share a batch if a row of every output is computed from that row of the inputs, and in the
+// same way for every row. `rows` is the number of rows, `padded` the axes of the inputs; other
+// inputs are the same for all requests. Returns an empty text if this holds for a converted model
+// with static types, and if the rows of each output are along axis `axis`; otherwise the reason,
+// which names a node or an output.
+std::string how_rows_mix(const ir::Graph& graph, int64_t rows, size_t axis,
+                         std::span<const PaddedAxis> padded);
+
 }  // namespace poprt::compiler

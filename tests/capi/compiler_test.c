@@ -309,7 +309,7 @@ static void sequences_have_a_length(void** state) {
   FAILS(poprt_compiler_create(&o, &c), POPRT_INVALID_ARGUMENT, "reserved");
 }
 
-/* Whether the file has one blob "notes" with 3 bytes. */
+/* Whether the file has a blob "notes" with 3 bytes, and one of the compiler. */
 static void has_notes(const char* path) {
   poprt_popef_reader* reader = NULL;
   poprt_popef_payload* payload = NULL;
@@ -317,7 +317,7 @@ static void has_notes(const char* path) {
   info.struct_size = sizeof info;
   OK(poprt_popef_reader_create(&reader));
   OK(poprt_popef_reader_parse_file(reader, path));
-  assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 1);
+  assert_int_equal(poprt_popef_reader_count(reader, POPRT_POPEF_OPAQUE), 2);
   const poprt_popef_blob* blob = poprt_popef_reader_blob(reader, POPRT_POPEF_OPAQUE, 0);
   OK(poprt_popef_blob_get_info(blob, &info));
   assert_string_equal(info.name, "notes");

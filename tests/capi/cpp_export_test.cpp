@@ -117,7 +117,7 @@ TEST_P(CppExport, OneOfEachAndNamesAreLinked) {  // 1
   const auto reader = read({exported(o)});
   ASSERT_EQ(reader->executables().size(), 1u);
   ASSERT_EQ(reader->metadata().size(), 1u);
-  ASSERT_EQ(reader->opaqueBlobs().size(), 1u);
+  ASSERT_EQ(reader->opaqueBlobs().size(), 2u);
   EXPECT_TRUE(reader->feeds().empty());
   EXPECT_EQ(reader->metadata()[0].executable(), reader->executables()[0].name);
   EXPECT_EQ(reader->opaqueBlobs()[0].executable, reader->executables()[0].name);

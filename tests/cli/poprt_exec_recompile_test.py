@@ -72,13 +72,13 @@ class Recompile(CommandTest):
         with open(DIGITS, "rb") as file:
             data = file.read()
         self.assertEqual(options["source_hash"], hashlib.sha256(struct.pack("<Q", len(data)) + data).hexdigest())
-        self.assertEqual(self.blobs(), ["onnx_metadata"])
+        self.assertEqual(self.blobs(), ["onnx_metadata", "poprt.rows"])
         self.assertEqual(self.compile(self.digits_beside(), *SHAPE), first)
         self.assertNotIn(self.folder.encode(), self.read("a.popef"))
 
     def test_embed_source_holds_the_model(self):
         self.compile(DIGITS, *SHAPE, "--embed_source")
-        self.assertEqual(self.blobs(), ["onnx_metadata", "poprt.source"])
+        self.assertEqual(self.blobs(), ["onnx_metadata", "poprt.rows", "poprt.source"])
         with open(DIGITS, "rb") as file:
             self.assertIn(file.read(), self.read("a.popef"))
         self.assertIn("Latency", self.succeeds("-i", DIGITS, *SHAPE, "--embed_source", "-o", "b.popef", "--run",
@@ -185,7 +185,7 @@ class Recompile(CommandTest):
         self.write("m/add.onnx", added_to_external("data/w.bin"))
         self.write("m/data/w.bin", struct.pack("3f", 1, 2, 3))
         fresh = self.compile("m/add.onnx", "--embed_source")
-        self.assertEqual(self.blobs(), ["poprt.source", "poprt.source/data/w.bin"])
+        self.assertEqual(self.blobs(), ["poprt.rows", "poprt.source", "poprt.source/data/w.bin"])
         shutil.rmtree(self.path("m"))
         self.age()
         self.succeeds("a.popef")

@@ -88,8 +88,10 @@ typedef struct poprt_runner_options {
    * given are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused
    * and conditional models need that. Non-zero: yes. Since 0.1. */
   int32_t no_validate_io_params;
-  /* Whether requests may have any size along the batching dimension: rows of several then make one
-   * batch. Without, a request has a whole number of compiled batches. Non-zero: yes. Since 0.1. */
+  /* Whether requests may have any size along the batching dimension. A batch then contains rows of
+   * several requests, and padding. The compiler proves that no row changes the results of another;
+   * if it cannot, the runner is refused as a failed precondition, and the message names the node.
+   * Without it, a request has a whole number of compiled batches. Non-zero: yes. Since 0.1. */
   int32_t use_batching_dim;
   /* The dimension along which requests may have any size. Since 0.1. */
   uint32_t batching_dim;

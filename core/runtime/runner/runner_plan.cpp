@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "program/batch_rows.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/branches.h"
 
@@ -212,6 +214,41 @@ void RunnerPlan::divide_in_rows() {
   for (const auto* list : {&inputs, &outputs})
     for (const AnchorRows& r : *list) flat = flat && r.outer == 1;
   for (const AnchorRows& r : inputs) largest_input = std::max(largest_input, r.bytes);
+  if (dynamic && chunk_rows > 1) require_separate_rows();
+}
+
+// Rows of several requests, and padding, share a batch: none may change the results of another.
+void RunnerPlan::require_separate_rows() const {
+  const uint32_t d = config.batching_dim;
+  const auto note = model->opaque.find(program::kBatchRows);
+  if (note == model->opaque.end()) {
+    if (model->blobs)
+      log().warn(
+          "batching_dim {}: the executable '{}' does not state whether requests may share a batch, "
+          "because an earlier version compiled it; compile the model again to have this checked",
+          d, model->name);
+    return;
+  }
+  const std::vector<program::BatchRows> axes = program::read_batch_rows(note->second);
+  const auto found = std::ranges::find_if(axes, [&](const program::BatchRows& a) {
+    return a.axis == d && a.rows == static_cast<int64_t>(chunk_rows);
+  });
+  if (found == axes.end())
+    fail(ErrorCode::failed_precondition,
+         "batching_dim {}: the executable states nothing about batches of {} along this dimension, "
+         "because an input that has another size is frozen; leave batching_dim unset",
+         d, chunk_rows);
+  if (!found->mixed.empty())
+    fail(ErrorCode::failed_precondition,
+         "batching_dim {}: requests in one batch would change each other's results: {}; leave "
+         "batching_dim unset, or compile the model for one row",
+         d, found->mixed);
+  for (size_t i = 0; i < fixed.size(); i++)
+    if (fixed[i] && std::ranges::count(found->inputs, model->inputs()[i].name))
+      fail(ErrorCode::failed_precondition,
+           "batching_dim {}: '{}' has one value for all requests, but the model reads a row of it "
+           "for each of {}; leave batching_dim unset",
+           d, model->inputs()[i].name, chunk_rows);
 }
 
 void RunnerPlan::plan_steps() {

@@ -132,6 +132,7 @@ class RunnerPlan {
   // The steps of construction, in their order.
   void fix_inputs();
   void divide_in_rows();
+  void require_separate_rows() const;
   void plan_steps();
   void describe(const std::vector<program::Anchor>& anchors, std::vector<DataDesc>& to) const;
   void take_padding();

@@ -278,7 +278,8 @@ TEST(scenario, s56_opaque_blobs) {
   const auto made = Compiler::compile(model("affine.onnx"), {}, options)->getPopefModel();
   const Executable opened(made);
   for (const auto& m : {made, opened.getPopefModel()}) {
-    ASSERT_EQ(m->opaqueBlobs.size(), 1u);
+    ASSERT_EQ(m->opaqueBlobs.size(), 2u);
+    EXPECT_EQ(m->opaqueBlobs[1].name, "poprt.rows");
     EXPECT_EQ(m->opaqueBlobs[0].name, "notes");
     EXPECT_EQ(m->opaqueBlobs[0].executable, "affine");
   }
@@ -288,8 +289,8 @@ TEST(scenario, s56_opaque_blobs) {
   options.opaqueBlobs.clear();
   options.embedSource = true;
   const auto embedded = Compiler::compile(model("affine.onnx"), {}, options)->getPopefModel();
-  ASSERT_EQ(embedded->opaqueBlobs.size(), 1u);
-  EXPECT_EQ(embedded->opaqueBlobs[0].name, "poprt.source");
+  ASSERT_EQ(embedded->opaqueBlobs.size(), 2u);
+  EXPECT_EQ(embedded->opaqueBlobs[1].name, "poprt.source");
 }
 
 TEST(scenario, s57_telemetry_of_a_runner) {

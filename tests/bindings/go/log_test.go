@@ -121,15 +121,16 @@ func TestScenario56OpaqueBlobs(t *testing.T) {
 	options.OpaqueBlobs, options.EmbedSource = nil, true
 	made = must(must(poprt.Compile(model("affine.onnx"), options)).PopEFModel())
 	blobs := must(made.Blobs(poprt.OpaqueBlob))
-	equal(t, len(blobs), 1)
-	equal(t, blobs[0].Name, "poprt.source")
-	equal(t, must(blobs[0].Data()), must(os.ReadFile(model("affine.onnx"))))
+	equal(t, len(blobs), 2)
+	equal(t, blobs[1].Name, "poprt.source")
+	equal(t, must(blobs[1].Data()), must(os.ReadFile(model("affine.onnx"))))
 }
 
 func checkNotes(t testing.TB, m *poprt.PopEFModel) {
 	t.Helper()
 	blobs := must(m.Blobs(poprt.OpaqueBlob))
-	equal(t, len(blobs), 1)
+	equal(t, len(blobs), 2)
+	equal(t, blobs[1].Name, "poprt.rows")
 	equal(t, blobs[0].Name+" "+blobs[0].Executable, "notes affine")
 	equal(t, must(blobs[0].Data()), []byte{97, 0, 98})
 }

@@ -301,14 +301,16 @@ class CompileTest extends Scenarios {
     CompilerOptions embedding = new CompilerOptions().inputShape("x", 2, 4).embedSource(true);
     try (Executable embedded = compile("affine.onnx", embedding);
         PopefModel with = embedded.popefModel()) {
-      PopefBlob source = with.blobs(PopefBlob.Type.OPAQUE).get(0);
+      PopefBlob source = with.blobs(PopefBlob.Type.OPAQUE).get(1);
       assertEquals("poprt.source", source.name());
       assertArrayEquals(Files.readAllBytes(MODELS.resolve("affine.onnx")), source.toBytes());
     }
   }
 
   private static void checkNotes(List<PopefBlob> blobs, String executable) {
-    assertEquals("[opaque notes 3 bytes]", blobs.toString());
+    assertEquals(2, blobs.size());
+    assertEquals("opaque notes 3 bytes", blobs.get(0).toString());
+    assertEquals("poprt.rows", blobs.get(1).name());
     assertEquals(executable, blobs.get(0).executable());
     assertArrayEquals(new byte[] {97, 0, 98}, blobs.get(0).toBytes());
   }

@@ -122,5 +122,19 @@ class Batches(unittest.TestCase):
                         self.equal(outputs, plain.run(inputs))
 
 
+class SharedBatches(unittest.TestCase):
+    """Requests of several callers in one batch (batching_dim) never change each other's results."""
+
+    def test_a_model_with_separate_rows_is_served(self):
+        executable = compiled("affine")
+        x = np.arange(12, dtype=np.float32).reshape(3, 4)
+        with Runner(executable, RuntimeConfig(threads=1, batching_dim=0, timeout_ns=1000)) as runner:
+            rows = runner.run({"x": x})["y"]
+        with Runner(executable, RuntimeConfig(threads=1)) as runner:
+            whole = runner.run({"x": np.concatenate([x, x[:1]])})["y"]
+        np.testing.assert_array_equal(rows, whole[:3])
+
+
+
 if __name__ == "__main__":
     unittest.main()

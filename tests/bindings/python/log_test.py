@@ -128,7 +128,8 @@ class Options(unittest.TestCase):
             compiled("sequence.onnx", input_length={"s": -1})
 
     def check_notes(self, model):
-        notes, = model.opaqueBlobs
+        notes, rows = model.opaqueBlobs
+        self.assertEqual(rows.name, "poprt.rows")
         self.assertEqual((notes.name, notes.executable, bytes(notes.data())), ("notes", "affine", b"a\0b"))
 
     def test_scenario_56_opaque_blobs(self):
@@ -155,7 +156,7 @@ class Options(unittest.TestCase):
                 self.assertEqual(session.model().metadata, session.popefModel().metadata)
         with self.assertRaisesRegex(errors.InvalidArgumentError, "name"):
             affine(opaque_blobs={"": b""})
-        source, = affine(embed_source=True).popef_model().opaqueBlobs
+        _, source = affine(embed_source=True).popef_model().opaqueBlobs
         with open(os.path.join(DATA, "affine.onnx"), "rb") as file:
             self.assertEqual((source.name, bytes(source.data())), ("poprt.source", file.read()))
 

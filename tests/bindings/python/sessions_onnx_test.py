@@ -35,6 +35,24 @@ X = {"b": np.random.default_rng(2).standard_normal((2, 4)).astype(np.float32),
      "a": np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)}
 
 
+class SharedBatches(unittest.TestCase):
+    def softmax(self, axis):
+        model = m.make([node("Softmax", ["x"], ["y"], axis=axis)], {"x": [4, 3]}, {"y": [4, 3]})
+        return poprt.runtime.Runner(poprt.compiler.Compiler.compile(model.SerializeToString(), ["y"]),
+                                    poprt.runtime.RuntimeConfig(threads=1, batching_dim=0, timeout_ns=1000))
+
+    def test_a_model_that_mixes_the_rows_of_requests_is_refused(self):
+        with self.assertRaisesRegex(FailedPreconditionError, "batching_dim 0: requests in one batch would change each "
+                                                             "other's results: Softmax node .* combines places"):
+            self.softmax(0)
+
+    def test_a_model_with_separate_rows_is_served(self):
+        x = np.random.default_rng(4).standard_normal((2, 3)).astype(np.float32)
+        wanted = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+        with self.softmax(1) as runner:
+            np.testing.assert_allclose(runner.run({"x": x})["y"], wanted, rtol=1e-5)
+
+
 class Sessions(unittest.TestCase):
     def test_get_io_info_is_a_pair_of_dictionaries(self):
         session = get_session(linear().SerializeToString(), 1, "poprt")

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/runtime/runner/replica_support.h"
+#include "program/batch_rows.h"
 
 namespace poprt::runtime {
 namespace {
@@ -45,6 +46,57 @@ TEST(DynamicBatch, AnyDimensionMayBeTheBatch) {
     runner.execute(k.in, k.out);
     EXPECT_TRUE(k.right()) << n;
   }
+}
+
+// The message of the error that a runner over the batches of a note gives; empty: there is a
+// runner.
+std::string refusal(Shape shape, std::vector<program::BatchRows> noted, RunnerConfig config = {}) {
+  config.session.device = std::make_shared<FunctionDevice>(add_one(element_count(shape)));
+  config.batching_dim = 0;
+  const auto model = add_one_model(std::move(shape));
+  model->opaque[program::kBatchRows] = program::note_of_batch_rows(noted);
+  try {
+    ModelRunner runner(model, config);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
+    return e.message();
+  }
+  return {};
+}
+
+TEST(DynamicBatch, RowsThatChangeEachOthersResultsAreRefused) {
+  const std::string why = refusal({4, 2}, {{0, 4, {"x"}, "Softmax node 's' combines places"}});
+  EXPECT_NE(why.find("batching_dim 0: requests in one batch would change each other's results: "
+                     "Softmax node 's' combines places"),
+            std::string::npos)
+      << why;
+}
+
+TEST(DynamicBatch, RowsThatAreProvenSeparateShareABatch) {
+  EXPECT_EQ(refusal({4, 2}, {{1, 2, {"x"}, "mixed"}, {0, 4, {"x"}, ""}}), "");
+}
+
+TEST(DynamicBatch, ABatchOfOneRowNeedsNoProof) {
+  EXPECT_EQ(refusal({1, 2}, {{0, 1, {"x"}, "mixed"}}), "");
+}
+
+TEST(DynamicBatch, ABatchOfAnotherSizeIsNotProven) {
+  EXPECT_NE(refusal({4, 2}, {{0, 2, {"x"}, ""}}).find("states nothing about batches of 4"),
+            std::string::npos);
+}
+
+TEST(DynamicBatch, AFrozenInputHasNoRows) {
+  RunnerConfig config;
+  const std::vector<float> frozen(8);
+  config.frozen_inputs["b"] = {frozen.data(), 32};
+  config.session.device = std::make_shared<FunctionDevice>([](auto, auto) {});
+  config.batching_dim = 0;
+  const auto model = test::anchors_only({{"x", DType::f32, {4, 2}}, {"b", DType::f32, {4, 2}}},
+                                        {{"y", DType::f32, {4, 2}}});
+  model->opaque[program::kBatchRows] = program::note_of_batch_rows({{0, 4, {"x", "b"}, ""}});
+  EXPECT_EQ(code_of([&] { ModelRunner runner(model, config); }), ErrorCode::failed_precondition);
+  model->opaque[program::kBatchRows] = program::note_of_batch_rows({{0, 4, {"x"}, ""}});
+  EXPECT_EQ(code_of([&] { ModelRunner runner(model, config); }), ErrorCode::ok);
 }
 
 TEST(DynamicBatch, MergesPartialRequestsIntoOneRun) {
