@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/branches.h"
 #include "compiler/shape_sets.h"
+#include "compiler/variants.h"
 #include "poprt/compiler.h"
 
 namespace poprt::capi {

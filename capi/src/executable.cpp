@@ -6,8 +6,8 @@
 #include "popef_handles.h"
 #include "receiver.h"
 #include "runtime/queue/payload_buffer.h"
-#include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
+#include "runtime/session/variants.h"
 
 using namespace poprt;
 

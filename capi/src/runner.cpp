@@ -9,7 +9,7 @@
 #include "runner_options.h"
 #include "runtime/runner/bucket_runner.h"
 #include "runtime/runner/model_fusion_runner.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 using namespace poprt;
 
@@ -70,12 +70,12 @@ nlohmann::ordered_json to_json(const runtime::RunnerStatistics& s) {
 
 nlohmann::ordered_json to_json(const runtime::BucketRunner& runner) {
   auto list = nlohmann::ordered_json::array();
-  const runtime::Branches& branches = runner.branches();
-  for (size_t i = 0; i < branches.count; i++) {
+  const runtime::Variants& variants = runner.variants();
+  for (size_t i = 0; i < variants.count; i++) {
     const runtime::BucketStatistics s = runner.bucket_statistics(i);
     auto sizes = nlohmann::ordered_json::object();
-    for (size_t d = 0; d < branches.dimensions.size(); d++)
-      sizes[branches.dimensions[d]] = branches.buckets[i].sizes[d];
+    for (size_t d = 0; d < variants.dimensions.size(); d++)
+      sizes[variants.dimensions[d]] = variants.buckets[i].sizes[d];
     list.push_back({{"sizes", std::move(sizes)},
                     {"requests", s.requests},
                     {"padded", s.padded},
@@ -122,9 +122,9 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
     auto& out = capi::required(out_runner, "out_runner");
     auto config = capi::read_runner_options(options, *model);
     // Whoever opens an executable need not know that several models, or shapes, are in it.
-    if (model->branches) {
+    if (model->variants) {
       std::unique_ptr<runtime::BaseRunner> several;
-      if (model->branches->kind == runtime::Branches::Kind::graphs)
+      if (model->variants->kind == runtime::Variants::Kind::graphs)
         several = std::make_unique<runtime::ModelFusionRunner>(model, std::move(config));
       else
         several = std::make_unique<runtime::BucketRunner>(model, std::move(config));

@@ -185,9 +185,9 @@ Difference compare(const std::string& name, Made got, const Array& want, const A
 using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
 
 // One run for each model that has inputs, all outputs by name.
-class BranchRuns {
+class VariantRuns {
  public:
-  BranchRuns(const CompareArguments& a, poprt_runner* runner)
+  VariantRuns(const CompareArguments& a, poprt_runner* runner)
       : arrays_(read_arrays(a.inputs, a.inputs_pb, runner)) {
     std::map<std::string, std::vector<poprt_tensor>> by_graph;
     for (auto& [name, array] : arrays_)
@@ -269,10 +269,10 @@ int run(CompareArguments& a) {
   }
   if (a.references.empty())
     throw Usage("nothing to compare with; give --reference NAME=FILE.npy or --data_set FOLDER");
-  const bool branches = cases_of(executable.get(), runner.get()).kind != Cases::one;
+  const bool variants = cases_of(executable.get(), runner.get()).kind != Cases::one;
   std::optional<Run> once;
-  std::optional<BranchRuns> several;
-  if (branches)
+  std::optional<VariantRuns> several;
+  if (variants)
     several.emplace(a, runner.get());
   else
     once.emplace(a, runner.get());
@@ -284,7 +284,7 @@ int run(CompareArguments& a) {
   bool same = true;
   for (const std::string& word : a.references) {
     const auto [name, path] = split_pair(word, "--reference");
-    const Made made = branches ? several->find(name, runner.get()) : once->find(name);
+    const Made made = variants ? several->find(name, runner.get()) : once->find(name);
     const Array want = from_bits(read_tensor(path), made.dtype, path);
     const Difference d = compare(name, made, want, tolerance);
     same &= d.agrees;

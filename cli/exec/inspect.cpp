@@ -36,7 +36,7 @@ struct InspectSettings {
   // Of the run view.
   std::vector<std::string> inputs, references, outputs;
   std::string second, labels, executable;
-  size_t branch = 0;
+  size_t variant = 0;
   uint64_t seed = 1;
   size_t top = 5;
   double bench = 0;
@@ -116,16 +116,16 @@ int run_view(const InspectSettings& s, const Document& d) {
   std::optional<Compilation> compilation;
   if (d.ir) compilation = compiled(s, d);
   const auto model = model_to_run(d, compilation ? &*compilation : nullptr, progress, s.executable);
-  const RunResult result = run_model(model, choices, s.seed, progress, s.branch);
+  const RunResult result = run_model(model, choices, s.seed, progress, s.variant);
   std::vector<Table> tables = run_tables(
       result, s.top, s.labels.empty() ? std::vector<std::string>() : read_class_names(s.labels));
   std::vector<TensorDifference> differences;
   if (!s.second.empty()) {
     const auto other = model_to_run(load(s.second), nullptr, progress);
     // One model may be compared with one of several.
-    const size_t branch = other->branches ? s.branch : 0;
+    const size_t variant = other->variants ? s.variant : 0;
     differences = compare_outputs(
-        result.outputs, run_model(other, choices, s.seed, progress, branch).outputs, s.tolerance);
+        result.outputs, run_model(other, choices, s.seed, progress, variant).outputs, s.tolerance);
   }
   for (const std::string& word : s.references) {
     const auto [name, path] = split_pair(word, "--reference");
@@ -140,7 +140,7 @@ int run_view(const InspectSettings& s, const Document& d) {
   if (s.bench > 0) {
     BenchSettings load = s.load;
     load.seconds = s.bench;
-    load.branch = s.branch;
+    load.variant = s.variant;
     tables.push_back(bench_table(load, bench_model(model, choices, s.seed, load, progress)));
   }
   for (const std::string& word : s.outputs) {
@@ -195,7 +195,7 @@ int run(const InspectSettings& s) {
   kernels::warn_of_isa();
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||
-                !s.second.empty() || !s.labels.empty() || s.bench > 0 || s.branch > 0))
+                !s.second.empty() || !s.labels.empty() || s.bench > 0 || s.variant > 0))
     throw Usage(
         "--input, --labels, --output, --reference, --second, --branch and --bench are for --view "
         "run");
@@ -256,7 +256,7 @@ void add_run_options(Command& c, InspectSettings& s) {
   c.add_option("--reference", s.references,
                "With --view run: NAME=FILE.npy or .pb, what this output should be")
       ->many();
-  c.add_option("--branch", s.branch,
+  c.add_option("--branch", s.variant,
                "With --view run: which model of a fused one, or which of several shapes, 0 on [0]")
       ->check(at_least<size_t>(0));
   c.add_option("--seed", s.seed, "Of random inputs")->capture_default_str();
@@ -291,7 +291,7 @@ void add_inspect(Command& app, std::function<int()>& action) {
   add_plugin_option(*c);
   c->add_option(
        "--view", s->view,
-       "summary, graph, operators, weights, passes, program, parts (branches, IPUs), memory, "
+       "summary, graph, operators, weights, passes, program, parts (variants, IPUs), memory, "
        "anchors, blobs, metadata, data, opaque, queues, run, or all (which runs nothing)")
       ->capture_default_str();
   c->add_option("--filter", s->filter,

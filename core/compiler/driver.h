@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "compiler/branches.h"
 #include "compiler/compiler.h"
 #include "compiler/shape_sets.h"
+#include "compiler/variants.h"
 #include "ir/graph.h"
 
 namespace poprt::compiler {

@@ -10,7 +10,7 @@
 //                 The device writes index before every round; after the loop it holds the number of
 //                 rounds. It keeps its own counter: what the region does to index changes nothing.
 //   control.case  operands [index u32]: the region runs when index is the number of ControlCase.
-//                 Regions in a row are the branches of one executable: index says which of them
+//                 Regions in a row are the variants of one executable: index says which of them
 //                 runs
 //   control.shard, control.transfer  parts of a program for several IPUs (program/shards.h): one
 //   IPU

@@ -61,7 +61,7 @@ uint64_t fingerprint_of_beginning(std::span<const std::byte> bytes) {
   return fingerprint(bytes.first(std::min(bytes.size(), kBeginning)));
 }
 
-// What a branch has on one IPU, one after the other in a run: of a program for one IPU all of it.
+// What a variant has on one IPU, one after the other in a run: of a program for one IPU all of it.
 struct Piece {
   int64_t ipu = 0;
   uint64_t arena_begin = 0, arena_bytes = 0, state_bytes = 0;
@@ -70,7 +70,7 @@ struct Piece {
   uint64_t state_to = 0;      // its state, from the slot's memory on
 };
 
-// What an IPU runs of the linked program: a piece of each branch that has one there. They share
+// What an IPU runs of the linked program: a piece of each variant that has one there. They share
 // memory, but for state.
 struct Slot {
   int64_t ipu = 0;
@@ -78,7 +78,7 @@ struct Slot {
   std::vector<Instruction> body;
 };
 
-// A place that crosses: branches run one at a time, so that those which come from one slot share.
+// A place that crosses: variants run one at a time, so that those which come from one slot share.
 struct Place {
   size_t from = 0;  // slot
   Transfer transfer;
@@ -103,19 +103,19 @@ Layout layout_of(const Program& p) {
 
 class Linker {
  public:
-  Linker(std::span<const Branch> branches, bool share_anchors)
-      : branches_(branches), share_(share_anchors) {}
+  Linker(std::span<const Variant> variants, bool share_anchors)
+      : variants_(variants), share_(share_anchors) {}
 
   Linked run(std::string_view index_name) {
-    if (branches_.empty()) fail(ErrorCode::invalid_argument, "there is nothing to link");
-    for (const Branch& b : branches_) check(b);
+    if (variants_.empty()) fail(ErrorCode::invalid_argument, "there is nothing to link");
+    for (const Variant& b : variants_) check(b);
     arrange();
-    for (size_t i = 0; i < branches_.size(); i++) map_anchors(i);
+    for (size_t i = 0; i < variants_.size(); i++) map_anchors(i);
     index_ = builder_anchor({std::string(index_name), DType::u32, {1}});
     Buffer index{Space::input, index_, 0, 4, DType::u32, {1}};
     p_.buffers.push_back(index);
     place_weights();
-    for (size_t i = 0; i < branches_.size(); i++) append(i);
+    for (size_t i = 0; i < variants_.size(); i++) append(i);
     assemble();
     out_.program = std::move(p_);
     verify(out_.program);
@@ -124,9 +124,9 @@ class Linker {
   }
 
  private:
-  // Which piece of a branch runs where, and what memory it has there.
+  // Which piece of a variant runs where, and what memory it has there.
   void arrange() {
-    for (const Branch& b : branches_) {
+    for (const Variant& b : variants_) {
       sharded_ |= has_shards(*b.program);
       pipelined_ |= shards_of(*b.program).pipelined;
       Layout& layout = layouts_.emplace_back(layout_of(*b.program));
@@ -176,7 +176,7 @@ class Linker {
     }
   }
 
-  // Where a place of a branch's arena is in the linked program's.
+  // Where a place of a variant's arena is in the linked program's.
   uint64_t moved_in_arena(const Layout& layout, const Buffer& b) const {
     if (b.bytes == 0) return 0;
     for (size_t t = 0; t < layout.transfers.size(); t++) {
@@ -196,7 +196,7 @@ class Linker {
     fail(ErrorCode::data_loss, "memory at {} of the arena is no IPU's", b.offset);
   }
 
-  // The instructions of all slots, when every branch has its own in them.
+  // The instructions of all slots, when every variant has its own in them.
   void assemble() {
     if (!sharded_) {
       p_.main = std::move(slots_[0].body);
@@ -227,15 +227,15 @@ class Linker {
     }
   }
 
-  void check(const Branch& b) const {
+  void check(const Variant& b) const {
     const Program& p = *b.program;
     if (!b.load && b.weights.size() < p.weights_bytes)
-      fail(ErrorCode::data_loss, "a branch needs {} bytes of weights, {} are there",
+      fail(ErrorCode::data_loss, "a variant needs {} bytes of weights, {} are there",
            p.weights_bytes, b.weights.size());
     if (std::count(p.kernels.begin(), p.kernels.end(), kControlCase))
       fail(ErrorCode::invalid_argument,
-           "a model that is several branches already (fused, or with several shapes) cannot become "
-           "a branch");
+           "a model that is several variants already (fused, or with several shapes) cannot become "
+           "a variant");
     uint64_t state = p.state_bytes;
     for (const Shard& s : shards_of(p).shards) state = checked_add(state, s.state_bytes);
     if (share_ && state)
@@ -244,7 +244,7 @@ class Linker {
            "not share: compile it for one shape",
            state);
     const bool several = std::ranges::any_of(
-        branches_, [](const Branch& other) { return has_shards(*other.program); });
+        variants_, [](const Variant& other) { return has_shards(*other.program); });
     if (several && (!p.load.empty() || !p.save.empty()))
       fail(ErrorCode::unimplemented,
            "a model with load or save programs runs on one IPU, and so must those that it is fused "
@@ -259,22 +259,22 @@ class Linker {
     return static_cast<uint32_t>(p_.inputs.size() - 1);
   }
 
-  // Where the anchors of branch `i` are in the linked program.
+  // Where the anchors of variant `i` are in the linked program.
   void map_anchors(size_t i) {
-    const Program& p = *branches_[i].program;
-    inputs_.push_back(map(p.inputs, p_.inputs, branches_[i].prefix, i, "input"));
-    outputs_.push_back(map(p.outputs, p_.outputs, branches_[i].prefix, i, "output"));
+    const Program& p = *variants_[i].program;
+    inputs_.push_back(map(p.inputs, p_.inputs, variants_[i].prefix, i, "input"));
+    outputs_.push_back(map(p.outputs, p_.outputs, variants_[i].prefix, i, "output"));
   }
 
   std::vector<uint32_t> map(const std::vector<Anchor>& from, std::vector<Anchor>& to,
-                            const std::string& prefix, size_t branch, std::string_view direction) {
+                            const std::string& prefix, size_t variant, std::string_view direction) {
     std::vector<uint32_t> places;
     for (const Anchor& a : from) {
       const std::string name = prefix + a.name;
       const auto same =
           std::find_if(to.begin(), to.end(), [&](const Anchor& t) { return t.name == name; });
       places.push_back(static_cast<uint32_t>(same - to.begin()));
-      if (same == to.end() && (!share_ || branch == 0)) {
+      if (same == to.end() && (!share_ || variant == 0)) {
         to.push_back({name, a.dtype, a.shape});
       } else if (!share_) {
         fail(ErrorCode::invalid_argument, "two {}s would be called '{}'", direction, name);
@@ -301,10 +301,10 @@ class Linker {
   // Of shapes, which come smallest first, the largest has what the others have the beginning of:
   // the table of positions that a sequence reads, for one.
   void place_weights() {
-    weights_.resize(branches_.size());
-    for (size_t i = 0; i < branches_.size(); i++) {
-      const size_t at = share_ ? branches_.size() - 1 - i : i;
-      const Branch& b = branches_[at];
+    weights_.resize(variants_.size());
+    for (size_t i = 0; i < variants_.size(); i++) {
+      const size_t at = share_ ? variants_.size() - 1 - i : i;
+      const Variant& b = variants_[at];
       weights_[at] = used_weights(*b.program);
       if (b.load)
         place(weights_[at], b.load().weights, true);
@@ -366,26 +366,26 @@ class Linker {
     return std::prev(after)->to + (offset - std::prev(after)->begin);
   }
 
-  void append(size_t branch) {
-    const Branch& b = branches_[branch];
+  void append(size_t variant) {
+    const Variant& b = variants_[variant];
     const Program& p = *b.program;
-    const std::vector<Interval>& weights = weights_[branch];
-    give_data(branch, weights);
+    const std::vector<Interval>& weights = weights_[variant];
+    give_data(variant, weights);
     // Its state has a place of its own, everything else lies behind the states of all.
-    const Layout& layout = layouts_[branch];
+    const Layout& layout = layouts_[variant];
     const auto base = static_cast<uint32_t>(p_.buffers.size());
     for (Buffer buffer : p.buffers) {
       switch (buffer.space) {
         case Space::arena: buffer.offset = moved_in_arena(layout, buffer); break;
         case Space::weights: buffer.offset = moved(weights, buffer.offset, buffer.bytes); break;
-        case Space::input: buffer.index = inputs_[branch][buffer.index]; break;
-        case Space::output: buffer.index = outputs_[branch][buffer.index]; break;
+        case Space::input: buffer.index = inputs_[variant][buffer.index]; break;
+        case Space::output: buffer.index = outputs_[variant][buffer.index]; break;
       }
       p_.buffers.push_back(std::move(buffer));
     }
     append(p.load, p, p_.load, base);
-    const auto number = static_cast<int64_t>(branch);
-    const std::string name = b.prefix.empty() ? fmt::format("bucket{}", branch) : b.prefix;
+    const auto number = static_cast<int64_t>(variant);
+    const std::string name = b.prefix.empty() ? fmt::format("bucket{}", variant) : b.prefix;
     for (const Piece& piece : layout.pieces) {
       std::vector<Instruction>& body = slots_[piece.slot].body;
       body.push_back(
@@ -397,7 +397,7 @@ class Linker {
   }
 
   // A table names whole pieces of what a payload stores.
-  void keep_narrow(const Branch& b, const std::vector<Interval>& weights) {
+  void keep_narrow(const Variant& b, const std::vector<Interval>& weights) {
     for (const NarrowWeights& n : b.narrow) {
       const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
       if (same == weights.end() || !same->whole || same->end != n.offset + n.bytes ||
@@ -410,8 +410,8 @@ class Linker {
   }
 
   // What the payload has of Winograd's weights are the plain ones: the record at `to` gives those
-  // of the branch's record when it is asked for as many.
-  bool keep_plain(const Branch& b, const NarrowWeights& n, uint64_t to) {
+  // of the variant's record when it is asked for as many.
+  bool keep_plain(const Variant& b, const NarrowWeights& n, uint64_t to) {
     const auto record = std::ranges::find(b.records, n.offset, &Weight::offset);
     const auto made = std::ranges::find(out_.weights, to, &Weight::offset);
     if (record == b.records.end() || record->bytes != n.bytes || made == out_.weights.end())
@@ -425,13 +425,13 @@ class Linker {
 
   static constexpr uint32_t index_buffer() { return 0; }  // the first one that run() makes
 
-  void give_data(size_t branch, const std::vector<Interval>& weights) {
-    const std::vector<Anchor>& inputs = branches_[branch].program->inputs;
+  void give_data(size_t variant, const std::vector<Interval>& weights) {
+    const std::vector<Anchor>& inputs = variants_[variant].program->inputs;
     for (size_t i = 0; i < inputs.size(); i++) {
       if (inputs[i].data == kNoData) continue;
-      Anchor& to = p_.inputs[inputs_[branch][i]];
+      Anchor& to = p_.inputs[inputs_[variant][i]];
       const uint64_t data = moved(weights, inputs[i].data, inputs[i].bytes());
-      if (share_ && branch > 0 && to.data != data)
+      if (share_ && variant > 0 && to.data != data)
         fail(ErrorCode::invalid_argument, "weights '{}' differ from shape to shape", to.name);
       to.data = data;
     }
@@ -459,29 +459,29 @@ class Linker {
     uint64_t offset;
   };
 
-  const std::span<const Branch> branches_;
+  const std::span<const Variant> variants_;
   const bool share_;
   Linked out_;
   Program p_;
   uint32_t index_ = 0;
   bool sharded_ = false, pipelined_ = false;
-  std::vector<Layout> layouts_;  // of the branches
+  std::vector<Layout> layouts_;  // of the variants
   std::vector<Slot> slots_;
   std::vector<Place> places_;
   std::vector<std::vector<uint32_t>> inputs_, outputs_;
-  std::vector<std::vector<Interval>> weights_;                     // of the branches
+  std::vector<std::vector<Interval>> weights_;                     // of the variants
   std::unordered_multimap<uint64_t, Stored> stored_, beginnings_;  // by fingerprint
   std::unordered_map<std::string, uint32_t> kernels_;
 };
 
 }  // namespace
 
-Linked link_graphs(std::span<const Branch> branches) {
-  return Linker(branches, false).run(kGraphIndex);
+Linked link_graphs(std::span<const Variant> variants) {
+  return Linker(variants, false).run(kGraphIndex);
 }
 
-Linked link_buckets(std::span<const Branch> branches) {
-  return Linker(branches, true).run(kBucketIndex);
+Linked link_buckets(std::span<const Variant> variants) {
+  return Linker(variants, true).run(kBucketIndex);
 }
 
 }  // namespace poprt::program

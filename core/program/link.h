@@ -1,6 +1,6 @@
-// Several programs in one executable: branches, of which the value of an input says which one runs.
+// Several programs in one executable: variants, of which the value of an input says which one runs.
 //
-// A program with the branches P and Q:
+// A program with the variants P and Q:
 //
 //   control.case [index] 0
 //     ... P, its anchors under names of their own ...
@@ -9,7 +9,7 @@
 //     ... Q ...
 //   control.end
 //
-// Branches run one at a time and forget everything, but for their state: the arena is as large as
+// Variants run one at a time and forget everything, but for their state: the arena is as large as
 // the largest, with the states of all in front. Weights of equal bytes are there once.
 #pragma once
 
@@ -27,17 +27,17 @@
 
 namespace poprt::program {
 
-// The input that says which branch runs: one u32.
+// The input that says which variant runs: one u32.
 inline constexpr std::string_view kGraphIndex = "index";
 inline constexpr std::string_view kBucketIndex = "poprt.bucket";
 // What names of inputs begin with that a runner makes: which places of a dimension are real.
 inline constexpr std::string_view kRealPlaces = "poprt.real.";
 
-struct Branch {
+struct Variant {
   const Program* program = nullptr;
   std::span<const std::byte> weights;
   std::string prefix = {};  // in front of its anchors' names
-  // Instead of `weights`: makes them when it is this branch's turn. What no branch before had is
+  // Instead of `weights`: makes them when it is this variant's turn. What no variant before had is
   // copied, the rest goes, so that the weights of all are never in memory at the same time.
   std::function<LoadedProgram()> load = {};
   std::span<const NarrowWeights> narrow = {};  // among its weights
@@ -47,19 +47,19 @@ struct Branch {
 
 struct Linked {
   Program program;
-  std::vector<Weight> weights;  // copies of what lies in `weights` of branches, which must live
-  // Those of the branches, but for Winograd's that no record of the branch gives plain.
+  std::vector<Weight> weights;  // copies of what lies in `weights` of variants, which must live
+  // Those of the variants, but for Winograd's that no record of the variant gives plain.
   std::vector<NarrowWeights> narrow;
 };
 
-// Branches with anchors of their own, and last the input `index`. Throws invalid_argument (none, an
-// anchor's name that is taken, a branch that is several already), data_loss.
-Linked link_graphs(std::span<const Branch> branches);
+// Variants with anchors of their own, and last the input `index`. Throws invalid_argument (none, an
+// anchor's name that is taken, a variant that is several already), data_loss.
+Linked link_graphs(std::span<const Variant> variants);
 
-// Branches of one model at several shapes: they share anchors, each as large as the largest branch
-// needs in every dimension, of which a branch uses the beginning, dense in its own shape. Prefixes
-// are empty. Throws as above, and invalid_argument when the branches have different anchors,
+// Variants of one model at several shapes: they share anchors, each as large as the largest variant
+// needs in every dimension, of which a variant uses the beginning, dense in its own shape. Prefixes
+// are empty. Throws as above, and invalid_argument when the variants have different anchors,
 // unimplemented when they have state: each would have its own.
-Linked link_buckets(std::span<const Branch> branches);
+Linked link_buckets(std::span<const Variant> variants);
 
 }  // namespace poprt::program

@@ -69,7 +69,7 @@ void load_popef(Document& d, Progress& progress) {
       const program::LoadedProgram loaded = d.popef->program(i);
       d.programs.push_back(
           {name, i,
-           std::make_shared<ProgramModel>(loaded.program, d.popef->branches(i), loaded.narrow)});
+           std::make_shared<ProgramModel>(loaded.program, d.popef->variants(i), loaded.narrow)});
     } catch (const Error& e) {
       d.problems.push_back(
           fmt::format("{} cannot be shown: {}",

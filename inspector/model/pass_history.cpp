@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "compiler/shard.h"
-#include "model/branch_names.h"
 #include "model/format.h"
+#include "model/variant_names.h"
 #include "ops/op.h"
 
 namespace poprt::inspector {
@@ -210,10 +210,10 @@ void check_chosen(const ir::Graph& graph, const std::string& name, const Shape& 
 
 std::shared_ptr<const ProgramModel> program_model(const Compilation& compilation) {
   if (!compilation.program) return nullptr;
-  const auto blob = compilation.notes.find(compiler::kBranches);
+  const auto blob = compilation.notes.find(compiler::kVariants);
   return std::make_shared<ProgramModel>(*compilation.program, blob == compilation.notes.end()
                                                                   ? std::vector<std::string>()
-                                                                  : branch_names(blob->second));
+                                                                  : variant_names(blob->second));
 }
 
 ChosenShapes read_shapes(std::string_view words) {

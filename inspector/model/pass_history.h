@@ -53,7 +53,7 @@ Compilation compile_with_history(
     const std::atomic<bool>* cancel = nullptr,
     const std::function<void(double, std::string_view)>& progress = {});
 
-// What was compiled, with its branches by name; null when compiling failed.
+// What was compiled, with its variants by name; null when compiling failed.
 std::shared_ptr<const ProgramModel> program_model(const Compilation& compilation);
 
 // Shapes of inputs that leave dimensions open; several of an input: a model at several shapes.

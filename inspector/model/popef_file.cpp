@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "model/branch_names.h"
 #include "model/format.h"
 #include "model/stable_order.h"
+#include "model/variant_names.h"
 #include "popef/header.h"
 #include "popef/metadata_fields.h"
 #include "program/shards.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::inspector {
 namespace {
@@ -191,7 +191,7 @@ std::vector<std::pair<std::string, std::string>> PopefFile::metadata_rows(size_t
                                        std::pair("main programs", &m.programFlow().main()),
                                        std::pair("save programs", &m.programFlow().save())})
     rows.emplace_back(name, indices_text(*programs, names));
-  for (TextRows more : {branch_rows(opaque_of(runtime::kBranches, m.executable())),
+  for (TextRows more : {variant_rows(opaque_of(runtime::kVariants, m.executable())),
                         shard_rows(opaque_of(program::kShards, m.executable()))})
     std::ranges::move(more, std::back_inserter(rows));
   for (const auto& o : m.engineOptions())
@@ -213,14 +213,14 @@ std::string PopefFile::opaque_of(std::string_view name, const std::string& execu
   return {};
 }
 
-std::vector<std::string> PopefFile::branches(size_t i) const {
-  return branch_names(opaque_of(runtime::kBranches, executable_name(i)));
+std::vector<std::string> PopefFile::variants(size_t i) const {
+  return variant_names(opaque_of(runtime::kVariants, executable_name(i)));
 }
 
 std::vector<std::string> PopefFile::shapes_of(const AnchorRow& anchor) const {
   for (const popef::Metadata& m : reader_->metadata())
     if (printable(m.executable()) == anchor.model)
-      return bucket_shapes(opaque_of(runtime::kBranches, m.executable()), anchor.name);
+      return bucket_shapes(opaque_of(runtime::kVariants, m.executable()), anchor.name);
   return {};
 }
 

@@ -88,8 +88,8 @@ class PopefFile {
   program::LoadedProgram program(size_t i = 0) const;
   size_t executable_count() const { return reader_->executables().size(); }
   std::string executable_name(size_t i) const { return reader_->executables()[i].name; }
-  // What its blobs call the branches of executable `i` (model/branch_names.h).
-  std::vector<std::string> branches(size_t i = 0) const;
+  // What its blobs call the variants of executable `i` (model/variant_names.h).
+  std::vector<std::string> variants(size_t i = 0) const;
   // Shapes of an anchor at each of several shapes of its model; empty: the model has one.
   std::vector<std::string> shapes_of(const AnchorRow& anchor) const;
 

@@ -26,15 +26,15 @@ Tensor made_up(const program::Anchor& anchor) {
   return t;
 }
 
-// The input that says which branch runs, and the values that it takes, in the order of the
-// branches; none: the program is one.
-struct BranchIndex {
+// The input that says which variant runs, and the values that it takes, in the order of the
+// variants; none: the program is one.
+struct VariantIndex {
   size_t input = 0;
   std::vector<uint32_t> numbers;
 };
 
-BranchIndex branches_of(const program::Program& p) {
-  BranchIndex found;
+VariantIndex variants_of(const program::Program& p) {
+  VariantIndex found;
   for (const program::Instruction& in : p.main) {
     if (program::control_of(p.kernels[in.kernel]) != program::Control::choice) continue;
     const program::Buffer& b = p.buffers[in.operands[0]];
@@ -91,16 +91,16 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   if (!loaded.program.load.empty()) engine->run(device::Flow::load, inputs.data(), outputs.data());
 
   ProgramProfile profile;
-  const BranchIndex branches = branches_of(loaded.program);
-  const bool several = !branches.numbers.empty();
-  std::vector<double> turn_ns(std::max<size_t>(1, branches.numbers.size()));
+  const VariantIndex variants = variants_of(loaded.program);
+  const bool several = !variants.numbers.empty();
+  std::vector<double> turn_ns(std::max<size_t>(1, variants.numbers.size()));
   const auto begin = Clock::now();
   auto at = begin;
   double elapsed = 0;
   do {
     for (size_t turn = 0; turn < turn_ns.size(); turn++) {
       progress.step(std::min(1.0, elapsed / seconds), "running");
-      if (several) inputs[branches.input] = &branches.numbers[turn];
+      if (several) inputs[variants.input] = &variants.numbers[turn];
       engine->run(device::Flow::main, inputs.data(), outputs.data());
       const auto now = Clock::now();
       turn_ns[turn] += std::chrono::duration<double, std::nano>(now - at).count();
@@ -112,7 +112,7 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
   const auto runs = static_cast<double>(profile.runs);
   for (double& ns : turn_ns) ns /= runs;
   profile.run_ns = elapsed * 1e9 / runs;
-  if (several) profile.branch_ns = std::move(turn_ns);
+  if (several) profile.variant_ns = std::move(turn_ns);
   const auto rows = engine->profile();
   const auto places = places_of(loaded.program, rows.size());
   for (const program::Instruction& in : loaded.program.main)

@@ -13,14 +13,14 @@
 namespace poprt::inspector {
 
 struct ProgramProfile {
-  int64_t runs = 0;                  // of each branch, of a program that has several
-  double run_ns = 0;                 // mean of a whole run; one of each branch together
-  std::vector<double> branch_ns;     // mean of a run of each branch; empty: there are none
+  int64_t runs = 0;                  // of each variant, of a program that has several
+  double run_ns = 0;                 // mean of a whole run; one of each variant together
+  std::vector<double> variant_ns;    // mean of a run of each variant; empty: there are none
   std::vector<double> instructions;  // mean ns of each instruction of main
   std::vector<std::string> names;    // the nodes that they came from
 };
 
-// As many runs as fit into `seconds`, one at least; of branches in turn. Floats are random in [0,
+// As many runs as fit into `seconds`, one at least; of variants in turn. Floats are random in [0,
 // 1), integers 0. Throws what the device refuses, and Error(cancelled).
 ProgramProfile profile_program(const program::LoadedProgram& program, double seconds,
                                Progress& progress);
@@ -30,7 +30,7 @@ ProgramProfile profile_program(const program::LoadedProgram& program, double sec
 int node_of_instruction(const GraphModel& graph, const std::string& name);
 
 // Nanoseconds of each node of a graph; 0 where no instruction has its name. Of the instructions
-// [first, last] of main: nodes of several branches may have the same name.
+// [first, last] of main: nodes of several variants may have the same name.
 std::vector<double> node_times(const GraphModel& graph, const ProgramProfile& profile,
                                size_t first = 0, size_t last = SIZE_MAX);
 

@@ -86,7 +86,7 @@ uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
 
 }  // namespace
 
-ProgramModel::ProgramModel(const program::Program& program, std::span<const std::string> branches,
+ProgramModel::ProgramModel(const program::Program& program, std::span<const std::string> variants,
                            std::span<const program::NarrowWeights> narrow)
     : arena_bytes_(program.arena_bytes),
       weights_bytes_(program.weights_bytes),
@@ -94,7 +94,7 @@ ProgramModel::ProgramModel(const program::Program& program, std::span<const std:
           program::stored_bytes(program::stored_pieces(narrow, program.weights_bytes))) {
   add_flow(program, program.main, "main");
   find_intervals(program);
-  find_parts(program, branches);
+  find_parts(program, variants);
   count_live(program.main.size());
   for (ProgramPart& part : parts_) measure_part(program, part);
   add_flow(program, program.load, "load");
@@ -210,7 +210,7 @@ void ProgramModel::count_live(size_t instructions) {
     alive.insert(alive.end(), begins[at].begin(), begins[at].end());
     while (next_part < parts_.size() && parts_[next_part].last < at) next_part++;
     const bool inside = next_part < parts_.size() && parts_[next_part].first <= at &&
-                        !parts_[next_part].is_branch();
+                        !parts_[next_part].is_variant();
     std::vector<std::pair<uint64_t, uint64_t>> ranges, own;
     for (const size_t i : alive) {
       const uint64_t begin = intervals_[i].offset, end = begin + intervals_[i].bytes;
@@ -226,9 +226,9 @@ void ProgramModel::count_live(size_t instructions) {
   }
 }
 
-// Top-level regions of branches and shards. What stands there is believed as far as it makes sense:
+// Top-level regions of variants and shards. What stands there is believed as far as it makes sense:
 // a device refuses the rest.
-void ProgramModel::find_parts(const program::Program& p, std::span<const std::string> branches) {
+void ProgramModel::find_parts(const program::Program& p, std::span<const std::string> variants) {
   int depth = 0;
   std::map<int64_t, int> shards_of;  // by IPU, of a program that is not pipelined
   for (size_t i = 0; i < p.main.size(); i++) {
@@ -245,9 +245,9 @@ void ProgramModel::find_parts(const program::Program& p, std::span<const std::st
     part.first = i;
     if (control == program::Control::choice && in.ints.size() == 1) {
       const auto number = static_cast<size_t>(program::decode_case(in).number);
-      part.name = number < branches.size() ? printable(branches[number]) : printable(in.name);
+      part.name = number < variants.size() ? printable(variants[number]) : printable(in.name);
       while (part.name.ends_with('/')) part.name.pop_back();
-      if (part.name.empty()) part.name = fmt::format("branch {}", number);
+      if (part.name.empty()) part.name = fmt::format("variant {}", number);
     } else if (control == program::Control::shard && in.ints.size() == 5) {
       const program::ControlShard shard = program::decode_shard(in);
       part.ipu = std::max<int64_t>(0, shard.ipu);
@@ -275,7 +275,7 @@ void ProgramModel::measure_part(const program::Program& p, ProgramPart& part) co
       const program::Buffer& b = p.buffers[id];
       if (b.space == program::Space::weights)
         weights[b.offset] = std::max(weights[b.offset], b.bytes);
-      if (b.space == program::Space::arena && part.is_branch())
+      if (b.space == program::Space::arena && part.is_variant())
         part.arena_bytes = std::max(part.arena_bytes, b.offset + b.bytes);
     }
   }

@@ -37,25 +37,25 @@ struct ArenaInterval {
   std::string name;               // the instruction that uses it first
 };
 
-// What of main runs by itself: one branch of several (program/link.h), of which a run takes one, or
-// what one IPU does (program/shards.h), of which a run takes all.
+// What of main runs by itself: one variant of several (program/link.h), of which a run takes one,
+// or what one IPU does (program/shards.h), of which a run takes all.
 struct ProgramPart {
   std::string name;            // "graph0 bert", "batch 1, sequence 64", "IPU 1, stage 1"
-  int64_t ipu = -1;            // of a branch -1
+  int64_t ipu = -1;            // of a variant -1
   size_t first = 0, last = 0;  // instructions of main; both ends are its control instructions
-  // Of branches that bytes may be shared, of IPUs their own.
+  // Of variants that bytes may be shared, of IPUs their own.
   uint64_t arena_begin = 0, arena_bytes = 0;
   uint64_t weights_bytes = 0;  // that its instructions read, each once
   uint64_t most_bytes = 0;     // of the arena, in use at one time while it runs
 
-  bool is_branch() const { return ipu < 0; }
+  bool is_variant() const { return ipu < 0; }
 };
 
 class ProgramModel {
  public:
-  // Branches are called what `branches` says, as far as it goes; else what the program calls them.
+  // `variants`: names of the first variants; further ones have the names in the program.
   // `narrow`, in the order of offsets, is what of its weights the file has in fewer bytes.
-  explicit ProgramModel(const program::Program& program, std::span<const std::string> branches = {},
+  explicit ProgramModel(const program::Program& program, std::span<const std::string> variants = {},
                         std::span<const program::NarrowWeights> narrow = {});
 
   const std::vector<InstructionRow>& instructions() const { return instructions_; }
@@ -90,7 +90,7 @@ class ProgramModel {
   void mark_narrow(std::span<const program::NarrowWeights> narrow);
   void find_intervals(const program::Program& program);
   void count_live(size_t instructions);
-  void find_parts(const program::Program& program, std::span<const std::string> branches);
+  void find_parts(const program::Program& program, std::span<const std::string> variants);
   void measure_part(const program::Program& program, ProgramPart& part) const;
 
   std::vector<InstructionRow> instructions_;

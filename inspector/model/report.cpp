@@ -231,7 +231,7 @@ Table program_table(const ProgramModel& p, const std::string& title, const std::
   return t;
 }
 
-// Branches of which one runs, or what each IPU does.
+// Variants of which one runs, or what each IPU does.
 Table parts_table(const ProgramModel& p, const std::string& title, const ProgramProfile* profile) {
   Table t{title_of("parts", title),
           {"name", "ipu", "first", "last", "instructions", "weight_bytes", "arena_begin",
@@ -392,12 +392,12 @@ Table diff_table(const DocumentDiff& diff) {
 
 namespace {
 
-Table branches_table(const TelemetryHistory& history) {
+Table variants_table(const TelemetryHistory& history) {
   Table t{"branches", {"model", "replica", "pid", "branch", "runs", "busy_ns"}, {}};
   for (const TelemetrySeries& s : history.series()) {
-    const auto use = s.branch_use(history.first_time() - 1, history.last_time());
+    const auto use = s.variant_use(history.first_time() - 1, history.last_time());
     for (size_t i = 0; i < use.size(); i++)
-      t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.branches[i], whole(use[i].runs),
+      t.rows.push_back({s.name, int64_t{s.replica}, whole(s.pid), s.variants[i], whole(use[i].runs),
                         whole(use[i].busy_ns)});
   }
   return t;
@@ -424,8 +424,8 @@ std::vector<Table> queues_tables(const TelemetryHistory& history) {
     }
   }
   std::vector<Table> tables = {std::move(t)};
-  if (Table branches = branches_table(history); !branches.rows.empty())
-    tables.push_back(std::move(branches));
+  if (Table variants = variants_table(history); !variants.rows.empty())
+    tables.push_back(std::move(variants));
   return tables;
 }
 

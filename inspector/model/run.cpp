@@ -13,8 +13,8 @@
 #include "compiler/flow/specialize.h"
 #include "model/format.h"
 #include "runtime/runner/pack_description.h"
-#include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::inspector {
 namespace {
@@ -43,7 +43,7 @@ void refuse_unknown(const std::vector<program::Anchor>& anchors, const InputChoi
   }
 }
 
-// Inputs and outputs of one branch, and the values of the inputs.
+// Inputs and outputs of one variant, and the values of the inputs.
 struct RequestOf {
   std::vector<program::Anchor> inputs, outputs;
   std::vector<Tensor> values;
@@ -84,9 +84,9 @@ Tensor equal_lengths(const program::Anchor& lengths, const runtime::PackDescript
   return made;
 }
 
-RequestOf request_of(const runtime::Model& model, size_t branch, const InputChoices& choices,
+RequestOf request_of(const runtime::Model& model, size_t variant, const InputChoices& choices,
                      uint64_t seed) {
-  RequestOf request{inputs_to_give(model, branch), outputs_to_get(model, branch), {}};
+  RequestOf request{inputs_to_give(model, variant), outputs_to_get(model, variant), {}};
   refuse_unknown(request.inputs, choices);
   const auto packing = runtime::pack_description(model);
   for (size_t i = 0; i < request.inputs.size(); i++) {
@@ -185,16 +185,16 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
   auto model =
       std::make_shared<runtime::Model>(*runtime::make_model(document.title(), std::move(image)));
   model->opaque = compilation->notes;
-  runtime::read_branches(*model);
+  runtime::read_variants(*model);
   runtime::read_onnx_metadata(*model);
   return model;
 }
 
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
-                    uint64_t seed, Progress& progress, size_t branch) {
+                    uint64_t seed, Progress& progress, size_t variant) {
   RunResult result;
   progress.step(0.1, "reading inputs");
-  const RequestOf request = request_of(*model, branch, choices, seed);
+  const RequestOf request = request_of(*model, variant, choices, seed);
   Memory m = memory_of(request);
   progress.step(0.3, "loading the program");
   const auto begin = Clock::now();
@@ -282,7 +282,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
   check_range("clients", settings.clients, BenchSettings::kMostClients);
   check_range("requests in flight", settings.in_flight, BenchSettings::kMostInFlight);
   progress.step(0, "reading inputs");
-  const RequestOf request = request_of(*model, settings.branch, choices, seed);
+  const RequestOf request = request_of(*model, settings.variant, choices, seed);
   runtime::RunnerConfig config;
   config.session.telemetry = true;
   config.session.load.threads = settings.threads;

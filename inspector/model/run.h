@@ -27,17 +27,17 @@ struct RunResult {
   double load_ms = 0, run_ms = 0;
 };
 
-// One run, of one branch. Outputs whose real extent is data (an output "NAME:shape" beside them)
+// One run, of one variant. Outputs whose real extent is data (an output "NAME:shape" beside them)
 // have that extent. Throws not_found for a choice that names no input (listing those there are),
 // what reading the inputs and running throw, and Error(cancelled).
 RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const InputChoices& choices,
-                    uint64_t seed, Progress& progress, size_t branch = 0);
+                    uint64_t seed, Progress& progress, size_t variant = 0);
 
 struct BenchSettings {
   int clients = 1, in_flight = 1;  // threads that submit; requests that each keeps going
   double seconds = 2;
   int threads = 0;  // that compute; 0: all CPUs
-  size_t branch = 0;
+  size_t variant = 0;
 
   static constexpr int kMostClients = 256, kMostInFlight = 1024;
 };

@@ -105,14 +105,14 @@ void add_queues(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnap
   }
 }
 
-void add_branches(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnapshot& now) {
-  series.branches.clear();
-  const auto& before = series.last.branches;
-  for (size_t i = 0; i < std::min(now.branches.size(), kMostShownQueues); i++) {
-    const runtime::BranchSnapshot& it = now.branches[i];
-    series.branches.push_back(printable(it.name));
+void add_variants(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnapshot& now) {
+  series.variants.clear();
+  const auto& before = series.last.variants;
+  for (size_t i = 0; i < std::min(now.variants.size(), kMostShownQueues); i++) {
+    const runtime::VariantSnapshot& it = now.variants[i];
+    series.variants.push_back(printable(it.name));
     const bool known = i < before.size();
-    s.branches.push_back({more(it.runs, known ? before[i].runs : 0),
+    s.variants.push_back({more(it.runs, known ? before[i].runs : 0),
                           more(it.busy_ns, known ? before[i].busy_ns : 0)});
   }
 }
@@ -135,7 +135,7 @@ void add_sample(TelemetrySeries& series, double time, const TelemetrySnapshot& n
       s.latencies.emplace_back(static_cast<uint16_t>(b),
                                static_cast<uint32_t>(std::min<uint64_t>(n, UINT32_MAX)));
   add_queues(series, s, now, elapsed);
-  add_branches(series, s, now);
+  add_variants(series, s, now);
   if (s.failed > 0) add_event(series, time, fmt::format("{} requests failed", s.failed));
   series.samples.push_back(std::move(s));
   if (series.samples.size() > kMostSamples) series.samples.pop_front();
@@ -156,11 +156,11 @@ nlohmann::json to_object(const TelemetrySnapshot& s) {
                       {"enqueued", q.enqueued},
                       {"finished", q.finished},
                       {"stalls", q.stalls}});
-  nlohmann::json branches = nlohmann::json::array();
-  for (const runtime::BranchSnapshot& b : s.branches)
-    branches.push_back({{"name", b.name}, {"runs", b.runs}, {"busy", b.busy_ns}});
+  nlohmann::json variants = nlohmann::json::array();
+  for (const runtime::VariantSnapshot& b : s.variants)
+    variants.push_back({{"name", b.name}, {"runs", b.runs}, {"busy", b.busy_ns}});
   return {{"name", s.name},
-          {"branches", std::move(branches)},
+          {"branches", std::move(variants)},
           {"pid", s.pid},
           {"started", s.started_ns},
           {"replica", s.replica},
@@ -200,8 +200,8 @@ TelemetrySnapshot from_object(const nlohmann::json& o) {
   }
   if (const auto found = o.find("branches"); found != o.end())  // older recordings have none
     for (const auto& b : *found) {
-      if (s.branches.size() == kMostShownQueues) break;
-      s.branches.push_back(
+      if (s.variants.size() == kMostShownQueues) break;
+      s.variants.push_back(
           {printable(b.at("name").get<std::string>()), b.at("runs"), b.at("busy")});
     }
   return s;
@@ -252,13 +252,13 @@ double TelemetrySeries::latency(double from, double to, double q) const {
   return quantile(counts, q);
 }
 
-std::vector<BranchSample> TelemetrySeries::branch_use(double from, double to) const {
-  std::vector<BranchSample> use(branches.size());
+std::vector<VariantSample> TelemetrySeries::variant_use(double from, double to) const {
+  std::vector<VariantSample> use(variants.size());
   for (const TelemetrySample& s : samples) {
     if (s.time <= from || s.time > to) continue;
-    for (size_t i = 0; i < std::min(use.size(), s.branches.size()); i++) {
-      use[i].runs += s.branches[i].runs;
-      use[i].busy_ns += s.branches[i].busy_ns;
+    for (size_t i = 0; i < std::min(use.size(), s.variants.size()); i++) {
+      use[i].runs += s.variants[i].runs;
+      use[i].busy_ns += s.variants[i].busy_ns;
     }
   }
   return use;

@@ -33,7 +33,7 @@ struct QueueSample {
 };
 
 // Runs since the sample before that took one of several models or shapes.
-struct BranchSample {
+struct VariantSample {
   uint64_t runs = 0, busy_ns = 0;
 };
 
@@ -49,7 +49,7 @@ struct TelemetrySample {
   uint64_t all_completed = 0, all_failed = 0;  // since the process began
   uint64_t all_runs = 0, all_busy_ns = 0;
   std::vector<QueueSample> queues;
-  std::vector<BranchSample> branches;
+  std::vector<VariantSample> variants;
   // Requests that were completed since the sample before: buckets of latency, and how many.
   std::vector<std::pair<uint16_t, uint32_t>> latencies;
 };
@@ -75,7 +75,7 @@ struct TelemetrySeries {
   uint64_t pid = 0;
   bool alive = false;
   std::vector<QueueState> queues;
-  std::vector<std::string> branches;  // names; none: the executable is one model at one shape
+  std::vector<std::string> variants;  // names; none: the executable is one model at one shape
   std::deque<TelemetrySample> samples;
   std::deque<TelemetryEvent> events;
 
@@ -88,8 +88,8 @@ struct TelemetrySeries {
   int full(const TelemetrySample& sample) const;
   // Of the requests completed in (from, to]; negative: none were.
   double latency(double from, double to, double quantile) const;
-  // Of each branch, in (from, to].
-  std::vector<BranchSample> branch_use(double from, double to) const;
+  // Of each variant, in (from, to].
+  std::vector<VariantSample> variant_use(double from, double to) const;
 
   // Of the sample before.
   uint64_t started_ns = 0;

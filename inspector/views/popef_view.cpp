@@ -33,11 +33,11 @@ void PopefView::find_owners() {
     owners_.push_back({owner_names_.back(), {}});
   }
   for (size_t i = 0; i < file_->executable_count(); i++) {
-    const auto branches = file_->branches(i);
-    for (size_t g = 0; g < branches.size(); g++)
-      if (branches[g].starts_with(fmt::format("graph{} ", g))) {
+    const auto variants = file_->variants(i);
+    for (size_t g = 0; g < variants.size(); g++)
+      if (variants[g].starts_with(fmt::format("graph{} ", g))) {
         const std::string model = printable(file_->executable_name(i));
-        owner_names_.push_back(several ? fmt::format("{}: {}", model, branches[g]) : branches[g]);
+        owner_names_.push_back(several ? fmt::format("{}: {}", model, variants[g]) : variants[g]);
         owners_.push_back({several ? model : "", fmt::format("graph{}/", g)});
       }
   }

@@ -259,7 +259,7 @@ void ProgramView::draw_live_line(ImDrawList* list) const {
     height[i] = map_.low + static_cast<double>(live_bytes()[i]);
   for (const ProgramPart& p : program_->parts())
     for (size_t i = std::max(p.first, map_.first);
-         !p.is_branch() && i < std::min(p.last + 1, map_.last); i++)
+         !p.is_variant() && i < std::min(p.last + 1, map_.last); i++)
       height[i] = static_cast<double>(p.arena_begin + program_->own_bytes()[i]);
   const auto y_of = [&](size_t i) { return map_.y(height[i]); };
   std::vector<ImVec2> line;
@@ -314,8 +314,8 @@ void ProgramView::draw_bar(ImVec2 size, bool keys) {
     ImGui::SameLine();
   }
   if (!program_->parts().empty()) {
-    std::vector<std::string> names = {program_->parts()[0].is_branch() ? "all branches"
-                                                                       : "all IPUs"};
+    std::vector<std::string> names = {program_->parts()[0].is_variant() ? "all variants"
+                                                                        : "all IPUs"};
     for (const ProgramPart& p : program_->parts()) names.push_back(p.name);
     int chosen = part_ + 1;
     if (ui::choice("part", names, chosen, std::min(220 * s, size.x * 0.2f))) show_part(chosen - 1);
@@ -380,11 +380,11 @@ double ProgramView::total_of(size_t first, size_t last) const {
   return sum;
 }
 
-// Each of the branches, or of what each IPU does; a click shows it alone.
+// Each of the variants, or of what each IPU does; a click shows it alone.
 void ProgramView::draw_parts() {
   if (program_->parts().empty()) return;
-  const bool branches = program_->parts()[0].is_branch();
-  ui::heading(branches ? "Branches, of which one runs" : "Several IPUs");
+  const bool variants = program_->parts()[0].is_variant();
+  ui::heading(variants ? "Variants, of which one runs" : "Several IPUs");
   for (size_t i = 0; i < program_->parts().size(); i++) {
     const ProgramPart& p = program_->parts()[i];
     ImGui::PushID(static_cast<int>(i));
@@ -395,7 +395,7 @@ void ProgramView::draw_parts() {
     if (const double time = total_of(p.first, p.last); time > 0) line += ", " + duration_text(time);
     ui::dim_text(line);
     ui::dim_text(fmt::format("    weights {}, {} {}", bytes_text(p.weights_bytes),
-                             branches ? "uses" : "memory", bytes_text(p.arena_bytes)));
+                             variants ? "uses" : "memory", bytes_text(p.arena_bytes)));
     ImGui::PopID();
   }
 }

@@ -32,7 +32,7 @@ class ProgramView {
   // The first instruction of that node; false when there is none.
   bool select_node(const std::string& name);
   std::string status() const;
-  // The branch, or what one IPU does, that is shown; -1: all of main.
+  // The variant, or what one IPU does, that is shown; -1: all of main.
   int part() const { return part_; }
   void show_part(int part);
   // Mean times of the instructions of main; empty: not measured.
@@ -41,7 +41,7 @@ class ProgramView {
   bool take_profile() { return std::exchange(profile_, false); }
   // The node of the selected instruction; empty: none is selected.
   std::string selected_node() const;
-  // The branch, or what one IPU does, that it belongs to; -1: none.
+  // The variant, or what one IPU does, that it belongs to; -1: none.
   int selected_part() const;
   // Why that node cannot be shown in a graph; empty: it can.
   std::string graph_problem;

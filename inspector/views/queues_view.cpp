@@ -202,13 +202,13 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   for (const auto& [name, q] :
        {std::pair("p50", 0.5), std::pair("p90", 0.9), std::pair("p99", 0.99)})
     ui::row(name, duration_text(s.latency(end_ - span, end_, q)));
-  draw_branches(s);
+  draw_variants(s);
 }
 
 // Which of several models or shapes runs took, those that were taken most first.
-void QueuesView::draw_branches(const TelemetrySeries& s) const {
-  if (s.branches.empty()) return;
-  const auto use = s.branch_use(end_ - span, end_);
+void QueuesView::draw_variants(const TelemetrySeries& s) const {
+  if (s.variants.empty()) return;
+  const auto use = s.variant_use(end_ - span, end_);
   uint64_t all = 0;
   std::vector<size_t> order;
   for (size_t i = 0; i < use.size(); i++) {
@@ -219,7 +219,7 @@ void QueuesView::draw_branches(const TelemetrySeries& s) const {
   ui::heading(fmt::format("Runs in these {:.0f} s", span));
   for (const size_t i : order) {
     const auto runs = static_cast<double>(use[i].runs);
-    ui::text(s.branches[i]);
+    ui::text(s.variants[i]);
     ui::dim_text(use[i].runs == 0
                      ? "    none"
                      : fmt::format("    {}, {:.0f} %, {} each", use[i].runs,

@@ -41,7 +41,7 @@ class QueuesView {
   void draw_processes(const TelemetryHistory& history, bool live, float width);
   void draw_process(const TelemetryHistory& history, size_t i, float width);
   void draw_now(const TelemetryHistory& history, bool live);
-  void draw_branches(const TelemetrySeries& series) const;
+  void draw_variants(const TelemetrySeries& series) const;
   void draw_plots(const TelemetryHistory& history, const TelemetrySeries& series, ImVec2 size);
   void draw_all(const TelemetryHistory& history, ImVec2 size);
   void plot(const TelemetryHistory& history, const char* title, ImVec2 size,

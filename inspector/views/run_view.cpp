@@ -66,7 +66,7 @@ void RunView::set_model(std::shared_ptr<const Document> document,
     forget_results();
   executable_ = executable;
   error_.clear();
-  if (document && document != document_) settings.branch = 0;
+  if (document && document != document_) settings.variant = 0;
   if (document && document != document_ && class_file_.empty())
     set_class_names(class_names_beside(document->path).string());
   document_ = std::move(document);
@@ -85,10 +85,10 @@ void RunView::prepare() {
 }
 
 // Of a model that is ready.
-void RunView::choose_branch(size_t branch) {
-  branches_ = run_branches(*model_);
-  settings.branch = branch < branches_.size() ? branch : 0;
-  inputs_ = inputs_to_give(*model_, settings.branch);
+void RunView::choose_variant(size_t variant) {
+  variants_ = run_variants(*model_);
+  settings.variant = variant < variants_.size() ? variant : 0;
+  inputs_ = inputs_to_give(*model_, settings.variant);
 }
 
 std::string RunView::input_for(const std::filesystem::path& file) const {
@@ -135,14 +135,14 @@ void RunView::run() {
   const Tolerance tolerance = {number_of(tolerance_text_, 1e-3), number_of(absolute_text_, 1e-4)};
   running_ = Task<Outcome>(
       [model = model_, second = second_, references = references_, choices, tolerance, seed = seed_,
-       branch = settings.branch](Progress& progress) {
+       variant = settings.variant](Progress& progress) {
         Outcome made;
-        made.result = run_model(model, choices, seed, progress, branch);
+        made.result = run_model(model, choices, seed, progress, variant);
         if (second.document) {
           made.compared = second.document->title();
           try {
             const auto other = model_to_run(*second.document, second.compilation.get(), progress);
-            const size_t same = branch < run_branches(*other).size() ? branch : 0;
+            const size_t same = variant < run_variants(*other).size() ? variant : 0;
             made.differences = compare_outputs(
                 made.result.outputs, run_model(other, choices, seed, progress, same).outputs,
                 tolerance, &progress.cancel);
@@ -198,7 +198,7 @@ void RunView::accept() {
   if (preparing_.started() && !preparing_.running()) {
     if (auto made = preparing_.take()) {
       model_ = std::move(*made);
-      choose_branch(settings.branch);
+      choose_variant(settings.variant);
     } else {
       error_ = printable(preparing_.error());
     }
@@ -289,13 +289,13 @@ void RunView::draw(ImVec2 size, const std::vector<Other>& others, bool keys) {
 }
 
 // Which model of a fused one, or which of several shapes.
-void RunView::draw_branches() {
-  if (branches_.empty()) return;
-  auto branch = static_cast<int>(settings.branch);
-  if (!ui::choice("branch to run", branches_, branch, ImGui::GetContentRegionAvail().x)) return;
+void RunView::draw_variants() {
+  if (variants_.empty()) return;
+  auto variant = static_cast<int>(settings.variant);
+  if (!ui::choice("variant to run", variants_, variant, ImGui::GetContentRegionAvail().x)) return;
   forget_results();
   error_.clear();
-  choose_branch(static_cast<size_t>(branch));
+  choose_variant(static_cast<size_t>(variant));
 }
 
 void RunView::draw_input(const program::Anchor& anchor) {
@@ -406,7 +406,7 @@ void RunView::draw_bench_choices() {
 void RunView::draw_choices(ImVec2, const std::vector<Other>& others) {
   ui::heading("Inputs");
   if (preparing_.started()) ui::dim_text("Preparing …");
-  if (model_) draw_branches();
+  if (model_) draw_variants();
   const auto inputs = model_ ? inputs_ : std::vector<program::Anchor>{};
   for (const program::Anchor& a : inputs) draw_input(a);
   if (model_ && inputs.empty()) ui::dim_text("This model takes no inputs");

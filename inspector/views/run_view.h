@@ -73,7 +73,7 @@ class RunView {
   };
   void accept();
   void draw_choices(ImVec2 size, const std::vector<Other>& others);
-  void draw_branches();
+  void draw_variants();
   void draw_input(const program::Anchor& anchor);
   void draw_compare_choices(const std::vector<Other>& others);
   void draw_bench_choices();
@@ -88,15 +88,15 @@ class RunView {
   void draw_bench(ImVec2 size);
   void prepare();
   void forget_results();
-  void choose_branch(size_t branch);
+  void choose_variant(size_t variant);
   InputChoices known_choices() const;
 
   Wake wake_;
   std::shared_ptr<const Document> document_;
   std::shared_ptr<const Compilation> compilation_;
   std::string executable_;
-  std::vector<std::string> branches_;    // of the model, once it is ready
-  std::vector<program::Anchor> inputs_;  // of the branch that is chosen
+  std::vector<std::string> variants_;    // of the model, once it is ready
+  std::vector<program::Anchor> inputs_;  // of the variant that is chosen
   Other second_;
   std::map<std::string, std::string> references_;  // output -> file
   std::string tolerance_text_ = "0.001", absolute_text_ = "0.0001";

@@ -161,7 +161,7 @@ void Workspace::accept(Tab& tab) {
   if (tab.profiling.started() && !tab.profiling.running()) {
     if (auto made = tab.profiling.take()) {
       say(fmt::format("{}, {} {}", counted(made->runs, "run"), duration_text(made->run_ns),
-                      made->branch_ns.empty() ? "each" : "for one of every branch"));
+                      made->variant_ns.empty() ? "each" : "for one of every variant"));
       take_profile(tab, std::make_shared<ProgramProfile>(std::move(*made)));
     } else {
       say(printable(tab.profiling.error()), true);
@@ -181,14 +181,14 @@ void Workspace::accept(Tab& tab) {
   }
 }
 
-// The branch of a fused model that a document is the source of, by its file name: nodes of other
-// branches may have the same names. -1: none, or any.
-int Workspace::branch_of(const Tab& tab, const Tab& source) const {
+// The variant of a fused model that a document is the source of, by its file name: nodes of other
+// variants may have the same names. -1: none, or any.
+int Workspace::variant_of(const Tab& tab, const Tab& source) const {
   if (!tab.program.shown() || &tab == &source) return -1;
   const auto& parts = tab.program.shown()->parts();
   const std::string name = " " + printable(runtime::executable_name(source.path));
   for (size_t i = 0; i < parts.size(); i++)
-    if (parts[i].is_branch() && parts[i].name == fmt::format("graph{}", i) + name)
+    if (parts[i].is_variant() && parts[i].name == fmt::format("graph{}", i) + name)
       return static_cast<int>(i);
   return -1;
 }
@@ -202,9 +202,9 @@ void Workspace::take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> pro
     if (!other->document || !other->document->graph || (other.get() != &tab && other->profile))
       continue;
     size_t first = 0, last = SIZE_MAX;
-    if (const int branch = branch_of(tab, *other); branch >= 0) {
-      first = tab.program.shown()->parts()[static_cast<size_t>(branch)].first;
-      last = tab.program.shown()->parts()[static_cast<size_t>(branch)].last;
+    if (const int variant = variant_of(tab, *other); variant >= 0) {
+      first = tab.program.shown()->parts()[static_cast<size_t>(variant)].first;
+      last = tab.program.shown()->parts()[static_cast<size_t>(variant)].last;
     }
     auto times = node_times(*other->document->graph, *tab.profile, first, last);
     if (std::any_of(times.begin(), times.end(), [](double ns) { return ns > 0; }))
@@ -478,8 +478,8 @@ void Workspace::follow_anchor() {
 // was made from it.
 std::string Workspace::fused_prefix(const Tab& source) const {
   for (const auto& tab : tabs_)
-    if (const int branch = branch_of(*tab, source); branch >= 0)
-      return fmt::format("graph{}/", branch);
+    if (const int variant = variant_of(*tab, source); variant >= 0)
+      return fmt::format("graph{}/", variant);
   return {};
 }
 

@@ -108,7 +108,7 @@ class Workspace {
   void draw_compare(Tab& tab, ImVec2 size);
   Tab* compared();
   void draw_program(Tab& tab, ImVec2 size);
-  int branch_of(const Tab& tab, const Tab& source) const;
+  int variant_of(const Tab& tab, const Tab& source) const;
   std::pair<Tab*, int> node_of_instruction(Tab& tab, const std::string& name);
   void draw_tabs(float width);
   void draw_run(Tab& tab, ImVec2 size);

@@ -224,11 +224,11 @@ std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const s
                : kNone;
   };
   if (tab.document->graph) return {&tab, in(tab)};
-  // The source of the branch that the instruction is in comes first.
+  // The source of the variant that the instruction is in comes first.
   const int part = tab.program.selected_part();
   for (const bool source : {true, false})
     for (auto& other : tabs_) {
-      if (source && (part < 0 || branch_of(tab, *other) != part)) continue;
+      if (source && (part < 0 || variant_of(tab, *other) != part)) continue;
       if (const int node = in(*other); node != kNone) return {other.get(), node};
     }
   return {nullptr, kNone};

@@ -188,7 +188,7 @@ model_fusion:
         self.assertEqual({r["part"] for r in program}, {"graph0 digits", "graph1 digits"})
         values = self.rows("executable.popef", "--view", "run", "--branch", "1")["values"]
         self.assertEqual({r["name"].split("/")[0] for r in values}, {"graph1"})
-        self.fails(["executable.popef", "--view", "run", "--branch", "2"], "branch 2", "2 branch")
+        self.fails(["executable.popef", "--view", "run", "--branch", "2"], "variant 2", "2 variants")
         self.fails(["executable.popef", "--branch", "1"], "--view run", code=2)
         with open(self.path("executable.popef"), "rb") as one:
             data = one.read()

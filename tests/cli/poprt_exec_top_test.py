@@ -56,7 +56,7 @@ class Top(CommandTest):
         segment, = self.segments()
         names = [b["name"] for b in segment["branches"]]
         lines = self.succeeds("--folder", self.folder).splitlines()
-        shown = [line.split() for line in lines if line.split()[0] == "branch"]
+        shown = [line.split() for line in lines if line.split()[0] == "variant"]
         self.assertEqual([" ".join(words[1:-2]) for words in shown], names)
         self.assertGreater(float(shown[0][-2]), 0)
         self.assertEqual(float(shown[1][-2]), 0, "bench runs one after the other: the second one has not begun")

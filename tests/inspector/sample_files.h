@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "compiler/branches.h"
 #include "compiler/compiler.h"
+#include "compiler/variants.h"
 #include "ir/text.h"
 #include "popef/writer.h"
 #include "program/serialize.h"
-#include "runtime/session/branches.h"
 #include "runtime/session/model.h"
 #include "runtime/session/popef_file.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::inspector {
 

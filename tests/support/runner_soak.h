@@ -15,7 +15,7 @@
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/model_runner.h"
 #include "runtime/runner/pack_runner.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 #include "support/function_device.h"
 #include "support/shard_chain.h"
 

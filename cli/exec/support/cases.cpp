@@ -14,9 +14,9 @@
 namespace poprt::cli {
 namespace {
 
-// The opaque blob that says what the branches of the executable are (runtime/session/branches.h);
+// The opaque blob that says what the variants of the executable are (runtime/session/variants.h);
 // empty: there are none.
-std::string branches_of(const poprt_executable* executable) {
+std::string variants_of(const poprt_executable* executable) {
   constexpr std::string_view kName = "poprt.branches";
   // The input that says which one runs. Without, no model is described as PopEF does, which lacks
   // some element types.
@@ -96,20 +96,20 @@ Cases cases_of(const poprt_executable* executable, const poprt_runner* runner) {
   for (size_t i = 0; i < inputs.size(); i++)
     if (poprt_runner_input_has_data(runner, i)) inputs[i] = nullptr;
   const auto outputs = outputs_of(runner);
-  const std::string text = branches_of(executable);
+  const std::string text = variants_of(executable);
   if (text.empty()) return {Cases::one, {case_of("", inputs, outputs)}};
-  const nlohmann::json branches = parse_json(text);
+  const nlohmann::json variants = parse_json(text);
   Cases cases;
-  if (branches.at("kind") == "graphs") {
+  if (variants.at("kind") == "graphs") {
     cases.kind = Cases::graphs;
-    for (size_t k = 0; k < branches.at("graphs").size(); k++) {
+    for (size_t k = 0; k < variants.at("graphs").size(); k++) {
       const std::string graph = fmt::format("graph{}", k);
       cases.list.push_back(case_of(graph, inputs, outputs, graph + "/"));
     }
     return cases;
   }
   cases.kind = Cases::shapes;
-  for (const auto& bucket : branches.at("buckets"))
+  for (const auto& bucket : variants.at("buckets"))
     set_shapes(cases.list.emplace_back(case_of("", inputs, outputs)), bucket);
   name_by_shapes(cases.list);
   return cases;

@@ -26,17 +26,17 @@ std::string TelemetryTable::rates(const Sample& now, const Sample& last) {
 }
 
 // The models or shapes of an executable that has several.
-std::string TelemetryTable::branches(const nlohmann::json& segment, const Sample& of,
+std::string TelemetryTable::variants(const nlohmann::json& segment, const Sample& of,
                                      const Sample& last_of, const std::string& key,
                                      std::map<std::string, Sample>& now) const {
   std::string text;
   if (!segment.contains("branches")) return text;
   size_t index = 0;
   for (const auto& b : segment["branches"]) {
-    const std::string own = fmt::format("{} branch {}", key, index++);
+    const std::string own = fmt::format("{} variant {}", key, index++);
     const auto last = before_.find(own);
     now[own] = {of.ns, b["runs"], b["busy_ns"]};
-    text += fmt::format("{:>8} branch {:<41.41} {}\n", "", b["name"].get<std::string>(),
+    text += fmt::format("{:>8} variant {:<41.41} {}\n", "", b["name"].get<std::string>(),
                         rates(now[own], last == before_.end() ? Sample{last_of.ns} : last->second));
   }
   return text;
@@ -65,7 +65,7 @@ std::string TelemetryTable::text(const nlohmann::json& segments) {
                     (sample.completed - last.completed) / elapsed * 1e9, rates(sample, last),
                     requests["in_flight"].get<uint64_t>(), requests["failed"].get<uint64_t>(),
                     duration(latency["p50"]), duration(latency["p99"]), duration(latency["max"]));
-    text += branches(s, sample, last, key, now);
+    text += variants(s, sample, last, key, now);
     for (const auto& q : s["queues"])
       text += fmt::format("{:>8} {:<6} {:<36.36} fill {:>6} of {:<6} high water {:<6} stalls {}\n",
                           "", q["direction"].get<std::string>(), q["name"].get<std::string>(),

@@ -7,7 +7,7 @@
 
 namespace poprt::cli {
 
-// Rows of sessions, of their branches and of their queues, under a heading. Rates are those since
+// Rows of sessions, of their variants and of their queues, under a heading. Rates are those since
 // the table before, or since the start of a session that is new.
 class TelemetryTable {
  public:
@@ -19,7 +19,7 @@ class TelemetryTable {
     double ns = 0, runs = 0, busy_ns = 0, completed = 0;
   };
   static std::string rates(const Sample& now, const Sample& last);
-  std::string branches(const nlohmann::json& segment, const Sample& of, const Sample& last_of,
+  std::string variants(const nlohmann::json& segment, const Sample& of, const Sample& last_of,
                        const std::string& key, std::map<std::string, Sample>& now) const;
 
   std::map<std::string, Sample> before_;

@@ -76,7 +76,7 @@ struct Section {
 };
 
 // Whether other threads are worth waking: asked for each case of an executable with several
-// branches, of which a run takes one, and for what lies outside of them.
+// variants, of which a run takes one, and for what lies outside of them.
 class ParallelWork {
  public:
   explicit ParallelWork(Section& section) : section_(section) {}
@@ -408,7 +408,7 @@ void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) n
   void** slots = section.slots.data();
   for (const auto& [anchor, begin, end] : section.inputs) {
     auto* base = static_cast<std::byte*>(const_cast<void*>(inputs[anchor]));
-    if (!base) continue;  // of a branch that this run does not take
+    if (!base) continue;  // of a variant that this run does not take
     for (uint32_t i = begin; i < end; i++) slots[patches[i].slot] = base + patches[i].offset;
   }
   for (const auto& [anchor, begin, end] : section.outputs) {

@@ -100,7 +100,7 @@ void copy_box(const std::byte* from, std::span<const int64_t> from_shape, std::b
 }
 
 RunnerConfig without_checks(RunnerConfig config, const Model& model) {
-  if (!model.branches || model.branches->kind != Branches::Kind::shapes)
+  if (!model.variants || model.variants->kind != Variants::Kind::shapes)
     fail(ErrorCode::failed_precondition, "model '{}' was compiled for one shape", model.name);
   if (config.batching_dim != std::numeric_limits<uint32_t>::max())
     fail(ErrorCode::invalid_argument,
@@ -135,7 +135,7 @@ struct BucketRunner::Staging {
   // Of an output's bucket into the caller's memory.
   void crop() const {
     for (const Cropped& c : cropped) {
-      const Shape& shape = model->branches->buckets[bucket].outputs[c.output];
+      const Shape& shape = model->variants->buckets[bucket].outputs[c.output];
       copy_box(static_cast<const std::byte*>(outputs[c.output].data()), shape, c.to, c.real, c.real,
                dtype_bytes(model->outputs()[c.output].dtype, 1));
     }
@@ -165,7 +165,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
       model_(model),
       runner_(model, without_checks(std::move(config), *model)),
       shared_(std::make_shared<Shared>()) {
-  const Branches& b = branches();
+  const Variants& b = variants();
   const auto& anchors = model->inputs();
   inputs_ = runner_.execute_inputs();
   outputs_ = runner_.execute_outputs();
@@ -180,7 +180,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
   give_shapes(inputs_, b.buckets.back().inputs);
   give_shapes(outputs_, b.buckets.back().outputs);
   for (size_t i = 0; i < anchors.size(); i++) {
-    const BranchAnchor& a = b.inputs[i];
+    const VariantAnchor& a = b.inputs[i];
     padding_.push_back(element_of(anchors[i], i == b.index ? 0 : a.pad));
     ones_.push_back(a.mask ? element_of(anchors[i], 1) : std::vector<std::byte>());
     const bool varies =
@@ -217,7 +217,7 @@ size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
     return find_anchor(anchors, inputs_[binding.index].anchor.name, binding.index, "input");
   }
   const size_t at = find_anchor(anchors, binding.name, hint, "input");
-  if (at == branches().index || anchors[at].name.starts_with(program::kRealPlaces))
+  if (at == variants().index || anchors[at].name.starts_with(program::kRealPlaces))
     fail(ErrorCode::invalid_argument, "input '{}' is the runner's: leave it out of requests",
          binding.name);
   return at;
@@ -225,7 +225,7 @@ size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
 
 namespace {
 
-void set_size(const Branches& b, std::string_view name, int32_t dimension, int64_t size,
+void set_size(const Variants& b, std::string_view name, int32_t dimension, int64_t size,
               std::vector<int64_t>& sizes) {
   int64_t& known = sizes[static_cast<size_t>(dimension)];
   if (known != kUnknown && known != size)
@@ -239,7 +239,7 @@ void set_size(const Branches& b, std::string_view name, int32_t dimension, int64
 // What an input says about sizes. False when it says less than it might once others are known.
 bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes) const {
   const program::Anchor& a = runner_.model().inputs()[input];
-  const std::vector<Extent>& extents = branches().inputs[input].extents;
+  const std::vector<Extent>& extents = variants().inputs[input].extents;
   if (binding.shape) {
     const Shape shape(binding.shape, binding.shape + binding.rank);
     bool fits = shape.size() == extents.size();
@@ -247,7 +247,7 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
       if (extents[d].dimension < 0)
         fits = shape[d] == a.shape[d];
       else
-        set_size(branches(), a.name, extents[d].dimension, shape[d], sizes);
+        set_size(variants(), a.name, extents[d].dimension, shape[d], sizes);
     if (!fits)
       fail(ErrorCode::invalid_argument,
            "input '{}': expected {}{} or less where shapes vary, given {}", a.name,
@@ -268,14 +268,14 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
     }
   }
   if (open >= 0 && known > 0 && binding.bytes % known == 0)
-    set_size(branches(), a.name, open, static_cast<int64_t>(binding.bytes / known), sizes);
+    set_size(variants(), a.name, open, static_cast<int64_t>(binding.bytes / known), sizes);
   return true;  // bytes that say nothing else are compared with the shape
 }
 
 // Bytes that leave several choices may be those of a bucket.
 bool BucketRunner::match_bucket(std::span<const InputBinding> inputs, Sizes& sizes) const {
   const auto& anchors = runner_.model().inputs();
-  for (const Bucket& bucket : branches().buckets) {
+  for (const Bucket& bucket : variants().buckets) {
     bool same = true;
     for (size_t i = 0; i < inputs.size() && same; i++) {
       const size_t at = input_at(inputs[i], i);
@@ -308,7 +308,7 @@ BucketRunner::Sizes BucketRunner::sizes_of(std::span<const InputBinding> inputs)
   for (size_t d = 0; d < sizes.size(); d++)
     if (sizes[d] == kUnknown)
       fail(ErrorCode::invalid_argument, "no input of the request says how large dimension '{}' is",
-           branches().dimensions[d]);
+           variants().dimensions[d]);
   check_sizes(sizes);
   return sizes;
 }
@@ -319,22 +319,22 @@ void BucketRunner::check_sizes(const Sizes& sizes) const {
       fail(ErrorCode::invalid_argument,
            "dimension '{}' is {}: expected 1 to {}, the largest shape that the model was compiled "
            "for",
-           branches().dimensions[d], sizes[d], most_[d]);
+           variants().dimensions[d], sizes[d], most_[d]);
 }
 
 std::string BucketRunner::text_of(const Sizes& sizes) const {
   std::string text;
   for (size_t d = 0; d < sizes.size(); d++)
-    text += fmt::format("{}{} {}", d ? ", " : "", branches().dimensions[d], sizes[d]);
+    text += fmt::format("{}{} {}", d ? ", " : "", variants().dimensions[d], sizes[d]);
   return text;
 }
 
 size_t BucketRunner::bucket_of(const Sizes& sizes) const {
-  const auto& buckets = branches().buckets;
+  const auto& buckets = variants().buckets;
   for (size_t i = 0; i < buckets.size(); i++) {
     bool holds = true;
     for (size_t d = 0; d < sizes.size(); d++)
-      holds = holds && (branches().exact[d] ? sizes[d] == buckets[i].sizes[d]
+      holds = holds && (variants().exact[d] ? sizes[d] == buckets[i].sizes[d]
                                             : sizes[d] <= buckets[i].sizes[d]);
     if (holds) return i;
   }
@@ -343,15 +343,15 @@ size_t BucketRunner::bucket_of(const Sizes& sizes) const {
     all += fmt::format("{}{}", all.empty() ? "" : "; ", text_of(b.sizes));
   std::string exact;
   for (size_t d = 0; d < sizes.size(); d++)
-    if (branches().exact[d])
+    if (variants().exact[d])
       exact += fmt::format("{}'{}'", exact.empty() ? "; padding would change results along " : ", ",
-                           branches().dimensions[d]);
+                           variants().dimensions[d]);
   fail(ErrorCode::invalid_argument,
        "the model was compiled for no shape that holds {}; there are: {}{}", text_of(sizes), all,
        exact);
 }
 
-Shape BucketRunner::shape_of(const BranchAnchor& anchor, const Shape& fixed,
+Shape BucketRunner::shape_of(const VariantAnchor& anchor, const Shape& fixed,
                              const Sizes& sizes) const {
   Shape shape;
   for (size_t d = 0; d < fixed.size(); d++)
@@ -361,15 +361,15 @@ Shape BucketRunner::shape_of(const BranchAnchor& anchor, const Shape& fixed,
 
 std::vector<Shape> BucketRunner::output_shapes(std::span<const InputBinding> inputs) const {
   const Sizes sizes = sizes_of(inputs);
-  const Bucket& bucket = branches().buckets[bucket_of(sizes)];
+  const Bucket& bucket = variants().buckets[bucket_of(sizes)];
   std::vector<Shape> shapes;
   for (size_t i = 0; i < bucket.outputs.size(); i++)
-    shapes.push_back(shape_of(branches().outputs[i], bucket.outputs[i], sizes));
+    shapes.push_back(shape_of(variants().outputs[i], bucket.outputs[i], sizes));
   return shapes;
 }
 
 void BucketRunner::make_mask(size_t input, const Shape& real, Staging& s) const {
-  const Shape& shape = branches().buckets[s.bucket].inputs[input];
+  const Shape& shape = variants().buckets[s.bucket].inputs[input];
   const uint64_t element = padding_[input].size();
   TensorMemory& memory = s.inputs[input];
   if (!memory.data()) memory = TensorMemory(runner_.model().inputs()[input].bytes());
@@ -384,7 +384,7 @@ void BucketRunner::make_mask(size_t input, const Shape& real, Staging& s) const 
 void BucketRunner::prepare_inputs(std::span<const InputBinding> inputs, const Sizes& sizes,
                                   Staging& s) const {
   const auto& anchors = runner_.model().inputs();
-  const Bucket& bucket = branches().buckets[s.bucket];
+  const Bucket& bucket = variants().buckets[s.bucket];
   s.inputs.resize(anchors.size());
   s.given.assign(anchors.size(), false);
   const auto bind = [&](size_t at, const void* data) {
@@ -396,7 +396,7 @@ void BucketRunner::prepare_inputs(std::span<const InputBinding> inputs, const Si
     const program::Anchor& a = anchors[at];
     if (s.given[at]) fail(ErrorCode::invalid_argument, "input '{}' is given twice", a.name);
     s.given[at] = true;
-    const Shape real = shape_of(branches().inputs[at], bucket.inputs[at], sizes);
+    const Shape real = shape_of(variants().inputs[at], bucket.inputs[at], sizes);
     const uint64_t bytes = dtype_bytes(a.dtype, element_count(real));
     if (b.bytes != bytes) fail_wrong_size({a.name, a.dtype, real}, b.bytes, "input");
     if (!b.data && bytes)
@@ -417,21 +417,21 @@ void BucketRunner::prepare_inputs(std::span<const InputBinding> inputs, const Si
     bind(at, to);
   }
   for (size_t at = 0; at < anchors.size(); at++) {
-    if (s.given[at] || at == branches().index) continue;
-    if (branches().inputs[at].mask) {
-      make_mask(at, shape_of(branches().inputs[at], bucket.inputs[at], sizes), s);
+    if (s.given[at] || at == variants().index) continue;
+    if (variants().inputs[at].mask) {
+      make_mask(at, shape_of(variants().inputs[at], bucket.inputs[at], sizes), s);
       bind(at, s.inputs[at].data());
     } else if (validate_ && !runner_.execute_inputs()[at].popef_contains_tensor_data) {
       fail(ErrorCode::invalid_argument, "input '{}' is missing", anchors[at].name);
     }
   }
-  s.in.push_back({{}, branches().index, branch_number(s.bucket), sizeof(uint32_t)});
+  s.in.push_back({{}, variants().index, variant_number(s.bucket), sizeof(uint32_t)});
 }
 
 void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const Sizes& sizes,
                                    Staging& s) const {
   const auto& anchors = runner_.model().outputs();
-  const Bucket& bucket = branches().buckets[s.bucket];
+  const Bucket& bucket = variants().buckets[s.bucket];
   s.outputs.resize(anchors.size());
   s.given.assign(anchors.size(), false);
   for (size_t i = 0; i < outputs.size(); i++) {
@@ -443,7 +443,7 @@ void BucketRunner::prepare_outputs(std::span<const OutputBinding> outputs, const
     const program::Anchor& a = anchors[at];
     if (s.given[at]) fail(ErrorCode::invalid_argument, "output '{}' is given twice", a.name);
     s.given[at] = true;
-    const Shape real = shape_of(branches().outputs[at], bucket.outputs[at], sizes);
+    const Shape real = shape_of(variants().outputs[at], bucket.outputs[at], sizes);
     const uint64_t bytes = dtype_bytes(a.dtype, element_count(real));
     const Shape told(b.shape, b.shape + b.rank);
     if (b.shape && told != real)

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/runner/model_runner.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::runtime {
 
@@ -57,7 +57,7 @@ class BucketRunner final : public BaseRunner {
   size_t replicas() const override { return runner_.replicas(); }
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
-  const Branches& branches() const { return *runner_.model().branches; }
+  const Variants& variants() const { return *runner_.model().variants; }
   BucketStatistics bucket_statistics(size_t bucket) const;
 
  private:
@@ -74,7 +74,7 @@ class BucketRunner final : public BaseRunner {
   bool match_bucket(std::span<const InputBinding> inputs, Sizes& sizes) const;
   void check_sizes(const Sizes& sizes) const;
   size_t bucket_of(const Sizes& sizes) const;
-  Shape shape_of(const BranchAnchor& anchor, const Shape& fixed, const Sizes& sizes) const;
+  Shape shape_of(const VariantAnchor& anchor, const Shape& fixed, const Sizes& sizes) const;
   std::string text_of(const Sizes& sizes) const;
   std::unique_ptr<Staging> prepare(std::span<const InputBinding> inputs,
                                    std::span<const OutputBinding> outputs);

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "runtime/session/anchor_lookup.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::runtime {
 namespace {
@@ -36,7 +36,7 @@ RunnerConfig without_checks(RunnerConfig config) {
 
 // What the executable is besides; it may also have been fused by hand.
 void check_fused(const Model& model) {
-  if (model.branches && model.branches->kind != Branches::Kind::graphs)
+  if (model.variants && model.variants->kind != Variants::Kind::graphs)
     fail(ErrorCode::failed_precondition,
          "not a fused model: '{}' is one model at several shapes, which a model runner serves",
          model.name);
@@ -71,8 +71,8 @@ ModelFusionRunner::ModelFusionRunner(std::shared_ptr<const Model> model, RunnerC
   if (index_bytes_ == 0)
     fail(ErrorCode::failed_precondition, "not a fused model: there is no input 'index'");
   for (const DataDesc& d : runner_.execute_outputs()) count_graph(d);
-  if (runner_.model().branches)
-    count = std::max(count, static_cast<uint32_t>(runner_.model().branches->count));
+  if (runner_.model().variants)
+    count = std::max(count, static_cast<uint32_t>(runner_.model().variants->count));
   requests_ = std::vector<std::atomic<uint64_t>>(count);
 }
 
@@ -168,7 +168,7 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
   if (index) check_index(*index, *graph);
   if (validate_) check_complete(*graph, list, outputs);
   // Little-endian, so that the first byte is a u8 as well.
-  list.push_back({kIndex, 0, branch_number(*graph), index_bytes_});
+  list.push_back({kIndex, 0, variant_number(*graph), index_bytes_});
   return {std::move(list), *graph};
 }
 

@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::runtime {
 namespace {
@@ -49,7 +49,7 @@ void Replica::make_unconnected() {
   const RunnerPlan& p = *plan_;
   zeros_ = TensorMemory(p.largest_input);
   if (p.largest_input) std::memset(zeros_.data(), 0, p.largest_input);
-  const bool fused = p.model->branches && p.model->branches->kind == Branches::Kind::graphs &&
+  const bool fused = p.model->variants && p.model->variants->kind == Variants::Kind::graphs &&
                      p.model->stages == 1;
   std::map<std::string_view, uint64_t> used;
   std::vector<uint64_t> places;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "program/batch_rows.h"
 #include "runtime/session/anchor_lookup.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::runtime {
 namespace {
@@ -253,7 +253,7 @@ void RunnerPlan::require_separate_rows() const {
 
 void RunnerPlan::plan_steps() {
   // Of a model at several shapes each request is used where it is.
-  const bool shapes = model->branches && model->branches->kind == Branches::Kind::shapes;
+  const bool shapes = model->variants && model->variants->kind == Variants::Kind::shapes;
   config.overlap_io = config.overlap_io || (model->overlap_io && !shapes);
   const uint64_t loops =
       config.batches_per_step ? static_cast<uint64_t>(config.batches_per_step) : compiled_loops();

@@ -23,7 +23,7 @@ class Model;
 
 namespace poprt::runtime {
 
-struct Branches;
+struct Variants;
 
 // Immutable once made; shared by sessions.
 struct Model {
@@ -53,8 +53,8 @@ struct Model {
   // What the ONNX model says about itself (compiler/onnx_metadata.h), from opaque blob
   // kOnnxMetadata.
   std::vector<std::pair<std::string, std::string>> onnx_metadata;
-  // What its branches are, from opaque blob kBranches (session/branches.h); null: it has none.
-  std::shared_ptr<const Branches> branches;
+  // What its variants are, from opaque blob kVariants (session/variants.h); null: it has none.
+  std::shared_ptr<const Variants> variants;
   // What of the weights its payload stores in fewer bytes, and does again when it is saved.
   std::vector<program::NarrowWeights> narrow;
   // Compiled with I/O tiles: transfers of other batches go on while one computes.

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "popef/model.h"
 #include "popef/writer.h"
-#include "runtime/session/branches.h"
 #include "runtime/session/model_source.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::runtime {
 namespace {
@@ -124,7 +124,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
   }
   for (auto& [name, text] : notes) made->opaque.emplace(name, text);
   read_onnx_metadata(*made);
-  read_branches(*made);
+  read_variants(*made);
   return made;
 }
 
@@ -207,7 +207,7 @@ std::shared_ptr<const Model> open_payload(std::string name, std::span<const std:
   const auto made = make(std::move(name), std::move(loaded), {}, payload, std::move(owner));
   made->opaque = notes;
   read_onnx_metadata(*made);
-  read_branches(*made);
+  read_variants(*made);
   return made;
 }
 

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "runtime/queue/queue_manager.h"
 #include "runtime/session/anchor_lookup.h"
-#include "runtime/session/branches.h"
 #include "runtime/session/overlapped_transfers.h"
 #include "runtime/session/popef_file.h"
+#include "runtime/session/variants.h"
 
 namespace poprt::runtime {
 
@@ -73,7 +73,7 @@ void Session::init() {
   if (config_.telemetry || telemetry_wanted())
     telemetry_ = Telemetry::try_make(
         model_->name, config_.replica, static_cast<uint32_t>(inputs_.size() + outputs_.size()),
-        model_->branches ? branch_names(*model_->branches) : std::vector<std::string>());
+        model_->variants ? variant_names(*model_->variants) : std::vector<std::string>());
   if (config_.policy == LaunchPolicy::immediate) bind_to_device(config_.device);
 }
 
@@ -564,17 +564,17 @@ void Session::run_pointers(Flow flow, const void* const* inputs, void* const* ou
   run_engine(flow, own ? input_pointers_.data() : inputs, outputs);
 }
 
-size_t Session::running_branch(const void* const* inputs) const {
-  return model_->branches ? branch_of(inputs[model_->branches->index]) : 0;
+size_t Session::running_variant(const void* const* inputs) const {
+  return model_->variants ? variant_of(inputs[model_->variants->index]) : 0;
 }
 
 void Session::run_engine(Flow flow, const void* const* inputs, void* const* outputs) {
-  if (flow == Flow::main && model_->branches)
-    check_branch(*model_->branches, inputs[model_->branches->index]);
+  if (flow == Flow::main && model_->variants)
+    check_variant(*model_->variants, inputs[model_->variants->index]);
   if (telemetry_ && flow == Flow::main) {
     const auto begin = Telemetry::Clock::now();
     engine_->run(flow, inputs, outputs);
-    telemetry_->ran(begin, Telemetry::Clock::now(), running_branch(inputs));
+    telemetry_->ran(begin, Telemetry::Clock::now(), running_variant(inputs));
   } else {
     engine_->run(flow, inputs, outputs);
   }
@@ -599,7 +599,7 @@ void Session::complete_inputs(const void** inputs) {
   for (size_t i = 0; i < model_->inputs().size(); i++)
     if (!inputs[i] && (!inputs_[i].data.empty() || inputs_[i].seed))
       inputs[i] = own_data(inputs_[i]);
-  if (model_->branches) check_branch(*model_->branches, inputs[model_->branches->index]);
+  if (model_->variants) check_variant(*model_->variants, inputs[model_->variants->index]);
 }
 
 void Session::run_stage(size_t stage, const void* const* inputs, void* const* outputs,
@@ -609,7 +609,7 @@ void Session::run_stage(size_t stage, const void* const* inputs, void* const* ou
   const auto begin = telemetry_ && last ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
   engine_->run_stage(stage, inputs, outputs, frame);
   const std::optional<Error> failure = engine_->take_stage_failure(stage);
-  if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now(), running_branch(inputs));
+  if (telemetry_ && last) telemetry_->ran(begin, Telemetry::Clock::now(), running_variant(inputs));
   if (stopped_.load(std::memory_order_acquire)) fail_stopped();
   if (failure) throw *failure;
 }

@@ -138,7 +138,7 @@ class Session final : private device::Occupant {
 
   // One transfer with a pointer for each anchor, in the program's order, to memory of the anchor's
   // size. Null for an input that has data takes its next value, for the seed a new one. Throw
-  // failed_precondition when not loaded, invalid_argument for a branch that is not there.
+  // failed_precondition when not loaded, invalid_argument for a variant that is not there.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }
@@ -149,7 +149,7 @@ class Session final : private device::Occupant {
   // Of a pipelined model (device::Engine): the stages of a transfer, each run by one thread at a
   // time; whoever does sees to it that nobody else runs, loads, unloads or updates meanwhile.
   // complete_inputs() puts in what the model has, once for each transfer, and throws
-  // invalid_argument for a branch that there is not. run_stage() throws cancelled, and what an
+  // invalid_argument for a variant that there is not. run_stage() throws cancelled, and what an
   // operator failed with.
   size_t stages() const;
   uint64_t frame_bytes() const;
@@ -215,7 +215,7 @@ class Session final : private device::Occupant {
   void* output_pointer(Stream& s);
   void run_pointers(device::Flow flow, const void* const* inputs, void* const* outputs);
   void run_engine(device::Flow flow, const void* const* inputs, void* const* outputs);
-  size_t running_branch(const void* const* inputs) const;
+  size_t running_variant(const void* const* inputs) const;
   [[noreturn]] void fail_not_loaded() const;
 
   std::shared_ptr<const Model> model_;

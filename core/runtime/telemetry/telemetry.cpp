@@ -86,11 +86,11 @@ std::filesystem::path telemetry_dir() {
 }
 
 Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
-                     std::span<const std::string> branches)
+                     std::span<const std::string> variants)
     : queues_(std::min(queues, kMaxQueues)) {
-  branches = branches.first(std::min<size_t>(branches.size(), kMaxBranches));
+  variants = variants.first(std::min<size_t>(variants.size(), kMaxVariants));
   const size_t head = sizeof(Header) + sizeof(telemetry::Replica) + sizeof(Queue) * queues_;
-  bytes_ = head + sizeof(Branch) * branches.size();
+  bytes_ = head + sizeof(Variant) * variants.size();
   static std::atomic<uint64_t> made{0};
   const std::filesystem::path folder = telemetry_dir();
   remove_stale(folder);
@@ -130,8 +130,8 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   h.replica_bytes = sizeof(telemetry::Replica);
   h.queue_bytes = sizeof(Queue);
   h.queue_count = queues_;
-  h.branch_bytes = sizeof(Branch);
-  h.branch_count = static_cast<uint32_t>(branches.size());
+  h.variant_bytes = sizeof(Variant);
+  h.variant_count = static_cast<uint32_t>(variants.size());
   h.histogram_buckets = kBuckets;
   h.replica = replica;
   h.pid = static_cast<uint64_t>(getpid());
@@ -140,10 +140,10 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   replica_ = new (map_ + sizeof(Header)) telemetry::Replica{};
   for (uint32_t i = 0; i < queues_; i++)
     new (map_ + sizeof(Header) + sizeof(telemetry::Replica) + i * sizeof(Queue)) Queue{};
-  for (size_t i = 0; i < branches.size(); i++)
-    copy_name((new (map_ + head + i * sizeof(Branch)) Branch{})->name, branches[i]);
-  if (!branches.empty())
-    branches_ = {std::launder(reinterpret_cast<Branch*>(map_ + head)), branches.size()};
+  for (size_t i = 0; i < variants.size(); i++)
+    copy_name((new (map_ + head + i * sizeof(Variant)) Variant{})->name, variants[i]);
+  if (!variants.empty())
+    variants_ = {std::launder(reinterpret_cast<Variant*>(map_ + head)), variants.size()};
   if (rename(hidden.c_str(), path_.c_str()) != 0) {
     munmap(map_, bytes_);
     refuse("name");
@@ -158,9 +158,9 @@ Telemetry::~Telemetry() {
 
 std::unique_ptr<Telemetry> Telemetry::try_make(std::string_view name, uint32_t replica,
                                                uint32_t queues,
-                                               std::span<const std::string> branches) noexcept {
+                                               std::span<const std::string> variants) noexcept {
   try {
-    return std::make_unique<Telemetry>(name, replica, queues, branches);
+    return std::make_unique<Telemetry>(name, replica, queues, variants);
   } catch (const std::exception& e) {
     try {
       log().warn("no telemetry: {}", e.what());
@@ -186,12 +186,12 @@ void Telemetry::failed() noexcept {
   add(replica_->failed, 1);
 }
 
-void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t branch) noexcept {
+void Telemetry::ran(Clock::time_point begin, Clock::time_point end, size_t variant) noexcept {
   telemetry::Replica& r = *replica_;
   const Change change(r);
-  if (branch < branches_.size()) {
-    add(branches_[branch].runs, 1);
-    add(branches_[branch].busy_ns, nanoseconds(end - begin));
+  if (variant < variants_.size()) {
+    add(variants_[variant].runs, 1);
+    add(variants_[variant].busy_ns, nanoseconds(end - begin));
   }
   add(r.runs, 1);
   add(r.busy_ns, nanoseconds(end - begin));

@@ -32,10 +32,10 @@ class Telemetry {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Room for `queues` queues; `branches` are the names of those of which each run takes one. Throws
-  // permission_denied, resource_exhausted.
+  // Room for `queues` queues; `variants` are the names of the variants, of which each run takes
+  // one. Throws permission_denied, resource_exhausted.
   Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
-            std::span<const std::string> branches = {});
+            std::span<const std::string> variants = {});
   ~Telemetry();
   Telemetry(const Telemetry&) = delete;
   Telemetry& operator=(const Telemetry&) = delete;
@@ -43,12 +43,12 @@ class Telemetry {
   // Null, with a warning in the log, when the segment cannot be made: serving goes on without.
   static std::unique_ptr<Telemetry> try_make(std::string_view name, uint32_t replica,
                                              uint32_t queues,
-                                             std::span<const std::string> branches = {}) noexcept;
+                                             std::span<const std::string> variants = {}) noexcept;
 
   void submitted() noexcept { replica_->submitted.fetch_add(1, std::memory_order_relaxed); }
   void completed(std::chrono::nanoseconds latency) noexcept;
   void failed() noexcept;
-  void ran(Clock::time_point begin, Clock::time_point end, size_t branch = 0) noexcept;
+  void ran(Clock::time_point begin, Clock::time_point end, size_t variant = 0) noexcept;
 
   // The record of queue `index`, whose counters the queue's two sides write.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
@@ -70,7 +70,7 @@ class Telemetry {
   uint32_t queues_ = 0;
   telemetry::Replica* replica_ = nullptr;
   telemetry::Queue* ring_ = nullptr;
-  std::span<telemetry::Branch> branches_;
+  std::span<telemetry::Variant> variants_;
 };
 
 }  // namespace poprt::runtime

@@ -11,7 +11,7 @@ namespace poprt::runtime::telemetry {
 
 inline constexpr std::array<char, 8> kMagic = {'P', 'O', 'P', 'R', 'T', 'T', 'E', 'L'};
 inline constexpr uint32_t kMajor = 1, kMinor = 2;
-inline constexpr uint32_t kMaxQueues = 4096, kMaxBranches = 1024;
+inline constexpr uint32_t kMaxQueues = 4096, kMaxVariants = 1024;
 inline constexpr size_t kNameBytes = 128;
 
 // Counters are written by one thread at a time and read by other processes.
@@ -27,9 +27,9 @@ struct Header {
   uint32_t histogram_buckets;
   uint32_t replica;  // of how many sessions with this name in the process
   uint64_t pid;
-  uint64_t started_ns;                  // CLOCK_REALTIME
-  std::array<char, kNameBytes> name;    // of the executable; zero-terminated
-  uint32_t branch_bytes, branch_count;  // since 1.2; before it zero
+  uint64_t started_ns;                    // CLOCK_REALTIME
+  std::array<char, kNameBytes> name;      // of the executable; zero-terminated
+  uint32_t variant_bytes, variant_count;  // since 1.2; before it zero
   std::array<uint64_t, 8> reserved;
 };
 static_assert(sizeof(Header) == 256);
@@ -73,11 +73,11 @@ struct Queue {
 static_assert(sizeof(Queue) == 256);
 
 // One of several models or shapes in an executable, of which each run takes one.
-struct Branch {
+struct Variant {
   std::array<char, kNameBytes> name;
   Counter runs, busy_ns;  // of those of the replica record
   std::array<uint64_t, 6> reserved;
 };
-static_assert(sizeof(Branch) == 192);
+static_assert(sizeof(Variant) == 192);
 
 }  // namespace poprt::runtime::telemetry

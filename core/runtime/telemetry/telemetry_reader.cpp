@@ -72,11 +72,11 @@ struct RawQueue {
   uint64_t direction, capacity, enqueued, high_water, finished, stalls, shares;
 };
 static_assert(offsetof(RawQueue, shares) == offsetof(Queue, shares));
-struct RawBranch {
+struct RawVariant {
   std::array<char, kNameBytes> name;
   uint64_t runs, busy_ns;
 };
-static_assert(offsetof(RawBranch, busy_ns) == offsetof(Branch, busy_ns));
+static_assert(offsetof(RawVariant, busy_ns) == offsetof(Variant, busy_ns));
 
 // Names go to terminals and JSON.
 std::string printable(const std::array<char, kNameBytes>& name) {
@@ -135,8 +135,8 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   if (!plausible(h.header_bytes, sizeof(Header)) ||
       !plausible(h.replica_bytes, sizeof(telemetry::Replica)) ||
       !plausible(h.queue_bytes, sizeof(Queue)) || h.queue_count > kMaxQueues ||
-      h.histogram_buckets != kBuckets || h.branch_count > kMaxBranches ||
-      (h.branch_count > 0 && !plausible(h.branch_bytes, sizeof(Branch))))
+      h.histogram_buckets != kBuckets || h.variant_count > kMaxVariants ||
+      (h.variant_count > 0 && !plausible(h.variant_bytes, sizeof(Variant))))
     file.broken("its sizes make no sense");
 
   TelemetrySnapshot s;
@@ -191,10 +191,10 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   }
   const uint64_t queues_end =
       uint64_t{h.header_bytes} + h.replica_bytes + uint64_t{h.queue_count} * h.queue_bytes;
-  for (uint32_t i = 0; i < h.branch_count; i++) {
-    RawBranch b;
-    file.read(queues_end + uint64_t{i} * h.branch_bytes, &b, sizeof b);
-    s.branches.push_back({printable(b.name), b.runs, b.busy_ns});
+  for (uint32_t i = 0; i < h.variant_count; i++) {
+    RawVariant b;
+    file.read(queues_end + uint64_t{i} * h.variant_bytes, &b, sizeof b);
+    s.variants.push_back({printable(b.name), b.runs, b.busy_ns});
   }
   return s;
 }
@@ -241,7 +241,7 @@ nlohmann::ordered_json json_of(const TelemetrySnapshot& s) {
                            {"enqueued", q.enqueued},
                            {"finished", q.finished},
                            {"stalls", q.stalls}});
-  for (const BranchSnapshot& b : s.branches)
+  for (const VariantSnapshot& b : s.variants)
     j["branches"].push_back({{"name", b.name}, {"runs", b.runs}, {"busy_ns", b.busy_ns}});
   return j;
 }

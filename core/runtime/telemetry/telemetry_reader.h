@@ -28,7 +28,7 @@ struct QueueSnapshot {
   uint64_t capacity = 0, fill = 0, high_water = 0, enqueued = 0, finished = 0, stalls = 0;
 };
 
-struct BranchSnapshot {
+struct VariantSnapshot {
   std::string name;
   uint64_t runs = 0, busy_ns = 0;
 };
@@ -45,7 +45,7 @@ struct TelemetrySnapshot {
   uint64_t latency_sum_ns = 0, latency_max_ns = 0, runs = 0, busy_ns = 0;
   std::array<uint64_t, telemetry::kBuckets> histogram{};
   std::vector<QueueSnapshot> queues;
-  std::vector<BranchSnapshot> branches;  // of an executable that has several
+  std::vector<VariantSnapshot> variants;  // of an executable that has several
 
   // Upper end of the bucket in which the q-quantile lies, at most the maximum; 0 without requests.
   uint64_t quantile_ns(double q) const;

@@ -152,7 +152,7 @@ TEST(scenario, s61_fused_models) {
   }
   fails([&] { runner.execute({{"graph0/x", view(std::as_const(x))}}, {{"graph1/y", view(y)}}); },
         ErrorCode::invalid_argument, {"different graphs"});
-  fails([&] { Executable::fuse({fused}); }, ErrorCode::invalid_argument, {"several branches"});
+  fails([&] { Executable::fuse({fused}); }, ErrorCode::invalid_argument, {"several variants"});
   fails([] { Executable::fuse({}); }, ErrorCode::invalid_argument, {"no models"});
   const std::string file = "scenario_61_fused.onnx";
   Compiler::fuse({model("weights.onnx"), model("weights.onnx")}, file);

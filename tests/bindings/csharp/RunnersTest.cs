@@ -58,7 +58,7 @@ public sealed class RunnersTest
             Fails(ErrorCode.InvalidArgument,
                 () => runner.Run(new Dictionary<string, Array> { { "graph0/x", x }, { "graph1/x", x } }),
                 "different graphs");
-            Fails(ErrorCode.InvalidArgument, () => Executable.Fuse(new[] { fused }), "several branches");
+            Fails(ErrorCode.InvalidArgument, () => Executable.Fuse(new[] { fused }), "several variants");
         }
         Fails(ErrorCode.InvalidArgument, () => Executable.Fuse(new Executable[0]), "no models");
         string file = System.IO.Path.GetTempFileName();

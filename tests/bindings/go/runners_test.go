@@ -53,7 +53,7 @@ func TestScenario61FusedModels(t *testing.T) {
 	_, err := r.Run(poprt.Named("graph0/x", x), poprt.Named("graph1/x", x))
 	fails(t, err, poprt.InvalidArgument, "different graphs")
 	_, err = poprt.FuseExecutables([]*poprt.Executable{fused})
-	fails(t, err, poprt.InvalidArgument, "several branches")
+	fails(t, err, poprt.InvalidArgument, "several variants")
 	_, err = poprt.FuseExecutables(nil)
 	fails(t, err, poprt.InvalidArgument, "no models")
 	file := filepath.Join(t.TempDir(), "fused.onnx")

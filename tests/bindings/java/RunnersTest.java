@@ -80,7 +80,7 @@ class RunnersTest extends Scenarios {
           ErrorCode.INVALID_ARGUMENT,
           () -> runner.run(Map.of("graph0/x", x, "graph1/x", x)),
           "different graphs");
-      fails(ErrorCode.INVALID_ARGUMENT, () -> Executable.fuse(List.of(fused)), "several branches");
+      fails(ErrorCode.INVALID_ARGUMENT, () -> Executable.fuse(List.of(fused)), "several variants");
     }
     fails(ErrorCode.INVALID_ARGUMENT, () -> Executable.fuse(List.of()), "no models");
     Path file = Files.createTempFile("poprt", ".onnx");

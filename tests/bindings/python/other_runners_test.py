@@ -56,7 +56,7 @@ class Runners(unittest.TestCase):
                 np.testing.assert_array_equal(out[f"graph{i % 2}/y"], (x + i) * ([1, 2, 3, 4] if i % 2 else 2) + 1)
             with self.assertRaisesRegex(ValueError, "different graphs"):
                 runner.run({"graph0/x": x, "graph1/x": x})
-        with self.assertRaisesRegex(ValueError, "several branches"):
+        with self.assertRaisesRegex(ValueError, "several variants"):
             Executable.fuse([fused])
         with self.assertRaisesRegex(ValueError, "no models"):
             Executable.fuse([])

@@ -106,7 +106,7 @@ TEST(TelemetryTable, TimesHaveUnits) {
   }
 }
 
-TEST(TelemetryTable, BranchesHaveRatesOfTheirOwn) {
+TEST(TelemetryTable, VariantsHaveRatesOfTheirOwn) {
   TelemetryTable table;
   const auto with = [](Json s, double first, double second) {
     s["branches"] = {{{"name", "one"}, {"runs", first}, {"busy_ns", 1e8 * first}},
@@ -115,11 +115,11 @@ TEST(TelemetryTable, BranchesHaveRatesOfTheirOwn) {
   };
   auto found = rows(table.text(all({with(session(2, 9, 0, 0), 4, 6)})));
   ASSERT_EQ(found.size(), 3);
-  EXPECT_EQ(found[1], (Words{"branch", "one", "2.0", "20.0%"}));
-  EXPECT_EQ(found[2], (Words{"branch", "two", "3.0", "0.0%"}));
+  EXPECT_EQ(found[1], (Words{"variant", "one", "2.0", "20.0%"}));
+  EXPECT_EQ(found[2], (Words{"variant", "two", "3.0", "0.0%"}));
   found = rows(table.text(all({with(session(4, 9, 0, 0), 5, 16)})));
-  EXPECT_EQ(found[1], (Words{"branch", "one", "0.5", "5.0%"}));
-  EXPECT_EQ(found[2], (Words{"branch", "two", "5.0", "0.0%"}));
+  EXPECT_EQ(found[1], (Words{"variant", "one", "0.5", "5.0%"}));
+  EXPECT_EQ(found[2], (Words{"variant", "two", "5.0", "0.0%"}));
 }
 
 TEST(TelemetryTable, QueuesFollowTheirSession) {

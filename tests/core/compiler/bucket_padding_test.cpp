@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/branches.h"
 #include "compiler/driver.h"
+#include "compiler/variants.h"
 #include "core/compiler/flow/support.h"
 #include "ir/text.h"
 #include "program/link.h"
@@ -199,7 +199,7 @@ Tensor at_anchor(const Tensor& t, const program::Anchor& anchor) {
 // What a runner does with one request: pads it, makes the masks and crops the results.
 Values run_padded(const Executable& e, size_t bucket, const Values& feeds, int64_t length,
                   const Values& wanted) {
-  const auto note = nlohmann::json::parse(e.notes.at(kBranches));
+  const auto note = nlohmann::json::parse(e.notes.at(kVariants));
   const auto& shapes = note["buckets"][bucket];
   Values all;
   for (const program::Anchor& a : e.program.inputs) {
@@ -274,7 +274,7 @@ TEST_P(PaddedNetworks, GiveWhatTheyGiveAtTheirOwnSizeOrAreExact) {
   EXPECT_EQ(!plan.masked.empty(), n.way == Way::masked) << plan.why;
   EXPECT_EQ(!plan.exact.empty(), n.way == Way::exact);
   const Executable e = compile_model(graph->clone(), options);
-  const auto note = nlohmann::json::parse(e.notes.at(kBranches));
+  const auto note = nlohmann::json::parse(e.notes.at(kVariants));
   EXPECT_EQ(note.contains("exact"), n.way == Way::exact);
   for (const auto& [bucket, length] : {std::pair<size_t, int64_t>{0, 3}, {0, 5}, {1, 6}, {1, 8}}) {
     if (n.way == Way::exact && length != 5 && length != 8) continue;  // runners refuse it

@@ -89,8 +89,8 @@ void expect_model(const Executable& e, size_t k, const Tensor& x) {
   test::expect_close(reference(x), got.at(prefix + "y"), kTolerance, prefix);
 }
 
-nlohmann::json branches(const Executable& e) {
-  return nlohmann::json::parse(e.notes.at(kBranches));
+nlohmann::json variants(const Executable& e) {
+  return nlohmann::json::parse(e.notes.at(kVariants));
 }
 
 template <class F>
@@ -124,7 +124,7 @@ TEST(Driver, CompilesEachModelOfAFusedOne) {
   DriverOptions options;
   options.input_shape = {{"graph0/x", {3, 4}}, {"graph1/x", {2, 4}}};
   const Executable e = compile_model(fused_pair(network("N"), network("M")), options);
-  EXPECT_EQ(branches(e)["graphs"], nlohmann::json({"one", "two"}));
+  EXPECT_EQ(variants(e)["graphs"], nlohmann::json({"one", "two"}));
   expect_model(e, 0, floats({3, 4}, 1));
   expect_model(e, 1, floats({2, 4}, 2));
 }
@@ -133,14 +133,14 @@ TEST(Driver, CompilesAModelAtEachShape) {
   DriverOptions options;
   options.shapes = shape_sets_of({{"x", {{5, 4}, {1, 4}}}});
   const Executable e = compile_model(network("N"), options);
-  const auto note = branches(e);
+  const auto note = variants(e);
   EXPECT_EQ(note["kind"], "shapes");
   ASSERT_EQ(note["buckets"].size(), 2u);
   EXPECT_EQ(note["buckets"][0]["inputs"]["x"], nlohmann::json({1, 4}));
   EXPECT_EQ(note["buckets"][1]["outputs"]["y"], nlohmann::json({5, 4}));
   options.shapes = shape_sets_of({{"x", {{16, 4}, {64, 4}}}});
   options.max_padding = 0.5;
-  EXPECT_GT(branches(compile_model(network("N"), options))["buckets"].size(), 2u);
+  EXPECT_GT(variants(compile_model(network("N"), options))["buckets"].size(), 2u);
 }
 
 TEST(Driver, SaysWhatHasNoEffectAtOneShape) {

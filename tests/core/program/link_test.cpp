@@ -40,7 +40,9 @@ struct Model {
     loaded = load_in_memory(b.program(), b.weight_records());
   }
   static std::byte of_table(size_t i) { return std::byte(i * 7 % 251); }
-  Branch branch(std::string prefix = "") const { return {&loaded.program, loaded.weights, prefix}; }
+  Variant variant(std::string prefix = "") const {
+    return {&loaded.program, loaded.weights, prefix};
+  }
   LoadedProgram loaded;
 };
 
@@ -55,7 +57,7 @@ std::string error_text(auto&& f) {
 
 TEST(Link, GraphsHaveAnchorsOfTheirOwnAndTheIndexComesLast) {
   const Model a(2, 1), b(300, 2);
-  const Linked linked = link_graphs(std::vector{a.branch("graph0/"), b.branch("graph1/")});
+  const Linked linked = link_graphs(std::vector{a.variant("graph0/"), b.variant("graph1/")});
   const Program& p = linked.program;
   ASSERT_EQ(p.inputs.size(), 3u);
   EXPECT_EQ(p.inputs[0].name, "graph0/x");
@@ -71,7 +73,7 @@ TEST(Link, GraphsHaveAnchorsOfTheirOwnAndTheIndexComesLast) {
 TEST(Link, EqualWeightsLieInOnePlaceAndTheArenaIsTheLargest) {
   const Model a(2, 1), b(300, 2), again(2, 1);
   const Linked linked =
-      link_graphs(std::vector{a.branch("a/"), b.branch("b/"), again.branch("c/")});
+      link_graphs(std::vector{a.variant("a/"), b.variant("b/"), again.variant("c/")});
   EXPECT_EQ(linked.program.weights_bytes, 128u + 64 + 128);
   EXPECT_EQ(linked.program.arena_bytes, b.loaded.program.arena_bytes);
   std::vector<std::byte> bytes(linked.program.weights_bytes);
@@ -91,7 +93,7 @@ TEST(Link, EqualWeightsLieInOnePlaceAndTheArenaIsTheLargest) {
 
 TEST(Link, StatesOfGraphsDoNotOverlapWhatOthersUse) {
   const Model a(100, 1, 128), b(200, 1, 64), c(50, 1);
-  const Linked linked = link_graphs(std::vector{a.branch("a/"), b.branch("b/"), c.branch("c/")});
+  const Linked linked = link_graphs(std::vector{a.variant("a/"), b.variant("b/"), c.variant("c/")});
   const Program& p = linked.program;
   EXPECT_EQ(p.state_bytes, 192u);
   EXPECT_EQ(p.arena_bytes, 192u + 832);
@@ -110,7 +112,7 @@ TEST(Link, StatesOfGraphsDoNotOverlapWhatOthersUse) {
 
 TEST(Link, BucketsShareAnchorsOfTheLargestSize) {
   const Model a(2, 1), b(300, 1);
-  const Linked linked = link_buckets(std::vector{a.branch(), b.branch()});
+  const Linked linked = link_buckets(std::vector{a.variant(), b.variant()});
   const Program& p = linked.program;
   ASSERT_EQ(p.inputs.size(), 2u);
   EXPECT_EQ(p.inputs[0].shape, (Shape{300}));
@@ -122,7 +124,7 @@ TEST(Link, BucketsShareAnchorsOfTheLargestSize) {
 // A table of which a longer sequence reads more: the beginning is not stored again.
 TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
   const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
-  const Linked linked = link_buckets(std::vector{a.branch(), b.branch()});
+  const Linked linked = link_buckets(std::vector{a.variant(), b.variant()});
   EXPECT_EQ(linked.program.weights_bytes, 192u + 512u);
   std::vector<std::byte> bytes(linked.program.weights_bytes);
   for (const Weight& w : linked.weights) w.fill(std::span(bytes).subspan(w.offset, w.bytes));
@@ -134,7 +136,7 @@ TEST(Link, BucketsShareWhatIsTheBeginningOfSomethingLonger) {
       ASSERT_EQ(bytes[buffer.offset + i], Model::of_table(i)) << i;
   }
   EXPECT_EQ(tables, 2u);
-  EXPECT_EQ(link_graphs(std::vector{a.branch("a/"), b.branch("b/")}).program.weights_bytes,
+  EXPECT_EQ(link_graphs(std::vector{a.variant("a/"), b.variant("b/")}).program.weights_bytes,
             192u + 192u + 512u)
       << "models are independent: whatever one begins with is a coincidence";
 }
@@ -145,36 +147,36 @@ TEST(Link, ShortBeginningsAreStoredAgain) {
   for (const auto& [bytes, all] :
        {std::pair(uint64_t{64}, 192u + 512u), std::pair(uint64_t{63}, 192u + 512u + 64u)}) {
     const Model a(2, 1, 0, bytes);
-    EXPECT_EQ(link_buckets(std::vector{a.branch(), longer.branch()}).program.weights_bytes, all);
+    EXPECT_EQ(link_buckets(std::vector{a.variant(), longer.variant()}).program.weights_bytes, all);
   }
 }
 
-TEST(Link, RefusesWhatCannotBeABranch) {
+TEST(Link, RefusesWhatCannotBeAVariant) {
   const Model a(2, 1), stateful(2, 1, 64);
   EXPECT_NE(error_text([&] { link_graphs({}); }).find("nothing to link"), std::string::npos);
   EXPECT_NE(error_text([&] {
-              link_graphs(std::vector{a.branch("g/"), a.branch("g/")});
+              link_graphs(std::vector{a.variant("g/"), a.variant("g/")});
             }).find("two inputs would be called 'g/x'"),
             std::string::npos);
-  const Linked once = link_graphs(std::vector{a.branch("g/")});
+  const Linked once = link_graphs(std::vector{a.variant("g/")});
   const std::vector<std::byte> weights(once.program.weights_bytes);
   EXPECT_NE(error_text([&] {
-              link_graphs(std::vector{Branch{&once.program, weights, "h/"}});
-            }).find("several branches already"),
+              link_graphs(std::vector{Variant{&once.program, weights, "h/"}});
+            }).find("several variants already"),
             std::string::npos);
-  EXPECT_NE(error_text([&] { link_buckets(std::vector{stateful.branch()}); }).find("state"),
+  EXPECT_NE(error_text([&] { link_buckets(std::vector{stateful.variant()}); }).find("state"),
             std::string::npos);
 }
 
 // What is stored in fewer bytes stays so, once for all that have it.
-TEST(Link, NarrowWeightsOfBranchesStayNarrow) {
+TEST(Link, NarrowWeightsOfVariantsStayNarrow) {
   const Model a(2, 1), b(300, 2);
   const NarrowWeights first[] = {{0, 128, DType::f16, 0, {}}, {128, 64, DType::f16, 0, {}}},
                       second[] = {{128, 64, DType::f16, 0, {}}, {0, 100, DType::f16, 0, {}}};
-  Branch branches[] = {a.branch("a/"), b.branch("b/")};
-  branches[0].narrow = first;
-  branches[1].narrow = second;
-  const Linked linked = link_graphs(branches);
+  Variant variants[] = {a.variant("a/"), b.variant("b/")};
+  variants[0].narrow = first;
+  variants[1].narrow = second;
+  const Linked linked = link_graphs(variants);
   ASSERT_EQ(linked.narrow.size(), 2u) << "the third is there already, the last is a part";
   EXPECT_EQ(linked.narrow[0].offset, 0u);
   EXPECT_EQ(linked.narrow[1].offset, 128u);
@@ -184,18 +186,18 @@ TEST(Link, NarrowWeightsOfBranchesStayNarrow) {
 TEST(Link, NarrowWeightsOfAPartAreNotKept) {
   const Model a(2, 1, 0, 192), b(300, 1, 0, 512);
   const NarrowWeights tables[] = {{192, 192, DType::f16, 0, {}}};
-  Branch branches[] = {a.branch(), b.branch()};
-  branches[0].narrow = tables;
-  EXPECT_TRUE(link_buckets(branches).narrow.empty());
-  branches[0].prefix = "a/", branches[1].prefix = "b/";
-  const Linked graphs = link_graphs(branches);
+  Variant variants[] = {a.variant(), b.variant()};
+  variants[0].narrow = tables;
+  EXPECT_TRUE(link_buckets(variants).narrow.empty());
+  variants[0].prefix = "a/", variants[1].prefix = "b/";
+  const Linked graphs = link_graphs(variants);
   ASSERT_EQ(graphs.narrow.size(), 1u) << "a graph shares no beginnings";
   EXPECT_EQ(graphs.narrow[0].offset, 192u);
   EXPECT_EQ(graphs.narrow[0].bytes, 192u);
   const NarrowWeights parts[] = {
       {64, 64, DType::f16, 0, {}}, {0, 64, DType::f16, 0, {}}, {4096, 64, DType::f16, 0, {}}};
-  branches[0].narrow = parts;
-  EXPECT_TRUE(link_graphs(branches).narrow.empty());
+  variants[0].narrow = parts;
+  EXPECT_TRUE(link_graphs(variants).narrow.empty());
 }
 
 // Of each of the dimensions the greatest, wherever it comes from.
@@ -204,17 +206,17 @@ TEST(Link, BucketsHaveTheGreatestOfEachDimension) {
   a.loaded.program.inputs[0].shape = {12, 1, 1};
   b.loaded.program.inputs[0].shape = {2, 3, 2};
   c.loaded.program.inputs[0].shape = {1, 2, 6};
-  const Linked linked = link_buckets(std::vector{a.branch(), b.branch(), c.branch()});
+  const Linked linked = link_buckets(std::vector{a.variant(), b.variant(), c.variant()});
   EXPECT_EQ(linked.program.inputs[0].shape, (Shape{12, 3, 6}));
   c.loaded.program.inputs[0].shape = {2, 6};
-  EXPECT_NE(error_text([&] { link_buckets(std::vector{a.branch(), c.branch()}); })
+  EXPECT_NE(error_text([&] { link_buckets(std::vector{a.variant(), c.variant()}); })
                 .find("input 'x' is f32 [2,6] at one of the shapes and f32 [12,1,1] at another: a "
                       "bucket differs in sizes only"),
             std::string::npos);
 }
 
 // A payload has the plain ones, which only what has made the packed ones can give.
-TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
+TEST(Link, WinogradsWeightsOfVariantsStayNarrowWhereARecordGivesThemPlain) {
   const Model a(2, 1);
   const WinogradWeights form{.m = 1, .c = 0, .tile = 2};
   const NarrowWeights table[] = {{0, 128, DType::f16, 0, form}};
@@ -222,10 +224,10 @@ TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
                                for (std::byte& v : to) v = std::byte(to.size() == 128 ? 1 : 7);
                              }}};
   for (const bool given : {false, true}) {
-    Branch branch = a.branch("a/");
-    branch.narrow = table;
-    if (given) branch.records = records;
-    const Linked linked = link_graphs(std::vector{branch});
+    Variant variant = a.variant("a/");
+    variant.narrow = table;
+    if (given) variant.records = records;
+    const Linked linked = link_graphs(std::vector{variant});
     ASSERT_EQ(linked.narrow.size(), given ? 1u : 0u);
     const Weight& w = linked.weights.at(0);
     std::vector<std::byte> packed(128), plain(36);
@@ -239,10 +241,10 @@ TEST(Link, WinogradsWeightsOfBranchesStayNarrowWhereARecordGivesThemPlain) {
   // Of other bytes, or of another place.
   for (const auto& [offset, bytes] : {std::pair(0, 64), std::pair(64, 128)}) {
     const Weight others[] = {{static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes), {}}};
-    Branch branch = a.branch("a/");
-    branch.narrow = table;
-    branch.records = others;
-    EXPECT_TRUE(link_graphs(std::vector{branch}).narrow.empty()) << offset << " " << bytes;
+    Variant variant = a.variant("a/");
+    variant.narrow = table;
+    variant.records = others;
+    EXPECT_TRUE(link_graphs(std::vector{variant}).narrow.empty()) << offset << " " << bytes;
   }
 }
 
@@ -250,16 +252,16 @@ TEST(Link, BucketsDifferInSizesOnly) {
   Model a(2, 1), b(3, 1);
   b.loaded.program.outputs[0].name = "z";
   EXPECT_NE(error_text([&] {
-              link_buckets(std::vector{a.branch(), b.branch()});
+              link_buckets(std::vector{a.variant(), b.variant()});
             }).find("output 'z' is f32 [3] at one of the shapes and missing at another"),
             std::string::npos);
 }
 
 // Inputs whose data comes with the model: x has what the first weights are.
-TEST(Link, DataOfInputsIsThatOfTheirBranch) {
+TEST(Link, DataOfInputsIsThatOfTheirVariant) {
   Model a(2, 1), b(2, 2), same(2, 1);
   for (Model* m : {&a, &b, &same}) m->loaded.program.inputs[0].data = 0;
-  const Linked graphs = link_graphs(std::vector{a.branch("a/"), b.branch("b/")});
+  const Linked graphs = link_graphs(std::vector{a.variant("a/"), b.variant("b/")});
   ASSERT_EQ(graphs.program.inputs.size(), 3u);
   const uint64_t first = graphs.program.inputs[0].data, second = graphs.program.inputs[1].data;
   EXPECT_NE(first, second);
@@ -268,10 +270,10 @@ TEST(Link, DataOfInputsIsThatOfTheirBranch) {
   EXPECT_EQ(bytes.at(first), std::byte(1));
   EXPECT_EQ(bytes.at(second), std::byte(2));
   EXPECT_NE(error_text([&] {
-              link_buckets(std::vector{a.branch(), b.branch()});
+              link_buckets(std::vector{a.variant(), b.variant()});
             }).find("weights 'x' differ from shape to shape"),
             std::string::npos);
-  EXPECT_EQ(error_text([&] { link_buckets(std::vector{a.branch(), same.branch()}); }), "");
+  EXPECT_EQ(error_text([&] { link_buckets(std::vector{a.variant(), same.variant()}); }), "");
 }
 
 }  // namespace

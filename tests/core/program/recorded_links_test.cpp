@@ -109,7 +109,9 @@ class LinkedModel {
     }
     loaded = load_in_memory(b_.program(), b_.weight_records());
   }
-  Branch branch(std::string prefix = "") const { return {&loaded.program, loaded.weights, prefix}; }
+  Variant variant(std::string prefix = "") const {
+    return {&loaded.program, loaded.weights, prefix};
+  }
   const Program& program() const { return loaded.program; }
 
   LoadedProgram loaded;
@@ -215,7 +217,7 @@ TEST(RecordedLinks, AreWhatTheyWere) {
   RecordedLines found;
   for (const Together& together : all_together()) {
     std::vector<std::unique_ptr<LinkedModel>> models;
-    std::vector<Branch> graphs, buckets, same_names;
+    std::vector<Variant> graphs, buckets, same_names;
     std::vector<std::vector<NarrowWeights>> narrow;
     for (const Form& form : together.forms) {
       models.push_back(std::make_unique<LinkedModel>(form));
@@ -225,22 +227,22 @@ TEST(RecordedLinks, AreWhatTheyWere) {
                         {0, 4, DType::f16, 0, {}}});
     }
     for (size_t i = 0; i < models.size(); i++) {
-      graphs.push_back(models[i]->branch(fmt::format("g{}/", i)));
+      graphs.push_back(models[i]->variant(fmt::format("g{}/", i)));
       graphs.back().narrow = narrow[i];
-      buckets.push_back(models[i]->branch());
-      same_names.push_back(models[i]->branch(fmt::format("g{}/", i / 2)));
+      buckets.push_back(models[i]->variant());
+      same_names.push_back(models[i]->variant(fmt::format("g{}/", i / 2)));
     }
-    for (const auto& [what, branches, link] :
+    for (const auto& [what, variants, link] :
          {std::tuple("graphs", &graphs, &link_graphs),
           std::tuple("buckets", &buckets, &link_buckets),
           std::tuple("graphs of one name", &same_names, &link_graphs)}) {
       const std::string heading = fmt::format("{}: {}", together.name, what);
       std::vector<std::string> lines;
-      const std::string said = refusal_of([&] { lines = whole(link(*branches)); });
+      const std::string said = refusal_of([&] { lines = whole(link(*variants)); });
       if (said != "taken") lines = {said};
       record(found, heading, lines);
       // Weights that are made when it is their turn give the same program.
-      std::vector<Branch> later = *branches;
+      std::vector<Variant> later = *variants;
       for (size_t i = 0; i < later.size(); i++) {
         later[i].weights = {};
         later[i].load = [&, i] { return models[i]->loaded; };
@@ -257,10 +259,10 @@ TEST(RecordedLinks, AreWhatTheyWere) {
 
 TEST(RecordedLinks, WeightsThatAreNotAllThereAreRefused) {
   const LinkedModel m{Form{}};
-  Branch b = m.branch("g/");
+  Variant b = m.variant("g/");
   b.weights = b.weights.first(b.weights.size() - 1);
   EXPECT_EQ(refusal_of([&] { link_graphs(std::vector{b}); }),
-            "data_loss: a branch needs 128 bytes of weights, 127 are there");
+            "data_loss: a variant needs 128 bytes of weights, 127 are there");
 }
 
 // A program, its shards and what is said of it when each number is a little different.

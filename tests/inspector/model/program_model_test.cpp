@@ -146,8 +146,8 @@ TEST(ProgramModels, WeightsCountOnceInAnInstruction) {
   EXPECT_EQ(p.rows("s"), (Places{1, 2})) << "by kernel or name";
 }
 
-// Two branches, the second with a condition and a loop in it.
-Made with_branches() {
+// Two variants, the second with a condition and a loop in it.
+Made with_variants() {
   Made m;
   const uint32_t index = m.buffer(0, 4, program::Space::input), a = m.buffer(0, 64),
                  b = m.buffer(64, 32), flag = m.buffer(96, 1),
@@ -178,16 +178,16 @@ std::string parts(const ProgramModel& m) {
   return text;
 }
 
-TEST(ProgramModels, BranchesAreParts) {
-  const Made m = with_branches();
+TEST(ProgramModels, VariantsAreParts) {
+  const Made m = with_variants();
   const ProgramModel p(m.p);
   EXPECT_EQ(parts(p),
-            "first ipu -1 0-2 arena 0+64 weights 24 most 64; branch 1 ipu -1 3-8 arena 0+97 "
+            "first ipu -1 0-2 arena 0+64 weights 24 most 64; variant 1 ipu -1 3-8 arena 0+97 "
             "weights 8 most 96; ");
   const std::vector<std::string> names = {"one\n", "two", "three"};
   EXPECT_EQ(ProgramModel(m.p, names).parts()[0].name, "one\\x0a");
   EXPECT_EQ(ProgramModel(m.p, names).parts()[1].name, "two");
-  EXPECT_TRUE(p.parts()[0].is_branch());
+  EXPECT_TRUE(p.parts()[0].is_variant());
   std::string of, depths;
   for (size_t i = 0; i < m.p.main.size(); i++) {
     of += fmt::format("{} ", p.part_of(i));
@@ -229,7 +229,7 @@ TEST(ProgramModels, IpusArePartsWithMemoryOfTheirOwn) {
   ASSERT_EQ(p.parts().size(), 3u);
   EXPECT_EQ(p.parts()[1].name, "IPU 1, stage 2");
   EXPECT_EQ(p.parts()[2].name, "IPU 0, turn 2");
-  EXPECT_FALSE(p.parts()[1].is_branch());
+  EXPECT_FALSE(p.parts()[1].is_variant());
   EXPECT_EQ(p.parts()[1].arena_begin, 64u);
   EXPECT_EQ(p.parts()[1].most_bytes, 48u) << "16 of what crosses, and its own 32";
   EXPECT_EQ(p.own_bytes()[6], 48u);

@@ -10,10 +10,10 @@
 #include "compiler/fuse_graphs.h"
 #include "inspector/sample_files.h"
 #include "ir/placement.h"
-#include "model/branch_names.h"
 #include "model/profile.h"
 #include "model/report.h"
 #include "model/run.h"
+#include "model/variant_names.h"
 
 namespace poprt::inspector {
 namespace {
@@ -59,7 +59,7 @@ TEST_F(ProgramParts, OfAFusedModelAreItsModels) {
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].name, "graph0 net");
   EXPECT_EQ(parts[1].name, "graph1 other");
-  EXPECT_TRUE(parts[0].is_branch());
+  EXPECT_TRUE(parts[0].is_variant());
   EXPECT_GT(parts[0].weights_bytes, 8u * 4);
   expect_sound(*d.program, 0);
   const auto rows = d.popef->metadata_rows(0);
@@ -106,12 +106,12 @@ TEST_F(ProgramParts, OfSeveralIpusHaveMemoryOfTheirOwn) {
   }
 }
 
-TEST_F(ProgramParts, AProfileTimesEveryBranch) {
+TEST_F(ProgramParts, AProfileTimesEveryVariant) {
   const Document d = load(write_fused(folder));
   const ProgramProfile p = profiled(d);
-  ASSERT_EQ(p.branch_ns.size(), 2u);
-  EXPECT_GT(p.branch_ns[0], 0);
-  EXPECT_NEAR(p.branch_ns[0] + p.branch_ns[1], p.run_ns, p.run_ns * 1e-6);
+  ASSERT_EQ(p.variant_ns.size(), 2u);
+  EXPECT_GT(p.variant_ns[0], 0);
+  EXPECT_NEAR(p.variant_ns[0] + p.variant_ns[1], p.run_ns, p.run_ns * 1e-6);
   for (const InstructionRow& row : d.program->instructions())
     if (!row.kernel.starts_with("control.")) EXPECT_GT(p.instructions[row.index], 0) << row.index;
 }
@@ -127,7 +127,7 @@ TEST_F(ProgramParts, AProfileOfSeveralIpusIsThatOfTheRightInstructions) {
   }
 }
 
-TEST_F(ProgramParts, TimesOfNodesAreThoseOfOneBranch) {
+TEST_F(ProgramParts, TimesOfNodesAreThoseOfOneVariant) {
   const Document d = load(write_fused(folder)), source = [&] {
     return load_document(folder.write("other.ir", kOtherText), progress);
   }();
@@ -144,13 +144,13 @@ TEST_F(ProgramParts, TimesOfNodesAreThoseOfOneBranch) {
 }
 
 TEST_F(ProgramParts, RunOneAtATime) {
-  for (const auto& [path, branch, shape] :
+  for (const auto& [path, variant, shape] :
        {std::tuple{write_fused(folder), size_t{1}, Shape{3, 2}},
         std::tuple{write_buckets(folder), size_t{0}, Shape{3, 2}},
         std::tuple{write_buckets(folder), size_t{1}, Shape{7, 2}}}) {
     const auto model = model_to_run(load(path), nullptr, progress);
-    EXPECT_EQ(run_branches(*model).size(), 2u);
-    const RunResult r = run_model(model, {}, 3, progress, branch);
+    EXPECT_EQ(run_variants(*model).size(), 2u);
+    const RunResult r = run_model(model, {}, 3, progress, variant);
     ASSERT_EQ(r.inputs.size(), 1u);
     ASSERT_EQ(r.outputs.size(), 1u);
     ASSERT_EQ(r.outputs[0].tensor.shape(), shape);
@@ -158,7 +158,7 @@ TEST_F(ProgramParts, RunOneAtATime) {
     for (size_t i = 0; i < x.size(); i++) EXPECT_NEAR(y[i], std::max(x[i], 0.0) + 1, 1e-6);
     BenchSettings settings;
     settings.seconds = 0.05;
-    settings.branch = branch;
+    settings.variant = variant;
     EXPECT_GT(bench_model(model, {}, 1, settings, progress).requests, 0u);
     EXPECT_THROW(run_model(model, {}, 1, progress, 2), Error);
   }
@@ -170,7 +170,7 @@ TEST_F(ProgramParts, OfSeveralIpusRunTogether) {
       {}, 5, progress);
   for (const bool pipelined : {false, true}) {
     const auto model = model_to_run(load(write_sharded(folder, pipelined)), nullptr, progress);
-    EXPECT_TRUE(run_branches(*model).empty());
+    EXPECT_TRUE(run_variants(*model).empty());
     const RunResult several = run_model(model, {}, 5, progress);
     ASSERT_EQ(several.outputs.size(), 1u);
     EXPECT_TRUE(several.outputs[0].tensor.same_as(one.outputs[0].tensor));
@@ -251,7 +251,7 @@ TEST_F(ProgramParts, WeightsThatTheFileHasNarrowAreMarked) {
   EXPECT_EQ(narrow, 1u);
 }
 
-TEST(BranchNames, WhatIpusDoIsARowEach) {
+TEST(VariantNames, WhatIpusDoIsARowEach) {
   const TextRows rows = shard_rows(
       R"({"ipus": 2, "pipelined": true, "shards": [
         {"ipu": 0, "stage": 0, "instructions": 1, "weights_bytes": 2048, "arena_bytes": 64},
@@ -299,7 +299,7 @@ TEST_F(ProgramParts, AFusedGraphIsCompiledModelByModel) {
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].name, "graph1 other");
   const auto model = model_to_run(d, &made, progress);
-  EXPECT_EQ(run_branches(*model), (std::vector<std::string>{"graph0 net", "graph1 other"}));
+  EXPECT_EQ(run_variants(*model), (std::vector<std::string>{"graph0 net", "graph1 other"}));
   EXPECT_EQ(run_model(model, {}, 1, progress, 1).outputs[0].tensor.shape(), (Shape{3, 2}));
 }
 
@@ -327,15 +327,15 @@ TEST(ProgramLoops, WhatALoopReadsStaysUntilItsEnd) {
   EXPECT_EQ(with_state.intervals()[0].last, 5);
 }
 
-TEST(BranchNames, WhatIsNoBlobHasNone) {
+TEST(VariantNames, WhatIsNoBlobHasNone) {
   for (const char* text : {"", "[]", "{", "{\"kind\": \"graphs\"}", "{\"kind\": 3}",
                            "{\"kind\": \"shapes\", \"buckets\": [{}], \"inputs\": {}}",
                            "{\"kind\": \"graphs\", \"graphs\": [1]}"}) {
-    EXPECT_TRUE(branch_names(text).empty()) << text;
+    EXPECT_TRUE(variant_names(text).empty()) << text;
     EXPECT_TRUE(bucket_shapes(text, "x").empty()) << text;
     EXPECT_TRUE(shard_rows(text).empty()) << text;
   }
-  EXPECT_EQ(branch_names("{\"kind\": \"graphs\", \"graphs\": [\"a\\nb\"]}"),
+  EXPECT_EQ(variant_names("{\"kind\": \"graphs\", \"graphs\": [\"a\\nb\"]}"),
             std::vector<std::string>{"graph0 a\\x0ab"});
 }
 

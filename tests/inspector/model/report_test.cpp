@@ -62,8 +62,8 @@ TEST_F(ReportTables, ASummarySaysWhatIsKnown) {
             "graph0 net; graph1 other");
 }
 
-// Two branches, an instruction behind them and one that runs once.
-std::shared_ptr<const ProgramModel> branches() {
+// Two variants, an instruction behind them and one that runs once.
+std::shared_ptr<const ProgramModel> variants() {
   program::Program p;
   p.kernels = {"control.case", "k", "l", "control.end"};
   p.inputs.push_back({});
@@ -87,7 +87,7 @@ std::shared_ptr<const ProgramModel> branches() {
 }
 
 TEST_F(ReportTables, AProgramIsListedByInstructionsPartsAndMemory) {
-  const Document d = with_program(branches());
+  const Document d = with_program(variants());
   ProgramProfile profile;
   profile.instructions = {1, 2, 4, 8, 16, 32};  // the last instruction was not timed
   ReportOptions timed;
@@ -97,32 +97,33 @@ TEST_F(ReportTables, AProgramIsListedByInstructionsPartsAndMemory) {
             "main\t0\tcontrol.case\tfirst\tinput in+0 u8 4\t0\t0\t1\tfirst\n"
             "main\t1\tk\tx\tarena+0 u8 64, weights+0 u8 16\t16\t64\t2\tfirst\n"
             "main\t2\tcontrol.end\t\t\t0\t64\t4\tfirst\n"
-            "main\t3\tcontrol.case\t\tinput in+0 u8 4\t0\t64\t8\tbranch 1\n"
-            "main\t4\tl\ty\tarena+64 u8 32, weights+16 u8 8, stored as f16\t8\t96\t16\tbranch 1\n"
-            "main\t5\tcontrol.end\t\t\t0\t64\t32\tbranch 1\n"
+            "main\t3\tcontrol.case\t\tinput in+0 u8 4\t0\t64\t8\tvariant 1\n"
+            "main\t4\tl\ty\tarena+64 u8 32, weights+16 u8 8, stored as f16\t8\t96\t16\tvariant 1\n"
+            "main\t5\tcontrol.end\t\t\t0\t64\t32\tvariant 1\n"
             "main\t6\tk\tafter\tarena+0 u8 64, arena+96 u8 128\t0\t192\t0\t\n"
             "load\t0\tk\tearly\tweights+0 u8 16\t16\t0\t0\t\n");
   EXPECT_EQ(tsv(d, "parts", timed),
             "name\tipu\tfirst\tlast\tinstructions\tweight_bytes\tarena_begin\tarena_bytes\t"
             "most_bytes\tns\n"
             "first\t-1\t0\t2\t1\t16\t0\t64\t64\t7\n"
-            "branch 1\t-1\t3\t5\t1\t8\t0\t96\t96\t56\n");
+            "variant 1\t-1\t3\t5\t1\t8\t0\t96\t96\t56\n");
   EXPECT_EQ(tsv(d, "parts"),
             "name\tipu\tfirst\tlast\tinstructions\tweight_bytes\tarena_begin\tarena_bytes\t"
             "most_bytes\n"
             "first\t-1\t0\t2\t1\t16\t0\t64\t64\n"
-            "branch 1\t-1\t3\t5\t1\t8\t0\t96\t96\n");
+            "variant 1\t-1\t3\t5\t1\t8\t0\t96\t96\n");
   EXPECT_EQ(tsv(d, "memory"),
             "name\toffset\tbytes\tfirst\tlast\tbuffers\tat_peak\n"
             "after\t96\t128\t6\t6\t1\tyes\nx\t0\t64\t1\t6\t1\tyes\ny\t64\t32\t4\t4\t1\tno\n");
   profile.instructions = {1, 2, 4, 8};
-  EXPECT_TRUE(tsv(d, "parts", timed).ends_with("\t64\t7\nbranch 1\t-1\t3\t5\t1\t8\t0\t96\t96\t8\n"))
+  EXPECT_TRUE(
+      tsv(d, "parts", timed).ends_with("\t64\t7\nvariant 1\t-1\t3\t5\t1\t8\t0\t96\t96\t8\n"))
       << "what was not timed takes no time";
 }
 
 // Times are those of the program that was timed, of several in a file.
 TEST_F(ReportTables, TimesStandBesideTheirProgramAndItsNodes) {
-  Document d = with_program(branches());
+  Document d = with_program(variants());
   d.programs.push_back({"other", 1, d.programs[0].program});
   ProgramProfile profile;
   profile.instructions = {3, 5, 7};
@@ -232,7 +233,7 @@ TEST_F(ReportTables, OpaqueBlobsAreShownAsTextUpToAPage) {
   EXPECT_EQ(std::get<std::string>(rows[2][3]), "a b");
 }
 
-TEST_F(ReportTables, ARecordingIsAListOfQueuesAndBranches) {
+TEST_F(ReportTables, ARecordingIsAListOfQueuesAndVariants) {
   TelemetryHistory history;
   for (const uint64_t turn : {1, 2}) {
     runtime::TelemetrySnapshot s;
@@ -251,7 +252,7 @@ TEST_F(ReportTables, ARecordingIsAListOfQueuesAndBranches) {
     s.queues[1].name = "y";
     s.queues[1].is_output = true;
     s.queues[1].capacity = 16;
-    s.branches = {{"small", 4 * turn, 40 * turn}};
+    s.variants = {{"small", 4 * turn, 40 * turn}};
     history.add(100 + static_cast<double>(turn), {s});
   }
   Document d;

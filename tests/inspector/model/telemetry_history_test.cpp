@@ -68,24 +68,24 @@ TEST(TelemetryHistory, RatesAreSinceTheSampleBefore) {
   EXPECT_DOUBLE_EQ(s.queues[0].part(s.samples[1].queues[0]), 0.25);
 }
 
-TEST(TelemetryHistory, RunsOfBranchesAreThoseOfTheTimeAskedFor) {
+TEST(TelemetryHistory, RunsOfVariantsAreThoseOfTheTimeAskedFor) {
   TelemetryHistory h;
   const auto at = [&](double time, uint64_t small, uint64_t large) {
     TelemetrySnapshot s = snapshot(1, small + large);
-    s.branches = {{"batch 1", small, small * 10}, {"batch\n8", large, large * 50}};
+    s.variants = {{"batch 1", small, small * 10}, {"batch\n8", large, large * 50}};
     h.add(time, {s});
   };
   at(100, 5000, 70);  // from before anybody looked
   at(101, 5010, 70);
   at(102, 5030, 75);
   const TelemetrySeries& s = h.series()[0];
-  ASSERT_EQ(s.branches.size(), 2u);
-  EXPECT_EQ(s.branches[1].find('\n'), std::string::npos);
-  EXPECT_EQ(s.branch_use(0, 200)[0].runs, 30u);
-  EXPECT_EQ(s.branch_use(0, 200)[1].runs, 5u);
-  EXPECT_EQ(s.branch_use(0, 200)[1].busy_ns, 250u);
-  EXPECT_EQ(s.branch_use(101, 102)[0].runs, 20u);
-  EXPECT_EQ(s.branch_use(100, 101)[1].runs, 0u);
+  ASSERT_EQ(s.variants.size(), 2u);
+  EXPECT_EQ(s.variants[1].find('\n'), std::string::npos);
+  EXPECT_EQ(s.variant_use(0, 200)[0].runs, 30u);
+  EXPECT_EQ(s.variant_use(0, 200)[1].runs, 5u);
+  EXPECT_EQ(s.variant_use(0, 200)[1].busy_ns, 250u);
+  EXPECT_EQ(s.variant_use(101, 102)[0].runs, 20u);
+  EXPECT_EQ(s.variant_use(100, 101)[1].runs, 0u);
   const auto tables = queues_tables(h);
   ASSERT_EQ(tables.size(), 2u);
   EXPECT_EQ(std::get<std::string>(tables[1].rows.at(0)[3]), "batch 1");
@@ -550,7 +550,7 @@ TEST_F(TelemetryRecording, EveryFieldIsReadBack) {
   s.queues[0].high_water = 7;
   s.queues[0].enqueued = 81;
   s.queues[1].finished = 71;
-  s.branches = {{"one", 5, 50}};
+  s.variants = {{"one", 5, 50}};
   std::ofstream(path) << kRecordingHead << "\n\n" << recording_line(3, {s}) << "\n\n";
   const TelemetryHistory h = read_recording(path);
   ASSERT_EQ(h.series().size(), 1u) << "empty lines say nothing";
@@ -575,22 +575,22 @@ TEST_F(TelemetryRecording, EveryFieldIsReadBack) {
   EXPECT_EQ(back.queues[0].stalls, 3u);
   EXPECT_EQ(back.queues[1].finished, 71u);
   EXPECT_TRUE(back.queues[1].is_output);
-  ASSERT_EQ(back.branches.size(), 1u);
-  EXPECT_EQ(back.branches[0].runs, 5u);
-  EXPECT_EQ(back.branches[0].busy_ns, 50u);
+  ASSERT_EQ(back.variants.size(), 1u);
+  EXPECT_EQ(back.variants[0].runs, 5u);
+  EXPECT_EQ(back.variants[0].busy_ns, 50u);
 }
 
-TEST_F(TelemetryRecording, OfManyQueuesAndBranchesTheFirstAreRead) {
+TEST_F(TelemetryRecording, OfManyQueuesAndVariantsTheFirstAreRead) {
   const auto path = folder / "many.telemetry";
   TelemetrySnapshot s = snapshot(1, 0);
   s.queues.resize(300);
-  s.branches.resize(300);
+  s.variants.resize(300);
   std::ofstream(path) << kRecordingHead << '\n' << recording_line(3, {s}) << '\n';
   const TelemetryHistory h = read_recording(path);
   EXPECT_EQ(h.series()[0].last.queues.size(), kMostShownQueues);
-  EXPECT_EQ(h.series()[0].last.branches.size(), kMostShownQueues);
+  EXPECT_EQ(h.series()[0].last.variants.size(), kMostShownQueues);
   EXPECT_EQ(h.series()[0].queues.size(), kMostShownQueues);
-  EXPECT_EQ(h.series()[0].branches.size(), kMostShownQueues);
+  EXPECT_EQ(h.series()[0].variants.size(), kMostShownQueues);
 }
 
 TEST_F(TelemetryRecording, TimesDoNotDecrease) {

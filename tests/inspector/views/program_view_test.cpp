@@ -98,7 +98,7 @@ TEST_F(WorkspaceTest, NumbersInTablesAreNeverCut) {
   }
 }
 
-TEST_F(WorkspaceTest, BranchesOfAFusedModelAreShownOneByOne) {
+TEST_F(WorkspaceTest, VariantsOfAFusedModelAreShownOneByOne) {
   workspace->open(write_fused(folder));
   settle();
   click("anchors of");
@@ -107,19 +107,19 @@ TEST_F(WorkspaceTest, BranchesOfAFusedModelAreShownOneByOne) {
   EXPECT_FALSE(sees("graph0/x"));
   workspace->show(View::program);
   settle();
-  EXPECT_TRUE(sees("Branches, of which one runs"));
+  EXPECT_TRUE(sees("Variants, of which one runs"));
   EXPECT_TRUE(sees("/Add"));
   click("show graph1 other");
   EXPECT_TRUE(sees("Arena of graph1 other"));
   EXPECT_FALSE(sees("/block/Sigmoid"));
   click("Profile");
-  EXPECT_TRUE(sees("for one of every branch")) << workspace->message();
+  EXPECT_TRUE(sees("for one of every variant")) << workspace->message();
   click("part");
-  click("all branches");
+  click("all variants");
   EXPECT_TRUE(sees("Arena over time"));
   workspace->show(View::run);
   settle();
-  click("branch to run");
+  click("variant to run");
   click("graph1 other");
   EXPECT_TRUE(sees("graph1/x"));
   press('R');

@@ -27,10 +27,10 @@ Tensor fed(const Tensor& given, DType wanted) {
   return halves;
 }
 
-// Twice, since the first run leaves memory behind it. `branch`: of several; its anchors have the
-// prefix, other branches' get nothing.
+// Twice, since the first run leaves memory behind it. `variant`: of several; its anchors have the
+// prefix, other variants' get nothing.
 Results run(const LoadedProgram& loaded, const Feeds& feeds, int threads,
-            const std::string& prefix = "", const uint32_t* branch = nullptr) {
+            const std::string& prefix = "", const uint32_t* variant = nullptr) {
   device::Image image;
   image.program = std::make_shared<program::Program>(loaded.program);
   image.weights = loaded.weights;
@@ -41,9 +41,9 @@ Results run(const LoadedProgram& loaded, const Feeds& feeds, int threads,
   std::vector<const void*> in;
   for (const program::Anchor& a : loaded.program.inputs) {
     const bool is_index = a.name == program::kGraphIndex || a.name == program::kBucketIndex;
-    const bool mine = a.name.starts_with(prefix) && !(is_index && branch);
+    const bool mine = a.name.starts_with(prefix) && !(is_index && variant);
     if (mine) inputs.push_back(fed(feeds.at(a.name.substr(prefix.size())), a.dtype));
-    in.push_back(mine ? inputs.back().data() : is_index ? branch : nullptr);
+    in.push_back(mine ? inputs.back().data() : is_index ? variant : nullptr);
   }
   Results results;
   std::vector<void*> out;
@@ -96,19 +96,19 @@ std::string check_written(const compiler::Executable& e, const Feeds& feeds,
 }
 
 std::string check_linked(const LoadedProgram& one, const Feeds& feeds, const Results& wanted) {
-  const auto branch = [&](std::string prefix) {
-    return program::Branch{&one.program, one.weights, std::move(prefix)};
+  const auto variant = [&](std::string prefix) {
+    return program::Variant{&one.program, one.weights, std::move(prefix)};
   };
   const auto check = [&](const program::Linked& linked, const std::string& prefix) {
     const LoadedProgram all = program::load_in_memory(linked.program, linked.weights);
     const uint32_t second = 1;
     return difference(wanted, run(all, feeds, 2, prefix, &second));
   };
-  const std::vector<program::Branch> graphs = {branch("graph0/"), branch("graph1/")};
+  const std::vector<program::Variant> graphs = {variant("graph0/"), variant("graph1/")};
   if (const std::string found = check(program::link_graphs(graphs), "graph1/"); !found.empty())
     return "fused: " + found;
   if (one.program.state_bytes) return "";  // documented as refused
-  const std::vector<program::Branch> shapes = {branch(""), branch("")};
+  const std::vector<program::Variant> shapes = {variant(""), variant("")};
   const std::string found = check(program::link_buckets(shapes), "");
   return found.empty() ? "" : "of two shapes: " + found;
 }

@@ -44,12 +44,12 @@ program::LoadedProgram copies(int64_t batch, int64_t length) {
 
 std::shared_ptr<const Model> model(std::string notes = kNotes) {
   const program::LoadedProgram parts[] = {copies(1, 4), copies(2, 4), copies(2, 8)};
-  std::vector<program::Branch> branches;
-  for (const auto& p : parts) branches.push_back({&p.program, p.weights, ""});
-  const program::Linked linked = program::link_buckets(branches);
+  std::vector<program::Variant> variants;
+  for (const auto& p : parts) variants.push_back({&p.program, p.weights, ""});
+  const program::Linked linked = program::link_buckets(variants);
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                            linked.program, linked.weights, {{kBranches, std::move(notes)}});
+                            linked.program, linked.weights, {{kVariants, std::move(notes)}});
   return open_payload("copies", payload->bytes(), payload);
 }
 
@@ -94,12 +94,12 @@ TEST(BucketRunner, WhatItDescribesIsABucket) {
   notes.replace(notes.find("\"buckets\""), std::string::npos, R"("buckets": [
     {"inputs": {"x": [1, 8], "fixed": [3], "mask": [1, 8]}, "outputs": {"y": [1, 8], "m": [1, 8], "f": [3]}},
     {"inputs": {"x": [3, 4], "fixed": [3], "mask": [3, 4]}, "outputs": {"y": [3, 4], "m": [3, 4], "f": [3]}}]})");
-  std::vector<program::Branch> branches;
-  for (const auto& p : parts) branches.push_back({&p.program, p.weights, ""});
-  const program::Linked linked = program::link_buckets(branches);
+  std::vector<program::Variant> variants;
+  for (const auto& p : parts) variants.push_back({&p.program, p.weights, ""});
+  const program::Linked linked = program::link_buckets(variants);
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                            linked.program, linked.weights, {{kBranches, notes}});
+                            linked.program, linked.weights, {{kVariants, notes}});
   BucketRunner runner(open_payload("copies", payload->bytes(), payload));
   EXPECT_EQ(runner.execute_inputs()[0].anchor.shape, (Shape{3, 4}));
   EXPECT_EQ(runner.execute_inputs()[0].size_in_bytes, 48u);
@@ -166,8 +166,8 @@ std::shared_ptr<const Model> of_box(DType dtype, const std::string& extents, con
       b.output(b.add_output({"y", dtype, shape}), 0, bytes, dtype, shape)};
   b.emit("copy", operands, {}, {}, "y");
   const program::LoadedProgram part = program::load_in_memory(b.program(), b.weight_records());
-  const program::Branch branches[] = {{&part.program, part.weights, ""}};
-  const program::Linked linked = program::link_buckets(branches);
+  const program::Variant variants[] = {{&part.program, part.weights, ""}};
+  const program::Linked linked = program::link_buckets(variants);
   const std::string notes = fmt::format(
       R"({{"kind": "shapes", "dimensions": ["a", "b", "c"],
           "inputs": {{"x": {{"shape": {}, "pad": {}}}}}, "outputs": {{"y": {{"shape": {}}}}},
@@ -175,7 +175,7 @@ std::shared_ptr<const Model> of_box(DType dtype, const std::string& extents, con
       extents, pad, cropped ? extents : "[null, null, null, null]");
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> piece) { payload->append(piece); },
-                            linked.program, linked.weights, {{kBranches, notes}});
+                            linked.program, linked.weights, {{kVariants, notes}});
   return open_payload("box", payload->bytes(), payload);
 }
 

@@ -315,12 +315,12 @@ std::shared_ptr<const Model> bucketed(const std::string& notes) {
     }
     parts.push_back(program::load_in_memory(b.program(), b.weight_records()));
   }
-  std::vector<program::Branch> branches;
-  for (const auto& p : parts) branches.push_back({&p.program, p.weights, ""});
-  const program::Linked linked = program::link_buckets(branches);
+  std::vector<program::Variant> variants;
+  for (const auto& p : parts) variants.push_back({&p.program, p.weights, ""});
+  const program::Linked linked = program::link_buckets(variants);
   const auto payload = std::make_shared<PayloadBuffer>();
   program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                            linked.program, linked.weights, {{kBranches, notes}});
+                            linked.program, linked.weights, {{kVariants, notes}});
   return open_payload("copies", payload->bytes(), payload);
 }
 

@@ -15,7 +15,7 @@
 #include "program/shards.h"
 #include "runtime/runner/model_fusion_runner.h"
 #include "runtime/runner/model_runner.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 #include "support/few_threads.h"
 #include "support/shard_chain.h"
 
@@ -188,7 +188,7 @@ TEST_P(Pipelines, AnswerRequestsOfFusedModels) {
   EXPECT_GT(s.completed, 300u);
 }
 
-TEST(Pipeline, ABranchThatThereIsNotIsAnError) {
+TEST(Pipeline, AVariantThatThereIsNotIsAnError) {
   RunnerConfig config;
   config.validate_io_params = false;
   ModelRunner runner(fuse_models(std::vector{chain(2, true), chain(2, true)}), config);

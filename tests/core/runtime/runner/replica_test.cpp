@@ -13,7 +13,7 @@
 #include "core/runtime/runner/replica_support.h"
 #include "device/device_manager.h"
 #include "program/builder.h"
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 #include "support/few_threads.h"
 
 namespace poprt::runtime {
@@ -267,10 +267,10 @@ TEST(Unconnected, OutputsLieApartButForThoseOfOtherGraphs) {
                                                         {"graph1/c", DType::u8, {300}},
                                                         {"graph1/d", DType::u8, {1}}});
   EXPECT_EQ(places_of_dropped(model), (std::vector<std::ptrdiff_t>{0, 64, 128, 448}));
-  auto branches = std::make_shared<Branches>();
-  branches->count = 2;
-  branches->names = {"m", "n"};
-  model->branches = branches;
+  auto variants = std::make_shared<Variants>();
+  variants->count = 2;
+  variants->names = {"m", "n"};
+  model->variants = variants;
   EXPECT_EQ(places_of_dropped(model), (std::vector<std::ptrdiff_t>{0, 64, 0, 320}));
 }
 

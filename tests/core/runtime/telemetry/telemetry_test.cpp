@@ -119,25 +119,25 @@ TEST_F(TelemetryTest, AThreadWaitsForTheChangeOfAnother) {
   close(fd);
 }
 
-TEST_F(TelemetryTest, RunsAreCountedByBranch) {
+TEST_F(TelemetryTest, RunsAreCountedByVariant) {
   const std::vector<std::string> names = {"batch 1", "batch\t8"};
   Telemetry t("m", 0, 1, names);
   const Telemetry::Clock::time_point start(std::chrono::seconds(7));
   for (int i = 0; i < 3; i++) t.ran(start, start + nanoseconds(100), 1);
   t.ran(start, start + nanoseconds(50), 0);
-  t.ran(start, start + nanoseconds(1), 2);  // no such branch: counted as a run alone
+  t.ran(start, start + nanoseconds(1), 2);  // no such variant: counted as a run alone
   t.queue(0, "image", false, 4);
   const TelemetrySnapshot s = read_segment(t.path());
   EXPECT_EQ(s.runs, 5u);
   ASSERT_EQ(s.queues.size(), 1u);
   EXPECT_EQ(s.queues[0].name, "image");
-  ASSERT_EQ(s.branches.size(), 2u);
-  EXPECT_EQ(s.branches[0].name, "batch 1");
-  EXPECT_EQ(s.branches[1].name, "batch?8") << "safe to print";
-  EXPECT_EQ(s.branches[0].runs, 1u);
-  EXPECT_EQ(s.branches[0].busy_ns, 50u);
-  EXPECT_EQ(s.branches[1].runs, 3u);
-  EXPECT_EQ(s.branches[1].busy_ns, 300u);
+  ASSERT_EQ(s.variants.size(), 2u);
+  EXPECT_EQ(s.variants[0].name, "batch 1");
+  EXPECT_EQ(s.variants[1].name, "batch?8") << "safe to print";
+  EXPECT_EQ(s.variants[0].runs, 1u);
+  EXPECT_EQ(s.variants[0].busy_ns, 50u);
+  EXPECT_EQ(s.variants[1].runs, 3u);
+  EXPECT_EQ(s.variants[1].busy_ns, 300u);
   EXPECT_EQ(nlohmann::json::parse(telemetry_json(folder_))[0]["branches"][1]["runs"], 3);
 }
 
@@ -484,11 +484,11 @@ TEST_F(TelemetryTest, SizesThatMakeNoSenseAreRefused) {
   EXPECT_NE(said([](auto& h) { h.queue_count = 4096; }).find(too_short), std::string::npos);
   EXPECT_EQ(said([](auto& h) { h.queue_bytes = 1 << 16; }), "");
   refused([](auto& h) { h.queue_bytes = (1 << 16) + 8; });
-  refused([](auto& h) { h.branch_count = 1025; });
-  EXPECT_EQ(said([](auto& h) { h.branch_count = 1024; }), "");
+  refused([](auto& h) { h.variant_count = 1025; });
+  EXPECT_EQ(said([](auto& h) { h.variant_count = 1024; }), "");
   for (const uint32_t wrong : {0u, 184u, 193u, 65544u}) {
-    EXPECT_EQ(said([&](auto& h) { h.branch_bytes = wrong; }), "");
-    refused([&](auto& h) { h.branch_count = 1, h.branch_bytes = wrong; });
+    EXPECT_EQ(said([&](auto& h) { h.variant_bytes = wrong; }), "");
+    refused([&](auto& h) { h.variant_count = 1, h.variant_bytes = wrong; });
   }
   refused([](auto& h) { h.histogram_buckets++; });
   refused([](auto& h) { h.histogram_buckets--; });
@@ -517,8 +517,8 @@ TEST_F(TelemetryTest, TheHeaderSaysWhatFollows) {
   EXPECT_EQ(h.replica_bytes, 64u + 8 * 256 + 64);
   EXPECT_EQ(h.queue_bytes, 256u);
   EXPECT_EQ(h.queue_count, 3u);
-  EXPECT_EQ(h.branch_bytes, 192u);
-  EXPECT_EQ(h.branch_count, 2u);
+  EXPECT_EQ(h.variant_bytes, 192u);
+  EXPECT_EQ(h.variant_count, 2u);
   EXPECT_EQ(h.histogram_buckets, 256u);
   EXPECT_EQ(h.replica, 7u);
   EXPECT_EQ(h.pid, static_cast<uint64_t>(getpid()));
@@ -527,19 +527,19 @@ TEST_F(TelemetryTest, TheHeaderSaysWhatFollows) {
   EXPECT_EQ(std::string(h.name.data()), name.substr(0, 127));
   EXPECT_EQ(file.size(), 256u + 2176 + 3 * 256 + 2 * 192);
   const TelemetrySnapshot s = read_segment(t.path());
-  ASSERT_EQ(s.branches.size(), 2u);
-  EXPECT_EQ(s.branches[0].name, "one");
-  EXPECT_EQ(s.branches[1].name, std::string(127, 'b'));
+  ASSERT_EQ(s.variants.size(), 2u);
+  EXPECT_EQ(s.variants[0].name, "one");
+  EXPECT_EQ(s.variants[1].name, std::string(127, 'b'));
   EXPECT_TRUE(s.queues.empty()) << "none of them is in use";
 }
 
-TEST_F(TelemetryTest, MoreQueuesAndBranchesThanItHoldsAreLeftOut) {
+TEST_F(TelemetryTest, MoreQueuesAndVariantsThanItHoldsAreLeftOut) {
   const std::vector<std::string> names(1025, "b");
   Telemetry t("m", 0, 5000, names);
   EXPECT_NE(t.queue(4095, "last", false, 1), nullptr);
   EXPECT_EQ(t.queue(4096, "none", false, 1), nullptr);
   const TelemetrySnapshot s = read_segment(t.path());
-  EXPECT_EQ(s.branches.size(), 1024u);
+  EXPECT_EQ(s.variants.size(), 1024u);
   ASSERT_EQ(s.queues.size(), 1u);
   EXPECT_EQ(s.queues[0].name, "last");
 }
@@ -558,7 +558,7 @@ TEST_F(TelemetryTest, TimesThatRunBackwardsCountAsNothing) {
   EXPECT_EQ(s.histogram[0], 1u);
   EXPECT_EQ(s.runs, 1u);
   EXPECT_EQ(s.busy_ns, 0u);
-  EXPECT_EQ(s.branches.at(0).busy_ns, 0u);
+  EXPECT_EQ(s.variants.at(0).busy_ns, 0u);
 }
 
 TEST_F(TelemetryTest, TheLastChangeIsTheEndOfARun) {
@@ -661,7 +661,7 @@ TEST(TelemetrySnapshot, AsJsonHasEveryField) {
   s.busy_ns = 17;
   s.histogram[3] = s.histogram[6] = 1;
   s.queues = {{"x", false, 1, 2, 3, 4, 5, 6}, {"y", true, 7, 8, 9, 10, 11, 12}};
-  s.branches = {{"b", 20, 21}};
+  s.variants = {{"b", 20, 21}};
   const auto wanted = nlohmann::json::parse(R"({"name": "m", "pid": 11, "replica": 12,
     "alive": true, "consistent": false, "started_ns": 1000, "sampled_ns": 3000,
     "requests": {"submitted": 14, "completed": 2, "failed": 5, "in_flight": 7},

@@ -1,4 +1,4 @@
-#include "runtime/session/branches.h"
+#include "runtime/session/variants.h"
 
 #include <algorithm>
 #include <array>
@@ -20,10 +20,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostBranches = 1024;
+constexpr size_t kMostVariants = 1024;
 
 [[noreturn]] void broken(std::string_view what) {
-  fail(ErrorCode::data_loss, "opaque blob '{}': {}", kBranches, what);
+  fail(ErrorCode::data_loss, "opaque blob '{}': {}", kVariants, what);
 }
 
 size_t index_input(const Model& model, std::string_view name) {
@@ -34,13 +34,13 @@ size_t index_input(const Model& model, std::string_view name) {
   return static_cast<size_t>(found - inputs.begin());
 }
 
-void read_graphs(const Model& model, const Json& json, Branches& b) {
+void read_graphs(const Model& model, const Json& json, Variants& b) {
   b.index = index_input(model, program::kGraphIndex);
   b.names = json.at("graphs").get<std::vector<std::string>>();
   b.count = b.names.size();
 }
 
-Extent read_extent(const Json& json, const Branches& b) {
+Extent read_extent(const Json& json, const Variants& b) {
   Extent e;
   if (json.is_null()) return e;
   const std::string name = json.is_object() ? json.at("of") : json;
@@ -58,10 +58,10 @@ Extent read_extent(const Json& json, const Branches& b) {
   return e;
 }
 
-std::vector<BranchAnchor> read_anchors(const Json& json,
-                                       const std::vector<program::Anchor>& anchors,
-                                       const Branches& b, std::string_view index) {
-  std::vector<BranchAnchor> list(anchors.size());
+std::vector<VariantAnchor> read_anchors(const Json& json,
+                                        const std::vector<program::Anchor>& anchors,
+                                        const Variants& b, std::string_view index) {
+  std::vector<VariantAnchor> list(anchors.size());
   for (size_t i = 0; i < anchors.size(); i++) {
     if (anchors[i].name == index) continue;
     const Json& given = json.at(anchors[i].name);
@@ -78,7 +78,7 @@ std::vector<BranchAnchor> read_anchors(const Json& json,
   return list;
 }
 
-// Shapes of a bucket must fit the anchors: branches read and write that much.
+// Shapes of a bucket must fit the anchors: variants read and write that much.
 std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anchor>& anchors,
                                std::string_view index) {
   std::vector<Shape> shapes;
@@ -95,7 +95,7 @@ std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anch
   return shapes;
 }
 
-void read_sizes(const Branches& b, Bucket& bucket) {
+void read_sizes(const Variants& b, Bucket& bucket) {
   bucket.sizes.assign(b.dimensions.size(), 0);
   for (size_t i = 0; i < b.inputs.size(); i++)
     for (size_t d = 0; d < b.inputs[i].extents.size(); d++)
@@ -104,7 +104,7 @@ void read_sizes(const Branches& b, Bucket& bucket) {
   constexpr int64_t kMostSize = int64_t{1} << 40;  // scaled without overflow
   for (const int64_t size : bucket.sizes)
     if (size > kMostSize) broken(fmt::format("a size of {} is out of range", size));
-  const auto agree = [&](const std::vector<BranchAnchor>& anchors,
+  const auto agree = [&](const std::vector<VariantAnchor>& anchors,
                          const std::vector<Shape>& shapes) {
     for (size_t i = 0; i < anchors.size(); i++)
       for (size_t d = 0; d < anchors[i].extents.size(); d++)
@@ -115,8 +115,8 @@ void read_sizes(const Branches& b, Bucket& bucket) {
   agree(b.outputs, bucket.outputs);
 }
 
-void read_buckets(const Model& model, const Json& json, Branches& b) {
-  b.kind = Branches::Kind::shapes;
+void read_buckets(const Model& model, const Json& json, Variants& b) {
+  b.kind = Variants::Kind::shapes;
   b.index = index_input(model, program::kBucketIndex);
   b.dimensions = json.at("dimensions").get<std::vector<std::string>>();
   b.exact.assign(b.dimensions.size(), false);
@@ -139,10 +139,10 @@ void read_buckets(const Model& model, const Json& json, Branches& b) {
 
 }  // namespace
 
-void read_branches(Model& model) {
-  const auto blob = model.opaque.find(kBranches);
+void read_variants(Model& model) {
+  const auto blob = model.opaque.find(kVariants);
   if (blob == model.opaque.end()) return;
-  auto made = std::make_shared<Branches>();
+  auto made = std::make_shared<Variants>();
   try {
     const Json json = parse_ordered_json(blob->second);
     const std::string kind = json.at("kind");
@@ -151,63 +151,63 @@ void read_branches(Model& model) {
     else if (kind == "shapes")
       read_buckets(model, json, *made);
     else
-      fail(ErrorCode::failed_precondition, "branches of kind '{}', made by a newer poprt?", kind);
+      fail(ErrorCode::failed_precondition, "variants of kind '{}', made by a newer poprt?", kind);
   } catch (const nlohmann::json::exception& e) {
     broken(e.what());
   }
-  if (made->count < 1 || made->count > kMostBranches)
-    broken(fmt::format("{} branches, expected 1 to {}", made->count, kMostBranches));
-  model.branches = std::move(made);
+  if (made->count < 1 || made->count > kMostVariants)
+    broken(fmt::format("{} variants, expected 1 to {}", made->count, kMostVariants));
+  model.variants = std::move(made);
 }
 
-const uint32_t* branch_number(size_t i) {
+const uint32_t* variant_number(size_t i) {
   static const auto numbers = [] {
-    std::array<uint32_t, kMostBranches> list{};
+    std::array<uint32_t, kMostVariants> list{};
     std::iota(list.begin(), list.end(), 0u);
     return list;
   }();
   return &numbers.at(i);
 }
 
-size_t branch_of(const void* index) {
+size_t variant_of(const void* index) {
   uint32_t value = 0;
   if (index) std::memcpy(&value, index, sizeof value);
   return value;
 }
 
-std::vector<std::string> branch_names(const Branches& branches) {
+std::vector<std::string> variant_names(const Variants& variants) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < branches.count; i++) {
+  for (size_t i = 0; i < variants.count; i++) {
     std::string name;
-    if (branches.kind == Branches::Kind::graphs) {
-      name = fmt::format("graph{} {}", i, branches.names[i]);
+    if (variants.kind == Variants::Kind::graphs) {
+      name = fmt::format("graph{} {}", i, variants.names[i]);
     } else {
-      for (size_t d = 0; d < branches.dimensions.size(); d++)
-        name += fmt::format("{}{} {}", d ? ", " : "", branches.dimensions[d],
-                            branches.buckets[i].sizes[d]);
+      for (size_t d = 0; d < variants.dimensions.size(); d++)
+        name += fmt::format("{}{} {}", d ? ", " : "", variants.dimensions[d],
+                            variants.buckets[i].sizes[d]);
     }
     names.push_back(std::move(name));
   }
   return names;
 }
 
-void check_branch(const Branches& branches, const void* index) {
-  const size_t value = branch_of(index);
-  if (value >= branches.count)
+void check_variant(const Variants& variants, const void* index) {
+  const size_t value = variant_of(index);
+  if (value >= variants.count)
     fail(ErrorCode::invalid_argument, "input '{}' is {}: the executable has {} {}, 0 to {}",
-         branches.kind == Branches::Kind::graphs ? program::kGraphIndex : program::kBucketIndex,
-         value, branches.count, branches.kind == Branches::Kind::graphs ? "models" : "shapes",
-         branches.count - 1);
+         variants.kind == Variants::Kind::graphs ? program::kGraphIndex : program::kBucketIndex,
+         value, variants.count, variants.kind == Variants::Kind::graphs ? "models" : "shapes",
+         variants.count - 1);
 }
 
 namespace {
 
-// A model as a branch: values of inputs that its file has in blobs are among the weights again.
+// A model as a variant: values of inputs that its file has in blobs are among the weights again.
 struct Part {
   program::Program program;
   std::vector<std::byte> weights;
   std::vector<program::Weight> records;
-  program::Branch branch;
+  program::Variant variant;
 };
 
 std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
@@ -215,16 +215,16 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
     fail(ErrorCode::invalid_argument,
          "model '{}' has {} replicas: only models with one can be fused", model.name,
          model.replication_factor);
-  if (model.branches)
+  if (model.variants)
     fail(ErrorCode::invalid_argument,
-         "model '{}' is several branches already ({}): only models with one shape can be fused",
+         "model '{}' is several variants already ({}): only models with one shape can be fused",
          model.name,
-         model.branches->kind == Branches::Kind::graphs ? "it is a fused one"
+         model.variants->kind == Variants::Kind::graphs ? "it is a fused one"
                                                         : "it has several shapes");
   auto part = std::make_unique<Part>();
   if (!model.narrow.empty()) part->records = weight_records(model);
-  part->branch = {&model.program(), model.image.weights, std::move(prefix), {},
-                  model.narrow,     part->records};
+  part->variant = {&model.program(), model.image.weights, std::move(prefix), {},
+                   model.narrow,     part->records};
   const std::vector<program::Anchor>& inputs = model.inputs();
   for (size_t i = 0; i < inputs.size(); i++) {
     const std::span<const std::byte> data = model.input_data[i];
@@ -235,14 +235,14 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
     if (part->weights.empty()) {
       part->program = model.program();
       part->weights.assign(model.image.weights.begin(), model.image.weights.end());
-      part->branch.program = &part->program;
+      part->variant.program = &part->program;
     }
     part->weights.resize(align_up(part->weights.size(), 64));
     part->program.inputs[i].data = part->weights.size();
     part->weights.insert(part->weights.end(), data.begin(), data.end());
     part->program.weights_bytes = part->weights.size();
   }
-  if (!part->weights.empty()) part->branch.weights = part->weights;
+  if (!part->weights.empty()) part->variant.weights = part->weights;
   return part;
 }
 
@@ -264,11 +264,11 @@ void add_notes(const Model& model, const std::string& prefix, program::Notes& no
 
 std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const Model>> models) {
   if (models.empty()) fail(ErrorCode::invalid_argument, "there are no models to fuse");
-  if (models.size() > kMostBranches)
+  if (models.size() > kMostVariants)
     fail(ErrorCode::invalid_argument, "{} models: at most {} can be fused", models.size(),
-         kMostBranches);
+         kMostVariants);
   std::vector<std::unique_ptr<Part>> parts;
-  std::vector<program::Branch> branches;
+  std::vector<program::Variant> variants;
   program::Notes notes;
   Json metadata = Json::object();
   Json names = Json::array();
@@ -281,15 +281,15 @@ std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const M
            "model '{}' has {} batches per step, model '{}' has {}: they run in the same steps",
            m.name, m.batches_per_step, models[0]->name, models[0]->batches_per_step);
     parts.push_back(make_part(m, prefix));
-    branches.push_back(parts.back()->branch);
+    variants.push_back(parts.back()->variant);
     add_notes(m, prefix, notes, metadata);
     names.push_back(m.name);
     for (const auto& option : m.metadata.engineOptions())
       options.emplace_back(prefix + option.name(), option.value());
   }
-  notes[kBranches] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
+  notes[kVariants] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
   if (!metadata.empty()) notes[kOnnxMetadata] = json_text(metadata);
-  const program::Linked linked = program::link_graphs(branches);
+  const program::Linked linked = program::link_graphs(variants);
   if (program::has_shards(linked.program))
     notes[program::kShards] = program::note_of_shards(linked.program);
   const auto payload = std::make_shared<PayloadBuffer>();

@@ -1,4 +1,4 @@
-// Models that are several branches of which one runs (program/link.h): fused models, and models at
+// Models that are several variants of which one runs (program/link.h): fused models, and models at
 // several shapes.
 //
 // The opaque blob says what they are, as JSON:
@@ -29,11 +29,11 @@
 
 namespace poprt::runtime {
 
-inline constexpr const char* kBranches = "poprt.branches";
+inline constexpr const char* kVariants = "poprt.branches";
 
 // What one dimension of an anchor follows.
 struct Extent {
-  int32_t dimension = -1;  // in Branches::dimensions; -1: the same in all buckets
+  int32_t dimension = -1;  // in Variants::dimensions; -1: the same in all buckets
   int64_t times = 1, over = 1, plus = 0;
 
   // Of an anchor of `shape` dimension that belongs to a bucket.
@@ -43,7 +43,7 @@ struct Extent {
   }
 };
 
-struct BranchAnchor {
+struct VariantAnchor {
   std::vector<Extent> extents;  // one per dimension
   double pad = 0;               // inputs
   bool mask = false;
@@ -54,7 +54,7 @@ struct Bucket {
   std::vector<Shape> inputs, outputs;  // by anchor; empty for the index
 };
 
-struct Branches {
+struct Variants {
   enum class Kind : uint8_t { graphs, shapes };
   Kind kind = Kind::graphs;
   size_t count = 0;
@@ -62,30 +62,30 @@ struct Branches {
   std::vector<std::string> names;  // of graphs: the models
   // Of shapes:
   std::vector<std::string> dimensions;
-  std::vector<bool> exact;                    // by dimension: it is not padded
-  std::vector<BranchAnchor> inputs, outputs;  // by anchor
-  std::vector<Bucket> buckets;                // in the order of the branches
+  std::vector<bool> exact;                     // by dimension: it is not padded
+  std::vector<VariantAnchor> inputs, outputs;  // by anchor
+  std::vector<Bucket> buckets;                 // in the order of the variants
 };
 
-// Fills Model::branches from the blob, if there is one. Throws data_loss when it contradicts the
+// Fills Model::variants from the blob, if there is one. Throws data_loss when it contradicts the
 // program.
-void read_branches(Model& model);
+void read_variants(Model& model);
 
-// Of a run: throws invalid_argument when the value of the index (null: 0) is not a branch.
-void check_branch(const Branches& branches, const void* index);
+// Of a run: throws invalid_argument when the value of the index (null: 0) is not a variant.
+void check_variant(const Variants& variants, const void* index);
 
 // The one that the value of the index (null: 0) says.
-size_t branch_of(const void* index);
+size_t variant_of(const void* index);
 
 // For people: "graph0 bert", "batch 1, sequence 64".
-std::vector<std::string> branch_names(const Branches& branches);
+std::vector<std::string> variant_names(const Variants& variants);
 
-// What the index points at for branch `i` of at most 1024; lives for ever.
-const uint32_t* branch_number(size_t i);
+// What the index points at for variant `i` of at most 1024; lives for ever.
+const uint32_t* variant_number(size_t i);
 
 // One model of several: inputs and outputs of the first are called graph0/NAME, and so on; opaque
 // blobs and engine options too. Weights of equal bytes are there once. Throws invalid_argument
-// (none, or one that has branches or replicas).
+// (none, or one that has variants or replicas).
 std::shared_ptr<const Model> fuse_models(std::span<const std::shared_ptr<const Model>> models);
 
 }  // namespace poprt::runtime

@@ -1,4 +1,4 @@
-#include "model/branch_names.h"
+#include "model/variant_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,9 +44,9 @@ std::string sizes_text(const Json& json, const Json& bucket) {
 
 }  // namespace
 
-std::vector<std::string> branch_names(std::string_view branches) {
+std::vector<std::string> variant_names(std::string_view variants) {
   using Names = std::vector<std::string>;
-  return read_blob<Names>(branches, [](const Json& json, Names& names) {
+  return read_blob<Names>(variants, [](const Json& json, Names& names) {
     if (json.at("kind") == "graphs")
       for (const std::string name : json.at("graphs"))
         names.push_back(fmt::format("graph{} {}", names.size(), printable(name)));
@@ -55,9 +55,9 @@ std::vector<std::string> branch_names(std::string_view branches) {
   });
 }
 
-std::vector<std::string> bucket_shapes(std::string_view branches, const std::string& anchor) {
+std::vector<std::string> bucket_shapes(std::string_view variants, const std::string& anchor) {
   using Shapes = std::vector<std::string>;
-  return read_blob<Shapes>(branches, [&](const Json& json, Shapes& shapes) {
+  return read_blob<Shapes>(variants, [&](const Json& json, Shapes& shapes) {
     if (json.at("kind") != "shapes") return;
     for (const Json& bucket : json.at("buckets")) {
       const bool input = bucket.at("inputs").contains(anchor);
@@ -67,9 +67,9 @@ std::vector<std::string> bucket_shapes(std::string_view branches, const std::str
   });
 }
 
-TextRows branch_rows(std::string_view branches) {
+TextRows variant_rows(std::string_view variants) {
   TextRows rows;
-  const auto names = branch_names(branches);
+  const auto names = variant_names(variants);
   for (size_t i = 0; i < names.size(); i++) {
     const bool graph = names[i].starts_with(fmt::format("graph{} ", i));
     rows.emplace_back(fmt::format("{} {}", graph ? "graph" : "shapes", i),

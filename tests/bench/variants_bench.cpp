@@ -1,7 +1,7 @@
 // What one executable of several costs, by turns with what it replaces.
 //
-//   branches_bench fusion A.onnx B.onnx [RUNS]
-//   branches_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS] [MAX_PADDING]
+//   variants_bench fusion A.onnx B.onnx [RUNS]
+//   variants_bench shapes MODEL.onnx NAME=d0,d1/e0,e1/... LENGTH [REQUESTS] [MAX_PADDING]
 //
 // fusion: RUNS switches between the two models (10000) in one fused executable, against as many
 // runs of each alone; the difference for a run is what a switch costs. Memory: weights and arena of
@@ -136,7 +136,7 @@ void shapes(const std::string& model, const std::string& option, long longest, i
   several.maxPadding = max_padding;
   one.options = {{"input_shape",
                   option.substr(0, option.find('=') + 1) + option.substr(option.rfind('/') + 1)}};
-  const std::string folder = (fs::temp_directory_path() / "branches_bench").string();
+  const std::string folder = (fs::temp_directory_path() / "variants_bench").string();
   const std::string file[] = {folder + ".one.popef", folder + ".several.popef"};
   Compiler::compileAndExport(model, {}, file[0], one);
   const auto begin = Clock::now();
@@ -186,12 +186,12 @@ int main(int argc, char** argv) try {
            argc > 6 ? std::atof(argv[6]) : 0);
   } else {
     std::fprintf(stderr,
-                 "usage: branches_bench fusion A.onnx B.onnx [RUNS] | shapes MODEL.onnx "
+                 "usage: variants_bench fusion A.onnx B.onnx [RUNS] | shapes MODEL.onnx "
                  "NAME=SHAPE/SHAPE LENGTH [REQUESTS] [MAX_PADDING]\n");
     return 2;
   }
   return 0;
 } catch (const poprt::Error& e) {
-  std::fprintf(stderr, "branches_bench: %s\n", e.what());
+  std::fprintf(stderr, "variants_bench: %s\n", e.what());
   return 1;
 }

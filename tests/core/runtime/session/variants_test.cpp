@@ -1,5 +1,5 @@
-// Models that are several branches: what the file says about them, and making them.
-#include "runtime/session/branches.h"
+// Models that are several variants: what the file says about them, and making them.
+#include "runtime/session/variants.h"
 
 #include <gtest/gtest.h>
 
@@ -56,11 +56,11 @@ std::vector<float> run(ModelFusionRunner& runner, int graph, size_t n) {
   return out;
 }
 
-TEST(Branches, FusedModelsGiveWhatEachGives) {
+TEST(Variants, FusedModelsGiveWhatEachGives) {
   const auto fused = fuse_models(
       std::vector{constant_model(2, 3, "a"), constant_model(5, 8, "b"), constant_model(2, 3, "c")});
-  ASSERT_TRUE(fused->branches);
-  EXPECT_EQ(fused->branches->names, (std::vector<std::string>{"a", "b", "c"}));
+  ASSERT_TRUE(fused->variants);
+  EXPECT_EQ(fused->variants->names, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(fused->program().weights_bytes, 128u) << "two of the three are equal";
   EXPECT_EQ(fused->program().arena_bytes, 64u);
   ModelFusionRunner runner(fused);
@@ -78,11 +78,11 @@ std::shared_ptr<const Model> saved_and_opened(const Model& model) {
   return open_popef(copy->bytes(), copy);
 }
 
-TEST(Branches, AFusedModelIsSavedAndOpened) {
+TEST(Variants, AFusedModelIsSavedAndOpened) {
   const auto fused = fuse_models(std::vector{
       constant_model(2, 3, "a", {{"class_labels/y", "[\"cat\"]"}}), constant_model(5, 8, "b")});
   const auto opened = saved_and_opened(*fused);
-  ASSERT_TRUE(opened->branches);
+  ASSERT_TRUE(opened->variants);
   EXPECT_EQ(opened->opaque.at("class_labels/graph0/y"), "[\"cat\"]");
   ModelFusionRunner runner(opened);
   EXPECT_EQ(run(runner, 1, 8), std::vector<float>(8, 5));
@@ -115,7 +115,7 @@ std::shared_ptr<const Model> with_variable(float value, std::string name) {
   return open_popef(std::as_bytes(std::span(*bytes)), bytes);
 }
 
-TEST(Branches, ValuesThatFilesHaveApartAreFusedToo) {
+TEST(Variants, ValuesThatFilesHaveApartAreFusedToo) {
   const auto a = with_variable(3, "a"), b = with_variable(4, "b");
   ASSERT_EQ(a->input_data.at(0).size(), 12u);
   ASSERT_EQ(a->inputs()[0].data, program::kNoData) << "in a blob of its own";
@@ -141,7 +141,7 @@ TEST(Branches, ValuesThatFilesHaveApartAreFusedToo) {
 }
 
 // Two inputs whose values lie in blobs of 12 and 4 bytes, behind weights of the program.
-TEST(Branches, SeveralValuesOfAModelAreFused) {
+TEST(Variants, SeveralValuesOfAModelAreFused) {
   program::Builder b;
   const auto constant = b.weights(4, DType::f32, {1}, [](std::span<std::byte> to) {
     const float value = 9;
@@ -174,7 +174,7 @@ TEST(Branches, SeveralValuesOfAModelAreFused) {
   EXPECT_EQ(got_v, 4);
 }
 
-TEST(Branches, FusedModelsShareTheBatchesOfAStep) {
+TEST(Variants, FusedModelsShareTheBatchesOfAStep) {
   const auto looped = [](float value, const char* name, const char* batches) {
     const auto model = std::make_shared<Model>(*constant_model(value, 3, name));
     set_engine_options(*model, {{"batches_per_step", batches}, {"num_io_tiles", "32"}});
@@ -197,7 +197,7 @@ TEST(Branches, FusedModelsShareTheBatchesOfAStep) {
   }
 }
 
-TEST(Branches, SeveralBranchesAreNoBranch) {
+TEST(Variants, SeveralVariantsAreNoVariant) {
   const auto fused = fuse_models(std::vector{constant_model(2, 3, "a")});
   try {
     fuse_models(std::vector{fused, constant_model(2, 3, "b")});
@@ -205,16 +205,16 @@ TEST(Branches, SeveralBranchesAreNoBranch) {
   } catch (const Error& e) {
     EXPECT_STREQ(
         e.what(),
-        "model 'model_fusion' is several branches already (it is a fused one): only models "
+        "model 'model_fusion' is several variants already (it is a fused one): only models "
         "with one shape can be fused");
   }
   EXPECT_THROW(fuse_models({}), Error);
 }
 
-TEST(Branches, AreAtMost1024) {
+TEST(Variants, AreAtMost1024) {
   const auto one = constant_model(2, 1, "a");
   std::vector<std::shared_ptr<const Model>> models(1024, one);
-  EXPECT_EQ(fuse_models(models)->branches->count, 1024u);
+  EXPECT_EQ(fuse_models(models)->variants->count, 1024u);
   models.push_back(one);
   try {
     fuse_models(models);
@@ -225,7 +225,7 @@ TEST(Branches, AreAtMost1024) {
   }
 }
 
-TEST(Branches, ASessionRefusesAnIndexThatIsNoBranch) {
+TEST(Variants, ASessionRefusesAnIndexThatIsNoVariant) {
   const auto fused = fuse_models(std::vector{constant_model(2, 3, "a"), constant_model(5, 3, "b")});
   Session session(fused);
   const float x[3] = {};
@@ -269,7 +269,7 @@ std::shared_ptr<const Model> of_shapes(const std::string& blob, DType index = DT
   const program::BufferId out[] = {
       w, b.output(b.add_output({"y", DType::f32, {2, 5, 5}}), 0, 200, DType::f32, {2, 5, 5})};
   b.emit("copy", out, {}, {}, "y");
-  return saved(b.program(), b.weight_records(), {{kBranches, blob}});
+  return saved(b.program(), b.weight_records(), {{kVariants, blob}});
 }
 
 const std::string kShapes = R"({"kind": "shapes", "dimensions": ["batch", "length"],
@@ -279,10 +279,10 @@ const std::string kShapes = R"({"kind": "shapes", "dimensions": ["batch", "lengt
   "buckets": [{"inputs": {"x": [1, 4], "m": [1, 4]}, "outputs": {"y": [1, 3, 5]}},
               {"inputs": {"x": [2, 8], "m": [2, 8]}, "outputs": {"y": [2, 5, 5]}}]})";
 
-TEST(Branches, OfShapesAreReadAsWritten) {
+TEST(Variants, OfShapesAreReadAsWritten) {
   const auto model = of_shapes(kShapes);
-  const Branches& b = *model->branches;
-  EXPECT_EQ(b.kind, Branches::Kind::shapes);
+  const Variants& b = *model->variants;
+  EXPECT_EQ(b.kind, Variants::Kind::shapes);
   EXPECT_EQ(b.count, 2u);
   EXPECT_EQ(b.index, 2u);
   ASSERT_EQ(b.inputs.size(), 3u);
@@ -298,15 +298,15 @@ TEST(Branches, OfShapesAreReadAsWritten) {
   EXPECT_EQ(b.buckets[1].sizes, (std::vector<int64_t>{2, 8}));
   EXPECT_EQ(b.buckets[0].inputs, (std::vector<Shape>{{1, 4}, {1, 4}, {}}));
   EXPECT_EQ(b.buckets[0].outputs, (std::vector<Shape>{{1, 3, 5}}));
-  EXPECT_EQ(branch_names(b), (std::vector<std::string>{"batch 1, length 4", "batch 2, length 8"}));
+  EXPECT_EQ(variant_names(b), (std::vector<std::string>{"batch 1, length 4", "batch 2, length 8"}));
   uint32_t index = 1;
-  EXPECT_NO_THROW(check_branch(b, &index));
-  EXPECT_NO_THROW(check_branch(b, nullptr));
-  EXPECT_EQ(branch_of(&index), 1u);
-  EXPECT_EQ(branch_of(nullptr), 0u);
+  EXPECT_NO_THROW(check_variant(b, &index));
+  EXPECT_NO_THROW(check_variant(b, nullptr));
+  EXPECT_EQ(variant_of(&index), 1u);
+  EXPECT_EQ(variant_of(nullptr), 0u);
   index = 2;
   try {
-    check_branch(b, &index);
+    check_variant(b, &index);
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(
@@ -325,7 +325,7 @@ std::string refusal_of(const std::function<void()>& open) {
   return "taken";
 }
 
-TEST(Branches, ShapesThatContradictTheProgramAreRefused) {
+TEST(Variants, ShapesThatContradictTheProgramAreRefused) {
   struct Bend {
     const char *from, *to, *says;
   };
@@ -362,16 +362,16 @@ TEST(Branches, ShapesThatContradictTheProgramAreRefused) {
     ASSERT_NE(at, blob.npos) << bend.from;
     blob.replace(at, std::strlen(bend.from), bend.to);
     EXPECT_EQ(refusal_of([&] { of_shapes(blob); }),
-              bend.says ? fmt::format("opaque blob '{}': {}", kBranches, bend.says) : "taken")
+              bend.says ? fmt::format("opaque blob '{}': {}", kVariants, bend.says) : "taken")
         << bend.to;
   }
   const std::string none = kShapes.substr(0, kShapes.find("\"buckets\"")) + "\"buckets\": []}";
   EXPECT_EQ(refusal_of([&] { of_shapes(none); }),
-            fmt::format("opaque blob '{}': 0 branches, expected 1 to 1024", kBranches));
+            fmt::format("opaque blob '{}': 0 variants, expected 1 to 1024", kVariants));
 }
 
 // Shapes of a bucket may have no elements; sizes are small enough to be scaled.
-TEST(Branches, SizesOfBucketsHaveLimits) {
+TEST(Variants, SizesOfBucketsHaveLimits) {
   const auto with = [](int64_t length, int64_t most) {
     program::Builder b;
     b.add_input({"x", DType::f32, {0, most}});
@@ -383,27 +383,27 @@ TEST(Branches, SizesOfBucketsHaveLimits) {
         "outputs": {{"y": {{"shape": [null, "length"]}}}},
         "buckets": [{{"inputs": {{"x": {}}}, "outputs": {{"y": {}}}}}]}})",
         shape, shape);
-    return refusal_of([&] { saved(b.program(), {}, {{kBranches, blob}}); });
+    return refusal_of([&] { saved(b.program(), {}, {{kVariants, blob}}); });
   };
   constexpr int64_t kMost = int64_t{1} << 40;
   EXPECT_EQ(with(0, kMost), "taken");
   EXPECT_EQ(with(kMost, kMost), "taken");
   EXPECT_EQ(with(kMost + 1, kMost + 1),
-            fmt::format("opaque blob '{}': a size of 1099511627777 is out of range", kBranches));
+            fmt::format("opaque blob '{}': a size of 1099511627777 is out of range", kVariants));
 }
 
-TEST(Branches, TheIndexIsOneNumberOfThatTypeAndName) {
+TEST(Variants, TheIndexIsOneNumberOfThatTypeAndName) {
   EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {}); }), "taken");
   EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {1, 1}); }), "taken");
   const std::string missing =
-      fmt::format("opaque blob '{}': the program has no input '{}' of one u32", kBranches,
+      fmt::format("opaque blob '{}': the program has no input '{}' of one u32", kVariants,
                   program::kBucketIndex);
   EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::s32); }), missing);
   EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {2}); }), missing);
   EXPECT_EQ(refusal_of([] { of_shapes(kShapes, DType::u32, {1}, program::kGraphIndex); }), missing);
 }
 
-TEST(Branches, ThereAreAtMostAsManyAsNumbers) {
+TEST(Variants, ThereAreAtMostAsManyAsNumbers) {
   const auto graphs = [](size_t count) {
     std::string blob = R"({"kind": "graphs", "graphs": ["a")";
     for (size_t i = 1; i < count; i++) blob += ", \"b\"";
@@ -411,16 +411,16 @@ TEST(Branches, ThereAreAtMostAsManyAsNumbers) {
   };
   EXPECT_EQ(graphs(1024), "taken");
   EXPECT_EQ(graphs(1025),
-            fmt::format("opaque blob '{}': 1025 branches, expected 1 to 1024", kBranches));
-  for (const size_t i : {size_t{0}, size_t{7}, size_t{1023}}) EXPECT_EQ(*branch_number(i), i);
-  EXPECT_THROW(branch_number(1024), std::out_of_range);
+            fmt::format("opaque blob '{}': 1025 variants, expected 1 to 1024", kVariants));
+  for (const size_t i : {size_t{0}, size_t{7}, size_t{1023}}) EXPECT_EQ(*variant_number(i), i);
+  EXPECT_THROW(variant_number(1024), std::out_of_range);
   const auto one = constant_model(1, 2, "m");
   EXPECT_NE(
       refusal_of([&] { fuse_models(std::vector(1025, one)); }).find("1025 models: at most 1024"),
       std::string::npos);
 }
 
-TEST(Branches, WhatCannotBeFusedIsSaid) {
+TEST(Variants, WhatCannotBeFusedIsSaid) {
   const auto with = [](const auto& change) {
     const auto model = std::make_shared<Model>(*constant_model(2, 3, "a"));
     change(*model);
@@ -432,8 +432,8 @@ TEST(Branches, WhatCannotBeFusedIsSaid) {
             }).find("model 'a' has 2 replicas: only models with one can be fused"),
             std::string::npos);
   EXPECT_NE(with([](Model& m) {
-              m.branches = of_shapes(kShapes)->branches;
-            }).find("several branches already (it has several shapes)"),
+              m.variants = of_shapes(kShapes)->variants;
+            }).find("several variants already (it has several shapes)"),
             std::string::npos);
   static const std::array<std::byte, 24> data{};
   EXPECT_NE(with([](Model& m) {
@@ -444,7 +444,7 @@ TEST(Branches, WhatCannotBeFusedIsSaid) {
 }
 
 // What files say beside the program has the graph's name in front, but for what is the file's own.
-TEST(Branches, NotesAndOptionsAreNamedByTheirGraph) {
+TEST(Variants, NotesAndOptionsAreNamedByTheirGraph) {
   const auto named = [](const char* name) {
     const auto model = std::make_shared<Model>(
         *constant_model(2, 3, name,
@@ -470,10 +470,10 @@ TEST(Branches, NotesAndOptionsAreNamedByTheirGraph) {
   EXPECT_EQ(fused->metadata.engineOptions()[1].value(), "b");
 }
 
-TEST(Branches, ABlobThatContradictsTheProgramIsRefused) {
+TEST(Variants, ABlobThatContradictsTheProgramIsRefused) {
   const auto open = [](const std::string& blob) {
     try {
-      constant_model(1, 2, "m", {{kBranches, blob}});
+      constant_model(1, 2, "m", {{kVariants, blob}});
     } catch (const Error& e) {
       return e.code();
     }

@@ -1,4 +1,4 @@
-#include "compiler/branches.h"
+#include "compiler/variants.h"
 
 #include <fmt/ranges.h>
 
@@ -19,16 +19,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Equal weights are found by comparing their bytes.
-std::vector<program::Branch> branches_of(const std::vector<Executable>& parts) {
-  std::vector<program::Branch> branches;
+std::vector<program::Variant> variants_of(const std::vector<Executable>& parts) {
+  std::vector<program::Variant> variants;
   for (const Executable& e : parts)
-    branches.push_back({&e.program,
+    variants.push_back({&e.program,
                         {},
                         "",
                         [&e] { return program::load_in_memory(e.program, e.weights); },
                         e.narrow,
                         e.weights});
-  return branches;
+  return variants;
 }
 
 // What the parts say of their IPUs is not so any more: where one has several, so has the whole.
@@ -49,9 +49,9 @@ Executable finish(program::Linked linked) {
 
 Executable link_graphs(const std::vector<Executable>& parts,
                        const std::vector<std::string>& names) {
-  Executable e = finish(program::link_graphs(branches_of(parts)));
+  Executable e = finish(program::link_graphs(variants_of(parts)));
   for (const Executable& part : parts) e.notes.insert(part.notes.begin(), part.notes.end());
-  e.notes[kBranches] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
+  e.notes[kVariants] = json_text(Json{{"kind", "graphs"}, {"graphs", names}});
   describe_shards(e);
   return e;
 }
@@ -245,7 +245,7 @@ Json shapes_of(const std::vector<Anchor>& anchors) {
 Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symbols,
                        const std::map<std::string, Padding>& padding,
                        const OutputShapes& output_shapes, const std::vector<std::string>& exact) {
-  Executable e = finish(program::link_buckets(branches_of(parts)));
+  Executable e = finish(program::link_buckets(variants_of(parts)));
   const program::Program& first = parts[0].program;
   Dimensions dimensions(parts, symbols);
   Json inputs = Json::object(), outputs = Json::object(), buckets = Json::array();
@@ -269,7 +269,7 @@ Executable link_shapes(const std::vector<Executable>& parts, const Symbols& symb
                {"outputs", outputs},
                {"buckets", buckets}};
   if (!exact.empty()) note["exact"] = exact;
-  e.notes[kBranches] = json_text(note);
+  e.notes[kVariants] = json_text(note);
   describe_shards(e);
   return e;
 }

@@ -10,8 +10,8 @@
 
 namespace poprt::compiler {
 
-// What the runtime reads them by (runtime/session/branches.h).
-inline constexpr const char* kBranches = "poprt.branches";
+// What the runtime reads them by (runtime/session/variants.h).
+inline constexpr const char* kVariants = "poprt.branches";
 
 // Of models whose anchors have prefixes already, in their order, with the names that they had
 // before. Throws invalid_argument.

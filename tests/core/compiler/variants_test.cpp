@@ -1,5 +1,5 @@
 // Several models, and one model at several shapes, that are each cut for several IPUs.
-#include "compiler/branches.h"
+#include "compiler/variants.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ Executable fused(std::vector<Executable> parts) {
 Tensor number(size_t k) { return Tensor::of<uint32_t>({1}, std::vector{static_cast<uint32_t>(k)}); }
 
 // What model `k` of them gives. The others' inputs are zeros.
-Values run_branch(const Executable& e, size_t k, const Values& feeds, int threads) {
+Values run_variant(const Executable& e, size_t k, const Values& feeds, int threads) {
   Values all;
   for (const program::Anchor& a : e.program.inputs) all[a.name] = Tensor::zeros(a.dtype, a.shape);
   for (const auto& [name, t] : feeds) all[prefix(k) + name] = t;
@@ -101,7 +101,7 @@ TEST_P(FusedProfiles, FusedModelsOnSeveralIpusGiveWhatEachGivesOnOne) {
     for (size_t k = 0; k < parts.size(); k++) {
       const Values wanted = test::run_executable(alone[k], feeds[k]);
       for (const int threads : {1, 3}) {
-        const Values got = run_branch(e, k, feeds[k], threads);
+        const Values got = run_variant(e, k, feeds[k], threads);
         ASSERT_EQ(got.size(), wanted.size());
         for (const auto& [name, t] : wanted)
           EXPECT_TRUE(t.same_as(got.at(name))) << GetParam() << " " << i << ": " << k << name;
@@ -128,7 +128,7 @@ std::string products(int count, int64_t rows, float weight) {
   return body + fmt::format("output %x{}\n", count);
 }
 
-TEST(LinkedBranches, AnIpuHasThePartsOfAllModelsInOneMemory) {
+TEST(LinkedVariants, AnIpuHasThePartsOfAllModelsInOneMemory) {
   std::vector<Executable> parts;
   parts.push_back(compile_body(products(6, 64, 0.1f), automatic(2)));
   parts.push_back(compile_body(products(6, 8, 0.2f), automatic(3)));
@@ -154,7 +154,7 @@ TEST(LinkedBranches, AnIpuHasThePartsOfAllModelsInOneMemory) {
 }
 
 // A small model shares the IPUs of a large one: it has what it has nodes for.
-TEST(LinkedBranches, AModelOfFewerNodesThanIpusTakesFewer) {
+TEST(LinkedVariants, AModelOfFewerNodesThanIpusTakesFewer) {
   for (const bool pipelined : {false, true})
     for (const int steps : {0, 1, 6}) {
       Options o = automatic(4, pipelined);
@@ -171,11 +171,11 @@ TEST(LinkedBranches, AModelOfFewerNodesThanIpusTakesFewer) {
       const Values feeds = {{"x0", Tensor::of<float>({2, 16}, std::vector<float>(32, 0.75f))}};
       for (const size_t k : {0, 1})
         for (const auto& [name, t] : test::run_executable(alone[k], feeds))
-          EXPECT_TRUE(t.same_as(run_branch(e, k, feeds, 1).at(name))) << steps << name;
+          EXPECT_TRUE(t.same_as(run_variant(e, k, feeds, 1).at(name))) << steps << name;
     }
 }
 
-TEST(LinkedBranches, AStageHasThePartsOfAllModels) {
+TEST(LinkedVariants, AStageHasThePartsOfAllModels) {
   const Executable e = fused(
       {compile_body(products(6, 4, 0.1f), automatic(2, true)), compile_body(products(2, 4, 0.3f))});
   const Shards s = shards_of(e.program);
@@ -184,7 +184,7 @@ TEST(LinkedBranches, AStageHasThePartsOfAllModels) {
   EXPECT_EQ(s.shards[1].stage, 1);
 }
 
-TEST(LinkedBranches, StateOfModelsOnSeveralIpusIsEachOnesOwn) {
+TEST(LinkedVariants, StateOfModelsOnSeveralIpusIsEachOnesOwn) {
   const auto cache = [](const char* ipu) {  // named, as nodes of converted models are
     return test::compile_text(
         fmt::format(
@@ -205,8 +205,8 @@ TEST(LinkedBranches, StateOfModelsOnSeveralIpusIsEachOnesOwn) {
   EXPECT_EQ(states, (std::vector<uint64_t>{64, 128}));
 }
 
-// The program's anchors are as large as the largest shape; each branch uses their beginning.
-TEST(LinkedBranches, ShapesOnSeveralIpusGiveWhatEachGivesOnOne) {
+// The program's anchors are as large as the largest shape; each variant uses their beginning.
+TEST(LinkedVariants, ShapesOnSeveralIpusGiveWhatEachGivesOnOne) {
   const auto at = [](int64_t rows, const Options& options) {
     return compile_body(products(5, rows, 0.1f), options);
   };
@@ -248,11 +248,11 @@ OutputShapes shapes_of(const char* body) {
 }
 
 // At two shapes 8 and 16 may be 8 times the batch, or twice the length.
-TEST(LinkedBranches, AnOutputFollowsTheSizeThatDecidesIt) {
+TEST(LinkedVariants, AnOutputFollowsTheSizeThatDecidesIt) {
   constexpr const char* kTwice = "%y = Concat(%a, %a) {axis = 1}\noutput %y\n";
   const Executable e =
       link_shapes(at_shapes({{1, 4}, {2, 8}}, kTwice), {}, {{"a", {}}}, shapes_of(kTwice));
-  const auto y = nlohmann::json::parse(e.notes.at(kBranches))["outputs"]["y"]["shape"];
+  const auto y = nlohmann::json::parse(e.notes.at(kVariants))["outputs"]["y"]["shape"];
   EXPECT_EQ(y[0], "a:0");
   EXPECT_EQ(y[1]["of"], "a:1");
   EXPECT_EQ(y[1]["times"], 2);
@@ -262,11 +262,11 @@ nlohmann::ordered_json noted(const std::vector<Shape>& shapes, const char* body,
                              const Symbols& symbols = {},
                              const std::map<std::string, Padding>& padding = {{"a", {}}}) {
   const Executable e = link_shapes(at_shapes(shapes, body), symbols, padding, nullptr);
-  return nlohmann::ordered_json::parse(e.notes.at(kBranches));
+  return nlohmann::ordered_json::parse(e.notes.at(kVariants));
 }
 
 // How the length of y follows that of a, at three lengths.
-TEST(LinkedBranches, LengthsAreScaledAndALittleLongerOrShorter) {
+TEST(LinkedVariants, LengthsAreScaledAndALittleLongerOrShorter) {
   const std::string slice =
       "const %from : s64[1] = [FROM]\nconst %to : s64[1] = [TO]\n"
       "const %axis : s64[1] = [1]\nconst %step : s64[1] = [STEP]\n"
@@ -322,7 +322,7 @@ TEST(LinkedBranches, LengthsAreScaledAndALittleLongerOrShorter) {
   }
 }
 
-TEST(LinkedBranches, SizesHaveTheNamesOfTheirSymbolsAndInputsTheirPadding) {
+TEST(LinkedVariants, SizesHaveTheNamesOfTheirSymbolsAndInputsTheirPadding) {
   constexpr const char* kBody = "%y = Neg(%a)\noutput %y\n";
   Symbols symbols;
   symbols.inputs["a"] = {"N", "L"};
@@ -367,11 +367,11 @@ OutputShapes unknown_shapes() {
 }
 
 nlohmann::ordered_json note_of(const Executable& e) {
-  return nlohmann::ordered_json::parse(e.notes.at(kBranches));
+  return nlohmann::ordered_json::parse(e.notes.at(kVariants));
 }
 
 // Where nothing else tells, by its symbol; else the first of equal sizes.
-TEST(LinkedBranches, OfEqualSizesTheSymbolDecides) {
+TEST(LinkedVariants, OfEqualSizesTheSymbolDecides) {
   const auto parts = of_two_inputs("%y = Neg(%b)\noutput %y\n");
   Symbols symbols;
   symbols.inputs = {{"a", {"one", "L"}}, {"b", {"two", "M"}}};
@@ -404,7 +404,7 @@ TEST(LinkedBranches, OfEqualSizesTheSymbolDecides) {
             R"(["N","L"])");
 }
 
-TEST(LinkedBranches, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
+TEST(LinkedVariants, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
   constexpr const char* kBody = "%y = Neg(%a)\n%k = ReduceSum(%a)\noutput %y\noutput %k\n";
   std::vector<std::map<std::string, Shape>> asked;
   const auto parts = at_shapes({{1, 4}, {2, 8}, {3, 16}}, kBody);
@@ -425,7 +425,7 @@ TEST(LinkedBranches, AsksForTheOutputsWhenOneSizeAloneIsTheLargest) {
 }
 
 // Sizes that do not rise from one shape to the next, but later.
-TEST(LinkedBranches, ASizeIsComparedWhereItChanges) {
+TEST(LinkedVariants, ASizeIsComparedWhereItChanges) {
   constexpr const char* kTwice = "%y = Concat(%a, %a) {axis = 1}\noutput %y\n";
   const auto shape = note_of(link_shapes(at_shapes({{1, 4}, {2, 4}, {2, 8}}, kTwice), {},
                                          {{"a", {}}}, unknown_shapes()))["outputs"]["y"]["shape"];
@@ -433,7 +433,7 @@ TEST(LinkedBranches, ASizeIsComparedWhereItChanges) {
 }
 
 // Weights that stay inputs have a value in the file, which nobody is asked for.
-TEST(LinkedBranches, AnInputWithAValueIsNoPartOfARequest) {
+TEST(LinkedVariants, AnInputWithAValueIsNoPartOfARequest) {
   constexpr const char* kBody =
       "input %w : f32[4]\n%s = ReduceSum(%w)\n%y = Add(%a, %s)\noutput "
       "%y\n";
@@ -447,14 +447,14 @@ TEST(LinkedBranches, AnInputWithAValueIsNoPartOfARequest) {
   EXPECT_EQ(asked, (std::vector<std::string>{"a", "a"}));
 }
 
-TEST(LinkedBranches, WhatModelsSayOfThemselvesIsKept) {
+TEST(LinkedVariants, WhatModelsSayOfThemselvesIsKept) {
   const auto notes = [](std::map<std::string, std::string> first,
                         std::map<std::string, std::string> second, bool shapes) {
     std::vector<Executable> parts = at_shapes({{1, 4}, {1, 8}}, "%y = Neg(%a)\noutput %y\n");
     parts[0].notes = std::move(first);
     parts[1].notes = std::move(second);
     Executable e = shapes ? link_shapes(parts, {}, {{"a", {}}}, nullptr) : fused(parts);
-    EXPECT_EQ(e.notes.erase(kBranches), 1u);
+    EXPECT_EQ(e.notes.erase(kVariants), 1u);
     return e.notes;
   };
   using Notes = std::map<std::string, std::string>;
@@ -464,7 +464,7 @@ TEST(LinkedBranches, WhatModelsSayOfThemselvesIsKept) {
             R"({"kind":"graphs","graphs":["model0","model1"]})");
 }
 
-TEST(LinkedBranches, SymbolsAreThoseOfInputsAndOutputs) {
+TEST(LinkedVariants, SymbolsAreThoseOfInputsAndOutputs) {
   const auto graph = ir::parse_text(
       graph_text("input %a : f32[N,4]\ninput %b : f32[2]\n%y : f32[N,L] = Neg(%a)\noutput %y\n"));
   const Symbols symbols = symbols_of(*graph);
@@ -476,7 +476,7 @@ TEST(LinkedBranches, SymbolsAreThoseOfInputsAndOutputs) {
   EXPECT_EQ(symbols.outputs.size(), 1u);
 }
 
-TEST(LinkedBranches, AnOutputThatFollowsTwoSizesIsRefused) {
+TEST(LinkedVariants, AnOutputThatFollowsTwoSizesIsRefused) {
   constexpr const char* kRow = "const %all : s64[1] = [-1]\n%y = Reshape(%a, %all)\noutput %y\n";
   // 4 and 16; 8 and 8, which looks as if it were always 8.
   for (const auto& shapes : {std::vector<Shape>{{1, 4}, {2, 8}}, {{1, 8}, {2, 4}}}) try {
