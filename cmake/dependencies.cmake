@@ -21,7 +21,8 @@ find_library(ZSTD_STATIC_LIBRARY libzstd.a REQUIRED)
 add_library(poprt_zstd INTERFACE)
 target_link_libraries(poprt_zstd INTERFACE ${ZSTD_STATIC_LIBRARY})
 
-# For the operators of text: in the compiler's plugin alone, and shared, since Debian's static RE2 is not made for a plugin.
+# For the operators on text, which only the compiler library has. Shared, because Debian's static RE2 is not compiled for
+# use in a shared library.
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 find_library(RE2_LIBRARY re2 REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)

@@ -2,13 +2,13 @@
 # poprt-tools and (where it is built) poprt-inspector into build/release/packages/deb. They hold the components of
 # cmake --install; cmake/packages/deb.py has their texts and relations, metadata.json what is true for all packages.
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
-if(NOT TARGET poprt OR NOT TARGET poprt_compiler_plugin OR NOT DPKG_SHLIBDEPS)
+if(NOT TARGET poprt OR NOT TARGET poprt_compiler_library OR NOT DPKG_SHLIBDEPS)
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_target(deb
   COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/cmake/packages/deb.py --build ${PROJECT_BINARY_DIR}
           --out ${PROJECT_BINARY_DIR}/packages/deb --cmake ${CMAKE_COMMAND}
-  DEPENDS poprt poprt_compiler_plugin $<TARGET_NAME_IF_EXISTS:poprt_images_plugin> poprt_tool popef_dump poprt_exec
+  DEPENDS poprt poprt_compiler_library $<TARGET_NAME_IF_EXISTS:poprt_images_library> poprt_tool popef_dump poprt_exec
           poprt_manuals $<TARGET_NAME_IF_EXISTS:poprt_inspector>
   VERBATIM)

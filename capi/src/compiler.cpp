@@ -26,12 +26,12 @@
 #include "engine_options.h"
 #include "guard.h"
 #include "kernels/common/cpu.h"
+#include "library_calls.h"
 #include "model_check.h"
 #include "named_options.h"
 #include "opsets/convert.h"
 #include "option_lists.h"
 #include "option_table.h"
-#include "plugin_calls.h"
 #include "plugins/registry.h"
 #include "runtime/queue/payload_buffer.h"
 #include "runtime/session/popef_file.h"
@@ -105,7 +105,7 @@ struct poprt_compiler {
   // What the last conversion has left for a compilation of the same file; another thread may take
   // it.
   using Kept = std::unique_ptr<void, void (*)(void*)>;
-  static void release(void* kept) { capi::compiler_plugin().release(kept); }
+  static void release(void* kept) { capi::compiler_library().release(kept); }
   Kept take_kept() const {
     const std::lock_guard lock(mutex);
     return std::exchange(kept, Kept(nullptr, release));
@@ -194,7 +194,7 @@ void check(const poprt_compile_options& o) {
 }
 
 // The files of a model as opaque blobs.
-std::map<std::string, std::string> embedded(const poprt_plugin_source& source, int allow_links) {
+std::map<std::string, std::string> embedded(const poprt_library_source& source, int allow_links) {
   struct Context {
     std::map<std::string, std::string> blobs;
     std::exception_ptr failure;
@@ -210,8 +210,8 @@ std::map<std::string, std::string> embedded(const poprt_plugin_source& source, i
     }
   };
   try {
-    call([&](poprt_plugin_error* error) {
-      capi::compiler_plugin().embed(&source, allow_links, take, &context, error);
+    call([&](poprt_library_error* error) {
+      capi::compiler_library().embed(&source, allow_links, take, &context, error);
     });
   } catch (...) {
     if (context.failure) std::rethrow_exception(context.failure);
@@ -220,14 +220,14 @@ std::map<std::string, std::string> embedded(const poprt_plugin_source& source, i
   return std::move(context.blobs);
 }
 
-std::string hash_of(const poprt_plugin_source& source, int allow_links) {
+std::string hash_of(const poprt_library_source& source, int allow_links) {
   std::string hash;
   call_with_sink(
       [&](std::span<const std::byte> b) {
         hash.append(reinterpret_cast<const char*>(b.data()), b.size());
       },
-      [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-        capi::compiler_plugin().hash(&source, allow_links, sink, error);
+      [&](const poprt_library_sink* sink, poprt_library_error* error) {
+        capi::compiler_library().hash(&source, allow_links, sink, error);
       });
   return hash;
 }
@@ -254,7 +254,7 @@ void warn_without_conversion(const poprt_compiler& c) {
 }
 
 std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
-                                              const poprt_plugin_source& source,
+                                              const poprt_library_source& source,
                                               const std::string& name) {
   warn_without_conversion(compiler);
   const poprt_compile_options& o = compiler.options;
@@ -276,8 +276,8 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
   const poprt_compiler::Kept kept = compiler.take_kept();
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                 [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-                   capi::compiler_plugin().compile(&o, &source, kept.get(), sink, error);
+                 [&](const poprt_library_sink* sink, poprt_library_error* error) {
+                   capi::compiler_library().compile(&o, &source, kept.get(), sink, error);
                  });
   if (cache) cache->store(key, payload->bytes());
   // Without a cache only now: what is wrong with a model is best said by the import.
@@ -309,11 +309,11 @@ class TemporaryFolder {
 };
 
 // With `keeps`, a compiler that keeps what a compilation may use.
-void convert(const poprt_compile_options& options, const poprt_plugin_source& source,
+void convert(const poprt_compile_options& options, const poprt_library_source& source,
              const char* out, const poprt_compiler* keeps = nullptr) {
   void* left = nullptr;
-  call([&](poprt_plugin_error* error) {
-    capi::compiler_plugin().convert(&options, &source, out, keeps ? &left : nullptr, error);
+  call([&](poprt_library_error* error) {
+    capi::compiler_library().convert(&options, &source, out, keeps ? &left : nullptr, error);
   });
   if (keeps) keeps->keep(left);
 }
@@ -321,7 +321,7 @@ void convert(const poprt_compile_options& options, const poprt_plugin_source& so
 // A model of the check, which is neither cached nor reported.
 std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
                                                       std::vector<poprt_option> named,
-                                                      const poprt_plugin_source& source) {
+                                                      const poprt_library_source& source) {
   named.push_back({capi::kQuiet, "1"});
   o.options = named.data();
   o.option_count = named.size();
@@ -329,8 +329,8 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
   o.after_pass = nullptr;
   const auto payload = std::make_shared<runtime::PayloadBuffer>();
   call_with_sink([&](std::span<const std::byte> bytes) { payload->append(bytes); },
-                 [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-                   capi::compiler_plugin().compile(&o, &source, nullptr, sink, error);
+                 [&](const poprt_library_sink* sink, poprt_library_error* error) {
+                   capi::compiler_library().compile(&o, &source, nullptr, sink, error);
                  });
   return runtime::open_payload("model", payload->bytes(), payload);
 }
@@ -364,7 +364,7 @@ PlainOptions plain_options(const poprt_compiler& c) {
 
 // `results`: names of further outputs, a line each; empty for none.
 std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
-                                                       const poprt_plugin_source& source,
+                                                       const poprt_library_source& source,
                                                        const std::string& results) {
   PlainOptions plain = plain_options(c);
   if (!results.empty()) plain.named.push_back({capi::kLayers, results.c_str()});
@@ -372,14 +372,14 @@ std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
 }
 
 // What a conversion has left, as it is.
-std::shared_ptr<const runtime::Model> compile_converted(const poprt_plugin_source& source,
+std::shared_ptr<const runtime::Model> compile_converted(const poprt_library_source& source,
                                                         const std::vector<poprt_option>& named) {
   poprt_compile_options o{};
   o.struct_size = sizeof o;
   return compile_quietly(o, named, source);
 }
 
-// What a function of the plugin writes, line by line.
+// The lines that a function of the compiler library writes.
 template <class Call>
 std::vector<std::string> lines_of(Call call) {
   std::string text;
@@ -411,13 +411,13 @@ capi::Tolerance tolerance_of(const poprt_compiler& c, const runtime::Model& conv
   return capi::tolerance_of(precision ? precision : halves ? "fp16" : "", converted);
 }
 
-std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& original,
-                           const poprt_plugin_source& converted) {
+std::string compare_layers(const poprt_compiler& c, const poprt_library_source& original,
+                           const poprt_library_source& converted) {
   std::vector<capi::Layer> layers;
   std::vector<std::string> names;
   for (const std::string& line :
-       lines_of([&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-         capi::compiler_plugin().layers(&c.options, &original, &converted, sink, error);
+       lines_of([&](const poprt_library_sink* sink, poprt_library_error* error) {
+         capi::compiler_library().layers(&c.options, &original, &converted, sink, error);
        })) {
     const size_t at = line.find(' ');
     layers.push_back({line.substr(0, at), line.substr(at + 1)});
@@ -432,20 +432,21 @@ std::string compare_layers(const poprt_compiler& c, const poprt_plugin_source& o
 }
 
 // The results inside of the original of which check reports the sizes.
-std::vector<std::string> sized_results(const poprt_compiler& c, const poprt_plugin_source& source) {
+std::vector<std::string> sized_results(const poprt_compiler& c,
+                                       const poprt_library_source& source) {
   PlainOptions plain = plain_options(c);
   plain.named.push_back({capi::kQuiet, "1"});
   plain.options.progress = nullptr;
   plain.options.after_pass = nullptr;
   plain.options.options = plain.named.data();
   plain.options.option_count = plain.named.size();
-  return lines_of([&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-    capi::compiler_plugin().sized(&plain.options, &source, sink, error);
+  return lines_of([&](const poprt_library_sink* sink, poprt_library_error* error) {
+    capi::compiler_library().sized(&plain.options, &source, sink, error);
   });
 }
 
-std::string check_models(const poprt_compiler& c, const poprt_plugin_source& source,
-                         const poprt_plugin_source& converted) {
+std::string check_models(const poprt_compiler& c, const poprt_library_source& source,
+                         const poprt_library_source& converted) {
   capi::CheckedModels models{nullptr, compile_converted(converted, {}), {}};
   try {
     models.inner = sized_results(c, source);
@@ -468,7 +469,7 @@ void write_text(const fs::path& path, const std::string& text) {
 // Nothing appears at `out` unless what it becomes is right, and no file of the check appears
 // earlier: the model is converted twice, since the second time only the converter's own files are
 // written.
-void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& source,
+void convert_and_check(const poprt_compiler& c, const poprt_library_source& source,
                        const fs::path& out) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "model.onnx";
@@ -476,7 +477,7 @@ void convert_and_check(const poprt_compiler& c, const poprt_plugin_source& sourc
   first.progress = nullptr;
   first.after_pass = nullptr;
   convert(first, source, file.c_str());
-  const poprt_plugin_source converted{file.c_str(), nullptr, 0, nullptr};
+  const poprt_library_source converted{file.c_str(), nullptr, 0, nullptr};
   std::string report, layers;
   if (c.check_models) report = check_models(c, source, converted);
   if (c.compare_layers) layers = compare_layers(c, source, converted);
@@ -506,8 +507,8 @@ poprt_error* poprt_compiler_create(const poprt_compile_options* options,
     auto compiler = std::make_unique<poprt_compiler>(o);
     compiler->check_models = named.check();
     compiler->compare_layers = named.precision_compare();
-    call([&](poprt_plugin_error* error) {
-      capi::compiler_plugin().check_options(&compiler->options, error);
+    call([&](poprt_library_error* error) {
+      capi::compiler_library().check_options(&compiler->options, error);
     });
     if ((compiler->check_models || compiler->compare_layers) && has_several_shapes(o))
       fail(ErrorCode::unimplemented,
@@ -591,7 +592,7 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
                                              const char* popef_path) {
   return capi::guard([&] {
     const auto& c = capi::required(compiler, "compiler");
-    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
     capi::required(popef_path, "popef_path");
     if (capi::cache_folder(c.options)) {
       runtime::save_model(*compile(c, source, runtime::executable_name(onnx_path)), popef_path);
@@ -599,8 +600,8 @@ poprt_error* poprt_compiler_compile_to_popef(const poprt_compiler* compiler, con
     }
     warn_without_conversion(c);
     const poprt_compiler::Kept kept = c.take_kept();
-    call([&](poprt_plugin_error* error) {
-      capi::compiler_plugin().compile_to_popef(&c.options, &source, kept.get(), popef_path, error);
+    call([&](poprt_library_error* error) {
+      capi::compiler_library().compile_to_popef(&c.options, &source, kept.get(), popef_path, error);
     });
   });
 }
@@ -609,7 +610,7 @@ poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler, const c
                                          const char* out_onnx_path) {
   return capi::guard([&] {
     const auto& c = capi::required(compiler, "compiler");
-    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
     capi::required(out_onnx_path, "out_onnx_path");
     c.converted = true;
     if (c.check_models || c.compare_layers)
@@ -625,33 +626,33 @@ poprt_error* poprt_compiler_fuse_files(const char* const* onnx_paths, size_t pat
     if (path_count) capi::required(onnx_paths, "onnx_paths");
     capi::required(out_onnx_path, "out_onnx_path");
     for (const char* path : std::span(onnx_paths, path_count)) capi::required(path, "onnx_paths[]");
-    call([&](poprt_plugin_error* error) {
-      capi::compiler_plugin().fuse(onnx_paths, path_count, out_onnx_path, error);
+    call([&](poprt_library_error* error) {
+      capi::compiler_library().fuse(onnx_paths, path_count, out_onnx_path, error);
     });
   });
 }
 
 poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler, const char* onnx_path,
                                       poprt_string** out_text) {
-  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  return text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
     capi::required(compiler, "compiler");
-    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
-    capi::compiler_plugin().show(&source, sink, error);
+    const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    capi::compiler_library().show(&source, sink, error);
   });
 }
 
 poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler, const char* onnx_path,
                                          poprt_string** out_text) {
-  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  return text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
     capi::required(compiler, "compiler");
-    const poprt_plugin_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
-    capi::compiler_plugin().io_stat(&source, sink, error);
+    const poprt_library_source source{&capi::required(onnx_path, "onnx_path"), nullptr, 0, nullptr};
+    capi::compiler_library().io_stat(&source, sink, error);
   });
 }
 
 poprt_error* poprt_compiler_list_passes(poprt_string** out_text) {
-  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-    capi::compiler_plugin().list_passes(sink, error);
+  return text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
+    capi::compiler_library().list_passes(sink, error);
   });
 }
 
@@ -663,8 +664,8 @@ poprt_error* poprt_compiler_list_options(poprt_string** out_text) {
 }
 
 poprt_error* poprt_compiler_list_ops(poprt_string** out_text) {
-  return text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-    capi::compiler_plugin().list_ops(sink, error);
+  return text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
+    capi::compiler_library().list_ops(sink, error);
   });
 }
 

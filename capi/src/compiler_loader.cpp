@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "plugin_calls.h"
+#include "library_calls.h"
 #include "plugins/registry.h"
 
 namespace poprt::capi {
@@ -18,9 +18,9 @@ constexpr const char* kFile = "libpoprt_compiler.so.1";
 
 struct Loader {
   std::mutex mutex;
-  const poprt_compiler_plugin* plugin = nullptr;
-  size_t adopted = 0;     // of the plug-ins that users have loaded, so many are known to it
-  std::string log_level;  // to be set when it is loaded
+  const poprt_compiler_library* compiler = nullptr;
+  size_t adopted = 0;     // number of plug-ins that have been passed on to the compiler
+  std::string log_level;  // to be set when the library is loaded
   LogReceiver log_receiver = nullptr;
 };
 
@@ -32,13 +32,13 @@ Loader& loader() {
 std::filesystem::path own_folder() {
   Dl_info info{};
   if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname)
-    fail(ErrorCode::internal, "cannot find out where libpoprt lies");
+    fail(ErrorCode::internal, "cannot find the folder of libpoprt");
   std::error_code error;
   const auto path = std::filesystem::canonical(info.dli_fname, error);
   return (error ? std::filesystem::path(info.dli_fname) : path).parent_path();
 }
 
-const poprt_compiler_plugin* load() {
+const poprt_compiler_library* load() {
   const std::string path = (own_folder() / kFile).string();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -46,50 +46,50 @@ const poprt_compiler_plugin* load() {
     fail(ErrorCode::failed_precondition, "cannot load the compiler '{}': {}", path,
          why ? why : "unknown reason");
   }
-  const auto table = reinterpret_cast<const poprt_compiler_plugin* (*)(void)>(
-      dlsym(library, "poprt_compiler_plugin_table"));
-  const poprt_compiler_plugin* plugin = table ? table() : nullptr;
-  const int32_t version = plugin ? plugin->version : 0;
+  const auto table = reinterpret_cast<const poprt_compiler_library* (*)(void)>(
+      dlsym(library, "poprt_compiler_library_table"));
+  const poprt_compiler_library* compiler = table ? table() : nullptr;
+  const int32_t version = compiler ? compiler->version : 0;
   if (version != POPRT_VERSION) {
     dlclose(library);
     fail(ErrorCode::failed_precondition,
          "the compiler '{}' has version {}, this library has {}: install both from one build", path,
          version, POPRT_VERSION);
   }
-  return plugin;
+  return compiler;
 }
 
 }  // namespace
 
-const poprt_compiler_plugin& compiler_plugin() {
+const poprt_compiler_library& compiler_library() {
   plugins::load_environment();
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
-  if (!l.plugin) {
-    l.plugin = load();
-    if (!l.log_level.empty()) l.plugin->set_log_level(l.log_level.c_str());
-    l.plugin->set_log_receiver(l.log_receiver);
+  if (!l.compiler) {
+    l.compiler = load();
+    if (!l.log_level.empty()) l.compiler->set_log_level(l.log_level.c_str());
+    l.compiler->set_log_receiver(l.log_receiver);
   }
   const std::vector<const plugins::Library*> libraries = plugins::libraries();
   for (; l.adopted < libraries.size(); l.adopted++) {
     const poprt_plugin_contents contents = libraries[l.adopted]->contents();
-    call([&](poprt_plugin_error* error) { l.plugin->adopt_plugin(&contents, error); });
+    call([&](poprt_library_error* error) { l.compiler->adopt_plugin(&contents, error); });
   }
-  return *l.plugin;
+  return *l.compiler;
 }
 
 void set_compiler_log_level(const char* level) {
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
   l.log_level = level;
-  if (l.plugin) l.plugin->set_log_level(level);
+  if (l.compiler) l.compiler->set_log_level(level);
 }
 
 void set_compiler_log_receiver(LogReceiver receiver) {
   Loader& l = loader();
   const std::lock_guard lock(l.mutex);
   l.log_receiver = receiver;
-  if (l.plugin) l.plugin->set_log_receiver(receiver);
+  if (l.compiler) l.compiler->set_log_receiver(receiver);
 }
 
 }  // namespace poprt::capi

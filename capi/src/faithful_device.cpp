@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "compiler_loader.h"
+#include "library_calls.h"
 #include "option_lists.h"
-#include "plugin_calls.h"
 
 namespace poprt::capi {
 namespace {
 
-// Anchors of a program as the plugin is told of them; their memory differs from run to run.
+// The anchors of a program as the compiler library receives them. Their memory differs from run to
+// run.
 class Tensors {
  public:
   explicit Tensors(const std::vector<program::Anchor>& anchors) {
@@ -18,14 +19,14 @@ class Tensors {
       list_.push_back({a.name.c_str(), static_cast<int32_t>(a.dtype),
                        static_cast<int32_t>(a.shape.size()), a.shape.data(), nullptr, a.bytes()});
   }
-  const std::vector<poprt_plugin_tensor>& at(void* const* memory) {
+  const std::vector<poprt_library_tensor>& at(void* const* memory) {
     for (size_t i = 0; i < list_.size(); i++) list_[i].data = memory[i];
     return list_;
   }
-  const std::vector<poprt_plugin_tensor>& list() const { return list_; }
+  const std::vector<poprt_library_tensor>& list() const { return list_; }
 
  private:
-  std::vector<poprt_plugin_tensor> list_;
+  std::vector<poprt_library_tensor> list_;
 };
 
 class FaithfulEngine final : public device::Engine {
@@ -35,18 +36,18 @@ class FaithfulEngine final : public device::Engine {
       : program_(std::move(program)),
         inputs_(program_->inputs),
         outputs_(program_->outputs),
-        plugin_(compiler_plugin()) {
-    const poprt_plugin_faithful wanted{onnx.data(),
-                                       onnx.size(),
-                                       saturate,
-                                       float_partials,
-                                       inputs_.list().data(),
-                                       inputs_.list().size(),
-                                       outputs_.list().data(),
-                                       outputs_.list().size()};
-    call([&](poprt_plugin_error* error) { model_ = plugin_.faithful_open(&wanted, error); });
+        compiler_(compiler_library()) {
+    const poprt_library_faithful wanted{onnx.data(),
+                                        onnx.size(),
+                                        saturate,
+                                        float_partials,
+                                        inputs_.list().data(),
+                                        inputs_.list().size(),
+                                        outputs_.list().data(),
+                                        outputs_.list().size()};
+    call([&](poprt_library_error* error) { model_ = compiler_.faithful_open(&wanted, error); });
   }
-  ~FaithfulEngine() override { plugin_.faithful_close(model_); }
+  ~FaithfulEngine() override { compiler_.faithful_close(model_); }
   FaithfulEngine(const FaithfulEngine&) = delete;
   FaithfulEngine& operator=(const FaithfulEngine&) = delete;
 
@@ -55,8 +56,8 @@ class FaithfulEngine final : public device::Engine {
     try {
       const auto& from = inputs_.at(const_cast<void* const*>(inputs));  // which are only read
       const auto& to = outputs_.at(outputs);
-      call([&](poprt_plugin_error* error) {
-        plugin_.faithful_run(model_, from.data(), from.size(), to.data(), to.size(), error);
+      call([&](poprt_library_error* error) {
+        compiler_.faithful_run(model_, from.data(), from.size(), to.data(), to.size(), error);
       });
     } catch (const Error& e) {
       if (!failure_) failure_ = e;
@@ -70,7 +71,7 @@ class FaithfulEngine final : public device::Engine {
  private:
   const std::shared_ptr<const program::Program> program_;
   Tensors inputs_, outputs_;
-  const poprt_compiler_plugin& plugin_;
+  const poprt_compiler_library& compiler_;
   void* model_ = nullptr;
   std::optional<Error> failure_;
 };

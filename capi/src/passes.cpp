@@ -4,7 +4,7 @@
 #include <span>
 
 #include "compiler_loader.h"
-#include "plugin_calls.h"
+#include "library_calls.h"
 
 using namespace poprt;
 
@@ -33,29 +33,29 @@ poprt_error* poprt_model_apply_passes(const void* model, size_t size, const char
     check({passes, pass_count});
     if (size) capi::required(static_cast<const char*>(model), "model");
     auto& out = capi::required(out_model, "out_model");
-    const poprt_plugin_source source{nullptr, model, size, folder};
+    const poprt_library_source source{nullptr, model, size, folder};
     std::string bytes;
     capi::call_with_sink(
         [&](std::span<const std::byte> b) {
           bytes.append(reinterpret_cast<const char*>(b.data()), b.size());
         },
-        [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-          capi::compiler_plugin().apply_passes(&source, passes, pass_count, &o, sink, error);
+        [&](const poprt_library_sink* sink, poprt_library_error* error) {
+          capi::compiler_library().apply_passes(&source, passes, pass_count, &o, sink, error);
         });
     if (model) out = capi::make_string(std::move(bytes));
   });
 }
 
 poprt_error* poprt_compiler_list_passes_json(poprt_string** out_text) {
-  return capi::text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-    capi::compiler_plugin().list_passes_json(sink, error);
+  return capi::text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
+    capi::compiler_library().list_passes_json(sink, error);
   });
 }
 
 poprt_error* poprt_passes_sort(const char* const* names, size_t count, poprt_string** out_text) {
-  return capi::text(out_text, [&](const poprt_plugin_sink* sink, poprt_plugin_error* error) {
+  return capi::text(out_text, [&](const poprt_library_sink* sink, poprt_library_error* error) {
     if (count) capi::required(names, "names");
     for (const char* name : std::span(names, count)) capi::required(name, "names[]");
-    capi::compiler_plugin().sort_passes(names, count, sink, error);
+    capi::compiler_library().sort_passes(names, count, sink, error);
   });
 }

@@ -1,10 +1,10 @@
-// The level that the environment asks for.
+// The log level that the environment sets.
 #pragma once
 
 namespace poprt {
 
-// Once in a process: warns when POPRT_LOG_LEVEL or MODEL_RUNTIME_LOG_LEVEL names no level. For the
-// library that programs link: its compiler plugin reads the same variables and says nothing.
+// Warns, once in a process, if POPRT_LOG_LEVEL or MODEL_RUNTIME_LOG_LEVEL does not name a level.
+// Only libpoprt.so calls it: the compiler library reads the same variables without a warning.
 void warn_of_log_level();
 
 }  // namespace poprt

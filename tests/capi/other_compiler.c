@@ -1,16 +1,16 @@
-/* A compiler's plug-in of which only the version is there, and not that of this library. */
+/* A compiler library that has only a version, and not the version of this library. */
 #include <stdint.h>
 
 #include "poprt/version.h"
 
-typedef struct poprt_compiler_plugin {
+typedef struct poprt_compiler_library {
   int32_t version;
-} poprt_compiler_plugin;
+} poprt_compiler_library;
 
-__attribute__((visibility("default"))) const poprt_compiler_plugin* poprt_compiler_plugin_table(
+__attribute__((visibility("default"))) const poprt_compiler_library* poprt_compiler_library_table(
     void);
 
-const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
-  static const poprt_compiler_plugin plugin = {POPRT_VERSION + 1};
-  return &plugin;
+const poprt_compiler_library* poprt_compiler_library_table(void) {
+  static const poprt_compiler_library table = {POPRT_VERSION + 1};
+  return &table;
 }

@@ -58,7 +58,7 @@ LIBRARIES = {
     "re2/": ["core/ops/"],
     "utf8proc.h": ["core/ops/"],
     "lz4": ["core/popef/"],
-    "allheaders.h": ["capi/src/images_plugin.cpp"],
+    "allheaders.h": ["capi/src/images_library.cpp"],
     "imgui": ["inspector/views/", "inspector/app/", "tests/inspector/views/", "tests/bench/inspector_bench"],
     "EGL/": ["inspector/app/"],
     "GLFW/": ["inspector/app/"],

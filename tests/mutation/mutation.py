@@ -26,8 +26,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 MARKS = 4096  # kMutantLimit of mutant.h
 TESTS = r"^(base|compiler|device|ir|kernels|onnx|ops|opsets|passes|plugins|popef|program|runtime|capi|conformance|" \
         r"hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
-PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_plugin|"
-                      r"poprt_images_plugin): phony$", re.M)
+PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_library|"
+                      r"poprt_images_library): phony$", re.M)
 SKIPPED_PROGRAMS = {"test_inspector_views"}  # what no mutated folder needs
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
 CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that notice much at once

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "ops/common/images_plugin.h"
+#include "ops/common/images_library.h"
 #include "ops/op.h"
 
 namespace poprt::ops {
@@ -18,11 +18,11 @@ namespace {
 constexpr const char* kFile = "libpoprt_images.so.1";
 constexpr uint64_t kMaxBytes = uint64_t{1} << 28;  // of a decoded image, as RGB
 
-// The plugin lies beside the library that this code is in; programs name its folder in their run
-// path.
-void* open_plugin(std::string& why) {
+// The images library is in the folder of the library that contains this code. Programs that contain
+// it themselves have the folder in their run path.
+void* open_library(std::string& why) {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&open_plugin), &info) && info.dli_fname) {
+  if (dladdr(reinterpret_cast<const void*>(&open_library), &info) && info.dli_fname) {
     std::error_code error;
     const auto own = std::filesystem::canonical(info.dli_fname, error);
     const auto beside = (error ? std::filesystem::path(info.dli_fname) : own).parent_path() / kFile;
@@ -37,21 +37,21 @@ void* open_plugin(std::string& why) {
   return library;
 }
 
-const poprt_images_plugin& images_plugin() {
+const poprt_images_library& images_library() {
   static std::mutex mutex;
-  static const poprt_images_plugin* plugin = nullptr;  // a later call tries again
+  static const poprt_images_library* loaded = nullptr;  // a later call tries again
   const std::lock_guard lock(mutex);
-  if (plugin) return *plugin;
+  if (loaded) return *loaded;
   std::string why;
-  void* library = open_plugin(why);
+  void* library = open_library(why);
   if (!library)
     fail(ErrorCode::failed_precondition,
          "images are decoded by {}, which cannot be loaded ({}): install it with this compiler's "
          "package (Debian: libpoprt1 and liblept5; a build needs libleptonica-dev)",
          kFile, why);
-  const auto table = reinterpret_cast<const poprt_images_plugin* (*)(void)>(
-      dlsym(library, "poprt_images_plugin_table"));
-  const poprt_images_plugin* found = table ? table() : nullptr;
+  const auto table = reinterpret_cast<const poprt_images_library* (*)(void)>(
+      dlsym(library, "poprt_images_library_table"));
+  const poprt_images_library* found = table ? table() : nullptr;
   const int32_t version = found ? found->version : 0;
   if (version != POPRT_IMAGES_VERSION) {
     dlclose(library);
@@ -59,7 +59,7 @@ const poprt_images_plugin& images_plugin() {
          "{} has version {}, this compiler wants {}: install both from one build", kFile, version,
          POPRT_IMAGES_VERSION);
   }
-  return *(plugin = found);
+  return *(loaded = found);
 }
 
 // Luma of ITU-R 601-2 in 16-bit fixed point: ONNX's reference computes it so.
@@ -99,8 +99,8 @@ Tensor decode_rgb(std::span<const uint8_t> file) {
       return nullptr;  // no memory: what this is for crosses C
     }
   };
-  if (images_plugin().decode(file.data(), file.size(), kMaxBytes, allocate, &rgb, message.data(),
-                             message.size()) != 0)
+  if (images_library().decode(file.data(), file.size(), kMaxBytes, allocate, &rgb, message.data(),
+                              message.size()) != 0)
     fail(ErrorCode::data_loss, "{}", message.data());
   return rgb;
 }

@@ -1,4 +1,4 @@
-#include "compiler_plugin_kept.h"
+#include "compiler_library_kept.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "compiler_plugin_faithful.h"
+#include "compiler_library_faithful.h"
 
 #include <cstring>
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "compiler/driver.h"
 #include "compiler/faithful.h"
-#include "compiler_plugin_passes.h"
+#include "compiler_library_passes.h"
 #include "ops/op.h"
 
 namespace poprt::capi {
@@ -17,12 +17,12 @@ struct Faithful {
   compiler::Faithful options;
 };
 
-using Tensors = std::span<const poprt_plugin_tensor>;
+using Tensors = std::span<const poprt_library_tensor>;
 
-Shape shape_of(const poprt_plugin_tensor& t) { return {t.shape, t.shape + t.rank}; }
+Shape shape_of(const poprt_library_tensor& t) { return {t.shape, t.shape + t.rank}; }
 
 // The program may have what the model has not: sizes of results that depend on data, for one.
-void check(const ir::Value* v, const poprt_plugin_tensor& t, std::string_view what) {
+void check(const ir::Value* v, const poprt_library_tensor& t, std::string_view what) {
   const auto dtype = static_cast<DType>(t.dtype);
   if (v && v->type.is_static() && v->dtype() == dtype && v->shape() == shape_of(t)) return;
   fail(ErrorCode::failed_precondition,
@@ -34,20 +34,20 @@ void check(const ir::Value* v, const poprt_plugin_tensor& t, std::string_view wh
 
 }  // namespace
 
-void* faithful_open(const poprt_plugin_faithful* model, poprt_plugin_error* error) {
+void* faithful_open(const poprt_library_faithful* model, poprt_library_error* error) {
   std::unique_ptr<Faithful> made;
-  plugin_guard(error, [&] {
+  library_guard(error, [&] {
     auto opened = std::make_unique<Faithful>();
     opened->graph =
         compiler::read_model({.bytes = {static_cast<const std::byte*>(model->onnx), model->size}});
     ops::infer(*opened->graph);
     opened->options = {model->saturate != 0, model->float_partials != 0};
     const ir::Graph& graph = *opened->graph;
-    for (const poprt_plugin_tensor& t : Tensors(model->inputs, model->input_count)) {
+    for (const poprt_library_tensor& t : Tensors(model->inputs, model->input_count)) {
       const ir::Value* v = graph.find(t.name);
       check(v && graph.is_input(v) ? v : nullptr, t, "input");
     }
-    for (const poprt_plugin_tensor& t : Tensors(model->outputs, model->output_count)) {
+    for (const poprt_library_tensor& t : Tensors(model->outputs, model->output_count)) {
       const ir::Value* v = graph.find(t.name);
       check(v && graph.is_output(v) ? v : nullptr, t, "output");
     }
@@ -56,17 +56,17 @@ void* faithful_open(const poprt_plugin_faithful* model, poprt_plugin_error* erro
   return made.release();
 }
 
-void faithful_run(const void* model, const poprt_plugin_tensor* inputs, size_t input_count,
-                  const poprt_plugin_tensor* outputs, size_t output_count,
-                  poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void faithful_run(const void* model, const poprt_library_tensor* inputs, size_t input_count,
+                  const poprt_library_tensor* outputs, size_t output_count,
+                  poprt_library_error* error) {
+  library_guard(error, [&] {
     const auto& m = *static_cast<const Faithful*>(model);
     std::map<std::string, Tensor> feeds;
-    for (const poprt_plugin_tensor& t : Tensors(inputs, input_count))
+    for (const poprt_library_tensor& t : Tensors(inputs, input_count))
       feeds[t.name] = Tensor::view(static_cast<DType>(t.dtype), shape_of(t), t.data, t.bytes,
                                    nullptr);  // the call outlives it
     const auto results = compiler::run_faithfully(*m.graph, feeds, m.options);
-    for (const poprt_plugin_tensor& t : Tensors(outputs, output_count)) {
+    for (const poprt_library_tensor& t : Tensors(outputs, output_count)) {
       const Tensor& result = results.at(t.name);
       if (result.bytes() != t.bytes)
         fail(ErrorCode::internal, "output '{}' has {} bytes, computed were {}", t.name, t.bytes,

@@ -1,4 +1,4 @@
-// Calls of the compiler plugin's functions.
+// Calls functions of the compiler library.
 #pragma once
 
 #include <cstdlib>
@@ -9,41 +9,41 @@
 #include <utility>
 
 #include "base/error.h"
-#include "compiler_plugin.h"
+#include "compiler_library.h"
 #include "guard.h"
 
 namespace poprt::capi {
 
-// Calls a plugin function and throws what it reports.
+// Calls a function of the compiler library and throws the error that it reports.
 template <class F>
 void call(F&& f) {
-  poprt_plugin_error error{POPRT_OK, nullptr};
+  poprt_library_error error{POPRT_OK, nullptr};
   f(&error);
   if (error.code == POPRT_OK) return;
   const std::unique_ptr<char, void (*)(void*)> message(error.message, std::free);
   throw Error(static_cast<ErrorCode>(error.code), message ? message.get() : "out of memory");
 }
 
-// As call(), for plugin functions that write into a sink. `take` may throw.
+// As call(), for functions that write into a sink. `take` may throw.
 template <class Take, class F>
 void call_with_sink(Take&& take, F&& f) {
   struct Context {
     Take& take;
     std::exception_ptr failure;
   } context{take, nullptr};
-  const poprt_plugin_sink sink{[](void* c, const void* data, size_t size) noexcept {
-                                 auto& to = *static_cast<Context*>(c);
-                                 try {
-                                   to.take({static_cast<const std::byte*>(data), size});
-                                   return 0;
-                                 } catch (...) {
-                                   to.failure = std::current_exception();
-                                   return 1;
-                                 }
-                               },
-                               &context};
+  const poprt_library_sink sink{[](void* c, const void* data, size_t size) noexcept {
+                                  auto& to = *static_cast<Context*>(c);
+                                  try {
+                                    to.take({static_cast<const std::byte*>(data), size});
+                                    return 0;
+                                  } catch (...) {
+                                    to.failure = std::current_exception();
+                                    return 1;
+                                  }
+                                },
+                                &context};
   try {
-    call([&](poprt_plugin_error* error) { f(&sink, error); });
+    call([&](poprt_library_error* error) { f(&sink, error); });
   } catch (...) {
     if (context.failure) std::rethrow_exception(context.failure);
     throw;

@@ -1,8 +1,8 @@
-// The border between the compiler and libpoprt_images.so, which decodes image files: C types only,
-// no exceptions, no ownership across it.
+// The interface between the compiler and libpoprt_images.so, which decodes image files. It has C
+// types only; no exception and no ownership crosses it.
 //
-// It is a library of its own, loaded for the first image, so that no other compile waits for the
-// dozen codec libraries behind it.
+// The decoder is a separate library, loaded for the first image, because it needs a dozen codec
+// libraries. Loading them would delay every other compilation.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 extern "C" {
 
-struct poprt_images_plugin {
+struct poprt_images_library {
   int32_t version;  // POPRT_IMAGES_VERSION; must be equal
   // Decodes an image file to RGB. Once the size is known it asks for the memory of [height, width,
   // 3], never more than `limit` bytes; null stops it. Returns 0; otherwise `error` holds one line
@@ -23,6 +23,6 @@ struct poprt_images_plugin {
                 char* error, size_t error_size);
 };
 
-// The plugin's only symbol; static storage.
-__attribute__((visibility("default"))) const poprt_images_plugin* poprt_images_plugin_table(void);
+// The only symbol that the library exports. The table has static storage.
+__attribute__((visibility("default"))) const poprt_images_library* poprt_images_library_table(void);
 }

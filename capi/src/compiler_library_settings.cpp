@@ -1,4 +1,4 @@
-#include "compiler_plugin_settings.h"
+#include "compiler_library_settings.h"
 
 #include <algorithm>
 #include <string>

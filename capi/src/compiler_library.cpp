@@ -1,4 +1,4 @@
-#include "compiler_plugin.h"
+#include "compiler_library.h"
 
 #include <algorithm>
 #include <charconv>
@@ -19,12 +19,12 @@
 #include "compiler/outputs.h"
 #include "compiler/pipeline.h"
 #include "compiler/quantize/calibrate.h"
-#include "compiler_plugin_faithful.h"
-#include "compiler_plugin_kept.h"
-#include "compiler_plugin_passes.h"
-#include "compiler_plugin_settings.h"
-#include "compiler_plugin_shapes.h"
-#include "compiler_plugin_warnings.h"
+#include "compiler_library_faithful.h"
+#include "compiler_library_kept.h"
+#include "compiler_library_passes.h"
+#include "compiler_library_settings.h"
+#include "compiler_library_shapes.h"
+#include "compiler_library_warnings.h"
 #include "device/emulator/emulator.h"
 #include "engine_options.h"
 #include "onnx/export.h"
@@ -39,7 +39,7 @@
 namespace {
 
 using namespace poprt;
-using capi::plugin_guard;
+using capi::library_guard;
 using capi::write;
 
 // Options that stand for a pass, and the parameter that has their value.
@@ -95,7 +95,7 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
     }
 }
 
-std::vector<onnx::ModelFile> files_of(const poprt_plugin_source& s, bool allow_links) {
+std::vector<onnx::ModelFile> files_of(const poprt_library_source& s, bool allow_links) {
   if (s.path) return onnx::files_of(std::filesystem::path(s.path), allow_links);
   std::optional<std::filesystem::path> folder;
   if (s.folder) folder = s.folder;
@@ -122,7 +122,7 @@ compiler::RunModel run_on_device(const compiler::Executable& executable) {
 // A model is often converted and then compiled: what was found for the first is kept for the
 // second, until another one comes.
 std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_options& o,
-                                                        const poprt_plugin_source& source) {
+                                                        const poprt_library_source& source) {
   static std::mutex mutex;
   static std::string last;
   static std::shared_ptr<compiler::CalibrationResult> result;
@@ -144,7 +144,7 @@ std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_opti
 }
 
 // What the options say about 8-bit floats.
-void take_precision(const poprt_compile_options& o, const poprt_plugin_source& source,
+void take_precision(const poprt_compile_options& o, const poprt_library_source& source,
                     compiler::Options& to) {
   const auto named = [&](const char* name) -> std::string_view {
     const char* value = capi::named_option(o, name);
@@ -266,7 +266,7 @@ void take_results(const poprt_compile_options& o, compiler::DriverOptions& to) {
 }
 
 compiler::DriverOptions make_options(const poprt_compile_options& o,
-                                     const poprt_plugin_source& source,
+                                     const poprt_library_source& source,
                                      compiler::IrFile* ir = nullptr) {
   compiler::DriverOptions to;
   to.shapes = capi::shape_sets(o);
@@ -347,7 +347,7 @@ void finish(const poprt_compile_options& o) {
   if (o.progress) o.progress(1, "done", o.user_data);
 }
 
-std::unique_ptr<ir::Graph> import(const poprt_plugin_source& s,
+std::unique_ptr<ir::Graph> import(const poprt_library_source& s,
                                   const poprt_compile_options& o = {}) {
   return compiler::read_model(capi::model_source(s), o.allow_links != 0, o.strict != 0);
 }
@@ -362,7 +362,7 @@ void report_progress(const poprt_compile_options& o, compiler::DriverOptions& to
 }
 
 // The graph that a conversion has left, if it is of this file as it is now.
-std::unique_ptr<ir::Graph> take(void* kept, const poprt_plugin_source& source, bool& converted) {
+std::unique_ptr<ir::Graph> take(void* kept, const poprt_library_source& source, bool& converted) {
   auto* model = static_cast<capi::Kept*>(kept);
   if (!model || !model->graph || !source.path || model->path != source.path ||
       !model->stamps.are_current())
@@ -374,7 +374,7 @@ std::unique_ptr<ir::Graph> take(void* kept, const poprt_plugin_source& source, b
 // Each graph that is lowered is added to `ir`, if there is one; the caller writes that file with
 // the executable.
 compiler::Executable compile_source(const poprt_compile_options& o,
-                                    const poprt_plugin_source& source, void* kept,
+                                    const poprt_library_source& source, void* kept,
                                     compiler::IrFile* ir) {
   say(o, 0, "read");
   bool converted = false;
@@ -387,8 +387,8 @@ compiler::Executable compile_source(const poprt_compile_options& o,
                    : compiler::compile_model(std::move(graph), options);
 }
 
-void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void check_options(const poprt_compile_options* o, poprt_library_error* error) {
+  library_guard(error, [&] {
     capi::shape_sets(*o);
     for (const char* name : std::span(o->passes, o->pass_count)) passes::pass_of(name);
     for (const char* name : std::span(o->skip_passes, o->skip_pass_count)) passes::pass_of(name);
@@ -410,9 +410,9 @@ void check_options(const poprt_compile_options* o, poprt_plugin_error* error) {
   });
 }
 
-void compile(const poprt_compile_options* o, const poprt_plugin_source* source, void* kept,
-             const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void compile(const poprt_compile_options* o, const poprt_library_source* source, void* kept,
+             const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] {
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     const auto ir = ir_file(*o, nullptr);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
@@ -437,9 +437,9 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
          bytes, kMost);
 }
 
-void compile_to_popef(const poprt_compile_options* o, const poprt_plugin_source* source, void* kept,
-                      const char* popef_path, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void compile_to_popef(const poprt_compile_options* o, const poprt_library_source* source,
+                      void* kept, const char* popef_path, poprt_library_error* error) {
+  library_guard(error, [&] {
     const WarningFilter new_ones = capi::skip_warnings(*o, *source);
     std::vector<onnx::ModelFile> files;
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
@@ -483,14 +483,14 @@ void write_log(const std::string& text, const std::filesystem::path& model) {
 
 // A caller that follows the passes is told of all of them in each call.
 std::optional<capi::Stamps> stamps_to_keep(const poprt_compile_options& o,
-                                           const poprt_plugin_source& source, void** out_kept) {
+                                           const poprt_library_source& source, void** out_kept) {
   if (!out_kept || !source.path || o.after_pass) return std::nullopt;
   return capi::Stamps::of(source.path, o.allow_links != 0);
 }
 
-void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
-             const char* out_onnx_path, void** out_kept, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void convert(const poprt_compile_options* o, const poprt_library_source* source,
+             const char* out_onnx_path, void** out_kept, poprt_library_error* error) {
+  library_guard(error, [&] {
     const WarningFilter new_ones = capi::note_warnings(*o, *source);
     say(*o, 0, "read");
     const auto stamps = stamps_to_keep(*o, *source, out_kept);
@@ -517,16 +517,16 @@ void convert(const poprt_compile_options* o, const poprt_plugin_source* source,
 }
 
 void fuse(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
-          poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+          poprt_library_error* error) {
+  library_guard(error, [&] {
     const std::vector<std::filesystem::path> paths(onnx_paths, onnx_paths + count);
     onnx::export_file(*compiler::read_fused(paths), out_onnx_path);
   });
 }
 
-void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
-          poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void show(const poprt_library_source* source, const poprt_library_sink* sink,
+          poprt_library_error* error) {
+  library_guard(error, [&] {
     const auto graph = import(*source);
     std::string text;
     const auto line = [&](const char* direction, const ir::Value& v) {
@@ -538,25 +538,25 @@ void show(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
   });
 }
 
-void io_stat(const poprt_plugin_source* source, const poprt_plugin_sink* sink,
-             poprt_plugin_error* error) {
-  plugin_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
+void io_stat(const poprt_library_source* source, const poprt_library_sink* sink,
+             poprt_library_error* error) {
+  library_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
 }
 
 // The type and name of each product's result that both models have, one line each.
-void layers(const poprt_compile_options* options, const poprt_plugin_source* original,
-            const poprt_plugin_source* converted, const poprt_plugin_sink* sink,
-            poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void layers(const poprt_compile_options* options, const poprt_library_source* original,
+            const poprt_library_source* converted, const poprt_library_sink* sink,
+            poprt_library_error* error) {
+  library_guard(error, [&] {
     const auto before = import(*original, *options), after = import(*converted);
     write(*sink, passes::layer_results(*before, *after));
   });
 }
 
 // Of the original model, with the options that it is compiled with for the check.
-void sized(const poprt_compile_options* options, const poprt_plugin_source* source,
-           const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void sized(const poprt_compile_options* options, const poprt_library_source* source,
+           const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] {
     const WarningFilter none = capi::skip_warnings(*options, *source);
     const auto graph = import(*source, *options);
     compiler::DriverOptions own = make_options(*options, *source);
@@ -567,10 +567,10 @@ void sized(const poprt_compile_options* options, const poprt_plugin_source* sour
   });
 }
 
-void embed(const poprt_plugin_source* source, int allow_links,
+void embed(const poprt_library_source* source, int allow_links,
            int (*take)(void* context, const char* location, const void* data, size_t size),
-           void* context, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+           void* context, poprt_library_error* error) {
+  library_guard(error, [&] {
     const auto files = files_of(*source, allow_links != 0);
     check_embedded(files);
     for (const onnx::ModelFile& f : files)
@@ -579,15 +579,15 @@ void embed(const poprt_plugin_source* source, int allow_links,
   });
 }
 
-void hash(const poprt_plugin_source* source, int allow_links, const poprt_plugin_sink* sink,
-          poprt_plugin_error* error) {
-  plugin_guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
+void hash(const poprt_library_source* source, int allow_links, const poprt_library_sink* sink,
+          poprt_library_error* error) {
+  library_guard(error, [&] { write(*sink, onnx::hash_of(files_of(*source, allow_links != 0))); });
 }
 
 }  // namespace
 
-const poprt_compiler_plugin* poprt_compiler_plugin_table(void) {
-  static constexpr poprt_compiler_plugin table = {
+const poprt_compiler_library* poprt_compiler_library_table(void) {
+  static constexpr poprt_compiler_library table = {
       POPRT_VERSION,
       check_options,
       compile,

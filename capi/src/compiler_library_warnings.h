@@ -4,14 +4,14 @@
 #include <poprt/compiler.h>
 
 #include "base/log.h"
-#include "compiler_plugin.h"
+#include "compiler_library.h"
 
 namespace poprt::capi {
 
 // Lets a conversion warn, once of each thing.
-WarningFilter note_warnings(const poprt_compile_options& o, const poprt_plugin_source& source);
+WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
 // Lets a compilation warn of what the conversion before it has not warned of.
-WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_plugin_source& source);
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
 }  // namespace poprt::capi

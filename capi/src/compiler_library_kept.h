@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler_plugin.h"
+#include "compiler_library.h"
 #include "ir/graph.h"
 
 namespace poprt::capi {

@@ -1,4 +1,4 @@
-#include "ops/common/images_plugin.h"
+#include "ops/common/images_library.h"
 
 #include <allheaders.h>
 #include <fmt/format.h>
@@ -191,10 +191,10 @@ int decode(const uint8_t* data, size_t size, uint64_t limit,
 
 }  // namespace
 
-const poprt_images_plugin* poprt_images_plugin_table(void) {
-  static const poprt_images_plugin table = [] {
+const poprt_images_library* poprt_images_library_table(void) {
+  static const poprt_images_library table = [] {
     setMsgSeverity(L_SEVERITY_NONE);  // errors are ours to report
-    return poprt_images_plugin{POPRT_IMAGES_VERSION, decode};
+    return poprt_images_library{POPRT_IMAGES_VERSION, decode};
   }();
   return &table;
 }

@@ -1,4 +1,4 @@
-#include "compiler_plugin_warnings.h"
+#include "compiler_library_warnings.h"
 
 #include <set>
 #include <string>
@@ -21,14 +21,14 @@ thread_local Conversion last_conversion;
 
 }  // namespace
 
-WarningFilter note_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_source& source) {
   if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
   last_conversion = {source.path ? source.path : "", {}};
   return WarningFilter(
       [](const std::string& text) { return last_conversion.warnings.insert(text).second; });
 }
 
-WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_plugin_source& source) {
+WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source) {
   if (named_option(o, kQuiet)) return WarningFilter([](const auto&) { return false; });
   Conversion before = std::exchange(last_conversion, {});
   if (!source.path || before.path != source.path) before.warnings.clear();

@@ -1,4 +1,4 @@
-#include "compiler_plugin_passes.h"
+#include "compiler_library_passes.h"
 
 #include <fmt/format.h>
 
@@ -73,10 +73,10 @@ std::unique_ptr<ir::Graph> import_origin(const std::vector<passes::PassCall>& ca
 
 }  // namespace
 
-void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* passes,
+void apply_passes(const poprt_library_source* source, const poprt_pass_call* passes,
                   size_t pass_count, const poprt_apply_options* options,
-                  const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+                  const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] {
     const poprt_apply_options& o = *options;
     std::vector<passes::PassCall> calls = read_calls({passes, pass_count});
     if (o.sort) calls = sorted(calls);
@@ -106,13 +106,13 @@ void apply_passes(const poprt_plugin_source* source, const poprt_pass_call* pass
   });
 }
 
-void list_passes_json(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] { write(*sink, compiler::passes_json()); });
+void list_passes_json(const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] { write(*sink, compiler::passes_json()); });
 }
 
-void sort_passes(const char* const* names, size_t count, const poprt_plugin_sink* sink,
-                 poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void sort_passes(const char* const* names, size_t count, const poprt_library_sink* sink,
+                 poprt_library_error* error) {
+  library_guard(error, [&] {
     const std::vector<std::string> wanted(names, names + count);
     std::string text;
     for (const passes::PassDef* pass : passes::sort_passes(wanted))
@@ -121,8 +121,8 @@ void sort_passes(const char* const* names, size_t count, const poprt_plugin_sink
   });
 }
 
-void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void list_passes(const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] {
     const auto own = passes::all_passes();
     std::vector<const passes::PassDef*> all(own.begin(), own.end());
     const auto custom = passes::custom_passes();
@@ -136,8 +136,8 @@ void list_passes(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   });
 }
 
-void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void list_ops(const poprt_library_sink* sink, poprt_library_error* error) {
+  library_guard(error, [&] {
     std::string text;
     for (const ops::OpDef* op : ops::all_ops()) {
       const std::string name =
@@ -152,8 +152,8 @@ void list_ops(const poprt_plugin_sink* sink, poprt_plugin_error* error) {
   });
 }
 
-void adopt_plugin(const poprt_plugin_contents* contents, poprt_plugin_error* error) {
-  plugin_guard(error, [&] {
+void adopt_plugin(const poprt_plugin_contents* contents, poprt_library_error* error) {
+  library_guard(error, [&] {
     for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count)) {
       try {
         passes::check_defaults(pass);
