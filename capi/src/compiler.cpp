@@ -213,7 +213,7 @@ std::map<std::string, std::string> embedded(const poprt_library_source& source, 
     call([&](poprt_library_error* error) {
       capi::compiler_library().embed(&source, allow_links, take, &context, error);
     });
-  } catch (...) {
+  } catch (const std::exception&) {
     if (context.failure) std::rethrow_exception(context.failure);
     throw;
   }

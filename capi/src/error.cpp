@@ -54,7 +54,7 @@ std::string printable(std::string_view message) {
 poprt_error* make_error(ErrorCode code, std::string_view message) noexcept {
   try {
     return new poprt_error{code, printable(message)};
-  } catch (...) {
+  } catch (const std::exception&) {
     return const_cast<poprt_error*>(&made_early);
   }
 }

@@ -1,4 +1,5 @@
-// The border between exceptions and error objects, and checks of what comes over it.
+// The border of the C ABI: guard() turns exceptions into error objects, and the other functions
+// check arguments.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +12,12 @@
 
 namespace poprt::capi {
 
-// Null never comes back: when memory is short, a static object says so.
+// Never null: if memory is short, the result is a static object that reports it.
 poprt_error* make_error(ErrorCode code, std::string_view message) noexcept;
 poprt_error* make_error(const Error& error) noexcept;
 
-// The only catch-all of the library.
+// Calls `body` and returns its exception as an error object, or null. Every function of the C ABI
+// that can fail runs in it. tests/lint/catch_all.py lists all handlers of this kind.
 template <class F>
 poprt_error* guard(F&& body) noexcept {
   try {

@@ -44,7 +44,7 @@ void call_with_sink(Take&& take, F&& f) {
                                 &context};
   try {
     call([&](poprt_library_error* error) { f(&sink, error); });
-  } catch (...) {
+  } catch (const std::exception&) {
     if (context.failure) std::rethrow_exception(context.failure);
     throw;
   }

@@ -309,7 +309,7 @@ const char* get_parameter(poprt_graph*, const char* name) noexcept {
       current_arguments ? "is none of the pass's parameters" : "is asked for where no pass runs";
   try {
     report(ErrorCode::not_found, fmt::format("get_parameter: '{}' {}", wanted, why));
-  } catch (...) {  // no memory for the name
+  } catch (const std::exception&) {  // no memory for the name
     report(ErrorCode::not_found, why);
   }
   return nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 
 namespace poprt::plugins {
 
@@ -18,7 +19,7 @@ int32_t Report::set(ErrorCode new_code, std::string_view text) noexcept {
   code = number;
   try {
     message = text.substr(0, std::min(text.find('\n'), text.size()));
-  } catch (...) {
+  } catch (const std::bad_alloc&) {
     message.clear();
   }
   return number;

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <system_error>
 
@@ -164,7 +165,7 @@ std::unique_ptr<Telemetry> Telemetry::try_make(std::string_view name, uint32_t r
   } catch (const std::exception& e) {
     try {
       log().warn("no telemetry: {}", e.what());
-    } catch (...) {
+    } catch (const std::exception&) {  // telemetry must not disturb the session
     }
     return nullptr;
   }
