@@ -7,7 +7,7 @@ namespace poprt::cli {
 
 // What a link names, as open() finds it, whether that is there or not: a link stays a link when the
 // file behind it is replaced. Links that go round are left to the one who opens them.
-inline std::filesystem::path behind_links(std::filesystem::path path) {
+inline std::filesystem::path resolve_links(std::filesystem::path path) {
   constexpr int kMost = 40;  // as many as the system follows
   std::error_code error;
   for (int i = 0; i < kMost && std::filesystem::is_symlink(path, error); i++) {

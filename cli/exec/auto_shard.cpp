@@ -83,7 +83,7 @@ void print(const AutoShardArguments& a, const Found& found) {
 }
 
 int run(AutoShardArguments a) {
-  warn_of_log_level();
+  warn_of_unknown_log_level();
   if (a.num_ipus < 2)
     throw Usage(fmt::format("--num_ipus: expected more than 1, found {}", a.num_ipus));
   if (a.output_model.empty()) {

@@ -191,7 +191,7 @@ ProgramProfile profiled(const InspectSettings& s, const Document& d,
 }
 
 int run(const InspectSettings& s) {
-  warn_of_log_level();
+  warn_of_unknown_log_level();
   kernels::warn_of_isa();
   const bool runs = s.view == kRunView;
   if (!runs && (!s.inputs.empty() || !s.references.empty() || !s.outputs.empty() ||

@@ -68,7 +68,7 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
   return path;
 }
 
-Replaced::Replaced(const GivenOptions& given, const fs::path& path) : path_(behind_links(path)) {
+Replaced::Replaced(const GivenOptions& given, const fs::path& path) : path_(resolve_links(path)) {
   std::error_code error;
   poprt_executable* found = nullptr;
   if (given.has("overwrite") || !fs::exists(path, error)) return;

@@ -22,7 +22,7 @@ namespace {
 
 // All of it or nothing.
 void write_whole(const fs::path& name, const std::string& bytes) {
-  const fs::path path = behind_links(name), beside = path.string() + ".part";
+  const fs::path path = resolve_links(name), beside = path.string() + ".part";
   std::ofstream file(beside, std::ios::binary);
   file << bytes;
   file.close();

@@ -36,7 +36,7 @@ class ZipBytes {
     const auto p = part(place, size);
     return {reinterpret_cast<const char*>(p.data()), p.size()};
   }
-  // The directory's end is at most a comment before the file's.
+  // The end record of the directory is followed only by a comment.
   size_t end_record() const {
     constexpr size_t kMostComment = 65535;
     for (size_t back = kEndBytes; back <= std::min(bytes_.size(), kEndBytes + kMostComment); back++)

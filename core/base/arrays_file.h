@@ -1,5 +1,5 @@
-// Named arrays from files of Python: a pickle of a dict of NumPy arrays, as PopRT's
-// --data_preprocess takes it, and .npz archives.
+// Named arrays from files that Python wrote: a pickle of a dict of NumPy arrays, as PopRT's
+// --data_preprocess reads it, and .npz archives.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace poprt {
 
-// By the file's contents, not its name. A pickle is read, never run: what it may name are the
-// functions by which NumPy rebuilds arrays, and anything else is refused by name. Throws naming the
-// path: not_found / permission_denied, invalid_argument for what is neither, or holds something
-// else than arrays by name, data_loss when it is cut off.
+// Reads either kind of file; its contents decide which, not its name. A pickle is parsed, never
+// executed: it may name only the functions with which NumPy rebuilds arrays, and any other name is
+// refused. Throws with the path in the message: not_found or permission_denied, invalid_argument if
+// the file is of neither kind or contains anything but named arrays, data_loss if it is truncated.
 std::map<std::string, Tensor> read_arrays(const std::string& path);
 
-// The same of bytes; messages begin with `what`.
+// The same for bytes in memory; messages begin with `what`.
 std::map<std::string, Tensor> parse_pickled_arrays(std::span<const std::byte> bytes,
                                                    const std::string& what);
 std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, const std::string& what);

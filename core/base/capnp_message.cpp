@@ -19,7 +19,7 @@ constexpr uint64_t kStruct = 0, kList = 1;
 constexpr unsigned kBytes = 2, kPointers = 6, kComposite = 7;
 constexpr unsigned kElementBits[] = {0, 1, 8, 16, 32, 64, 64, 64};
 
-// Bits 2 to 31 of a pointer: words from its end to its target.
+// Bits 2 to 31 of a pointer: the number of words from its end to its target.
 int64_t offset_of(uint64_t pointer) {
   return static_cast<int32_t>(static_cast<uint32_t>(pointer)) >> 2;
 }
@@ -56,7 +56,7 @@ void Message::traverse(uint64_t words) {
 
 Struct::Struct(Message& root) : Struct(at_pointer(root, 0, 0)) {}
 
-// `where` is the word of the pointer and inside the message, here and below.
+// Here and below, `where` is the index of the word of the pointer, which is inside the message.
 Struct Struct::at_pointer(Message& message, uint64_t where, int depth) {
   const uint64_t pointer = message.word(where);
   if (pointer == 0) return {message, 0, 0, 0, depth};
@@ -81,7 +81,7 @@ Struct::List Struct::list_at(Message& message, uint64_t where) {
     message.broken(fmt::format("expected a list at word {}, found pointer {:#x}", where, pointer));
   const auto size = static_cast<unsigned>(pointer >> 32 & 7);
   const uint64_t count = pointer >> 35;
-  // A composite list counts words, without the one in front of them.
+  // The count of a composite list is in words, without the tag word at its beginning.
   const uint64_t words = (count * kElementBits[size] + 63) / 64 + (size == kComposite);
   const int64_t at = static_cast<int64_t>(where) + 1 + offset_of(pointer);
   const uint64_t total = message.bytes_.size() / 8;
@@ -141,7 +141,7 @@ Structs Struct::structs(uint32_t pointer) const {
   };
   if (list.size != kComposite) broken("is not one of structs");
   if (depth_ >= kMaxDepth) broken("is nested too deep");
-  // In front: a struct pointer whose offset is the number of elements.
+  // The tag word is a struct pointer whose offset is the number of elements.
   const uint64_t tag = message_->word(list.at);
   const StructSize size = struct_size(tag);
   const uint64_t count = static_cast<uint32_t>(tag) >> 2;
@@ -192,7 +192,8 @@ std::vector<StructBuilder>& StructBuilder::init_structs(uint32_t at, size_t coun
   return p.structs;
 }
 
-// Canonical form: objects in preorder, and no zero words at the end of a struct's data or pointers.
+// Canonical form: objects are in preorder, and the data and the pointers of a struct do not end
+// with zero words.
 struct StructBuilder::Writer {
   std::vector<uint64_t> words;
 
@@ -236,7 +237,7 @@ struct StructBuilder::Writer {
     StructSize size{0, 0};
     widen(size, s);
     const uint64_t at = allocate(uint64_t{size.data} + size.pointers);
-    // A struct without words points at itself: zero would be no struct.
+    // A struct without words points to itself, because a zero pointer would be null.
     words[where] = struct_pointer(size.data + size.pointers ? at - where - 1 : ~uint64_t{0}, size);
     put_data(s, at, size);
     put_pointers(s.pointers_, at + size.data, size.pointers);

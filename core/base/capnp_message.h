@@ -1,9 +1,10 @@
 // The part of Cap'n Proto that our files use: messages in canonical form, which are one segment
-// without a segment table, made of structs, texts, and lists of numbers, texts and structs
-// (https://capnproto.org/encoding.html). The *.capnp files say which field is where; places are
+// without a segment table. They consist of structs, texts, and lists of numbers, texts and structs
+// (https://capnproto.org/encoding.html). The *.capnp files declare the fields; their positions are
 // those that `capnp compile -ocapnp FILE` prints, with bits[a, b) at byte a / 8.
 //
-// Our own because a serving process starts in half the time without the library.
+// The project has its own reader because a process that only serves models starts twice as fast
+// without the library.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +20,11 @@ namespace poprt::capnp_message {
 
 class Structs;
 
-// A message from hostile bytes of any alignment, and what may still be read of it. What `bytes` can
-// make us traverse is bounded by twice their size (and 8 KiB, for list elements that take no
-// bytes), as several pointers may name the same bytes; an honest message is traversed once.
-// Everything that is read throws data_loss, with `what` in front, for what lies outside or has
-// another type.
+// A message from untrusted bytes of any alignment, and the budget of words that may still be read
+// from it. Several pointers may refer to the same bytes, so a small message could take forever to
+// traverse; the budget is twice the size of the message plus 8 KiB for list elements without bytes,
+// and a well-formed message needs half of it. Every read throws data_loss, with `what` at the
+// beginning of the message, if a pointer refers to memory outside the message or to another type.
 class Message {
  public:
   Message(std::span<const std::byte> bytes, const char* what);
@@ -42,7 +43,8 @@ class Message {
   uint64_t budget_;  // words
 };
 
-// One struct; must not outlive its Message. A field that the writer did not know is zero or empty.
+// One struct, which must not outlive its Message. A field that the writer did not know reads as
+// zero or empty.
 class Struct {
  public:
   explicit Struct(Message& root);
@@ -55,7 +57,7 @@ class Struct {
     return value;
   }
   bool get_bit(uint32_t bit) const { return get<uint8_t>(bit / 8) >> bit % 8 & 1; }
-  // The following take the number of a pointer.
+  // The parameter of the following is the index of a pointer.
   std::string text(uint32_t pointer) const;
   std::vector<std::string> texts(uint32_t pointer) const;
   template <class T>
@@ -72,8 +74,8 @@ class Struct {
  private:
   friend class Structs;
   struct List {
-    uint64_t at = 0, count = 0;  // first word, elements
-    unsigned size = 0;           // the encoding's code
+    uint64_t at = 0, count = 0;  // index of the first word; number of elements
+    unsigned size = 0;           // size code of the encoding
   };
   Struct(Message& message, uint64_t at, uint32_t data_words, uint32_t pointers, int depth)
       : message_(&message), at_(at), data_words_(data_words), pointers_(pointers), depth_(depth) {}
@@ -105,7 +107,7 @@ class Structs {
   size_t count_;
 };
 
-// A struct to be written: fields in any order, each at most once.
+// A struct to be written. Fields are set in any order, each at most once.
 class StructBuilder {
  public:
   template <class T>
@@ -124,8 +126,8 @@ class StructBuilder {
   StructBuilder& init_struct(uint32_t pointer);
   std::vector<StructBuilder>& init_structs(uint32_t pointer, size_t count);
 
-  // The message with this struct as its root: equal content gives equal bytes. Throws
-  // invalid_argument for a list or message that is longer than the encoding allows.
+  // Returns the message with this struct as its root. Equal content gives equal bytes. Throws
+  // invalid_argument if a list or the message is longer than the encoding allows.
   std::vector<std::byte> canonical_bytes() const;
 
  private:
@@ -142,11 +144,11 @@ class StructBuilder {
 struct StructBuilder::Pointer {
   enum class Kind : uint8_t { null, structure, plain, texts, structs };
   Kind kind = Kind::null;
-  uint8_t size = 0;                    // of a plain list: the encoding's code
-  size_t count = 0;                    // of a plain list
-  std::vector<std::byte> bytes;        // of a plain list
-  std::vector<Pointer> elements;       // texts
-  std::vector<StructBuilder> structs;  // one for a structure
+  uint8_t size = 0;                    // size code of a plain list
+  size_t count = 0;                    // elements of a plain list
+  std::vector<std::byte> bytes;        // contents of a plain list
+  std::vector<Pointer> elements;       // elements of a list of texts
+  std::vector<StructBuilder> structs;  // elements of a list of structs; one element for a structure
 };
 
 inline uint64_t& StructBuilder::word(size_t index) {

@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from outside: every overflow is an Error, never a wrap.
+// Arithmetic on untrusted sizes. Every overflow throws an Error; nothing wraps around.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ T checked_mul(T a, T b, const char* what = "size") {
   return r;
 }
 
-// Towards zero; the nearest number of T for what lies outside of it, 0 for NaN.
+// Rounds towards zero. Returns the nearest number of T for values outside its range, and 0 for NaN.
 template <class T>
 constexpr T saturate_cast(double value) noexcept {
   using Limits = std::numeric_limits<T>;
@@ -39,7 +39,7 @@ inline uint64_t align_up(uint64_t value, uint64_t alignment) {
   return checked_add<uint64_t>(value, alignment - 1) & ~(alignment - 1);
 }
 
-// The quotient, rounded up; neither number may be negative, and b not 0.
+// The quotient, rounded up. Neither number may be negative, and b must not be 0.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace poprt

@@ -1,5 +1,5 @@
-// Flushing of subnormal floats while a program runs: they cost some hundred cycles each and the
-// chip that we emulate has none.
+// Flushes subnormal floats to zero while a program runs: each costs some hundred cycles, and the
+// emulated chip does not have them.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace poprt {
 
-// Sets flush-to-zero and denormals-are-zero for the calling thread; the destructor restores what
-// was set before. Make and destroy it on the same thread. On other processors than x86-64 and
-// AArch64 it does nothing.
+// Sets flush-to-zero and denormals-are-zero for the calling thread; the destructor restores the
+// previous setting. It must be constructed and destroyed on the same thread. It has no effect on
+// processors other than x86-64 and AArch64.
 class FlushDenormals {
  public:
   FlushDenormals() noexcept : saved_(read()) { write(saved_ | kBits); }

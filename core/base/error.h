@@ -1,4 +1,4 @@
-// The one exception type inside the library, and the codes that cross the C ABI.
+// The only exception type of the library, and the error codes of the C ABI.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,7 +10,7 @@
 
 namespace poprt {
 
-// The absl / gRPC canonical codes, with their numbers.
+// The canonical codes of absl and gRPC, with the same numbers.
 enum class ErrorCode : int {
   ok = 0,
   cancelled = 1,
@@ -32,9 +32,10 @@ enum class ErrorCode : int {
 
 std::string_view error_code_name(ErrorCode code);
 
-// Thrown when a request cannot go on. The message is one line of facts: what was expected, what was
-// found, where, and what the user can do. Whoever iterates (importer, pass manager, loader) adds a
-// context note on the way out; what() reads "note: note: message", outermost first.
+// Thrown if a request cannot continue. The message is one line of facts: what was expected, what
+// was found, where, and what the user can do. Code that iterates (importer, pass manager, loader)
+// adds a context note while the exception passes; what() returns "note: note: message", outermost
+// note first.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string message)
@@ -55,8 +56,8 @@ class Error : public std::runtime_error {
 // Throws Error with the formatted message.
 [[noreturn]] void fail_formatted(ErrorCode code, fmt::string_view format, fmt::format_args args);
 
-// The format is checked when it is compiled; formatting and throwing are one function elsewhere,
-// because they stand in every file.
+// The format is checked at compile time. Formatting and throwing are in a separate function because
+// fail() is instantiated in every file.
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
   fail_formatted(code, format, fmt::make_format_args(args...));
@@ -66,6 +67,6 @@ template <class... Args>
 
 }  // namespace poprt
 
-// For when we are wrong, never for bad input: throws Error(internal).
+// For errors of the program itself, never for invalid input: throws Error(internal).
 #define POPRT_ASSERT(condition) \
   ((condition) ? void(0) : ::poprt::assertion_failed(#condition, __FILE__, __LINE__))

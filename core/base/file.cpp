@@ -61,26 +61,28 @@ class Descriptor {
 
 std::string link_to(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
-// A file without a name, which the system removes when its process ends, however that happens. -1
-// where the file system has no such files or /proc, through which one gets its name, is not there.
+// Opens a file without a name, which the system removes when the process ends for any reason.
+// Returns -1 if the file system does not support such files, or if /proc is missing, which is
+// needed to give the file a name.
 int open_unnamed(const fs::path& folder) {
   if (std::getenv("POPRT_NAMED_TEMPORARIES")) return -1;
   const int fd =
       ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   if (fd < 0) return -1;
-  // Its lock shows that somebody writes it while it has a temporary name.
+  // The lock shows that the file has a writer while it has a temporary name.
   if (::access(link_to(fd).c_str(), F_OK) == 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   ::close(fd);
   return -1;
 }
 
-// A file with a temporary name in `folder`, whose lock we hold; -1 with errno set.
+// Creates a file with a temporary name in `folder` and locks it. Returns -1 with errno set on
+// failure.
 int open_named(const fs::path& folder, fs::path& path) {
   constexpr int kAttempts = 100;
   for (int attempt = 0;; attempt++) {
     path = folder / temporary_name();
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 && hold_temporary(fd)) return fd;
+    if (fd >= 0 && lock_temporary(fd)) return fd;
     if (fd >= 0) ::close(fd);
     if ((fd < 0 && errno != EEXIST) || attempt == kAttempts) return -1;
   }
@@ -116,18 +118,18 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-fs::path behind_links(fs::path path) {
-  constexpr int kMost = 40;  // as many as the system follows
+fs::path resolve_links(fs::path path) {
+  constexpr int kMost = 40;  // the system follows as many
   std::error_code error;
   for (int i = 0; i < kMost && fs::is_symlink(path, error); i++) {
     const fs::path target = fs::read_symlink(path, error);
     if (error) break;
-    path = path.parent_path() / target;  // an absolute one as it is
+    path = path.parent_path() / target;  // an absolute target replaces the path
   }
   return path;
 }
 
-AtomicFile::AtomicFile(fs::path path) : path_(behind_links(std::move(path))) {
+AtomicFile::AtomicFile(fs::path path) : path_(resolve_links(std::move(path))) {
   std::error_code ignored;
   if (fs::is_symlink(path_, ignored)) fail_errno("write", path_, ELOOP);
   const fs::file_status status = fs::status(path_, ignored);
@@ -140,7 +142,7 @@ AtomicFile::AtomicFile(fs::path path) : path_(behind_links(std::move(path))) {
          "cannot write '{}': expected a regular file, found a device, pipe or socket",
          path_.string());
   const fs::path folder = path_.parent_path();
-  sweep_temporaries_now_and_then(folder);
+  sweep_temporaries_each_minute(folder);
   fd_ = open_unnamed(folder);
   if (fd_ < 0) fd_ = open_named(folder, temporary_);
   if (fd_ < 0) fail_errno("create", path_, errno);
@@ -183,7 +185,7 @@ void AtomicFile::extend(uint64_t bytes) {
 
 void AtomicFile::commit() {
   POPRT_ASSERT(fd_ >= 0);
-  if (!flush() || !take_name()) {
+  if (!flush() || !link_name()) {
     const int error = errno;
     discard();
     fail_errno("write", path_, error);
@@ -192,17 +194,19 @@ void AtomicFile::commit() {
   fd_ = -1;
 }
 
-// close() reports delayed write errors of network file systems; that of a copy keeps the lock.
+// close() reports delayed write errors of network file systems. Closing a copy of the descriptor
+// keeps the lock.
 bool AtomicFile::flush() {
   const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   return copy < 0 || ::close(copy) == 0 || errno == EINTR;
 }
 
-bool AtomicFile::take_name() {
+bool AtomicFile::link_name() {
   if (temporary_.empty()) {
     if (link_at(fd_, path_) == 0) return true;
     if (errno != EEXIST) return false;
-    // A link cannot replace a file, only a name can: it has one between these two calls.
+    // linkat() cannot replace a file, but rename() can. So the file has a temporary name between
+    // the two calls.
     fs::path name = path_.parent_path() / temporary_name();
     if (link_at(fd_, name) != 0) return false;
     temporary_ = std::move(name);

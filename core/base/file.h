@@ -1,4 +1,4 @@
-// Files: read-only maps, and writes that either happen completely or not at all.
+// Read-only memory maps, and atomic writing of files.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,12 @@
 
 namespace poprt {
 
-// A whole file mapped read-only (MAP_PRIVATE). Keep the shared_ptr as long as the bytes are used.
+// A whole file mapped read-only (MAP_PRIVATE). The shared_ptr must live as long as the bytes are
+// used.
 class MappedFile {
  public:
-  // Throws not_found / permission_denied / invalid_argument (a directory) naming the path.
+  // Throws not_found, permission_denied, or invalid_argument (for a directory), with the path in
+  // the message.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -29,37 +31,41 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// What a link names, as open() finds it, whether that is there or not. Links that go round are left
-// to the one who opens them.
-std::filesystem::path behind_links(std::filesystem::path path);
+// The path that open() would reach through symbolic links; the last one need not exist. A cycle of
+// links is returned as it is and fails when the caller opens it.
+std::filesystem::path resolve_links(std::filesystem::path path);
 
-// Writes to a file without a name (O_TMPFILE); commit() makes it `path`, in place of what is there.
-// A link stays a link: the file that it names is replaced, or made.
-// Until then `path` stays what it was, and a process that dies leaves nothing. Where the file
-// system has no such files (or POPRT_NAMED_TEMPORARIES is set, for tests) it is a temporary file
-// beside `path`; one that a killed process leaves goes with the next AtomicFile in the folder
-// (base/temporaries.h).
+// A file that is written completely or not at all. Until commit(), `path` keeps its contents;
+// commit() replaces it. If `path` is a symbolic link, the link stays and its target is replaced or
+// created.
+//
+// The data goes to a file without a name (O_TMPFILE), so a process that dies leaves nothing. If the
+// file system does not support such files (or POPRT_NAMED_TEMPORARIES is set, for tests), it is a
+// temporary file in the folder of `path`; the next AtomicFile in that folder removes it if its
+// process was killed (base/temporaries.h).
 class AtomicFile {
  public:
-  // Throws not_found / permission_denied naming the path (for example when the folder is missing).
+  // Throws not_found or permission_denied with the path in the message, for example if the folder
+  // is missing.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(std::span<const std::byte>
-                 bytes);  // at the end; throws resource_exhausted when the disk is full
-  void write_at(uint64_t offset, std::span<const std::byte> bytes);  // inside what was written
-  void extend(uint64_t bytes);  // zeros at the end, as a hole where the file system can
+  // Appends. Throws resource_exhausted if the disk is full.
+  void write(std::span<const std::byte> bytes);
+  // Overwrites bytes that were written before.
+  void write_at(uint64_t offset, std::span<const std::byte> bytes);
+  void extend(uint64_t bytes);  // appends zeros, as a hole if the file system supports it
   uint64_t size() const { return size_; }
   void commit();
 
  private:
   void discard();
-  bool flush();      // false with errno set
-  bool take_name();  // false with errno set
+  bool flush();      // returns false with errno set
+  bool link_name();  // returns false with errno set
 
-  std::filesystem::path path_, temporary_;  // temporary_: empty while the file has no name
+  std::filesystem::path path_, temporary_;  // temporary_ is empty while the file has no name
   int fd_ = -1;
   uint64_t size_ = 0;
 };

@@ -1,4 +1,4 @@
-// Conversions between float and the 16-bit storage types, round to nearest even.
+// Conversions between float and the 16-bit storage types. They round to the nearest even value.
 #pragma once
 
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace poprt {
 
-// IEEE 754 binary16 bits.
+// The bits of an IEEE 754 binary16.
 struct f16_t {
   uint16_t bits;
 };
@@ -30,10 +30,10 @@ inline f16_t to_f16(float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((u >> 16) & 0x8000u);
   const uint32_t magnitude = u & 0x7fffffffu;
-  if (magnitude > 0x7f800000u)  // NaN: keep it quiet, keep the upper payload
+  if (magnitude > 0x7f800000u)  // NaN: stays quiet and keeps the upper payload
     return {static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu))};
   if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};
-  if (magnitude < 0x38800000u) {  // subnormal half: let the float adder round at 2^-24
+  if (magnitude < 0x38800000u) {  // subnormal half: the float adder rounds at 2^-24
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return {static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u))};
   }

@@ -1,5 +1,5 @@
-// JSON of nlohmann/json with its parser and printer compiled once: instantiated in every file that
-// reads or writes a line of JSON, they are most of what that file takes to build.
+// The parser and the printer of nlohmann/json, compiled once. Instantiating them in every file that
+// reads or writes JSON would dominate the build time of those files.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace poprt {
 
-// Throws nlohmann::json::parse_error where the text is no JSON.
+// Throws nlohmann::json::parse_error if the text is not JSON.
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);  // keeps the order of keys
 
-// The same without exceptions: the result is_discarded() where the text is no JSON.
+// The same without exceptions: if the text is not JSON, is_discarded() of the result is true.
 nlohmann::json try_parse_json(std::string_view text);
 nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 
-// One line, or lines indented by `indent` blanks. Names in models need not be UTF-8, JSON must:
-// what is not becomes U+FFFD.
+// Prints one line, or lines indented by `indent` blanks. JSON must be UTF-8, but names in models
+// need not be: invalid bytes become U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
-// A whole number, or several, of a file: get<>() turns any number into one, 1e300 too. Throws
-// data_loss.
+// Reads a whole number, or a list of them, from a file. get<>() would convert any number, even
+// 1e300. Throws data_loss.
 template <class Json>
 int64_t whole_number(const Json& json) {
   const bool fits = json.is_number_unsigned()

@@ -38,7 +38,7 @@ struct Variable {
   const char* value;
 };
 
-// "" for none.
+// The level that a variable sets, and the variable. The level is empty if neither is set.
 Variable wanted_level() {
   Variable found{nullptr, ""};
   for (const char* name : {"MODEL_RUNTIME_LOG_LEVEL", "POPRT_LOG_LEVEL"})
@@ -46,7 +46,8 @@ Variable wanted_level() {
   return found;
 }
 
-// Read by every message; the receiver itself sees to it that what it uses lives long enough.
+// Every message reads it. The receiver itself ensures that the objects that it uses live long
+// enough.
 std::atomic<LogReceiver> log_receiver{nullptr};
 
 class Sink final : public spdlog::sinks::sink {
@@ -68,7 +69,7 @@ class Sink final : public spdlog::sinks::sink {
   spdlog::sinks::stderr_color_sink_mt stderr_;
 };
 
-// The level as Python's logging writes it.
+// Formats the level as Python's logging does.
 class LevelName final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
@@ -82,7 +83,8 @@ class LevelName final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Outside spdlog's registry: an application that uses spdlog itself keeps its own loggers.
+// The logger is not in spdlog's registry, so it does not interfere with an application that uses
+// spdlog itself.
 std::unique_ptr<Logger> make_logger() {
   auto target = std::make_unique<spdlog::logger>("poprt", std::make_shared<Sink>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
@@ -124,12 +126,12 @@ void Logger::write(LogLevel level, const std::source_location& where, fmt::strin
 }
 
 Logger& log() {
-  // Never destroyed: threads may log while the process exits.
+  // Never destroyed, because threads may log while the process exits.
   static Logger& logger = *make_logger().release();
   return logger;
 }
 
-void warn_of_log_level() {
+void warn_of_unknown_log_level() {
   static const bool once = [] {
     const Variable wanted = wanted_level();
     if (*wanted.value && !level_from_name(wanted.value))

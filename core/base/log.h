@@ -1,6 +1,5 @@
-// Logging inside the library: one named spdlog logger, its level from POPRT_LOG_LEVEL
-// (TRACE DEBUG INFO WARNING ERROR CRITICAL OFF; default WARNING), output on stderr or to a
-// receiver.
+// Logging inside the library. There is one spdlog logger; POPRT_LOG_LEVEL (TRACE DEBUG INFO WARNING
+// ERROR CRITICAL OFF; default WARNING) sets its level, and it writes to stderr or to a receiver.
 #pragma once
 
 #include <fmt/core.h>
@@ -27,9 +26,9 @@ enum class LogLevel : int32_t {
   error,
   critical,
   off
-};  // spdlog's numbers
+};  // the numbers of spdlog
 
-// A format string and the place that has it, which the line names.
+// A format string and its source location, which the log line contains.
 template <class... Args>
 struct LogFormat {
   template <class Text>
@@ -40,8 +39,8 @@ struct LogFormat {
   std::source_location where;
 };
 
-// What our code sees of a spdlog logger: spdlog's headers take seconds to compile, so only the
-// files that make loggers include them. Safe from any thread, like the logger behind it.
+// A wrapper of a spdlog logger. The headers of spdlog take seconds to compile, so only the files
+// that create loggers include them. Thread-safe, like the logger itself.
 class Logger {
  public:
   explicit Logger(std::unique_ptr<spdlog::logger> to);
@@ -78,8 +77,8 @@ class Logger {
   std::unique_ptr<spdlog::logger> to_;
 };
 
-// Says which warnings of this thread are wanted while it lives; those of other threads are. The one
-// made last counts.
+// Decides which warnings of this thread are written while the object lives; other threads are not
+// affected. The most recent filter of a thread is used.
 class WarningFilter {
  public:
   using Wanted = std::function<bool(const std::string& text)>;
@@ -94,16 +93,17 @@ class WarningFilter {
   WarningFilter* before_;
 };
 
-// Made on first use; safe from any thread. Lines look as PopRT's:
-// "2023-10-16 12:34:56,789 WARNING [poprt] float_to_half.cpp:65] ...".
+// The logger, created on first use. Thread-safe. Lines have the format of PopRT: "2023-10-16
+// 12:34:56,789 WARNING [poprt] float_to_half.cpp:65] ...".
 Logger& log();
 
-// Accepts the names above in any case, plus WARN and ERR. False when the name is unknown.
+// Accepts the names above in upper or lower case, as well as WARN and ERR. Returns false if the
+// name is unknown.
 bool set_log_level(std::string_view level);
 
-// Takes messages in place of stderr: spdlog's number of the level, text without line end. Called on
-// any thread, by several at once. Null: stderr again; a call of the receiver before may be under
-// way.
+// Receives messages instead of stderr: spdlog's number of the level, and the text without a line
+// end. It is called on any thread, also by several at once. Null restores stderr; a call of the
+// previous receiver may still be running then.
 using LogReceiver = void (*)(int32_t level, const char* message);
 void set_log_receiver(LogReceiver receiver);
 

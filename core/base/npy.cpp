@@ -31,7 +31,7 @@ constexpr Code kCodes[] = {
 FILE* fdopen_or_null(int fd) { return fd < 0 ? nullptr : ::fdopen(fd, "rb"); }
 int fclose_or_nothing(FILE* file) { return file ? std::fclose(file) : 0; }
 
-// What stands behind 'KEY': in the header, up to a comma or brace outside of parentheses.
+// The value of 'KEY' in the header, up to a comma or brace outside of parentheses.
 std::string_view entry(std::string_view header, std::string_view key) {
   size_t at = header.find(fmt::format("'{}'", key));
   if (at == header.npos) return {};
@@ -46,8 +46,8 @@ std::string_view entry(std::string_view header, std::string_view key) {
   return header.substr(at, end - at);
 }
 
-// NumPy's "U": elements of `width` UTF-32 characters, filled up with zeros. What is no character
-// becomes U+FFFD.
+// NumPy's "U": elements of `width` UTF-32 characters, padded with zeros. Invalid characters become
+// U+FFFD.
 std::vector<std::string> text_of(std::span<const std::byte> data, size_t width) {
   std::vector<std::string> out;
   const size_t bytes = width * sizeof(char32_t);
@@ -58,7 +58,7 @@ std::vector<std::string> text_of(std::span<const std::byte> data, size_t width) 
     while (!s.empty() && s.back() == U'\0') s.pop_back();
     std::string& to = out.emplace_back();
     for (char32_t c : s) {
-      if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = U'\ufffd';  // no character
+      if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = U'\ufffd';  // not a character
       const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (c >> shift & 0x3f)); };
       if (c < 0x80) {
         to += static_cast<char>(c);
@@ -80,7 +80,7 @@ std::vector<std::string> text_of(std::span<const std::byte> data, size_t width) 
   return out;
 }
 
-// What the header says of the data behind it.
+// The description of the data that follows the header.
 struct Header {
   DType dtype = DType::undefined;
   uint64_t width = 0;  // characters of a text element

@@ -11,16 +11,16 @@
 
 namespace poprt {
 
-// NumPy's name of a type without its byte order ("f4"); empty when it has none.
+// NumPy's code of a type without its byte order, such as "f4"; empty if NumPy does not have the
+// type.
 std::string_view npy_code(DType dtype);
 
-// Text ("U") becomes UTF-8. Throws naming the file: not_found or permission_denied when it cannot
-// be opened, invalid_argument for what is no .npy file, Fortran order, big-endian, or of a type
-// that has no name here, data_loss when it is cut off.
+// Text ("U") is converted to UTF-8. Throws with the file name in the message: not_found or
+// permission_denied if the file cannot be opened, invalid_argument if it is not a .npy file, is in
+// Fortran order, is big-endian or has a type without a DType, data_loss if it is truncated.
 Tensor read_npy(const std::string& path);
 
-// The same from `size` bytes that `read(to, bytes)` gives one after the other; messages begin with
-// `path`.
+// The same for `size` bytes that `read(to, bytes)` returns in sequence; messages begin with `path`.
 Tensor parse_npy(uint64_t size, const std::function<void(void*, size_t)>& read,
                  const std::string& path);
 

@@ -1,6 +1,6 @@
-// ONNX's element type numbers (TensorProto.DataType, onnx.proto), which files hold and some
-// attributes carry (Cast's `to`, EyeLike's `dtype` ...). Plain integers, because Debian's proto
-// classes end at 16.
+// ONNX's numbers of element types (TensorProto.DataType in onnx.proto). Files contain them, and so
+// do attributes such as Cast's `to`. They are plain integers here because the proto classes of
+// Debian's version end at 16.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace poprt {
 // nullopt for UNDEFINED and unknown numbers.
 std::optional<DType> dtype_from_onnx(int64_t number);
 
-// nullopt for types that ONNX lacks (the IPU's quarter formats).
+// nullopt for types that ONNX does not have (the quarter formats of the IPU).
 std::optional<int32_t> onnx_from_dtype(DType dtype);
 
 }  // namespace poprt

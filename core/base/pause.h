@@ -1,4 +1,4 @@
-// What a loop that polls does between two looks.
+// The pause of a polling loop between two checks.
 #pragma once
 
 #if defined(__x86_64__)
@@ -7,7 +7,7 @@
 
 namespace poprt {
 
-// Leaves the processor's other thread more room, and saves energy.
+// Leaves more resources to the other hardware thread of the core, and saves energy.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
   _mm_pause();

@@ -1,6 +1,6 @@
 // Pickled dicts of NumPy arrays (arrays_file.h). A pickle is a program for a stack machine that may
-// call any function of Python; here it can call four, which make arrays, and calling is building a
-// value. The opcodes are those of https://docs.python.org/3/library/pickletools.html.
+// call any function of Python. This reader knows four functions, which make arrays; a call of one
+// builds a value. The opcodes are those of https://docs.python.org/3/library/pickletools.html.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace {
 struct Value;
 using Ref = std::shared_ptr<Value>;
 
-// What arrays are made of. Lists and dicts change after they were put on the stack.
+// The values that arrays are made from. Lists and dicts may change while they are on the stack.
 enum class Kind : uint8_t {
   none,
   mark,
@@ -29,18 +29,18 @@ enum class Kind : uint8_t {
   text,      // str
   bytes,     // bytes, bytearray
   sequence,  // tuple, list
-  dict,      // keys and values by turns
-  callee,    // a function that may be named
+  dict,      // alternating keys and values
+  callee,    // a function of the allowed set
   dtype,
   array,
 };
 
-// The functions by which NumPy pickles arrays, and what bytes are pickled by in protocol 2.
+// The functions with which NumPy pickles arrays, and the one that encodes bytes in protocol 2.
 enum class Callee : uint8_t { reconstruct, ndarray, dtype, from_buffer, encode, scalar };
 
 struct Value {
   Kind kind = Kind::none;
-  int depth = 0;  // of what it holds
+  int depth = 0;  // nesting depth of the contents
   int64_t number = 0;
   std::string text;
   std::span<const std::byte> bytes;
@@ -49,7 +49,7 @@ struct Value {
   DType dtype = DType::undefined;
   bool big_endian = false;
   Tensor array;
-  std::shared_ptr<std::vector<std::byte>> owned;  // of `bytes` that the file does not have as such
+  std::shared_ptr<std::vector<std::byte>> owned;  // for `bytes` that are not contiguous in the file
 };
 
 struct Known {
@@ -76,7 +76,7 @@ std::optional<DType> dtype_of_code(std::string_view code) {
   return std::nullopt;
 }
 
-// Text of protocol 0: Latin-1 with \uXXXX for the rest, for line feeds and backslashes.
+// Text of protocol 0: Latin-1, with \uXXXX for other characters, line feeds and backslashes.
 std::string utf8_of(const std::string& line) {
   std::string out;
   for (size_t i = 0; i < line.size(); i++) {
@@ -103,7 +103,7 @@ class Unpickler {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& what)
       : bytes_(bytes), what_(what) {}
-  // Lists that hold themselves, which a file may ask for, would keep each other alive.
+  // A pickle may define lists that contain themselves. They would keep each other alive.
   ~Unpickler() {
     for (const Ref& v : made_) v->items.clear();
   }
@@ -186,7 +186,7 @@ class Unpickler {
     push(make(Kind::bytes));
     top().bytes = take(size);
   }
-  // Depths are bounded; a cycle would only keep its memory.
+  // The depth is bounded. A cycle only keeps its memory, which the destructor frees.
   void hold(Value& to, std::vector<Ref> items) {
     constexpr int kMostDepth = 32;
     for (const Ref& v : items) to.depth = std::max(to.depth, v->depth + 1);
@@ -265,7 +265,7 @@ void Unpickler::push_callee(const std::string& module, const std::string& name) 
                      module, name));
 }
 
-// Opcodes that push one value.
+// Handles the opcodes that push one value. Returns false for others.
 bool Unpickler::simple(char op) {
   switch (op) {
     case 'N': push(make(Kind::none)); return true;
@@ -277,7 +277,7 @@ bool Unpickler::simple(char op) {
     case '\x8a': push_long(take_number<uint8_t>()); return true;
     case '\x8b': push_long(take_number<uint32_t>()); return true;
     case 'G':
-      take(8);  // a float: no array has one
+      take(8);  // skips a float, which arrays do not contain
       push(make(Kind::none));
       return true;
     case 'I':
@@ -390,7 +390,7 @@ Ref Unpickler::call(Callee callee, const std::vector<Ref>& arguments) {
   switch (callee) {
     case Callee::reconstruct: return make(Kind::array);
     case Callee::dtype: return make_dtype(arguments);
-    case Callee::encode: {  // of Latin-1, which protocol 2 has for bytes
+    case Callee::encode: {  // encodes text as Latin-1; protocol 2 has no bytes
       const std::string& text = argument(arguments, 0, Kind::text).text;
       Ref v = make(Kind::bytes);
       v->owned = std::make_shared<std::vector<std::byte>>();
@@ -460,8 +460,8 @@ void Unpickler::fill_array(Value& array, const Ref& shape, const Value& dtype, b
   array.array = std::move(t);
 }
 
-// The state of an array: version, shape, dtype, whether columns come first, bytes; of a dtype:
-// version, byte order, and what simple types do not have.
+// Sets the state of an array (version, shape, dtype, whether it is in Fortran order, bytes) or of a
+// dtype (version, byte order, and fields that simple types do not use).
 void Unpickler::build() {
   const Ref state = pop();
   Value& to = top();
@@ -492,7 +492,7 @@ std::map<std::string, Tensor> Unpickler::run() {
       case '\x80':
         if (take_number<uint8_t>() > 5) refuse("it is of a newer protocol than 5");
         break;
-      case '\x95': take(8); break;  // how long a frame is
+      case '\x95': take(8); break;  // skips the length of a frame
       case 'c': {
         const std::string module = take_line();
         push_callee(module, take_line());

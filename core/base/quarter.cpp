@@ -9,12 +9,13 @@
 namespace poprt {
 namespace {
 
-// Bit layout of a small float. Codes above `max_code` (sign bit off) are infinity or NaN as the
-// format says; the *fnuz and IPU formats have one NaN, the code of negative zero.
+// The bit layout of a small float. Codes above `max_code`, without the sign bit, are infinity or
+// NaN, depending on the format. The *fnuz formats and those of the IPU have one NaN, the code of
+// negative zero.
 struct Format {
   int exponent_bits, mantissa_bits, bias;
   uint8_t max_code;   // largest finite magnitude
-  bool has_infinity;  // code after max_code is infinity
+  bool has_infinity;  // the code after max_code is infinity
   bool nan_is_minus_zero;
 };
 
@@ -63,7 +64,7 @@ float quarter_to_float(DType dtype, uint8_t code) {
   return negative ? -v : v;
 }
 
-// On the bits: compute threads take denormal numbers for 0, and 2^-127 is one.
+// Works on the bits, because compute threads flush denormal numbers and 2^-127 is one.
 uint8_t float_to_e8m0(float value, PowerRounding rounding, bool saturate) {
   constexpr uint32_t kNormal = 1u << 23, kLeast = kNormal / 2, kMost = 254 * kNormal;
   const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7fffffff;
@@ -71,7 +72,7 @@ uint8_t float_to_e8m0(float value, PowerRounding rounding, bool saturate) {
   if (magnitude < kLeast) return saturate ? 0 : kNanE8M0;
   if (magnitude > kMost) return saturate ? 254 : kNanE8M0;
   const uint32_t step = magnitude < kNormal ? kLeast : kNormal;
-  const uint32_t above = magnitude % step;  // beyond the power of two below
+  const uint32_t above = magnitude % step;  // distance from the next lower power of two
   const bool more = rounding == PowerRounding::up        ? above > 0
                     : rounding == PowerRounding::nearest ? above >= step / 2
                                                          : false;
@@ -88,7 +89,8 @@ uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
       static_cast<uint8_t>(f.nan_is_minus_zero ? 1u << bits : sign | ((1u << bits) - 1));
   if (std::isnan(value)) return has_nan ? nan : 0;
   const float a = std::fabs(value);
-  // Nearest code by bisection over the monotonic positive codes, ties to the even code.
+  // Finds the nearest code by bisection of the positive codes, which are monotonic. Ties go to the
+  // even code.
   unsigned lo = 0, hi = f.max_code;
   while (lo < hi) {
     const unsigned mid = (lo + hi + 1) / 2;
@@ -115,9 +117,10 @@ uint8_t float_to_quarter(DType dtype, float value, bool saturate) {
 
 namespace {
 
-// As float_to_quarter with saturation, without a search. On the bits: numbers with a full mantissa
-// keep the upper part of it, and exponents differ by their biases; smaller ones are whole multiples
-// of the least, which the adder rounds at the last bit of a number whose unit that is.
+// As float_to_quarter with saturation, but without a search. It works on the bits: a normal number
+// keeps the upper part of its mantissa, and its exponent changes by the difference of the biases.
+// Smaller numbers are multiples of the smallest one; adding a number whose last bit has that weight
+// rounds them.
 uint8_t encode(float value, uint32_t mantissa_bits, uint32_t bias) {
   const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return 0x80;

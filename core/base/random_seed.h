@@ -1,13 +1,13 @@
-// A start for random numbers that differs between processes, threads and calls.
+// A seed for random numbers that differs between processes, threads and calls.
 #pragma once
 
 #include <cstdint>
 
 namespace poprt {
 
-// 64 bits of the system's randomness; of clock and process where the system has none. Not
-// std::random_device: that of GCC 12 asks for a newer C library than the rest of libpoprt, which is
-// to load on that of Ubuntu 22.04. Thread-safe.
+// 64 random bits from the system, or from the clock and the process if the system has no source of
+// randomness. std::random_device is not used: that of GCC 12 requires a newer C library than Ubuntu
+// 22.04 has, on which libpoprt must load. Thread-safe.
 uint64_t random_seed();
 
 }  // namespace poprt

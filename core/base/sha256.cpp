@@ -55,8 +55,9 @@ void add_blocks_portable(std::array<uint32_t, 8>& state, const std::byte* bytes,
 }
 
 #if defined(__x86_64__)
-// The processor's own instructions, seven times as fast: whole models are hashed. They want the
-// state as (a, b, e, f) and (c, d, g, h), and make four rounds from four words of the schedule.
+// Uses the SHA instructions of the processor, which are seven times as fast; whole models are
+// hashed. The instructions need the state as (a, b, e, f) and (c, d, g, h), and compute four rounds
+// from four words of the schedule.
 __attribute__((target("sha,sse4.1,ssse3"))) void add_blocks_sha(std::array<uint32_t, 8>& state,
                                                                 const std::byte* bytes,
                                                                 size_t count) {
@@ -127,7 +128,7 @@ Sha256& Sha256::add_sized(std::span<const std::byte> bytes) {
 std::string Sha256::finish() {
   const uint64_t bits = size_ * 8;
   std::array<std::byte, 72> tail{std::byte{0x80}};
-  const size_t zeros = (119 - size_ % 64) % 64;  // after the 0x80, up to the length
+  const size_t zeros = (119 - size_ % 64) % 64;  // zero bytes between 0x80 and the length
   for (size_t i = 0; i < 8; i++) tail[1 + zeros + i] = static_cast<std::byte>(bits >> (56 - 8 * i));
   add(std::span(tail).first(1 + zeros + 8));
   std::string hex;

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names that stand for contents.
+// SHA-256 (FIPS 180-4), for names that are derived from contents.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace poprt {
 
-// Adds whole blocks of 64 bytes. `portable`: without the processor's own instructions, which give
-// the same.
+// Adds whole blocks of 64 bytes. `portable` avoids the SHA instructions of the processor; the
+// result is the same.
 void sha256_blocks(std::array<uint32_t, 8>& state, const std::byte* bytes, size_t count,
                    bool portable = false);
 
@@ -19,11 +19,11 @@ class Sha256 {
  public:
   Sha256& add(std::span<const std::byte> bytes);
   Sha256& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
-  // Length first, so that what is added next cannot be taken for a part of it.
+  // Adds the length first, so that the next bytes cannot be confused with a part of these.
   Sha256& add_sized(std::span<const std::byte> bytes);
   Sha256& add_sized(std::string_view text) { return add_sized(std::as_bytes(std::span(text))); }
 
-  // 64 lower-case hexadecimal digits. Ends this object's life as a hash.
+  // Returns 64 lower-case hexadecimal digits. Nothing may be added afterwards.
   std::string finish();
 
  private:

@@ -1,4 +1,4 @@
-// Shapes are plain vectors of dimensions; a static shape has no negative one.
+// A shape is a plain vector of dimensions. A static shape has no negative dimension.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ using Shape = std::vector<int64_t>;
 
 inline constexpr int64_t kUnknownDim = -1;
 
-// Product of the dimensions; 1 for a scalar. Throws out_of_range on overflow or a negative
+// The product of the dimensions; 1 for a scalar. Throws out_of_range on overflow or for a negative
 // dimension.
 int64_t element_count(std::span<const int64_t> shape);
 
 // True when no dimension is kUnknownDim.
 bool is_static(std::span<const int64_t> shape);
 
-// "[2,3]"; unknown dimensions print as "?".
+// For example "[2,3]"; an unknown dimension prints as "?".
 std::string shape_string(std::span<const int64_t> shape);
 
-// NumPy broadcasting of two shapes (unknown dimensions allowed: unknown with 1 or unknown stays
-// unknown, unknown with n > 1 is n). Throws invalid_argument naming both shapes.
+// NumPy's broadcasting of two shapes. Dimensions may be unknown: unknown with 1 or with unknown is
+// unknown, unknown with n > 1 is n. Throws invalid_argument with both shapes in the message.
 Shape broadcast_shapes(std::span<const int64_t> a, std::span<const int64_t> b);
 
 // Row-major strides in elements.

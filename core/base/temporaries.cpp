@@ -28,7 +28,7 @@ bool consists_of(std::string_view text, std::string_view characters) {
   return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
 }
 
-// A FIFO or a link of such a name is nothing that a writer made.
+// Writers create regular files only, so a FIFO or a link with such a name is not removed.
 void remove_if_abandoned(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
@@ -41,7 +41,8 @@ void remove_if_abandoned(const fs::path& path) {
 }  // namespace
 
 std::string temporary_name() {
-  // Differs between processes (pid, random start) and inside one (counter).
+  // The name differs between processes (process id and random start) and within a process
+  // (counter).
   static std::atomic<uint64_t> counter{random_seed()};
   return fmt::format("{}{}-{:x}{}", kPrefix, ::getpid(), counter.fetch_add(1), kSuffix);
 }
@@ -57,8 +58,8 @@ bool is_temporary_name(std::string_view name) {
          consists_of(name.substr(dash + 1), "0123456789abcdef");
 }
 
-bool hold_temporary(int fd) {
-  // Where the file system has no locks, nobody can sweep either.
+bool lock_temporary(int fd) {
+  // If the file system has no locks, the file cannot be swept either.
   while (::flock(fd, LOCK_EX) != 0)
     if (errno != EINTR) return true;
   struct stat info{};
@@ -72,7 +73,7 @@ void sweep_temporaries(const fs::path& folder) {
     if (is_temporary_name(i->path().filename().native())) remove_if_abandoned(i->path());
 }
 
-void sweep_temporaries_now_and_then(const fs::path& folder) {
+void sweep_temporaries_each_minute(const fs::path& folder) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kMaxRemembered = 1024;
   static std::mutex mutex;

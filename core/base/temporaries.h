@@ -1,7 +1,7 @@
-// Names of files that are being written, and what becomes of those that a killed process left.
+// Names of files that are being written, and removal of those that a killed process left.
 //
-// A writer holds the lock (flock) of its file from before others can see the name until the file
-// has its own name. So a file of such a name whose lock is free belongs to nobody.
+// A writer holds the lock (flock) of its temporary file from before the name is visible until the
+// file has its final name. So a file with such a name whose lock is free has no writer any more.
 #pragma once
 
 #include <filesystem>
@@ -10,17 +10,18 @@
 
 namespace poprt {
 
-// ".poprt-PID-NUMBER.tmp": no other writer has it.
+// For example ".poprt-PID-NUMBER.tmp"; no other writer uses the same name.
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
-// Takes the lock of a file that was just made. False when someone else removed it meanwhile.
-bool hold_temporary(int fd);
+// Locks a file that was just created. Returns false if another process has removed it in the
+// meantime.
+bool lock_temporary(int fd);
 
-// Removes the temporary files in `folder` that nobody holds. What cannot be removed stays.
+// Removes the temporary files in `folder` whose lock is free. Errors are ignored.
 void sweep_temporaries(const std::filesystem::path& folder);
 
-// The same, at most once a minute for each folder: listing a large one takes time.
-void sweep_temporaries_now_and_then(const std::filesystem::path& folder);
+// The same, at most once a minute for each folder because listing a large folder takes time.
+void sweep_temporaries_each_minute(const std::filesystem::path& folder);
 
 }  // namespace poprt

@@ -124,7 +124,9 @@ std::vector<double> Tensor::to_doubles() const {
       for (size_t i = 0; i < out.size(); i++)
         out[i] = static_cast<double>(quarter_to_float(dtype_, (bytes[i / 2] >> (i % 2 * 4)) & 15));
       break;
-    case DType::u64: convert(values<uint64_t>(), widen); break;  // half of them are no int64
+    case DType::u64:
+      convert(values<uint64_t>(), widen);
+      break;  // half of its range does not fit int64
     default: convert(to_int64s(), widen);
   }
   return out;

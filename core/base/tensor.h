@@ -1,4 +1,4 @@
-// A host tensor: dtype, static shape and shared bytes, dense and row-major.
+// A tensor in host memory: element type, static shape and shared bytes, dense and row-major.
 #pragma once
 
 #include <cstddef>
@@ -70,17 +70,17 @@ constexpr DType dtype_of<bool>() {
   return DType::boolean;
 }
 
-// Copies share bytes. The bytes are 64-byte aligned when the tensor allocated them itself; a view
-// keeps its owner alive. Only whoever allocated a tensor writes through mutable_data(), before
-// handing it on; after that a tensor is read from any thread.
+// Copies share their bytes. Bytes that the tensor allocated are aligned to 64; a view keeps its
+// owner alive. Only the code that allocated a tensor writes to it, through mutable_data() and
+// before it passes the tensor on; afterwards any thread may read it.
 class Tensor {
  public:
   Tensor() = default;
 
-  // Zeroed memory of its own.
+  // Allocates zeroed memory.
   static Tensor zeros(DType dtype, Shape shape);
-  // Borrowed bytes; `owner` is kept while any copy lives. Throws data_loss when `bytes` is not the
-  // size that dtype and shape need.
+  // Refers to existing bytes; `owner` is kept alive as long as any copy exists. Throws data_loss if
+  // `bytes` is not the size that the type and the shape need.
   static Tensor view(DType dtype, Shape shape, const void* data, uint64_t bytes,
                      std::shared_ptr<const void> owner);
   static Tensor strings(Shape shape, std::vector<std::string> values);
@@ -110,10 +110,10 @@ class Tensor {
   void* mutable_data() { return const_cast<void*>(data_.get()); }
   const std::vector<std::string>& string_values() const { return *strings_; }
 
-  // Same bytes, other shape of the same element count.
+  // The same bytes with another shape of the same element count.
   Tensor reshaped(Shape shape) const;
 
-  // Typed access; throws internal when T is not the dtype.
+  // Typed access. Throws internal if T is not the element type.
   template <class T>
   std::span<const T> values() const {
     check_dtype(dtype_of<T>());
@@ -125,12 +125,13 @@ class Tensor {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(count())};
   }
 
-  // Any bool / integer tensor as int64. Throws invalid_argument for other dtypes.
+  // Any tensor of bool or integers as int64. Throws invalid_argument for other types.
   std::vector<int64_t> to_int64s() const;
-  // Any numeric tensor (sub-byte and f8 included) as doubles. Throws invalid_argument otherwise.
+  // Any numeric tensor, including sub-byte and f8 types, as doubles. Throws invalid_argument
+  // otherwise.
   std::vector<double> to_doubles() const;
 
-  // Same dtype, shape and bytes.
+  // Whether type, shape and bytes are equal.
   bool same_as(const Tensor& other) const;
 
  private:

@@ -30,8 +30,8 @@ void futex_wake_all(std::atomic<uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// One call per failed poll: pauses, and past `patience` gives the processor away each time, so that
-// more threads than processors still make progress.
+// Called after each failed poll. It pauses; after `patience` it yields the processor each time, so
+// that more threads than processors still make progress.
 class Spin {
  public:
   explicit Spin(std::chrono::microseconds patience) noexcept : patience_(patience) {}
@@ -53,45 +53,46 @@ class Spin {
   }
 
  private:
-  static constexpr uint32_t kPollsPerLook = 128;  // a look at the clock costs about one pause
+  static constexpr uint32_t kPollsPerLook = 128;  // reading the clock costs about one pause
   std::chrono::microseconds patience_;
   std::chrono::steady_clock::time_point start_;
   uint32_t polls_ = 0;
   bool yielding_ = false;
 };
 
-// A worker waits through layers that run on the caller alone.
+// A worker keeps spinning during layers that run on the caller only.
 constexpr std::chrono::microseconds kWorkerPatience{200};
-// After a run a worker looks out for the next one for a little longer than waking it would take: a
-// server that is busy does not pay for that wake in every request, an idle one sleeps at once.
+// After a run a worker spins a little longer than waking it would take. So a busy server does not
+// pay for waking it in every request, and the workers of an idle one sleep soon.
 constexpr std::chrono::microseconds kBetweenRuns{50};
-// The caller waits only for tasks that are being worked on. When that takes long, the worker may
-// have lost its processor to us.
+// The caller waits only for tasks that are being executed. If that takes long, the worker may have
+// lost its processor to the caller.
 constexpr std::chrono::microseconds kCallerPatience{100};
 
-// A claim takes 1 / kShare of what is left of a range: few claims, neighbouring tasks together, and
-// single tasks at the end so that all threads finish at about the same time.
+// A claim takes 1 / kShare of the remaining range. So there are few claims, neighbouring tasks stay
+// together, and the last claims are single tasks, so that all threads finish at about the same
+// time.
 constexpr uint32_t kShare = 4;
 
-// Tasks that one hand-out may have: positions are 32 bits wide.
+// The most tasks of one distribution, because positions are 32 bits wide.
 constexpr int64_t kMostTasks = int64_t{1} << 31;
 
-// Tasks [begin, end) that nobody has claimed, as one word.
+// The unclaimed tasks [begin, end) in one word.
 constexpr uint64_t pack(uint32_t begin, uint32_t end) { return uint64_t{end} << 32 | begin; }
 constexpr uint32_t begin_of(uint64_t range) { return static_cast<uint32_t>(range); }
 constexpr uint32_t end_of(uint64_t range) { return static_cast<uint32_t>(range >> 32); }
 
 }  // namespace
 
-// A parallel_for is handed out as one range of tasks for each thread: the owner takes from the
-// front of its range, and when that is empty from the back of the others'. So a thread that is late
-// or slow loses work to the others, but otherwise the same part of the same job lands on the same
-// processor again, which has its data in its cache.
+// A parallel_for gives each thread one range of tasks. The owner takes tasks from the front of its
+// range; when that is empty, it takes from the back of the other ranges. So a slow thread loses
+// work to the others, but otherwise the same part of the same job runs on the same processor every
+// time, whose cache has the data.
 //
-// A thread that shrinks a range by compare-exchange owns those tasks and only then reads the job.
-// So it does not matter which parallel_for a late worker hits, or that the worker looked at an
-// older one before: the caller cannot finish (and so cannot change the job) before every claimed
-// task is reported done.
+// A thread that shrinks a range by compare-exchange owns those tasks and reads the job only
+// afterwards. So a late worker may claim tasks of any parallel_for, even if it looked at an older
+// one before: the caller cannot finish, and so cannot change the job, before every claimed task is
+// reported as done.
 struct ThreadPool::Impl {
   // The caller's release pairs with the acquire of a claim.
   struct alignas(64) Range {
@@ -104,16 +105,16 @@ struct ThreadPool::Impl {
   };
   Job job;
   std::vector<Range> ranges;  // one per thread
-  // Tasks that workers finished; their release pairs with the caller's acquire.
+  // Tasks that workers have finished. Their release pairs with the acquire of the caller.
   alignas(64) std::atomic<int64_t> done{0};
-  // Odd inside a run. The futex that workers sleep on; sequentially consistent with `sleepers`.
+  // Odd during a run. Workers sleep on it (futex); sequentially consistent with `sleepers`.
   alignas(64) std::atomic<uint32_t> run{0};
   std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stopping{false};
   int threads = 1;
   std::vector<std::thread> workers;
 
-  // Claims and runs tasks of one range until it is empty; returns how many it ran.
+  // Claims and runs tasks of one range until it is empty. Returns the number of tasks run.
   int64_t drain(Range& from, bool own, int worker) noexcept {
     int64_t ran = 0;
     uint64_t range = from.unclaimed.load(std::memory_order_relaxed);
@@ -135,8 +136,8 @@ struct ThreadPool::Impl {
     return ran;
   }
 
-  // Runs tasks until none is left; returns how many it ran. A worker whose range is empty does not
-  // look at the others': they are not worth the traffic while it waits.
+  // Runs tasks until none is left. Returns the number of tasks run. While a worker waits for work,
+  // it checks only its own range: checking the others would cause too much cache traffic.
   int64_t work(int worker) noexcept {
     const auto self = static_cast<size_t>(worker);
     int64_t ran = drain(ranges[self], true, worker);
@@ -146,7 +147,7 @@ struct ThreadPool::Impl {
     return ran;
   }
 
-  // Whether a run began soon.
+  // Spins for a while. Returns whether a run began.
   bool linger(uint32_t seen) const noexcept {
     const auto end = std::chrono::steady_clock::now() + kBetweenRuns;
     do {
@@ -160,10 +161,10 @@ struct ThreadPool::Impl {
 
   void sleep(uint32_t seen) noexcept {
     sleepers.fetch_add(1);
-    futex_wait(run, seen);  // returns at once when `run` is no longer `seen`
+    futex_wait(run, seen);  // returns at once if `run` is no longer `seen`
     sleepers.fetch_sub(1);
-    // On a busy machine we were woken on the caller's processor, in its place: give it back before
-    // spinning.
+    // On a busy machine this thread may have woken on the processor of the caller, and preempted
+    // it. It yields before it spins.
     sched_yield();
   }
 
@@ -219,7 +220,7 @@ ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   impl_->threads = threads;
   impl_->ranges = std::vector<Impl::Range>(static_cast<size_t>(threads));
   impl_->workers.reserve(static_cast<size_t>(threads - 1));
-  // Signals are the application's: workers inherit a mask that blocks all of them.
+  // Signals belong to the application: workers inherit a mask that blocks all of them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -247,7 +248,8 @@ int ThreadPool::threads() const noexcept { return impl_->threads; }
 void ThreadPool::begin_run() noexcept {
   if (impl_->threads == 1) return;
   impl_->run.fetch_add(1);
-  // A worker that counts itself after this look finds `run` changed and does not sleep.
+  // A worker that increments `sleepers` after this check sees that `run` has changed and does not
+  // sleep.
   if (impl_->sleepers.load()) futex_wake_all(impl_->run);
 }
 

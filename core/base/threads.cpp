@@ -34,7 +34,7 @@ void work_on_threads(size_t threads, const std::function<void()>& work) {
     try {
       const BlockedSignals blocked;
       for (size_t i = 1; i < threads; i++) others.emplace_back(call);
-    } catch (const std::system_error&) {  // those that there are do all of it
+    } catch (const std::system_error&) {  // the threads that were started do all of the work
     }
     call();
   }

@@ -8,8 +8,8 @@
 
 namespace poprt {
 
-// While it lives the calling thread takes no signal, nor do threads that it makes: signals are the
-// application's.
+// Blocks all signals for the calling thread, and for threads that it starts, as long as the object
+// lives: signals belong to the application.
 class BlockedSignals {
  public:
   BlockedSignals() noexcept;
@@ -21,9 +21,10 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-// Calls `work` on the calling thread and on up to `threads` - 1 others at the same time, and
-// returns when all of them have: work that shares a counter of what is done. Where no more threads
-// can be had, fewer do it. Throws what a call threw, of several the one that ended first.
+// Calls `work` on the calling thread and on up to `threads` - 1 others in parallel, and returns
+// when all calls have returned. The calls divide the work among themselves, usually with a shared
+// counter. If fewer threads can be started, fewer calls are made. Throws the exception of a call,
+// the first one if there are several.
 void work_on_threads(size_t threads, const std::function<void()>& work);
 
 }  // namespace poprt

@@ -9,8 +9,8 @@ namespace {
 constexpr int kLanes = 16;
 using Lanes = std::array<double, kLanes>;
 
-// G g of F(2x2,3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015):
-// rows (1, 0, 0), (.5, .5, .5), (.5, -.5, .5), (0, 0, 1).
+// The transformation G g of F(2x2,3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks", 2015). The rows of G are (1, 0, 0), (.5, .5, .5), (.5, -.5, .5), (0, 0, 1).
 inline void transform2(const Lanes* g, Lanes* to) {
   for (size_t l = 0; l < kLanes; l++) {
     const double even = .5 * g[0][l] + .5 * g[2][l], odd = .5 * g[1][l];
@@ -21,8 +21,8 @@ inline void transform2(const Lanes* g, Lanes* to) {
   }
 }
 
-// Of F(4x4,3x3) at the points of kernels/isa/winograd.cpp: rows (1, 0, 0), (-2/3, -+r/3, -1/3),
-// (1/6, +-r/6, 1/3), (0, 0, 1) with r the root of 2.
+// The transformation of F(4x4,3x3) at the points of kernels/isa/winograd.cpp. The rows of G are (1,
+// 0, 0), (-2/3, -+r/3, -1/3), (1/6, +-r/6, 1/3), (0, 0, 1), where r is the square root of 2.
 inline void transform4(const Lanes* g, Lanes* to) {
   constexpr double kRoot2 = 1.4142135623730950488;
   for (size_t l = 0; l < kLanes; l++) {
@@ -37,7 +37,7 @@ inline void transform4(const Lanes* g, Lanes* to) {
   }
 }
 
-// Rows of the window, then columns.
+// Transforms the rows of the window, then its columns.
 template <int kTile>
 inline void pack(int64_t channels, int64_t lanes, const float* plain, float* packed) {
   constexpr int kPositions = kTile + 2;
@@ -48,7 +48,7 @@ inline void pack(int64_t channels, int64_t lanes, const float* plain, float* pac
   for (int64_t c = 0; c < channels; c++) {
     for (int64_t l = 0; l < lanes; l++) {
       const float* taps = plain + (l * channels + c) * 9;
-      for (int t = 0; t < 9; t++)  // by column: `transform` goes along rows
+      for (int t = 0; t < 9; t++)  // transposed, because `transform` works along rows
         window[t % 3][t / 3][static_cast<size_t>(l)] = static_cast<double>(taps[t]);
     }
     for (int x = 0; x < 3; x++) transform(window[x], half[x]);
@@ -66,9 +66,9 @@ inline void pack(int64_t channels, int64_t lanes, const float* plain, float* pac
 
 }  // namespace
 
-// AVX2 computes the same bits: it has no products that are summed before they are rounded. Which
-// one is asked while the program is linked, when ThreadSanitizer, which would be told of the call,
-// is not there yet: a program with it died before main.
+// The AVX2 version computes the same bits because it does not fuse multiplications and additions.
+// The dynamic linker chooses the version before ThreadSanitizer is initialised, which intercepts
+// the call: programs with both crash before main, so the version is left out there.
 #if defined(__x86_64__) && defined(__clang__)
 #if !__has_feature(thread_sanitizer)
 __attribute__((target_clones("avx2", "default"), flatten))

@@ -1,6 +1,6 @@
-// Weights of 3x3 convolutions as Winograd's kernels read them. The compiler makes them, and so does
-// whoever loads a payload that has the plain ones in a narrow type (program/narrow_weights.h): both
-// get the same bits.
+// The weights of 3x3 convolutions in the layout of the Winograd kernels. The compiler packs them,
+// and so does the loader of a payload that contains the plain weights in a narrow type
+// (program/narrow_weights.h); both get the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace poprt {
 
-// Plain weights are [m, c, 3, 3]; packed ones [block][a * a][c][16], a = tile + 2, with zeros for
-// the output channels that a block of 16 lacks.
+// Plain weights are [m, c, 3, 3]. Packed weights are [block][a * a][c][16] with a = tile + 2;
+// missing output channels of the last block of 16 are zero.
 struct WinogradWeights {
   int64_t m = 0, c = 0;
-  int64_t tile = 0;  // of F(tile x tile, 3x3): 2 or 4; 0: there are none
+  int64_t tile = 0;  // of F(tile x tile, 3x3): 2 or 4; 0 if the convolution has no packed weights
 
   int64_t blocks() const { return (m + 15) / 16; }
   int64_t block_floats() const { return (tile + 2) * (tile + 2) * c * 16; }
@@ -21,7 +21,8 @@ struct WinogradWeights {
   bool operator==(const WinogradWeights&) const = default;
 };
 
-// One block of up to 16 output channels: `plain` are their weights, `packed` block_floats().
+// Packs one block of up to 16 output channels. `plain` has the weights of these channels, `packed`
+// has block_floats() elements.
 void pack_winograd_block(const WinogradWeights& w, std::span<const float> plain,
                          std::span<float> packed);
 

@@ -363,7 +363,7 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
   AtomicFile file(path);
   std::optional<AtomicFile> data;
   if (options.external_data || writer.bytes() > kMaxModelBytes) {
-    std::filesystem::path data_path = behind_links(path);  // beside the model, not its link
+    std::filesystem::path data_path = resolve_links(path);  // beside the model, not its link
     data_path += ".data";
     data.emplace(data_path);
     writer.externalize(data_path.filename().string(), options.external_threshold,

@@ -71,7 +71,7 @@ void DeadlineWatch::State::serve() {
   std::unique_lock lock(mutex);
   thread = std::this_thread::get_id();
   pthread_setname_np(pthread_self(), "poprt-limits");
-  expect_short_stretches();
+  request_short_time_slice();
   Clock::TimePoint quiet_until = Clock::TimePoint::min();
   while (!ending) {
     if (heap.empty()) {

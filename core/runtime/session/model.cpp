@@ -147,7 +147,7 @@ std::shared_ptr<const Model> make_model(std::string name, device::Image image,
                                         std::span<const std::byte> payload,
                                         std::optional<popef::Metadata> metadata,
                                         std::span<const InputData> input_data) {
-  warn_of_log_level();
+  warn_of_unknown_log_level();
   POPRT_ASSERT(image.program != nullptr);
   const program::Program& p = *image.program;
   program::verify(p);

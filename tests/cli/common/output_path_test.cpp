@@ -11,22 +11,22 @@ TEST(OutputPath, IsWhatALinkNames) {
   const TemporaryFolder folder;
   const fs::path& at = folder.path();
   fs::create_directory(at / "far");
-  EXPECT_EQ(behind_links(at / "plain"), at / "plain");
+  EXPECT_EQ(resolve_links(at / "plain"), at / "plain");
   fs::create_symlink("far/b", at / "a");
   fs::create_symlink(at / "c", at / "far" / "b");
-  EXPECT_EQ(behind_links(at / "a"), at / "c");  // not there
+  EXPECT_EQ(resolve_links(at / "a"), at / "c");  // not there
   write_file(folder, "c", "");
-  EXPECT_EQ(behind_links(at / "a"), at / "c");
+  EXPECT_EQ(resolve_links(at / "a"), at / "c");
   fs::create_symlink("round", at / "round");
-  EXPECT_EQ(behind_links(at / "round"), at / "round");
+  EXPECT_EQ(resolve_links(at / "round"), at / "round");
 }
 
 TEST(OutputPath, LinksAreFollowedAsFarAsTheSystemDoes) {
   const TemporaryFolder folder;
   const auto link = [&](int i) { return folder.path() / std::to_string(i); };
   for (int i = 0; i < 45; i++) fs::create_symlink(link(i + 1), link(i));
-  EXPECT_EQ(behind_links(link(5)), link(45));
-  EXPECT_EQ(behind_links(link(0)), link(40));
+  EXPECT_EQ(resolve_links(link(5)), link(45));
+  EXPECT_EQ(resolve_links(link(0)), link(40));
 }
 
 }  // namespace

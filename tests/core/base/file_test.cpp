@@ -246,11 +246,11 @@ TEST_F(File, LinksAreFollowedAsFarAsTheSystemDoes) {
                        dir / std::to_string(i));
   fs::create_directory(dir / "sub");
   fs::create_symlink(dir / "absolute", dir / "sub/away");
-  EXPECT_EQ(behind_links(dir / "0"), dir / "end");
-  EXPECT_EQ(behind_links(dir / "39"), dir / "end") << "forty links";
-  EXPECT_EQ(behind_links(dir / "40"), dir / "0") << "one more is left";
-  EXPECT_EQ(behind_links(dir / "sub/away"), dir / "absolute");
-  EXPECT_EQ(behind_links(dir / "none"), dir / "none");
+  EXPECT_EQ(resolve_links(dir / "0"), dir / "end");
+  EXPECT_EQ(resolve_links(dir / "39"), dir / "end") << "forty links";
+  EXPECT_EQ(resolve_links(dir / "40"), dir / "0") << "one more is left";
+  EXPECT_EQ(resolve_links(dir / "sub/away"), dir / "absolute");
+  EXPECT_EQ(resolve_links(dir / "none"), dir / "none");
 }
 
 TEST_F(File, ExtendMakesRoomOfZeros) {

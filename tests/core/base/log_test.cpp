@@ -101,7 +101,7 @@ TEST(Log, BelowItsLevelNothingIsWritten) {
 TEST(LogDeathTest, AnUnknownLevelOfTheEnvironmentIsSaid) {
   const auto warn = [](const char* variable, const char* value) {
     setenv(variable, value, 1);
-    warn_of_log_level();
+    warn_of_unknown_log_level();
     _exit(0);
   };
   EXPECT_EXIT(warn("POPRT_LOG_LEVEL", "LOUD"), testing::ExitedWithCode(0),

@@ -48,7 +48,7 @@ TEST_F(Temporaries, SweepRemovesWhatNobodyHolds) {
   const fs::path other = make("notes.tmp"), user = make(".poprt-notes.tmp");
   const int fd = ::open(held.c_str(), O_RDWR);
   ASSERT_GE(fd, 0);
-  EXPECT_TRUE(hold_temporary(fd));
+  EXPECT_TRUE(lock_temporary(fd));
   sweep_temporaries(dir);
   EXPECT_FALSE(fs::exists(dead));
   EXPECT_TRUE(fs::exists(held));
@@ -75,7 +75,7 @@ TEST_F(Temporaries, ARemovedFileCannotBeHeld) {
   const int fd = ::open(path.c_str(), O_RDWR);
   ASSERT_GE(fd, 0);
   fs::remove(path);
-  EXPECT_FALSE(hold_temporary(fd));
+  EXPECT_FALSE(lock_temporary(fd));
   ::close(fd);
 }
 
@@ -83,23 +83,23 @@ TEST_F(Temporaries, ARemovedFileCannotBeHeld) {
 TEST_F(Temporaries, WithoutLocksAFileIsHeldWhileItIsThere) {
   const int fd = ::open(make(temporary_name()).c_str(), O_RDWR | O_PATH);  // flock() refuses it
   ASSERT_GE(fd, 0);
-  EXPECT_TRUE(hold_temporary(fd));
+  EXPECT_TRUE(lock_temporary(fd));
   ::close(fd);
 }
 
 // Of very many folders the first are forgotten, and listed again.
 TEST_F(Temporaries, FoldersAreNotRememberedWithoutEnd) {
-  sweep_temporaries_now_and_then(dir);
+  sweep_temporaries_each_minute(dir);
   const fs::path dead = make(".poprt-1-2.tmp");
-  for (int i = 0; i < 1024; i++) sweep_temporaries_now_and_then(dir / std::to_string(i));
-  sweep_temporaries_now_and_then(dir);
+  for (int i = 0; i < 1024; i++) sweep_temporaries_each_minute(dir / std::to_string(i));
+  sweep_temporaries_each_minute(dir);
   EXPECT_FALSE(fs::exists(dead));
 }
 
 TEST_F(Temporaries, OneFolderIsNotListedForEveryFile) {
-  sweep_temporaries_now_and_then(dir);
+  sweep_temporaries_each_minute(dir);
   const fs::path dead = make(".poprt-1-2.tmp");
-  sweep_temporaries_now_and_then(dir);
+  sweep_temporaries_each_minute(dir);
   EXPECT_TRUE(fs::exists(dead));
   sweep_temporaries(dir);
   EXPECT_FALSE(fs::exists(dead));

@@ -33,7 +33,7 @@ TEST(TimeSlice, WhoTellsMayInterruptWhoComputes) {
   Said usual, shorter;
   on_a_thread([&] { usual = said(); });
   on_a_thread([&] {
-    expect_short_stretches();
+    request_short_time_slice();
     shorter = said();
   });
   if (!usual.slice) GTEST_SKIP() << "this kernel has no slices of threads";
@@ -43,7 +43,7 @@ TEST(TimeSlice, WhoTellsMayInterruptWhoComputes) {
 TEST(TimeSlice, SharesOfTheProcessorStay) {
   on_a_thread([] {
     ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 7), 0);
-    expect_short_stretches();
+    request_short_time_slice();
     EXPECT_EQ(said().policy & ~SCHED_RESET_ON_FORK, SCHED_OTHER);
     EXPECT_EQ(said().nice, 7);
   });
@@ -52,7 +52,7 @@ TEST(TimeSlice, SharesOfTheProcessorStay) {
 TEST(TimeSlice, AThreadThatIsStartedThenHasTheUsualOne) {
   on_a_thread([] {
     const uint64_t usual = said().slice;
-    expect_short_stretches();
+    request_short_time_slice();
     on_a_thread([usual] { EXPECT_EQ(said().slice, usual); });
   });
 }
@@ -62,7 +62,7 @@ TEST(TimeSlice, ABackgroundThreadStaysOne) {
     const sched_param none = {};
     ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
     const Said before = said();
-    expect_short_stretches();
+    request_short_time_slice();
     EXPECT_EQ(said().slice, before.slice);
     EXPECT_EQ(said().policy, SCHED_BATCH);
   });
