@@ -34,7 +34,8 @@ void Value::set_constant(Tensor tensor) {
 namespace {
 
 void drop_use(std::vector<Use>& uses, const Node* node, size_t input) {
-  // From the back: ~Graph drops the last uses first, which must not be quadratic.
+  // Searches from the back because ~Graph removes the last uses first; otherwise it would be
+  // quadratic.
   const auto it = std::find_if(uses.rbegin(), uses.rend(),
                                [&](const Use& u) { return u.node == node && u.input == input; });
   POPRT_ASSERT(it != uses.rend());
@@ -122,7 +123,7 @@ std::string Node::describe() const {
 // -- Graph --------------------------------------------------------------------------------------
 
 Graph::~Graph() {
-  // Subgraphs read values of this graph: let them go before the values they point to.
+  // Subgraphs read values of this graph, so nodes are destroyed before the values.
   for (auto it = nodes_.rbegin(); it != nodes_.rend(); ++it) {
     (*it)->set_inputs({});
     (*it)->attributes.clear();
@@ -264,7 +265,7 @@ void Graph::move_before(Node* node, Node* before) {
 
 namespace {
 
-// Values of `graph` that a node reads, its subgraphs' captures included.
+// The values of `graph` that a node reads, including those that its subgraphs capture.
 void collect_reads(const Node& node, const Graph& graph, std::vector<Value*>& out) {
   for (Value* v : node.inputs())
     if (v && &v->graph() == &graph) out.push_back(v);
@@ -291,7 +292,7 @@ void Graph::sort() {
     missing[n] = producers.size();
     for (Node* p : producers) readers[p].push_back(n);
   }
-  // Stable: always the earliest node (in the old order) that is ready.
+  // The sort is stable: it always takes the ready node that was first in the old order.
   std::unordered_map<Node*, size_t> rank;
   for (size_t i = 0; i < all.size(); i++) rank[all[i]] = i;
   std::map<size_t, Node*> queue;

@@ -1,8 +1,9 @@
-// The graph IR: values, nodes and graphs, close enough to ONNX to round-trip it.
+// The graph IR: values, nodes and graphs. It is close enough to ONNX that a model can be imported
+// and exported without loss.
 //
-// A Graph owns its nodes and values. Pointers stay valid until the node or value is erased. One
-// thread at a time may touch a graph; distinct graphs are independent. Nodes keep a topological
-// order (the verifier checks it).
+// A Graph owns its nodes and values. Pointers stay valid until the node or value is erased. Only
+// one thread at a time may use a graph; different graphs are independent. Nodes are in topological
+// order, which the verifier checks.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,9 @@ class Graph;
 class Node;
 class Value;
 
-// What is known about a value. Without a rank `shape` is empty and has_shape is false. A dimension
-// is kUnknownDim where unknown; `symbols` (same length, or empty) keeps ONNX's dim_param names.
+// The known type of a value. If the rank is unknown, `shape` is empty and has_shape is false. An
+// unknown dimension is kUnknownDim; `symbols` (of the same length, or empty) contains ONNX's
+// dim_param names.
 struct ValueType {
   DType dtype = DType::undefined;
   bool has_shape = false;
@@ -40,7 +42,8 @@ struct ValueType {
   static ValueType of(DType dtype, Shape shape) { return {dtype, true, std::move(shape), {}}; }
 };
 
-// "f32[1,3,224,224]", "f32[N,3]", "f32[?,3]", "f32[*]" without a rank, "?" without anything.
+// For example "f32[1,3,224,224]", "f32[N,3]", "f32[?,3]", "f32[*]" (unknown rank) or "?" (nothing
+// is known).
 std::string type_string(const ValueType& type);
 
 struct Use {
@@ -52,13 +55,13 @@ class Value {
  public:
   const std::string& name() const { return name_; }
   Graph& graph() const { return *graph_; }
-  // The node that makes it; null for a graph input or a constant.
+  // The node that computes the value; null for a graph input or a constant.
   Node* producer() const { return producer_; }
-  // Every (node, input index) that reads it, nodes of subgraphs included. Graph outputs are not
-  // uses.
+  // Every pair of a node and an input index that reads the value, including nodes of subgraphs.
+  // Graph outputs are not uses.
   const std::vector<Use>& uses() const { return uses_; }
 
-  // The tensor when this is an initializer (producer() is null then).
+  // The tensor of an initializer, whose producer() is null.
   bool is_constant() const { return constant_.has_value(); }
   const Tensor& constant() const { return *constant_; }
   void set_constant(Tensor tensor);  // also sets the type
@@ -82,12 +85,12 @@ using Attribute = std::variant<int64_t, float, std::string, Tensor, std::vector<
                                std::vector<float>, std::vector<std::string>, std::vector<Tensor>,
                                std::shared_ptr<Graph>, std::vector<std::shared_ptr<Graph>>>;
 
-// An operator application. Inputs may be null (an omitted optional input); outputs never are (an
-// omitted optional output is a value nobody reads, with a generated name).
+// The application of an operator. An omitted optional input is null. Outputs are never null: an
+// omitted optional output is a value without uses that has a generated name.
 class Node {
  public:
   std::string op_type;
-  std::string domain;  // "" is ai.onnx; "poprt" is ours
+  std::string domain;  // "" is ai.onnx; "poprt" has the operators of this project
   std::string name;
   std::map<std::string, Attribute, std::less<>> attributes;
 
@@ -97,18 +100,19 @@ class Node {
   Value* input(size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   Value* output(size_t i = 0) const { return i < outputs_.size() ? outputs_[i] : nullptr; }
 
-  void set_input(size_t i, Value* value);  // grows the list with nulls when needed
+  void set_input(size_t i, Value* value);  // appends null inputs if i is beyond the end
   void set_inputs(std::span<Value* const> values);
 
-  // The opset of this node's domain that the graph imports (0 when it imports none; 1 for ours).
+  // The opset of this node's domain that the graph imports; 0 if it imports none, 1 for the domain
+  // "poprt".
   int64_t opset() const;
 
   bool is(std::string_view type, std::string_view in_domain = "") const {
     return op_type == type && domain == in_domain;
   }
 
-  // Attribute by name and type; the default when absent. Throws invalid_argument naming node and
-  // attribute when it has another type.
+  // An attribute by name and type, or the default if it is absent. Throws invalid_argument with
+  // node and attribute in the message if it has another type.
   int64_t int_attr(std::string_view key, int64_t fallback) const;
   float float_attr(std::string_view key, float fallback) const;
   std::string string_attr(std::string_view key, std::string_view fallback) const;
@@ -118,7 +122,7 @@ class Node {
                                  const std::vector<float>& fallback = {}) const;
   const Attribute* find_attr(std::string_view key) const;
 
-  // "Conv node 'name'" for messages.
+  // For messages, such as "Conv node 'name'".
   std::string describe() const;
 
  private:
@@ -137,27 +141,28 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   std::string name;
-  Graph* parent = nullptr;  // set on subgraphs; nodes inside may read the parent's values
-  std::map<std::string, int64_t> opsets;  // domain -> version; empty on a subgraph: asks the parent
-  // Free-form model metadata that export writes back ("producer_name", "ir_version", doc strings
-  // ...).
+  Graph* parent = nullptr;  // set for subgraphs, whose nodes may read the parent's values
+  std::map<std::string, int64_t> opsets;  // by domain; empty for a subgraph, which has its parent's
+  // Free-form metadata of the model, such as "producer_name", "ir_version" and doc strings. Export
+  // writes it back.
   std::map<std::string, std::string> metadata;
 
-  // In topological order. Safe to erase the current node while iterating over a copy of the list.
+  // The nodes in topological order. The result is a copy, so the current node may be erased during
+  // iteration.
   std::vector<Node*> nodes() const;
   size_t node_count() const { return nodes_.size(); }
   const std::vector<Value*>& inputs() const { return inputs_; }
   const std::vector<Value*>& outputs() const { return outputs_; }
-  // All values in creation order, constants and inputs included.
+  // All values in the order of their creation, including constants and inputs.
   std::vector<Value*> values() const;
   // A value of this graph (not of a parent) by name, or null.
   Value* find(std::string_view value_name) const;
 
-  // Names that are taken get a numeric suffix; an empty name asks for a generated one.
+  // A name that is in use gets a numeric suffix; an empty name is replaced by a generated one.
   Value* add_input(std::string_view value_name, ValueType type);
   Value* add_constant(std::string_view value_name, Tensor tensor);
-  // Inserts before `before` (null: at the end) with `output_count` fresh outputs named after
-  // `output_names` (missing or empty names are generated).
+  // Inserts a node before `before` (null: at the end) with `output_count` new outputs. Their names
+  // are `output_names`; missing or empty ones are generated.
   Node* add_node(std::string op_type, std::string domain, std::span<Value* const> inputs,
                  size_t output_count = 1, Node* before = nullptr,
                  std::span<const std::string> output_names = {});
@@ -166,7 +171,7 @@ class Graph {
     return add_node(std::move(op_type), std::move(domain),
                     std::span<Value* const>(inputs.begin(), inputs.size()), output_count, before);
   }
-  // A graph output; the same value may be listed more than once.
+  // Adds a graph output. The same value may be listed more than once.
   void add_output(Value* value) { outputs_.push_back(value); }
   void set_output(size_t i, Value* value) { outputs_[i] = value; }
   void remove_output(size_t i) {
@@ -176,25 +181,26 @@ class Graph {
   bool is_output(const Value* value) const;
   bool is_input(const Value* value) const;
 
-  // Every reader and graph output of `from` reads `to` instead. When `from` is a graph output its
-  // name moves to `to` if `to` is made by a node and is no output itself (the user's names
-  // survive).
+  // Makes every reader and graph output of `from` read `to`. If `from` is a graph output, `to`
+  // takes its name, so that the user's names survive, if a node computes `to` and `to` is not an
+  // output already.
   void replace_all_uses(Value* from, Value* to);
 
-  // The node's outputs must have no uses and be no graph outputs. Erases the outputs too.
+  // Erases a node and its outputs, which must have no uses and must not be graph outputs.
   void erase_node(Node* node);
-  // An input or constant without uses.
+  // Erases an input or a constant without uses.
   void erase_value(Value* value);
   void rename(Value* value, std::string_view value_name);
-  // Moves a node in front of another.
+  // Moves a node directly before another.
   void move_before(Node* node, Node* before);
-  // Restores a topological order (stable). Throws invalid_argument on a cycle, naming a node.
+  // Restores a topological order with a stable sort. Throws invalid_argument with a node in the
+  // message if there is a cycle.
   void sort();
 
   // A deep copy; constants share their bytes.
   std::unique_ptr<Graph> clone() const;
 
-  // A value name that is not taken, built from `stem`.
+  // Returns an unused value name that begins with `stem`.
   std::string fresh_name(std::string_view stem);
 
  private:
@@ -211,7 +217,7 @@ class Graph {
   friend class Node;
 };
 
-// Calls `visit` on each subgraph held by the node's attributes.
+// Calls `visit` for each subgraph among the node's attributes.
 template <class F>
 void for_each_subgraph(const Node& node, F&& visit) {
   for (const auto& [key, attribute] : node.attributes) {

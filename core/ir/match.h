@@ -1,4 +1,4 @@
-// Small questions that pass writers ask about values and nodes.
+// Predicates and queries about values and nodes that passes use.
 #pragma once
 
 #include <optional>
@@ -8,30 +8,32 @@
 
 namespace poprt::ir {
 
-// The value of a constant with exactly one element of a numeric type (any shape, so [1] and [1,1]
-// count); absent for everything else, null included.
+// The value of a constant with exactly one element of a numeric type, of any shape such as [1] or
+// [1,1]; nullopt for everything else, including null.
 std::optional<double> const_scalar(const Value* value);
 
-// The elements of a constant integer or boolean tensor of rank 0 or 1; absent for everything else.
+// The elements of a constant tensor of integers or bool with rank 0 or 1; nullopt for everything
+// else.
 std::optional<std::vector<int64_t>> const_ints(const Value* value);
 
-// True when exactly one node input reads the value and it is no graph output: a pass may fuse its
-// producer into the reader.
+// Whether exactly one node input reads the value and it is not a graph output. Then a pass may fuse
+// its producer into the reader.
 bool single_use(const Value* value);
 
-// The node that makes `value` when it is an operator `type` of `domain`; null otherwise.
+// The producer of `value` if it is an operator `type` of `domain`, else null.
 Node* producer_if(const Value* value, std::string_view type, std::string_view domain = "");
 
-// The one node that reads `value`, when single_use; null otherwise.
+// The only node that reads `value` if single_use(value), else null.
 Node* single_reader(const Value* value);
 
-// For a node with two inputs, the input that is not `value` (the other operand of a commutative
-// operator); null when `value` is neither, or both.
+// The other operand of a node with two inputs, one of which is `value`. Returns null if `value` is
+// neither or both.
 Value* other_input(const Node& node, const Value* value);
 
-// True when replace_all_uses(from, to) keeps the graph's interface: always unless `from` is a graph
-// output; then `to` must be made by a node of the same graph and be no output itself, so that it
-// can take the name. A pass that removes an Identity, Reshape ... asks this first.
+// Whether replace_all_uses(from, to) keeps the interface of the graph. That is true unless `from`
+// is a graph output; then a node of the same graph must compute `to`, and `to` must not be an
+// output itself, so that it can take the name. A pass that removes an Identity, a Reshape and so on
+// checks this first.
 bool can_replace(const Value* from, const Value* to);
 
 }  // namespace poprt::ir

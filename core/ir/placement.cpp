@@ -14,7 +14,7 @@ int64_t checked(const Node& node, std::string_view key) {
   return value;
 }
 
-// Which node of the outermost graph, or of a subgraph, each subgraph belongs to.
+// Maps each subgraph to the node of the outermost graph, or of a subgraph, that contains it.
 void find_holders(const Graph& graph, std::unordered_map<const Graph*, const Node*>& holders) {
   for (const Node* n : graph.nodes())
     for_each_subgraph(*n, [&](const Graph& sub) {
@@ -44,7 +44,7 @@ Placement::Placement(const Graph& graph) {
     pipelined_ = pipelined_ || seat->stage >= 0;
     for (const Value* v : n->outputs()) by_value_[v->name()] = *seat;
     if (n->name.empty()) continue;
-    // Names that are taken twice say nothing.
+    // A name that two nodes with different seats have is not used.
     const auto [same, added] = by_node_.emplace(n->name, *seat);
     if (!added && same->second != *seat) same->second.ipu = -1;
   }
@@ -72,7 +72,7 @@ std::unordered_map<const Node*, Seat> Placement::complete(const Graph& graph) co
     position[nodes[i]] = i;
     for (const Value* v : nodes[i]->outputs())
       for (const Use& use : v->uses()) {
-        // A node reads what its subgraphs read.
+        // A node reads the values that its subgraphs read.
         const Node* reader = use.node;
         while (&reader->graph() != &graph) reader = holders.at(&reader->graph());
         producers[reader].push_back(nodes[i]);
@@ -82,7 +82,7 @@ std::unordered_map<const Node*, Seat> Placement::complete(const Graph& graph) co
   for (size_t i = 0; i < nodes.size(); i++) {
     const Node* n = nodes[i];
     std::optional<Seat> seat = find(*n);
-    const Node* last = nullptr;  // of those that it reads, the latest with a seat
+    const Node* last = nullptr;  // the latest of its producers that has a seat
     for (const Node* p : producers[n]) {
       const auto found = seats.find(p);
       if (found == seats.end()) continue;
@@ -95,7 +95,7 @@ std::unordered_map<const Node*, Seat> Placement::complete(const Graph& graph) co
     if (last && (!seat || seat->stage < seats[last].stage)) seat = seats[last];
     if (seat) seats[n] = *seat;
   }
-  // What reads nothing that has a seat goes where its first reader is.
+  // A node without inputs that have a seat gets the seat of its first reader.
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     if (seats.contains(*it)) continue;
     std::optional<Seat> seat;

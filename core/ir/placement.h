@@ -1,9 +1,11 @@
-// Which IPU, and which stage of a pipeline, a node belongs to: PopART's node attributes
-// `__ipu_number` and `__pipeline_stage`, which pass manual_sharding writes.
+// The IPU and the pipeline stage of each node: PopART's node attributes `__ipu_number` and
+// `__pipeline_stage`, which pass manual_sharding writes.
 //
-// Rewrites know nothing of them. A Placement remembers the seats of a graph by the names of values
-// and nodes, and gives them to the nodes that a rewrite made: one that has the name of an old one,
-// or makes its value, sits there; any other sits with what it reads, else with who reads it.
+// Rewrites do not keep these attributes. A Placement records the seats (IPU and stage) of the nodes
+// of a graph by the names of nodes and values, and assigns seats to the nodes that a rewrite
+// created. A new node with the name of an old one, or that computes an old value, gets the old
+// seat. Any other node gets the seat of the node that computes its inputs, else that of the first
+// node that reads its outputs.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +19,16 @@ namespace poprt::ir {
 
 inline constexpr std::string_view kIpuNumber = "__ipu_number";
 inline constexpr std::string_view kPipelineStage = "__pipeline_stage";
-inline constexpr int64_t kMostIpus = 1024;  // and stages
+inline constexpr int64_t kMostIpus = 1024;  // also the limit of stages
 
 struct Seat {
   int64_t ipu = 0;
-  int64_t stage = -1;  // -1: the model is not pipelined
+  int64_t stage = -1;  // -1 if the model is not pipelined
   bool operator==(const Seat&) const = default;
 };
 
-// Of the node's attributes; nullopt without __ipu_number. Throws invalid_argument for numbers that
-// are negative or too large.
+// The seat from the node's attributes; nullopt if __ipu_number is missing. Throws invalid_argument
+// for numbers that are negative or too large.
 std::optional<Seat> seat_of(const Node& node);
 void set_seat(Node& node, const Seat& seat);
 
@@ -38,10 +40,11 @@ class Placement {
   bool empty() const { return by_value_.empty(); }
   bool pipelined() const { return pipelined_; }
 
-  // A seat for each node of the graph (not of subgraphs, which are where their node is), in an
-  // order that never goes back: a node sits in no earlier stage than what it reads.
+  // A seat for each node of the graph. Nodes of subgraphs have the seat of the node that contains
+  // them. Stages never decrease along the graph: the stage of a node is not before the stage of a
+  // node that it reads.
   std::unordered_map<const Node*, Seat> complete(const Graph& graph) const;
-  // Gives nodes without attributes their seat.
+  // Sets the attributes of nodes that have none.
   void restore(Graph& graph) const;
 
  private:
@@ -51,7 +54,7 @@ class Placement {
   bool pipelined_ = false;
 };
 
-// Takes the attributes away, so that passes see the graph that one IPU would run.
+// Removes the attributes, so that passes process the graph as for one IPU.
 void remove_placement(Graph& graph);
 
 }  // namespace poprt::ir

@@ -9,7 +9,7 @@ namespace {
 struct Row {
   std::string_view domain, op;
   int64_t since;
-  std::string_view attributes;  // names with a space between them
+  std::string_view attributes;  // separated by spaces
 };
 
 // Sorted by domain, operator, opset.
@@ -28,7 +28,7 @@ std::span<const Row> rows_of(std::string_view domain, std::string_view op) {
   return {begin, end};
 }
 
-// The row that `opset` has, or rows.end().
+// The row that applies to `opset`, or rows.end().
 auto row_at(std::span<const Row> rows, int64_t opset) {
   const auto next =
       std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.since > opset; });
@@ -41,7 +41,7 @@ std::string_view attributes_of(std::span<const Row> rows, std::span<const Row>::
 }
 
 bool has(std::string_view attributes, std::string_view name) {
-  if (name.find(' ') != name.npos) return false;  // a run of neighbours is no attribute
+  if (name.find(' ') != name.npos) return false;  // the list has no name that contains a space
   for (size_t at = 0; (at = attributes.find(name, at)) != attributes.npos; at += name.size()) {
     const size_t end = at + name.size();
     if ((at == 0 || attributes[at - 1] == ' ') &&
@@ -51,7 +51,7 @@ bool has(std::string_view attributes, std::string_view name) {
   return false;
 }
 
-// "opsets 1 to 8 have it", or nothing.
+// For example "opsets 1 to 8 have it"; empty if no other opset has the attribute.
 std::string other_opsets(std::span<const Row> rows, std::string_view name) {
   std::string text;
   for (auto r = rows.begin(); r != rows.end(); r++) {

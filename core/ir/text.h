@@ -1,4 +1,4 @@
-// The text form of a graph: prints everything, parses back to the same graph.
+// The text form of a graph. It contains everything, and parsing it returns an equal graph.
 //
 //   graph "g" opset {"": 17} metadata {"producer_name": "me"} {
 //     input %x : f32[N,3]
@@ -11,20 +11,22 @@
 //     output %z
 //   }
 //
-// `#` starts a comment. Names that are not letters, digits and _ . / - are quoted: %"a b:0". In
-// strings \" \\ \n \r \t \xHH are escapes. `_` is an omitted input. A dimension is a number, a
-// symbol (quoted unless it is an identifier), a symbol with its known size (N=4) or `?`. A type may
-// be missing, which is `?`.
-// Values are defined before they are read; a name is looked up in the innermost graph first, %^name
-// starts one graph further out (written only where the names are equal).
+// `#` starts a comment. A name with characters other than letters, digits and _ . / - is quoted:
+// %"a b:0". The escapes in strings are \" \\ \n \r \t \xHH. `_` is an omitted input. A dimension is
+// a number, a symbol (quoted unless it is an identifier), a symbol with its known size (N=4) or
+// `?`. A missing type is `?`. Values are defined before they are read. A name is looked up in the
+// innermost graph first; %^name starts in the next outer graph (printed only if an inner graph has
+// the same name).
 //
-// Attributes tell their type: 1 is an integer, 1.0 (inf, nan) a float, "s" a string, [1, 2], [1.0],
-// ["s"] lists, f32[2] [1.0, 2.0] a tensor, graph "g" {...} a graph; ints [], floats [], strings [],
-// tensors [...] and graphs [...] where that would not tell.
+// The syntax of an attribute determines its type: 1 is an integer, 1.0 (inf, nan) a float, "s" a
+// string, [1, 2], [1.0] and ["s"] are lists, f32[2] [1.0, 2.0] is a tensor, graph "g" {...} a
+// graph. If that would be ambiguous, the type is written: ints [], floats [], strings [], tensors
+// [...] and graphs [...].
 //
-// Tensor elements are a flat list in row-major order (a bare element for rank 0), `fill E` when all
-// are equal, or hex"..." with the little-endian bytes. Floats print with the fewest digits that
-// parse back to the same bits, a NaN that is not the standard one as nan:0x7fc00001.
+// The elements of a tensor are a flat list in row-major order (one element without brackets for
+// rank 0), `fill E` if all are equal, or hex"..." with the little-endian bytes. A float prints with
+// the fewest digits that parse back to the same bits, a NaN with other bits than the standard one
+// as nan:0x7fc00001.
 #pragma once
 
 #include <cstdint>
@@ -38,18 +40,19 @@ namespace poprt::ir {
 
 struct TextOptions {
   enum class Large { hex, elide };
-  // Tensors of up to this many elements print as a list, larger ones as `large` says (or as fill).
+  // Tensors of up to this many elements print as a list, larger ones as a fill or as `large`
+  // selects.
   int64_t list_elements = 64;
-  // elide prints <elided>, which is short, for people, and does not parse.
+  // elide prints <elided>, which is short for human readers and cannot be parsed.
   Large large = Large::hex;
 };
 
-// Ends with a newline. The same graph gives the same text.
+// Ends with a newline. Equal graphs give equal texts.
 std::string to_text(const Graph& graph, const TextOptions& options = {});
 
-// Parses one graph, verified. Throws Error(invalid_argument) with line and column, also on
-// subgraphs nested deeper than kMaxSubgraphDepth and on `fill` of more than kMaxFillBytes in total:
-// the text is not trusted.
+// Parses one graph and verifies it. The text is not trusted: subgraphs nested deeper than
+// kMaxSubgraphDepth and `fill` of more than kMaxFillBytes in total are errors. Throws
+// Error(invalid_argument) with line and column.
 std::unique_ptr<Graph> parse_text(std::string_view text);
 
 inline constexpr uint64_t kMaxFillBytes = uint64_t{1} << 28;

@@ -19,7 +19,7 @@ uint64_t mask_of(DType dtype) {
   return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
 }
 
-// The value of a float element; f64 holds all of them exactly.
+// The value of a float element. f64 represents the values of all other types exactly.
 double float_value(DType dtype, uint64_t bits) {
   switch (dtype) {
     case DType::f64: return std::bit_cast<double>(bits);
@@ -69,7 +69,7 @@ std::optional<uint64_t> parse_float(DType dtype, std::string_view token) {
       return std::nullopt;
     return bits;
   }
-  // from_chars knows "infinity" and "nan(...)" too; one spelling is enough.
+  // from_chars also accepts "infinity" and "nan(...)"; the text form has one spelling only.
   const std::string_view digits = token.starts_with('-') ? token.substr(1) : token;
   if (digits != "inf" &&
       (digits.empty() || digits.find_first_not_of("0123456789.eE+-") != std::string_view::npos))
@@ -81,7 +81,7 @@ std::optional<uint64_t> parse_float(DType dtype, std::string_view token) {
   const auto v = number<float>(token);
   if (!v) return std::nullopt;
   const uint64_t bits = float_bits(dtype, *v);
-  // Overflow of a narrow format, or infinity where there is none.
+  // Refuses overflow of a narrow format, and infinity in a format without it.
   if (std::isfinite(*v) != std::isfinite(float_value(dtype, bits)) ||
       (std::isinf(*v) && !std::isinf(float_value(dtype, bits))))
     return std::nullopt;
@@ -136,7 +136,8 @@ std::string element_text(DType dtype, uint64_t bits) {
   }
   const double v = float_value(dtype, bits);
   if (std::isnan(v)) return bits == standard_nan(dtype) ? "nan" : fmt::format("nan:{:#x}", bits);
-  // The shortest decimal of the narrower formats is taken among floats: exact, if not shortest.
+  // The shortest decimal of a narrow format is searched among floats. It is exact, but may not be
+  // the shortest.
   std::string s =
       dtype == DType::f64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
   if (s.find_first_of(".ei") == std::string::npos) s += ".0";

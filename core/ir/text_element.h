@@ -1,4 +1,4 @@
-// Tensor elements, strings and names of the text form: what printer and parser share.
+// Tensor elements, strings and names of the text form, for the printer and the parser.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace poprt::ir {
 
-// True when one element has a spelling (not for undefined, string and complex types).
+// Whether elements of the type have a text form; false for undefined, string and complex types.
 bool has_element_text(DType dtype);
 
-// The bits of element `i` of dense data, in the low bits of the result, and the reverse (the
-// destination bits must be zero).
+// load_element returns the bits of element `i` of dense data in its low bits. store_element writes
+// them; the destination bits must be zero.
 uint64_t load_element(DType dtype, const void* data, int64_t i);
 void store_element(DType dtype, void* data, int64_t i, uint64_t bits);
 
-// "1.5", "-inf", "nan:0x7e01", "-3", "true" ...
+// For example "1.5", "-inf", "nan:0x7e01", "-3" or "true".
 std::string element_text(DType dtype, uint64_t bits);
 
-// The reverse. Floats take any decimal spelling and round to nearest; absent when the token is no
-// element of that type or out of its range.
+// The inverse of element_text. Floats may have any decimal form and are rounded to the nearest
+// value. Returns nullopt if the token is not an element of the type or is out of range.
 std::optional<uint64_t> parse_element(DType dtype, std::string_view token);
 
-// With quotes and escapes; UTF-8 stays readable.
+// Adds quotes and escapes. UTF-8 stays readable.
 std::string quoted(std::string_view s);
 
-// Letters, digits and _, not starting with a digit: written without quotes where one word is due.
+// Letters, digits and _, not starting with a digit: printed without quotes if one word is expected.
 bool is_identifier(std::string_view s);
 // Letters, digits and _ . / -: a value name that needs no quotes.
 bool is_plain_name(std::string_view s);

@@ -59,7 +59,7 @@ class Parser {
     });
   }
 
-  // Items with commas between them up to `close`.
+  // Parses items that are separated by commas, up to `close`.
   template <class F>
   void parse_list(char close, F&& item) {
     if (in_.accept(close)) return;
@@ -98,7 +98,7 @@ class Parser {
     Definition d = parse_definition(graph);
     in_.expect('=');
     Value* v = graph.add_constant(std::move(d.name), parse_constant(d.type));
-    v->type = std::move(d.type);  // set_constant() knows no symbols
+    v->type = std::move(d.type);  // set_constant() would lose the symbols
   }
 
   Tensor parse_constant(const ValueType& type) {
@@ -169,7 +169,7 @@ class Parser {
     node->attributes = std::move(attributes);
     if (in_.peek() == '"') node->name = in_.string();
     for (size_t i = 0; i < names.size(); i++) {
-      // A name that another output of the node has was made unique.
+      // The graph has changed the name if another output of the node has it.
       if (node->output(i)->name() != names[i]) {
         in_.back_to(outputs_at);
         in_.error("two outputs of this node are named {}", quoted(names[i]));
@@ -220,7 +220,7 @@ class Parser {
     return type;
   }
 
-  // base/ checks sizes without knowing the position.
+  // Functions of base/ check sizes but do not know the position in the text.
   template <class F>
   auto checked(F&& f) {
     try {
@@ -353,7 +353,7 @@ class Parser {
     return out;
   }
 
-  // Integers unless an element is a float; strings when the first one is.
+  // The list has integers unless an element is a float, and strings if the first element is one.
   Attribute parse_plain_list() {
     const size_t at = in_.position();
     in_.expect('[');

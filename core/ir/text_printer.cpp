@@ -87,7 +87,7 @@ class Printer {
     if (!node.name.empty()) out_ += ' ' + quoted(node.name);
   }
 
-  // Domains are written as words with dots between them, as they are spelled, when they are.
+  // A domain is printed as words separated by dots if it has that form, else quoted.
   void print_operator(const Node& node) {
     if (!node.domain.empty()) {
       bool words = true;
@@ -144,7 +144,8 @@ class Printer {
       return;
     }
     out_ += '%';
-    // As many ^ as there are graphs from here to the owner, when a nearer graph has the name too.
+    // Prints a ^ for each graph between this one and the owner of the value, if an inner graph has
+    // a value of the same name.
     bool hidden = false;
     std::string up;
     for (const Graph* g = &from; g && g != &v->graph(); g = g->parent) {
@@ -219,7 +220,7 @@ class Printer {
     out_ += ']';
   }
 
-  // Within the limit that the parser keeps.
+  // Prints a fill only within the limit of the parser.
   bool print_fill(const Tensor& t, int64_t count) {
     if (dtype_bits(t.dtype()) < 8 || t.bytes() > kMaxFillBytes - fill_bytes_) return false;
     const auto size = static_cast<size_t>(dtype_bits(t.dtype()) / 8);
@@ -232,7 +233,8 @@ class Printer {
     return true;
   }
 
-  // False when the list form would lose bits: padding of sub-byte types, booleans above 1.
+  // Whether the list form keeps all bits. It would lose padding bits of sub-byte types and booleans
+  // above 1.
   static bool is_canonical(const Tensor& t, int64_t count) {
     if (t.dtype() == DType::boolean) {
       for (int64_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-// The scanner of the text form: words, punctuation and literals of text that is not trusted.
+// The scanner of the text form. It reads words, punctuation and literals of an untrusted text.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ inline bool is_identifier_char(char c) {
   return is_name_char(c) && c != '.' && c != '/' && c != '-';
 }
 
-// Borrows the text. Every error names the line and column where it was found.
+// Borrows the text. Every error contains the line and the column where it was found.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -32,13 +32,13 @@ class Scanner {
 
   [[noreturn]] void expected(std::string_view what) const {
     if (at_ >= text_.size()) error("expected {}, found the end of the text", what);
-    // A cut in the middle of a UTF-8 sequence is left out by quoted().
+    // quoted() omits a UTF-8 sequence that is cut off.
     size_t end = at_;
     while (end < text_.size() && end - at_ < 20 && is_name_char(text_[end])) end++;
     error("expected {}, found {}", what, quoted(text_.substr(at_, std::max<size_t>(end - at_, 1))));
   }
 
-  // The next character that is neither space nor comment; '\0' at the end.
+  // Returns the next character that is neither a space nor part of a comment; '\0' at the end.
   char peek() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -84,12 +84,12 @@ class Scanner {
     return word;
   }
 
-  // An identifier or a quoted string.
+  // Reads an identifier or a quoted string.
   std::string word(std::string_view what) {
     return peek() == '"' ? string() : std::string(identifier(what));
   }
 
-  // A value name after its % and ^.
+  // Reads a value name after its % and ^.
   std::string name() {
     if (at_ < text_.size() && text_[at_] == '"') {
       std::string s = string();
@@ -102,7 +102,7 @@ class Scanner {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  // A number, true, false, inf, nan:0x...
+  // Reads a number, true, false, inf, nan:0x...
   std::string_view token() {
     const char first = peek();
     const size_t begin = at_;
@@ -115,7 +115,8 @@ class Scanner {
     }
     return text_.substr(begin, at_ - begin);
   }
-  // For errors that are found after reading: point at what was read.
+  // With back_to(), lets an error that is found after reading refer to the beginning of the text
+  // that was read.
   size_t position() {
     peek();
     return at_;
@@ -148,7 +149,7 @@ class Scanner {
     }
   }
 
-  // hex"0123": the bytes.
+  // Reads the digits of hex"0123" and returns the bytes.
   std::string hex() {
     expect('"');
     const size_t begin = at_;

@@ -1,4 +1,4 @@
-// Whether two statements about one value can both be true.
+// Whether two declared types of one value can both be correct.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace poprt::ir {
 
-// What either side does not know, or knows by a name only, agrees with anything.
+// A dimension or type that is unknown, or is only a name, agrees with everything.
 bool shapes_agree(const Shape& a, const Shape& b);
 bool types_agree(const ValueType& a, const ValueType& b);
 
-// Metadata of a graph under this and the name of a value that a node makes: "sequence T", "optional
-// T" or "optional_sequence T", where T is what type_string() says of the tensors inside.
+// A graph's metadata has this prefix and the name of a value as a key. The text is "sequence T",
+// "optional T" or "optional_sequence T", where T is the type_string() of the tensors inside.
 inline const std::string kDeclaredContainer = "declared.";
 
 }  // namespace poprt::ir

@@ -12,14 +12,14 @@ class Verifier {
   void run(const Graph& graph) { check_graph(graph, 0); }
 
  private:
-  // A value of the graph under the check or of one around it.
+  // A value of the graph that is checked, or of an outer graph.
   struct Known {
     const Graph* owner;
-    bool defined = false;  // at the current point
+    bool defined = false;  // at the current node
     size_t reads = 0;
   };
 
-  // Where the check is, for messages.
+  // The graph and the node are part of the message.
   template <class... Args>
   [[noreturn]] void fail_in(const Graph& graph, const Node* node,
                             fmt::format_string<Args...> format, Args&&... args) {
@@ -46,11 +46,11 @@ class Verifier {
     for (const Value* v : graph.outputs()) {
       if (!v) fail_in(graph, nullptr, "a graph output is null");
       check_read(graph, nullptr, v, "output");
-      // replace_all_uses() on the parent's value would not find it.
+      // replace_all_uses() on the parent's value would not find this output.
       if (&v->graph() != &graph)
         fail_in(graph, nullptr, "output '{}' belongs to an outer graph", v->name());
     }
-    // Uses that no node accounts for would let a pass touch a dead node.
+    // A use that belongs to no node would let a pass access a destroyed node.
     for (const Value* v : values) {
       const Known& k = known_.at(v);
       if (!k.defined)
@@ -73,7 +73,7 @@ class Verifier {
         fail_in(graph, v->producer(), "value '{}' is not found by its name", v->name());
       }
       if (&v->graph() != &graph)
-        fail_in(graph, v->producer(), "value '{}' says that it belongs to another graph",
+        fail_in(graph, v->producer(), "value '{}' has a link to another graph",
                 v->name());
       check_type(graph, *v);
     }
@@ -131,7 +131,8 @@ class Verifier {
     }
   }
 
-  // A value with many readers would make a search per reader quadratic: index such lists once.
+  // A search for each reader would be quadratic in the number of readers, so long lists are indexed
+  // once.
   bool lists_use(const Value* v, const Node& node, size_t input) {
     constexpr size_t kSmall = 32;
     if (v->uses().size() <= kSmall)
@@ -144,7 +145,7 @@ class Verifier {
   }
 
   Known& check_read(const Graph& graph, const Node* node, const Value* v, std::string_view what) {
-    // The value may be dangling: look at its address, not into it.
+    // The value may be dangling, so only its address is used.
     const auto k = known_.find(v);
     if (k == known_.end())
       fail_in(graph, node, "an {} is a value that neither the graph nor an ancestor owns", what);

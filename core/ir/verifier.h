@@ -1,19 +1,26 @@
-// Checks that a graph keeps the invariants every pass relies on.
+// Checks that a graph has the invariants that every pass relies on.
 #pragma once
 
 #include "ir/graph.h"
 
 namespace poprt::ir {
 
-// Nesting of subgraphs that import, text and verifier accept.
+// The nesting depth of subgraphs that import, text form and verifier accept.
 inline constexpr int kMaxSubgraphDepth = 32;
 
-// Checks `graph` and its subgraphs: nodes in topological order; producer, use and parent links
-// consistent both ways; value names non-empty and unique per graph; inputs and captures from this
-// graph or an ancestor, computed before they are read; graph outputs present and the graph's own
-// (an output that only passes a captured value on needs an Identity); a constant's type equal to
-// its tensor's; dimensions not below kUnknownDim; at most kMaxSubgraphDepth levels. Throws
-// Error(internal) that names graph and node. Linear in the size of the graph.
+// Checks `graph` and its subgraphs:
+// * Nodes are in topological order.
+// * Producer, use and parent links are consistent in both directions.
+// * Value names are non-empty and unique in each graph.
+// * Inputs and captured values belong to this graph or an ancestor, and are computed before they
+//   are read.
+// * Graph outputs exist and belong to the graph itself: an output that passes on a captured value
+//   needs an Identity.
+// * The type of a constant is equal to the type of its tensor.
+// * No dimension is below kUnknownDim.
+// * There are at most kMaxSubgraphDepth levels.
+// Throws Error(internal) with graph and node in the message. The run time is linear in the size of
+// the graph.
 void verify(const Graph& graph);
 
 }  // namespace poprt::ir

@@ -1,12 +1,12 @@
-// What a plug-in has added, as the copies of this code in one process tell each other: C types
-// only.
+// The contents of a plug-in, in the form in which the copies of this code in one process exchange
+// them. It has C types only.
 #pragma once
 
 #include <stddef.h>
 
 #include "poprt/plugin.h"
 
-// Everything lives as long as the process.
+// All of it lives as long as the process.
 typedef struct poprt_plugin_contents {
   const char* name;
   const char* version;

@@ -1,4 +1,4 @@
-// Finds, loads and asks a shared library.
+// Finds, loads and initialises a shared library.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEntry = "poprt_plugin_entry";
 
-// Closes a library that turned out to be none of ours.
+// Closes a library that is not a plug-in.
 struct Handle {
   void* raw = nullptr;
   ~Handle() {
@@ -63,7 +63,7 @@ void load_file(const std::string& path) {
     fail(ErrorCode::invalid_argument, "is no shared library that can be loaded: {}",
          loader_message());
   const poprt_plugin& plugin = ask(handle.raw);
-  // From here on code and data of the library may be known elsewhere: it stays.
+  // From here on, other code may refer to code and data of the library, so it stays loaded.
   handle.raw = nullptr;
   auto library = std::make_unique<Library>();
   library->path = real.string();
@@ -75,13 +75,13 @@ void load_file(const std::string& path) {
 }  // namespace
 
 void load(const std::string& path) {
-  // One at a time: init() is told that nobody else is there.
+  // Plug-ins are loaded one at a time, because init() may rely on that.
   static auto* const mutex = new std::mutex;
   const std::lock_guard lock(*mutex);
   try {
     load_file(path);
   } catch (const Error& e) {
-    // The argument is a path; what is wrong is in the file.
+    // The argument of load() is a path, so an invalid argument inside is an error of the file.
     const bool in_file = e.code() == ErrorCode::invalid_argument;
     fail(in_file ? ErrorCode::failed_precondition : e.code(), "plug-in '{}': {}", path,
          e.message());

@@ -6,17 +6,17 @@
 
 namespace poprt::plugins {
 
-// The functions of poprt_op_host. Nothing is thrown through a plug-in.
+// The functions of poprt_op_host. No exception passes through a plug-in.
 struct OpHost {
   static OpCall& self(const poprt_op_call* call) {
     return *reinterpret_cast<const OpCall::Raw*>(call)->self;
   }
-  // That of this call: parts have their own.
+  // The report of this call; parts have separate ones.
   static Report& report(const poprt_op_call* call) {
     return const_cast<OpCall::Raw*>(reinterpret_cast<const OpCall::Raw*>(call))->report;
   }
 
-  // The attribute if it is of kind T; `take` puts it where it is wanted.
+  // Passes the attribute to `take` if it is of kind T.
   template <class T, class Take>
   static int32_t get(const poprt_op_call* call, const char* name, Take&& take) noexcept {
     OpCall& op = self(call);
@@ -162,7 +162,7 @@ OpCall::OpCall(OperatorRef op, std::string node, Attributes attributes,
 
 OpCall::~OpCall() {
   if (!state_ || !op_.op->release) return;
-  Report ignored;  // nobody is there to be told
+  Report ignored;  // the caller has no use for it
   caught(ignored, [&] {
     op_.op->release(state_, op_.op->user_data);
     return POPRT_OK;

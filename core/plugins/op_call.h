@@ -1,4 +1,4 @@
-// Calls of a plug-in's operator: the node as it sees it, and what became of the call.
+// Calls an operator of a plug-in: the node that the operator sees, and the result of the call.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,13 @@
 
 namespace poprt::plugins {
 
-// In the order of POPRT_ATTRIBUTE_* without those that no operator can ask for.
+// In the order of POPRT_ATTRIBUTE_*, without the kinds that no operator can read.
 using AttributeValue = std::variant<int64_t, float, std::string, Tensor, std::vector<int64_t>,
                                     std::vector<float>, std::vector<std::string>>;
 using Attributes = std::map<std::string, AttributeValue, std::less<>>;
 
-// Type and place of one input or output; `dtype` undefined or has_shape false: not known.
+// Type and data of one input or output. The type is unknown if `dtype` is undefined; the shape is
+// unknown if has_shape is false.
 struct TensorInfo {
   bool present = true;
   DType dtype = DType::undefined;
@@ -30,7 +31,7 @@ struct TensorInfo {
   uint64_t bytes = 0;
 };
 
-// One node. Addresses stay, so that compute() may be called again and again with other memory.
+// One node. Its addresses do not change, so compute() may be called repeatedly with other memory.
 class OpCall {
  public:
   using SetOutput = std::function<void(size_t output, DType dtype, bool has_shape, Shape shape)>;
@@ -44,27 +45,30 @@ class OpCall {
   const OperatorRef& op() const { return op_; }
   const std::string& node() const { return node_; }
 
-  // Each throws what the operator says, with its name in front. They do nothing where the operator
-  // has no such function.
+  // Each throws the operator's error, with its name at the beginning of the message. They have no
+  // effect if the operator lacks the function.
   void infer(SetOutput set_output);
   void prepare();
   poprt_op_cost cost();
-  // To be given memory first. What goes wrong stays in report(): a run throws nothing.
+  // Sets the memory, which must happen first. Errors are stored in report(), because a run does not
+  // throw.
   void set_input_data(size_t input, const void* data) {
     inputs_[input].data = const_cast<void*>(data);
   }
   void set_output_data(size_t output, void* data) { outputs_[output].data = data; }
   const poprt_op_tensor& output(size_t output) const { return outputs_[output]; }
   void compute() noexcept;
-  // Independent parts that the operator can compute at once, at least 1. After prepare().
+  // The number of independent parts that the operator can compute in parallel, at least 1. Call it
+  // after prepare().
   int64_t parts();
-  // Several threads may call it, each for other parts; what goes wrong first stays in report().
+  // Computes some of the parts; several threads may call it for different parts. The first error is
+  // stored in report().
   void compute_part(int64_t begin, int64_t end) noexcept;
   Report& report() { return raw_.report; }
-  // "operator org.example.Twice of node 'x'".
+  // For messages, such as "operator org.example.Twice of node 'x'".
   std::string title() const;
 
-  // What hosts and ours agree on: the C struct in front.
+  // The object that the plug-in receives; it begins with the C struct.
   struct Raw {
     poprt_op_call call;
     OpCall* self;
@@ -81,11 +85,12 @@ class OpCall {
   std::vector<Shape> shapes_;
   std::vector<poprt_op_tensor> inputs_, outputs_;
   std::vector<const poprt_op_tensor*> input_pointers_, output_pointers_;
-  std::map<const Tensor*, poprt_op_tensor> attribute_tensors_;  // made once: runs allocate nothing
+  std::map<const Tensor*, poprt_op_tensor>
+      attribute_tensors_;  // created once, because runs must not allocate
   SetOutput set_output_;
   void* state_ = nullptr;
   Raw raw_;
-  std::mutex reporting_;  // of parts
+  std::mutex reporting_;  // guards report() while parts run
 };
 
 }  // namespace poprt::plugins

@@ -44,7 +44,7 @@ class Reader {
     return value;
   }
   std::string text() { return std::string(raw(number<uint32_t>())); }
-  // How many items of so many bytes at least follow.
+  // Reads a number of items, each of which has at least `each` bytes.
   size_t count(size_t each) {
     const size_t n = number<uint32_t>();
     if (n > rest_.size() / each)

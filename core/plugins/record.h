@@ -1,4 +1,5 @@
-// A custom operator as a program file has it: who it is of, and the node's attributes.
+// The record of a custom operator in a program file: its plug-in, the operator, and the node's
+// attributes.
 #pragma once
 
 #include <string>
@@ -16,13 +17,13 @@ struct Record {
   Attributes attributes;
 };
 
-// Bytes; the same for the same record. core/popef/FORMAT.md says what they are.
+// Equal records give equal bytes. core/popef/FORMAT.md describes them.
 std::string encode(const Record& record);
-// Throws invalid_argument for anything else.
+// Throws invalid_argument for invalid bytes.
 Record decode(std::string_view bytes);
 
-// The operator that a record names. Throws failed_precondition saying what is missing and how to
-// get it.
+// The operator that a record refers to. Throws failed_precondition with the missing plug-in and how
+// to load it.
 OperatorRef operator_of(const Record& record);
 
 }  // namespace poprt::plugins

@@ -18,7 +18,8 @@ struct poprt_plugin_registry {
 namespace poprt::plugins {
 namespace {
 
-// Letters, digits and what `more` allows: names stand in lists, options and file names.
+// Letters, digits and the characters in `more`, because names occur in lists, options and file
+// names.
 void check_name(const char* name, std::string_view what, std::string_view more = "_") {
   const std::string_view text = name ? name : "";
   const auto fits = [&](char c) {
@@ -30,7 +31,8 @@ void check_name(const char* name, std::string_view what, std::string_view more =
          "{} '{}': expected 1 to 128 letters, digits and characters of '{}'", what, text, more);
 }
 
-// A struct of any age: what the library does not know of it is zero, what we do not know must be.
+// Reads a struct of any version: fields that the plug-in does not know are zero, and fields that
+// this library does not know must be zero.
 template <class T>
 T read(const T* given, std::string_view what) {
   if (!given) fail(ErrorCode::invalid_argument, "{}: the struct is null", what);
@@ -56,7 +58,7 @@ void need(bool there, std::string_view what, const char* name, std::string_view 
   if (!there) fail(ErrorCode::invalid_argument, "{} '{}' has no {}()", what, name, function);
 }
 
-// What `add` throws goes to the report: nothing is thrown through a plug-in.
+// An exception of `add` goes to the report, because no exception may pass through a plug-in.
 template <class F>
 int32_t reported(poprt_plugin_registry* registry, F&& add) noexcept {
   if (!registry) return POPRT_INVALID_ARGUMENT;
@@ -70,7 +72,7 @@ int32_t reported(poprt_plugin_registry* registry, F&& add) noexcept {
   }
 }
 
-// A second one of a name in one library.
+// Refuses a second object with the same name in one library.
 template <class Rows>
 void add_named(Rows& rows, const typename Rows::value_type& row, std::string_view what) {
   for (const auto& other : rows)
@@ -210,7 +212,7 @@ void write_log(int32_t level, const char* message) noexcept {
       log().info("{}", text);
     else
       log().debug("{}", text);
-  } catch (...) {  // a message that is lost harms less than an exception in a plug-in
+  } catch (...) {  // losing a message is better than an exception in a plug-in
   }
 }
 

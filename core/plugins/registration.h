@@ -1,4 +1,4 @@
-// What init() of a library may call, and how what it adds is checked.
+// The functions that init() of a plug-in may call, and checks of the objects that it adds.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,17 @@
 
 namespace poprt::plugins {
 
-// Calls init(). Throws what it says, what is wrong with what it adds, and what it threw.
+// Calls init(). Throws the error that it reports, an exception that it threw, and errors in the
+// objects that it adds.
 void initialize(const poprt_plugin& plugin, Library& library);
 
 bool is_same_operator(const poprt_operator& a, const poprt_operator& b);
 
-// To and from the registry, for the loader. add() throws already_exists.
+// Access to the registry for the loader. add() throws already_exists.
 void add(std::unique_ptr<const Library> library);
 const Library* find_path(std::string_view path);
 
-// poprt's log, for hosts.
+// Writes to poprt's log on behalf of a plug-in.
 void write_log(int32_t level, const char* message) noexcept;
 
 }  // namespace poprt::plugins

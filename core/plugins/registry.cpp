@@ -15,7 +15,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<std::unique_ptr<const Library>> all;
-  std::atomic<size_t> count = 0;  // all.size(), for those who only ask whether there is one
+  std::atomic<size_t> count = 0;  // all.size(), so that an empty registry needs no lock
 };
 
 Registry& registry() {
@@ -96,7 +96,7 @@ void add(std::unique_ptr<const Library> library) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   for (const auto& other : r.all)
-    if (other->path == library->path) return;  // two threads have loaded it at once
+    if (other->path == library->path) return;  // two threads have loaded it at the same time
   refuse_taken(r.all, *library);
   r.all.push_back(std::move(library));
   r.count.store(r.all.size(), std::memory_order_release);

@@ -1,9 +1,9 @@
 // The plug-ins of this process.
 //
-// libpoprt, libpoprt_compiler and poprt_exec each have a copy of this code. libpoprt loads
-// libraries and hands what they are on to the compiler (adopt()); poprt_exec's developer commands
-// load them once more. Nothing is ever unloaded, so pointers into the registry are good for ever.
-// Any thread.
+// libpoprt, libpoprt_compiler and poprt_exec each have a copy of this code. libpoprt loads plug-ins
+// and passes their contents on to the compiler library (adopt()); the developer commands of
+// poprt_exec load them again. Nothing is ever unloaded, so pointers into the registry stay valid.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 #include "plugins/contents.h"
 
-// What init() of a library fills. The name is that of the C ABI's opaque type.
+// Filled by init() of a plug-in. The name is that of the opaque type in the C ABI.
 struct poprt_plugin_registry;
 
 namespace poprt::plugins {
 
 struct Library {
   std::string name, version, path, hash;
-  std::deque<std::string> texts;  // that the following point to
+  std::deque<std::string> texts;  // referred to by the following
   std::deque<poprt_pass_parameter> parameters;
   std::deque<std::vector<const poprt_pass_parameter*>> parameter_lists;
   std::vector<poprt_operator> operators;
@@ -33,12 +33,13 @@ struct Library {
   poprt_plugin_contents contents() const;
 };
 
-// Loads a library and calls its init(); nothing happens for one that is there. Throws what
-// poprt_plugin_load (poprt/plugins.h) says, with the path in front.
+// Loads a library and calls its init(). Has no effect if the library is loaded already. Throws the
+// errors of poprt_plugin_load (poprt/plugins.h), with the path at the beginning of the message.
 void load(const std::string& path);
-// Those of POPRT_PLUGINS, once. A library that cannot be loaded throws each time.
+// Loads the libraries of POPRT_PLUGINS at the first call. Every call throws if a library cannot be
+// loaded.
 void load_environment();
-// What another copy has loaded.
+// Registers a plug-in that another copy of this code has loaded.
 void adopt(const poprt_plugin_contents& contents);
 
 // In the order in which they were loaded.
@@ -49,10 +50,10 @@ struct OperatorRef {
   const Library* library = nullptr;
   explicit operator bool() const { return op != nullptr; }
 };
-// Of any version.
+// Finds an operator of any version.
 OperatorRef find_operator(std::string_view domain, std::string_view name);
 
-// All of them as poprt_plugin_list writes it.
+// All plug-ins, in the form of poprt_plugin_list.
 std::string to_json();
 
 }  // namespace poprt::plugins

@@ -14,7 +14,7 @@ int32_t Report::set(int32_t new_code, const char* format, std::va_list arguments
 
 int32_t Report::set(ErrorCode new_code, std::string_view text) noexcept {
   const auto number = static_cast<int32_t>(new_code);
-  if (failed) return number;  // the first one is the cause
+  if (failed) return number;  // the first failure is the cause
   failed = true;
   code = number;
   try {
@@ -25,9 +25,9 @@ int32_t Report::set(ErrorCode new_code, std::string_view text) noexcept {
   return number;
 }
 
-// libpoprt has a copy of GCC's unwinder inside, and a plug-in throws with another one. Its frames
-// and ours are described alike, but the table of register sizes that a handler writes by belongs to
-// our copy, which fills it in when it first throws itself.
+// libpoprt contains a copy of GCC's unwinder, and a plug-in throws with another copy. Both describe
+// frames in the same way, but a handler needs the table of register sizes of our copy, which our
+// copy initialises when it throws for the first time.
 void prepare_to_catch() {
   static const bool done = [] {
     try {

@@ -1,4 +1,4 @@
-// Calls of functions that plug-ins bring along: what goes wrong there becomes an Error.
+// Calls functions of plug-ins, and converts their failures to Error.
 #pragma once
 
 #include <cstdarg>
@@ -11,25 +11,25 @@
 
 namespace poprt::plugins {
 
-// What a plug-in has said by fail().
+// The failure that a plug-in has reported with fail().
 struct Report {
   bool failed = false;
   int32_t code = 0;
   std::string message;
 
-  // As printf; the first line counts. Returns the code. Never throws.
+  // Like printf, but only the first line is used. Returns the code. Never throws.
   int32_t set(int32_t code, const char* format, std::va_list arguments) noexcept;
   int32_t set(ErrorCode code, std::string_view message) noexcept;
 };
 
-// Makes exceptions of a plug-in catchable by this library, which may have a C++ run time of its own
-// inside: see report.cpp. Cheap after the first call.
+// Makes exceptions of a plug-in catchable by this library, which may contain a separate C++ run
+// time: see report.cpp. Calls after the first one are cheap.
 void prepare_to_catch();
 
-// Throws what `report` says, or what a returned `code` means.
+// Throws the failure in `report`, or an error for a returned non-zero `code`.
 void check(const Report& report, int32_t code, std::string_view what);
 
-// `what` is who is called, for messages: "infer of operator org.example.Twice".
+// `what` names the function in messages, such as "infer of operator org.example.Twice".
 template <class F>
 int32_t caught(Report& report, F&& call) noexcept {
   try {

@@ -1,4 +1,4 @@
-// Builds a Program piece by piece; the compiler's lowering and tests use it.
+// Builds a Program step by step. The compiler's lowering and tests use it.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace poprt::program {
 
 using BufferId = uint32_t;
 
-// Constant bytes that are made late: `fill` writes exactly `bytes` bytes when the executable is
-// written or loaded, so that packed weights never exist twice in memory. Called once or more, from
-// any thread, one call at a time per record.
+// Constant bytes that are computed late: `fill` writes exactly `bytes` bytes when the executable is
+// written or loaded, so that packed weights are never in memory twice. It is called once or more
+// often, on any thread, but never twice at the same time for one record.
 struct Weight {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -27,20 +27,20 @@ struct Weight {
 
 class Builder {
  public:
-  // A place in the arena at a planned offset.
+  // Adds a buffer in the arena at a planned offset.
   BufferId arena(uint64_t offset, uint64_t bytes, DType dtype, Shape shape);
   BufferId input(uint32_t anchor, uint64_t offset, uint64_t bytes, DType dtype, Shape shape);
   BufferId output(uint32_t anchor, uint64_t offset, uint64_t bytes, DType dtype, Shape shape);
-  // Reserves `bytes` of weights, 64-byte aligned, in call order.
+  // Reserves `bytes` of weights, aligned to 64, in the order of the calls.
   BufferId weights(uint64_t bytes, DType dtype, Shape shape,
                    std::function<void(std::span<std::byte>)> fill);
-  // The same, or the place that an equal form has got before.
+  // The same for a weight form. An equal form that was added before shares its bytes.
   BufferId weights(uint64_t bytes, DType dtype, Shape shape, const WeightForm& form);
 
   uint32_t add_input(Anchor anchor);
   uint32_t add_output(Anchor anchor);
 
-  // Appends to `main`.
+  // Appends an instruction to `main`.
   void emit(std::string_view kernel, std::span<const BufferId> operands,
             std::span<const int64_t> ints, std::span<const float> floats, std::string name);
 
@@ -53,7 +53,7 @@ class Builder {
 
   Program program_;
   std::vector<Weight> weights_;
-  // What lies where among the weights, by fingerprint.
+  // A weight form that has a place among the weights; the map is by fingerprint.
   struct Placed {
     WeightForm form;
     uint64_t offset, bytes;

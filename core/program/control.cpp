@@ -13,7 +13,7 @@ class Checker {
     if (!ok) fail(ErrorCode::data_loss, "{} instruction {}: {}", flow_, position, what);
   }
 
-  // Operand i is there (or may be missing) and is one element of `dtype`.
+  // Checks that operand i exists (or is missing, if optional) and is one element of `dtype`.
   void scalar(const Instruction& in, size_t position, size_t i, DType dtype, bool optional) const {
     const uint32_t id = in.operands[i];
     if (id == kNoBuffer) return check(optional, position, "a control operand is missing");
@@ -64,7 +64,7 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
   std::vector<std::optional<Control>> kinds;
   for (const std::string& name : program.kernels) kinds.push_back(control_of(name));
   std::vector<uint32_t> other(list.size());
-  std::vector<uint32_t> open;  // positions
+  std::vector<uint32_t> open;  // positions of open regions
   for (uint32_t i = 0; i < list.size(); i++) {
     const Instruction& in = list[i];
     other[i] = i;
@@ -99,7 +99,7 @@ std::vector<uint32_t> match_regions(const Program& program, const std::vector<In
         open.push_back(i);
         break;
       }
-      // shards_of() looks at the rest.
+      // shards_of() checks the other properties.
       case Control::shard:
         c.check(in.operands.empty() && in.ints.size() == 5, i,
                 "control.shard takes no operand and five integers");

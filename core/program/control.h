@@ -1,25 +1,26 @@
 // Control flow in instruction lists: regions that run conditionally or repeatedly.
 //
-// An instruction whose kernel has one of the reserved names below is run by the device itself:
+// The device itself executes an instruction whose kernel has one of these reserved names:
 //
 //   control.if    operands [condition bool]: the instructions up to the matching control.end run
-//                 when the condition is as ControlIf says
+//                 if the condition is equal to ControlIf::when
 //   control.loop  operands [count s64 or none, condition bool or none, index s64]: the region runs
 //                 for index = 0, 1 ... while index < most (of ControlLoop), index < count (read
-//                 once, before the first round) and the condition holds (read before every round).
-//                 The device writes index before every round; after the loop it holds the number of
-//                 rounds. It keeps its own counter: what the region does to index changes nothing.
-//   control.case  operands [index u32]: the region runs when index is the number of ControlCase.
-//                 Regions in a row are the variants of one executable: index says which of them
-//                 runs
-//   control.shard, control.transfer  parts of a program for several IPUs (program/shards.h): one
-//   IPU
-//                 that is given all of them runs them one after the other
+//                 once, before the first round) and the condition is true (read before each round).
+//                 The device writes index before each round; after the loop index is the number of
+//                 rounds. The device has a separate counter, so a region that writes index has no
+//                 effect on the number of rounds.
+//   control.case  operands [index u32]: the region runs if index is the number of ControlCase.
+//                 Adjacent regions are the variants of one executable; index selects the one
+//                 that runs.
+//   control.shard, control.transfer
+//                 parts of a program for several IPUs (program/shards.h). A device with one IPU
+//                 runs the shards one after the other.
 //   control.end   no operands, ends the innermost region
 //
-// Regions nest. Scalars are buffers of exactly one element. A library that does not know these
-// names refuses the program as one that needs a newer version. As kernels are, they are called by
-// name: a struct is encoded where an operator emits it and decoded where a device reads it.
+// Regions nest. Scalars are buffers of exactly one element. A library without these names refuses
+// the program as one that needs a newer version. Like kernels, control instructions are encoded
+// from a struct where an operator emits them, and decoded where a device reads them.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +41,14 @@ inline constexpr std::string_view kControlCase = "control.case";
 inline constexpr std::string_view kControlShard = "control.shard";
 inline constexpr std::string_view kControlTransfer = "control.transfer";
 
-// What control instructions say besides their operands.
+// The numbers of control instructions.
 struct ControlIf {
   static constexpr std::string_view kKernel = kControlIf;
-  bool when = true;  // the region runs when the condition is this
+  bool when = true;  // the region runs if the condition is equal to this
 };
 struct ControlLoop {
   static constexpr std::string_view kKernel = kControlLoop;
-  int64_t most = 0;  // rounds: 0 to kMaxRounds
+  int64_t most = 0;  // maximum number of rounds, 0 to kMaxRounds
 };
 struct ControlCase {
   static constexpr std::string_view kKernel = kControlCase;
@@ -61,13 +62,13 @@ struct ControlShard {
 };
 struct ControlTransfer {
   static constexpr std::string_view kKernel = kControlTransfer;
-  int64_t from = 0;  // shard
+  int64_t from = 0;  // the shard that writes the place
 };
 struct ControlEnd {
   static constexpr std::string_view kKernel = kControlEnd;
 };
 
-// The integers of an instruction; control instructions have no floats.
+// The integers of a control instruction, which has no floats.
 struct ControlNumbers {
   std::vector<int64_t> ints;
   std::vector<float> floats;
@@ -78,7 +79,7 @@ ControlNumbers encode(ControlCase call);
 ControlNumbers encode(ControlShard call);
 ControlNumbers encode(ControlTransfer call);
 ControlNumbers encode(ControlEnd call);
-// Of an instruction that match_regions() accepted.
+// For an instruction that match_regions() has accepted.
 ControlIf decode_if(const Instruction& instruction);
 ControlLoop decode_loop(const Instruction& instruction);
 ControlCase decode_case(const Instruction& instruction);
@@ -86,16 +87,17 @@ ControlShard decode_shard(const Instruction& instruction);
 ControlTransfer decode_transfer(const Instruction& instruction);
 
 inline constexpr size_t kMaxControlDepth = 64;
-// Rounds of one loop, and of all loops in one run: when they are used up, no loop begins another.
+// The limit for the rounds of one loop, and for the rounds of all loops in one run. When a run has
+// used them up, no loop begins another round.
 inline constexpr int64_t kMaxRounds = int64_t{1} << 24;
 inline constexpr int64_t kMaxRoundsOfRun = int64_t{1} << 48;
 
-// What an instruction of that kernel name is; nullopt for a kernel's name.
+// The control instruction with this kernel name; nullopt for the name of a kernel.
 std::optional<Control> control_of(std::string_view kernel);
 
-// For each instruction: the position of the other end of its region (control instructions), or its
-// own. Throws data_loss when regions do not match, nest too deep, or a control instruction has
-// wrong operands or integers.
+// For each instruction: the position of the other end of its region, or its own position if it is
+// not a control instruction. Throws data_loss if regions do not match or nest too deep, or if a
+// control instruction has wrong operands or integers.
 std::vector<uint32_t> match_regions(const Program& program, const std::vector<Instruction>& list,
                                     std::string_view flow);
 

@@ -13,11 +13,11 @@
 namespace poprt::program {
 namespace {
 
-// Weights that are stored together: those of buffers that overlap.
+// Weights that are stored together because their buffers overlap.
 struct Interval {
   uint64_t begin, end;
-  uint64_t to = 0;    // where it is in the linked program
-  bool whole = true;  // all of what is stored there, not the beginning of something longer
+  uint64_t to = 0;    // offset in the linked program
+  bool whole = true;  // false if it is the beginning of longer stored bytes
 };
 
 void add_interval(std::vector<Interval>& list, uint64_t offset, uint64_t bytes) {
@@ -42,7 +42,7 @@ std::vector<Interval> used_weights(const Program& p) {
   return merged;
 }
 
-// Equal for equal bytes. Reads a part of long ones only.
+// Equal for equal bytes. It reads only a part of long ones.
 uint64_t fingerprint(std::span<const std::byte> bytes) {
   uint64_t hash = 1469598103934665603u ^ bytes.size();
   const size_t step = std::max<size_t>(1, bytes.size() / 8 / 512) * 8;
@@ -55,39 +55,40 @@ uint64_t fingerprint(std::span<const std::byte> bytes) {
   return hash;
 }
 
-// Of the bytes that it and something longer may have in common.
+// Number of bytes in the fingerprint of a beginning, which finds longer bytes that begin equally.
 constexpr size_t kBeginning = 64;
 uint64_t fingerprint_of_beginning(std::span<const std::byte> bytes) {
   return fingerprint(bytes.first(std::min(bytes.size(), kBeginning)));
 }
 
-// What a variant has on one IPU, one after the other in a run: of a program for one IPU all of it.
+// The part of a variant that runs on one IPU; the whole variant if it is for one IPU.
 struct Piece {
   int64_t ipu = 0;
   uint64_t arena_begin = 0, arena_bytes = 0, state_bytes = 0;
-  size_t begin = 0, end = 0;  // instructions of main
-  size_t slot = 0;            // where it is in the linked program
-  uint64_t state_to = 0;      // its state, from the slot's memory on
+  size_t begin = 0, end = 0;  // range of instructions of main
+  size_t slot = 0;            // index of its slot in the linked program
+  uint64_t state_to = 0;      // offset of its state in the memory of the slot
 };
 
-// What an IPU runs of the linked program: a piece of each variant that has one there. They share
-// memory, but for state.
+// The part of the linked program on one IPU: one piece of each variant that has one there. The
+// pieces share memory except for their state.
 struct Slot {
   int64_t ipu = 0;
   uint64_t arena_begin = 0, state_bytes = 0, other_bytes = 0;
   std::vector<Instruction> body;
 };
 
-// A place that crosses: variants run one at a time, so that those which come from one slot share.
+// A place of transfers. Only one variant runs at a time, so transfers of different variants that
+// come from the same slot share a place.
 struct Place {
-  size_t from = 0;  // slot
+  size_t from = 0;  // the slot that writes it
   Transfer transfer;
 };
 
 struct Layout {
   std::vector<Piece> pieces;
   std::vector<Transfer> transfers;
-  std::vector<size_t> places;  // of the transfers
+  std::vector<size_t> places;  // by transfer
 };
 
 Layout layout_of(const Program& p) {
@@ -124,13 +125,13 @@ class Linker {
   }
 
  private:
-  // Which piece of a variant runs where, and what memory it has there.
+  // Assigns the pieces of each variant to slots, and the memory in them.
   void arrange() {
     for (const Variant& b : variants_) {
       sharded_ |= has_shards(*b.program);
       pipelined_ |= shards_of(*b.program).pipelined;
       Layout& layout = layouts_.emplace_back(layout_of(*b.program));
-      // In order, on the first slot of its IPU that is left.
+      // Takes the pieces in order; each goes to the next free slot of its IPU.
       size_t next = 0;
       for (Piece& piece : layout.pieces) {
         while (next < slots_.size() && slots_[next].ipu != piece.ipu) next++;
@@ -176,7 +177,7 @@ class Linker {
     }
   }
 
-  // Where a place of a variant's arena is in the linked program's.
+  // The offset in the linked program's arena of a buffer in a variant's arena.
   uint64_t moved_in_arena(const Layout& layout, const Buffer& b) const {
     if (b.bytes == 0) return 0;
     for (size_t t = 0; t < layout.transfers.size(); t++) {
@@ -196,7 +197,7 @@ class Linker {
     fail(ErrorCode::data_loss, "memory at {} of the arena is no IPU's", b.offset);
   }
 
-  // The instructions of all slots, when every variant has its own in them.
+  // Concatenates the instructions of all slots after every variant has added its own.
   void assemble() {
     if (!sharded_) {
       p_.main = std::move(slots_[0].body);
@@ -259,7 +260,7 @@ class Linker {
     return static_cast<uint32_t>(p_.inputs.size() - 1);
   }
 
-  // Where the anchors of variant `i` are in the linked program.
+  // Maps the anchors of variant `i` to those of the linked program.
   void map_anchors(size_t i) {
     const Program& p = *variants_[i].program;
     inputs_.push_back(map(p.inputs, p_.inputs, variants_[i].prefix, i, "input"));
@@ -298,8 +299,8 @@ class Linker {
     return places;
   }
 
-  // Of shapes, which come smallest first, the largest has what the others have the beginning of:
-  // the table of positions that a sequence reads, for one.
+  // For shapes, starts with the largest, which is last: some weights of the others are a beginning
+  // of its weights, such as a table of positions for a shorter sequence.
   void place_weights() {
     weights_.resize(variants_.size());
     for (size_t i = 0; i < variants_.size(); i++) {
@@ -314,7 +315,7 @@ class Linker {
     }
   }
 
-  // Stores what is not there yet; fills Interval::to.
+  // Stores weights that are not stored yet, and sets Interval::to.
   void place(std::vector<Interval>& intervals, std::span<const std::byte> weights, bool keep) {
     for (Interval& i : intervals) {
       std::span<const std::byte> bytes = weights.subspan(i.begin, i.end - i.begin);
@@ -335,7 +336,7 @@ class Linker {
     }
   }
 
-  // The same bytes, or of shapes something that begins with them.
+  // Finds equal bytes or, for shapes, longer bytes that begin equally.
   bool find_stored(std::span<const std::byte> bytes, Interval& i) const {
     const auto begins = [&](const auto& entry) {
       const std::span<const std::byte> there = entry.second.bytes;
@@ -371,7 +372,7 @@ class Linker {
     const Program& p = *b.program;
     const std::vector<Interval>& weights = weights_[variant];
     give_data(variant, weights);
-    // Its state has a place of its own, everything else lies behind the states of all.
+    // The state has a separate place; other buffers follow the states of all variants.
     const Layout& layout = layouts_[variant];
     const auto base = static_cast<uint32_t>(p_.buffers.size());
     for (Buffer buffer : p.buffers) {
@@ -396,7 +397,7 @@ class Linker {
     append(p.save, p, p_.save, base);
   }
 
-  // A table names whole pieces of what a payload stores.
+  // The entry of a table must cover whole pieces of the payload.
   void keep_narrow(const Variant& b, const std::vector<Interval>& weights) {
     for (const NarrowWeights& n : b.narrow) {
       const auto same = std::ranges::find(weights, n.offset, &Interval::begin);
@@ -409,8 +410,8 @@ class Linker {
     }
   }
 
-  // What the payload has of Winograd's weights are the plain ones: the record at `to` gives those
-  // of the variant's record when it is asked for as many.
+  // The payload stores the plain form of Winograd's weights, so the record at `to` must return it,
+  // too: it calls the record of the variant if it is called with a buffer of that size.
   bool keep_plain(const Variant& b, const NarrowWeights& n, uint64_t to) {
     const auto record = std::ranges::find(b.records, n.offset, &Weight::offset);
     const auto made = std::ranges::find(out_.weights, to, &Weight::offset);
@@ -423,7 +424,7 @@ class Linker {
     return true;
   }
 
-  static constexpr uint32_t index_buffer() { return 0; }  // the first one that run() makes
+  static constexpr uint32_t index_buffer() { return 0; }  // the first buffer, which run() adds
 
   void give_data(size_t variant, const std::vector<Interval>& weights) {
     const std::vector<Anchor>& inputs = variants_[variant].program->inputs;
@@ -465,11 +466,11 @@ class Linker {
   Program p_;
   uint32_t index_ = 0;
   bool sharded_ = false, pipelined_ = false;
-  std::vector<Layout> layouts_;  // of the variants
+  std::vector<Layout> layouts_;  // by variant
   std::vector<Slot> slots_;
   std::vector<Place> places_;
   std::vector<std::vector<uint32_t>> inputs_, outputs_;
-  std::vector<std::vector<Interval>> weights_;                     // of the variants
+  std::vector<std::vector<Interval>> weights_;                     // by variant
   std::unordered_multimap<uint64_t, Stored> stored_, beginnings_;  // by fingerprint
   std::unordered_map<std::string, uint32_t> kernels_;
 };

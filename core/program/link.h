@@ -1,16 +1,18 @@
-// Several programs in one executable: variants, of which the value of an input says which one runs.
+// Links several programs into one executable. They become its variants; the value of an input
+// selects the one that runs.
 //
 // A program with the variants P and Q:
 //
 //   control.case [index] 0
-//     ... P, its anchors under names of their own ...
+//     ... P, with a prefix before the names of its anchors ...
 //   control.end
 //   control.case [index] 1
 //     ... Q ...
 //   control.end
 //
-// Variants run one at a time and forget everything, but for their state: the arena is as large as
-// the largest, with the states of all in front. Weights of equal bytes are there once.
+// Only one variant runs at a time, and only its state lasts from run to run. So the arena begins
+// with the states of all variants, followed by as much memory as the largest variant needs. Weights
+// with equal bytes are stored once.
 #pragma once
 
 #include <cstddef>
@@ -27,39 +29,43 @@
 
 namespace poprt::program {
 
-// The input that says which variant runs: one u32.
+// The name of the input that selects the variant; it is one u32.
 inline constexpr std::string_view kGraphIndex = "index";
 inline constexpr std::string_view kBucketIndex = "poprt.bucket";
-// What names of inputs begin with that a runner makes: which places of a dimension are real.
+// The prefix of inputs that a runner fills: they mark the positions of a dimension that are not
+// padding.
 inline constexpr std::string_view kRealPlaces = "poprt.real.";
 
 struct Variant {
   const Program* program = nullptr;
   std::span<const std::byte> weights;
-  std::string prefix = {};  // in front of its anchors' names
-  // Instead of `weights`: makes them when it is this variant's turn. What no variant before had is
-  // copied, the rest goes, so that the weights of all are never in memory at the same time.
+  std::string prefix = {};  // prefix of the names of its anchors
+  // Used instead of `weights`: it loads the variant when the linker needs it. The linker copies the
+  // weights that no earlier variant has and releases the rest, so the weights of all variants are
+  // never in memory at the same time.
   std::function<LoadedProgram()> load = {};
-  std::span<const NarrowWeights> narrow = {};  // among its weights
-  // What makes its weights, which of Winograd's give the plain ones, too; others may be left out.
+  std::span<const NarrowWeights> narrow = {};  // weights that have a narrow type
+  // The records that fill its weights. Only those that also return the plain weights of Winograd's
+  // packed ones are needed.
   std::span<const Weight> records = {};
 };
 
 struct Linked {
   Program program;
-  std::vector<Weight> weights;  // copies of what lies in `weights` of variants, which must live
-  // Those of the variants, but for Winograd's that no record of the variant gives plain.
+  std::vector<Weight>
+      weights;  // copies of parts of the variants' `weights`, which must live as long
+  // The tables of all variants, without Winograd's weights that no record returns in plain form.
   std::vector<NarrowWeights> narrow;
 };
 
-// Variants with anchors of their own, and last the input `index`. Throws invalid_argument (none, an
-// anchor's name that is taken, a variant that is several already), data_loss.
+// Links variants whose anchors are separate, and appends the input `index`. Throws invalid_argument
+// (no variants, a duplicate name of an anchor, a variant that has variants itself) and data_loss.
 Linked link_graphs(std::span<const Variant> variants);
 
-// Variants of one model at several shapes: they share anchors, each as large as the largest variant
-// needs in every dimension, of which a variant uses the beginning, dense in its own shape. Prefixes
-// are empty. Throws as above, and invalid_argument when the variants have different anchors,
-// unimplemented when they have state: each would have its own.
+// Links variants of one model at several shapes. They share anchors; each anchor is as large as the
+// largest variant needs in every dimension, and a variant uses the beginning of its memory, dense
+// in the variant's shape. Prefixes are empty. Throws as above, as well as invalid_argument if the
+// variants have different anchors and unimplemented if they have state, which they could not share.
 Linked link_buckets(std::span<const Variant> variants);
 
 }  // namespace poprt::program

@@ -17,13 +17,13 @@
 namespace poprt::program {
 namespace {
 
-// Floats of one sign, exponents from 2^(high - x) and so many significant bits.
+// The range of a float type: `significant` bits, and exponents relative to `highest`.
 struct Range {
   DType dtype;
-  int significant;  // bits, the one in front included
-  int highest;      // exponent of the greatest number
-  int lowest;       // exponent of the least bit
-  bool scaled;      // both may be moved
+  int significant;  // significant bits, including the implicit one
+  int highest;      // exponent of the largest number
+  int lowest;       // exponent of the lowest bit
+  bool scaled;      // whether a scale may move both exponents
 };
 constexpr std::array kRanges = {
     Range{DType::f8_143, 4, 7, -10, true},
@@ -31,15 +31,15 @@ constexpr std::array kRanges = {
     Range{DType::f16, 11, 15, -24, false},
     Range{DType::bf16, 8, 127, -133, false},
 };
-constexpr int kLeastExponent = -64, kMostExponent = 64;  // that an 8-bit float is moved by
+constexpr int kLeastExponent = -64, kMostExponent = 64;  // limits of the scale of an 8-bit float
 
 int width_of(DType dtype) {
   const auto found = std::ranges::find(kRanges, dtype, &Range::dtype);
   return found == kRanges.end() ? 0 : dtype_bits(dtype) / 8;
 }
 
-// Without inf and NaN, which are never narrowed: the exponents differ by a factor, which the
-// multiplier knows how to apply to subnormal numbers, too.
+// Values are finite, so the exponents differ by a factor. Multiplication by it also handles
+// subnormal numbers.
 float widen_half(uint16_t bits) {
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7fffu) << 13;
   const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
@@ -57,7 +57,8 @@ bool Narrowing::add(std::span<const float> values) {
       continue;
     }
     const int exponent = static_cast<int>(magnitude >> 23);
-    if (exponent == 255 || exponent == 0) {  // not finite, or less than any narrow type has
+    if (exponent == 255 ||
+        exponent == 0) {  // not finite, or smaller than any narrow type represents
       broken_ = true;
       return false;
     }
@@ -77,7 +78,7 @@ bool Narrowing::holds(int significant, int highest, int lowest) const {
 
 std::optional<NarrowWeights> Narrowing::narrowest() const {
   if (broken_) return std::nullopt;
-  const bool zeros = high_ < low_;  // nothing but zeros
+  const bool zeros = high_ < low_;  // all values are zero
   for (const Range& r : kRanges) {
     if (r.scaled && minus_zero_) continue;
     const int moved = r.scaled && !zeros ? high_ - r.highest : 0;
@@ -90,7 +91,7 @@ std::optional<NarrowWeights> Narrowing::narrowest() const {
 
 namespace {
 
-// Packed weights are as many as the piece has bytes for. No product of such sizes overflows.
+// The sizes must agree with the number of packed bytes. No product of such sizes overflows.
 void check_winograd(const NarrowWeights& n) {
   const WinogradWeights& w = n.winograd;
   if (w == WinogradWeights{}) return;
@@ -176,7 +177,7 @@ void widen(const NarrowWeights& form, std::span<const std::byte> from, std::span
 
 namespace {
 
-// What one thread does at a time: bytes [begin, end) of a piece, or a block of Winograd's weights.
+// The unit of work of a thread: bytes [begin, end) of a piece, or a block of Winograd's weights.
 struct Part {
   const StoredPiece* piece;
   uint64_t begin, end;
@@ -184,7 +185,7 @@ struct Part {
 };
 
 std::vector<Part> parts_of(std::span<const StoredPiece> pieces) {
-  constexpr uint64_t kPart = uint64_t{1} << 20;  // a cache holds it
+  constexpr uint64_t kPart = uint64_t{1} << 20;  // fits a cache
   std::vector<Part> parts;
   for (const StoredPiece& p : pieces) {
     if (p.narrow && p.narrow->winograd.tile) {

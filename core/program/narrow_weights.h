@@ -1,7 +1,7 @@
-// Floats among a program's weights that a narrower type holds exactly: what was f16, bf16 or an
-// 8-bit float in the model. A payload stores them in that type, and a reader widens them once, so
-// that kernels find floats as ever. Of Winograd's weights, which no narrow type holds, the payload
-// has the plain ones, and a reader transforms them.
+// Weights that are f32 in memory but that a narrower type represents exactly, because they were
+// f16, bf16 or an 8-bit float in the model. A payload stores them in that type; a reader converts
+// them once, so that kernels read floats as usual. No narrow type represents Winograd's packed
+// weights, so the payload stores the plain weights and a reader transforms them.
 #pragma once
 
 #include <cstddef>
@@ -15,60 +15,61 @@
 
 namespace poprt::program {
 
-// Bytes [offset, offset + bytes) of the weights are f32; the payload has them as `dtype` (f16,
-// bf16, f8_143 or f8_152), 8-bit floats times 2^exponent. With `winograd` these are the plain
-// weights of what is packed there: a record of it gives them when it is asked to fill so many bytes
-// as they have (program/builder.h).
+// Bytes [offset, offset + bytes) of the weights are f32. The payload stores them as `dtype` (f16,
+// bf16, f8_143 or f8_152); 8-bit floats are multiplied by 2^exponent. If `winograd` is set, the
+// payload stores the plain weights of the packed ones at this place; a record (program/builder.h)
+// returns them if it is called with a buffer of their size.
 struct NarrowWeights {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   DType dtype = DType::f16;
   int32_t exponent = 0;
-  WinogradWeights winograd = {};  // tile 0: floats as they are
+  WinogradWeights winograd = {};  // if tile is 0, the weights are not packed
 
-  // Of the numbers that the payload has.
+  // The number of elements in the payload.
   uint64_t count() const {
     return winograd.tile ? static_cast<uint64_t>(winograd.plain_floats()) : bytes / sizeof(float);
   }
   bool operator==(const NarrowWeights&) const = default;
 };
 
-// Looks at numbers piece by piece, and stops early: weights of an f32 model differ at once.
+// Finds the narrowest type in pieces, and stops early: usually the first values of an f32 model
+// need f32.
 class Narrowing {
  public:
-  // False when no type holds all that came so far.
+  // Returns false if no narrow type represents all values so far.
   bool add(std::span<const float> values);
-  // The narrowest type that holds all of them exactly, zeros without their sign never taken for
-  // those with it; its offset and bytes are 0.
+  // The narrowest type that represents all values exactly. Zeros keep their sign. The offset and
+  // bytes of the result are 0.
   std::optional<NarrowWeights> narrowest() const;
 
  private:
   bool holds(int significant, int highest, int lowest) const;
-  uint32_t mantissa_ = 0;          // of all, one upon the other
-  int high_ = -1000, low_ = 1000;  // exponents of the greatest number and of the least last bit
+  uint32_t mantissa_ = 0;          // bitwise or of all mantissas
+  int high_ = -1000, low_ = 1000;  // exponents of the largest number and of the lowest bit
   bool minus_zero_ = false, broken_ = false;
 };
 
-// Sorts the table and checks it: multiples of four bytes inside of `weights_bytes`, known types, no
-// overlap. Throws data_loss.
+// Sorts the table and checks it: entries are multiples of four bytes inside of `weights_bytes`,
+// have known types and do not overlap. Throws data_loss.
 void check_narrow(std::vector<NarrowWeights>& table, uint64_t weights_bytes);
 
-// A piece of the weights, and where a payload has it: each begins at a multiple of 64.
+// A piece of the weights and its place in a payload. Each piece begins at a multiple of 64.
 struct StoredPiece {
-  uint64_t offset, bytes;         // of the weights
-  uint64_t stored, stored_bytes;  // of the payload's
-  const NarrowWeights* narrow;    // null: as it is
+  uint64_t offset, bytes;         // in the weights
+  uint64_t stored, stored_bytes;  // in the payload
+  const NarrowWeights* narrow;    // null if it is stored unchanged
 };
 std::vector<StoredPiece> stored_pieces(std::span<const NarrowWeights> table,
                                        uint64_t weights_bytes);
-// What a payload stores in all.
+// The number of bytes that a payload stores.
 uint64_t stored_bytes(std::span<const StoredPiece> pieces);
 
-// Floats to their narrow form and back; sizes must fit.
+// Convert floats to their narrow form and back. The sizes must match.
 void narrow(const NarrowWeights& form, std::span<const float> from, std::span<std::byte> to);
 void widen(const NarrowWeights& form, std::span<const std::byte> from, std::span<float> to);
 
-// All of the weights from all that a payload stores, on several threads.
+// Converts all weights of a payload, on several threads.
 void widen_all(std::span<const StoredPiece> pieces, std::span<const std::byte> stored,
                std::span<std::byte> weights);
 

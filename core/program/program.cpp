@@ -117,7 +117,7 @@ void print_list(const Program& p, const std::vector<Instruction>& list, std::str
     for (size_t i = 0; i < in.operands.size(); i++)
       s += (i ? ", " : "") + buffer_string(p, in.operands[i]);
     s += ")";
-    // Not as shapes: -1 is a number here, no unknown dimension.
+    // Not printed as shapes, in which -1 is an unknown dimension.
     print_numbers(in.ints, "ints", s);
     print_numbers(in.floats, "floats", s);
     s += fmt::format("  # {}\n", in.name);

@@ -1,7 +1,8 @@
-// What the device runs: buffers with planned places, and flat lists of instructions.
+// The program that a device runs: buffers with planned places, and flat lists of instructions.
 //
-// A Program is plain data. It says nothing about threads or instruction sets: kernels choose those
-// when the device prepares it. Weight bytes are not in it; it knows only how many there are.
+// A Program is plain data. It does not depend on threads or instruction sets; kernels choose those
+// when the device prepares the program. It does not contain the bytes of the weights, only their
+// number.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@ enum class Space : uint8_t {
   output = 3,   // caller memory of one output anchor
 };
 
-// A typed place. Several buffers may name the same bytes (views, in-place results, reuse over
-// time). Offsets into arena and weights are multiples of 64 unless the buffer is a view; caller
-// memory has whatever alignment the caller gave it.
+// A typed place in memory. Several buffers may share bytes (views, in-place results, reuse over
+// time). Offsets in the arena and the weights are multiples of 64 unless the buffer is a view;
+// memory of the caller has any alignment.
 struct Buffer {
   Space space = Space::arena;
-  uint32_t index = 0;   // which input or output anchor; 0 for arena and weights
-  uint64_t offset = 0;  // bytes from the start of the space (or anchor)
-  uint64_t bytes = 0;   // room, at least what dtype and shape need (padded layouts may have more)
+  uint32_t index = 0;   // index of the input or output anchor; 0 for arena and weights
+  uint64_t offset = 0;  // bytes from the beginning of the space or anchor
+  uint64_t bytes = 0;   // size, at least as large as dtype and shape need; padded layouts have more
   DType dtype = DType::undefined;
   Shape shape;
 };
@@ -39,19 +40,19 @@ struct Instruction {
   std::vector<uint32_t> operands;  // indices into Program::buffers, or kNoBuffer
   std::vector<int64_t> ints;
   std::vector<float> floats;
-  std::string name;  // the IR node it came from, for reports and errors
+  std::string name;  // the IR node that it was made from, for reports and errors
 };
 
 inline constexpr uint64_t kNoData = ~uint64_t{0};
-// Bytes: of buffers in the arena and the weights, and of the weights in a payload.
+// Alignment in bytes of buffers in the arena and the weights, and of the weights in a payload.
 inline constexpr uint64_t kAlignment = 64;
 
 struct Anchor {
   std::string name;
   DType dtype = DType::undefined;
   Shape shape;
-  // Inputs: the value that the file has for it, as an offset into the weights; a session may give
-  // it another one. kNoData: the caller gives it.
+  // For inputs: the offset in the weights of the value that the file has for it. A session may use
+  // another value. kNoData: the caller provides the value.
   uint64_t data = kNoData;
 
   uint64_t bytes() const { return dtype_bytes(dtype, element_count(shape)); }
@@ -60,19 +61,20 @@ struct Anchor {
 struct Program {
   std::vector<std::string> kernels;
   std::vector<Buffer> buffers;
-  std::vector<Instruction> load, main, save;  // PopEF's program flow
+  std::vector<Instruction> load, main, save;  // the three flows of PopEF
   std::vector<Anchor> inputs, outputs;
   uint64_t arena_bytes = 0;
-  uint64_t state_bytes = 0;  // of the arena's beginning: what lasts from run to run
+  uint64_t state_bytes = 0;  // size of the beginning of the arena that lasts from run to run
   uint64_t weights_bytes = 0;
 };
 
-// Throws data_loss (naming instruction or buffer and what is wrong) unless every index is in range,
-// every buffer lies inside its space and is large enough for dtype and shape, no instruction list
-// uses an operand of an unknown space, and sizes do not overflow. It does not know kernels.
+// Throws data_loss, with the instruction or buffer and the error in the message, unless every index
+// is in range, every buffer is inside its space and large enough for its type and shape, no
+// instruction uses an operand of an unknown space, and no size overflows. It does not check the
+// arguments of kernels.
 void verify(const Program& program);
 
-// Human-readable listing, stable across runs.
+// A listing for human readers that is stable across runs.
 std::string to_string(const Program& program);
 
 }  // namespace poprt::program

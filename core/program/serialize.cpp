@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "payloads are little-e
 namespace poprt::program {
 namespace {
 
-// Places of fields are those of program.capnp.
+// The positions of fields are those in program.capnp.
 using capnp_message::Message;
 using capnp_message::Struct;
 using capnp_message::StructBuilder;
@@ -31,8 +31,8 @@ using capnp_message::Structs;
 
 constexpr std::string_view kTag = "poprt program";
 constexpr uint16_t kMajor = 1;
-// 1: input anchors may have data. 2: weights may be stored in a narrower type. 3: and Winograd's as
-// the plain ones.
+// Version 1: input anchors may have data. 2: weights may be stored in a narrower type. 3:
+// Winograd's weights may be stored in plain form.
 constexpr uint16_t kMinor = 3;
 
 struct PayloadHeader {
@@ -67,7 +67,7 @@ void encode(StructBuilder& out, uint32_t pointer, const std::vector<Anchor>& anc
     list[i].set_text(at::kName, anchors[i].name);
     list[i].set(at::kDtype, static_cast<uint8_t>(anchors[i].dtype));
     list[i].set_numbers(at::kShape, anchors[i].shape);
-    list[i].set(at::kData, anchors[i].data + 1);  // kNoData is the default
+    list[i].set(at::kData, anchors[i].data + 1);  // kNoData becomes 0, the default
   }
 }
 
@@ -182,7 +182,7 @@ Program decode(std::span<const std::byte> bytes, Notes& notes, std::vector<Narro
   return p;
 }
 
-// Large blocks in huge pages, where the machine has them to give.
+// Large blocks use huge pages if the machine has free ones.
 std::shared_ptr<std::byte> allocate(uint64_t bytes) {
   constexpr uint64_t kHugePage = uint64_t{2} << 20;
   const std::align_val_t page{bytes < 2 * kHugePage ? kWeightsAlignment : kHugePage};
@@ -191,7 +191,8 @@ std::shared_ptr<std::byte> allocate(uint64_t bytes) {
   return {memory, [page](std::byte* p) { ::operator delete(p, page); }};
 }
 
-// The records in order of their offsets; what is empty comes before what begins there.
+// The records ordered by offset. An empty record comes before the record that begins at the same
+// offset.
 std::vector<const Weight*> sorted(const Program& program, std::span<const Weight> weights) {
   std::vector<const Weight*> list;
   for (const Weight& w : weights) list.push_back(&w);
@@ -220,9 +221,9 @@ void write_zeros(const Sink& sink, uint64_t bytes) {
   }
 }
 
-// Fills the records on two threads and hands them to `write` in order, on one thread at a time:
-// packing overlaps with writing, and no more than two records are in memory. `bytes_of` says how
-// many bytes a record is asked for.
+// Fills the records on two threads and calls `write` for them in order, from one thread at a time.
+// So packing overlaps with writing, and at most two records are in memory. `bytes_of` returns the
+// size of the buffer for a record.
 template <class BytesOf, class Write>
 void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of, Write&& write) {
   std::mutex mutex;
@@ -266,7 +267,7 @@ void fill_in_order(const std::vector<const Weight*>& records, BytesOf&& bytes_of
   fail(ErrorCode::data_loss, "executable payload: {}", what);
 }
 
-// What every format of a program has.
+// Reads the part of the header that all versions of the format have.
 PayloadHeader read_tagged_header(std::span<const std::byte> payload) {
   PayloadHeader h;
   if (payload.size() < sizeof(h))
@@ -287,7 +288,7 @@ PayloadHeader read_header(std::span<const std::byte> payload) {
     fail(ErrorCode::failed_precondition,
          "executable has program format {}.{}, this library ({}) reads {}; compile the model again",
          h.major, h.minor, package(), kMajor);
-  // Each end is inside the payload, so no later sum can overflow.
+  // Each end is checked to be inside the payload, so no later sum can overflow.
   const auto inside = [&](uint64_t offset, uint64_t bytes) {
     return offset >= h.header_bytes && offset <= payload.size() && bytes <= payload.size() - offset;
   };
@@ -332,7 +333,7 @@ void write_executable(const Sink& sink, const Program& program, std::span<const 
   sink(message);
   write_zeros(sink, h.weights_offset - h.program_offset - h.program_bytes);
 
-  // Where the payload has what the weights have at `offset`, which is narrow or is not.
+  // Finds the place in the payload of the weights at `offset`, narrow or not.
   size_t next = 0;
   const auto piece_at = [&](uint64_t offset) -> const StoredPiece& {
     while (next + 1 < pieces.size() && pieces[next + 1].offset <= offset) next++;

@@ -1,5 +1,5 @@
-// The payload of an executable: a program and its weight bytes, laid out so that a reader uses the
-// weights where they lie (popef/FORMAT.md has the bytes).
+// The payload of an executable: a program and the bytes of its weights. A reader uses the weights
+// without copying them. popef/FORMAT.md describes the bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,26 @@
 
 namespace poprt::program {
 
-// Weights begin at a multiple of this from the start of the payload; PopEF puts the payload at such
-// a multiple of the file.
+// Weights begin at a multiple of this number from the beginning of the payload; PopEF places the
+// payload at such a multiple in the file.
 inline constexpr uint64_t kWeightsAlignment = 4096;
 
-// The package of this library, for example "poprt 0.1.0": what write_executable() notes.
+// The package of this library, for example "poprt 0.1.0". write_executable() stores it in the
+// payload.
 std::string_view package();
 
-// Texts that belong to a program, by name of the opaque blob that they are in a PopEF file: what
-// the model says about itself, labels of its classes.
+// Texts that belong to a program, by the name of their opaque blob in a PopEF file: metadata of the
+// model, and labels of its classes.
 using Notes = std::map<std::string, std::string>;
 
 using Sink = std::function<void(std::span<const std::byte>)>;
 
-// Writes the payload front to back. The calling thread and one more make weights, each in a buffer
-// that grows to its largest; they take turns to call `sink`. Gaps between weights are zeros. What
-// `narrow` names is stored in the type that it says; it names whole records. The same program and
-// weights give the same bytes. Throws invalid_argument when weight records overlap or lie outside
-// `program.weights_bytes`, data_loss when the program does not verify, and what `sink` and the fill
-// functions throw.
+// Writes the payload from beginning to end. The calling thread and another one compute the weights,
+// each in a buffer that grows to its largest weight; they take turns to call `sink`. Gaps between
+// weights are filled with zeros. The records in `narrow` are stored in their narrow type; an entry
+// must cover whole records. Equal programs and weights give equal bytes. Throws invalid_argument if
+// weight records overlap or are outside of `program.weights_bytes`, data_loss if the program does
+// not verify, and the exceptions of `sink` and of the fill functions.
 void write_executable(const Sink& sink, const Program& program, std::span<const Weight> weights,
                       const Notes& notes = {}, std::span<const NarrowWeights> narrow = {});
 void write_executable(std::ostream& stream, const Program& program,
@@ -45,36 +46,39 @@ void write_executable(std::ostream& stream, const Program& program,
 
 struct LoadedProgram {
   Program program;
-  std::span<const std::byte> weights;  // 64-byte aligned, program.weights_bytes long
-  std::shared_ptr<const void> owner;   // keeps `weights`
-  std::string package;                 // of whoever wrote it
+  std::span<const std::byte> weights;  // aligned to 64, program.weights_bytes long
+  std::shared_ptr<const void> owner;   // keeps `weights` alive
+  std::string package;                 // the package that wrote it
   Notes notes;
-  std::vector<NarrowWeights> narrow;  // what the payload has in fewer bytes; `weights` are wide
+  std::vector<NarrowWeights> narrow;  // the weights that the payload stores in a narrow type;
+                                      // `weights` contains them as f32
 };
 
-// Reads a payload; `owner` keeps its bytes. Weights are not touched, unless the payload is not
-// 64-byte aligned, then they are copied, or has some in a narrower type, then they are widened into
-// memory of their own. Everything is checked (verify() included). Throws
-// data_loss for broken bytes and failed_precondition for the format of a newer library.
+// Reads a payload; `owner` keeps its bytes alive. Weights are used in place, with two exceptions:
+// they are copied if the payload is not aligned to 64, and converted into separate memory if it
+// stores some in a narrower type. Everything is checked, including verify(). Throws data_loss for
+// invalid bytes and failed_precondition for the format of a newer library.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::shared_ptr<const void> owner);
-// Same for a payload that without_weights() made: `weights` are those that it lacks (what
-// weights_of() gave, else data_loss), kept by `owner` too. Empty for a payload that has its own.
+// The same for a payload that without_weights() returned: `weights` are the missing weights, as
+// weights_of() returned them, and `owner` keeps them alive, too. They must be empty for a payload
+// that has its weights. Throws data_loss otherwise.
 LoadedProgram read_executable(std::span<const std::byte> payload,
                               std::span<const std::byte> weights,
                               std::shared_ptr<const void> owner);
 
-// The package that wrote a payload, of which the first kPackageBytes are enough; of programs that
-// this library cannot read, too. Throws data_loss for something else.
+// The package that wrote a payload. The first kPackageBytes of the payload are sufficient. It also
+// works for programs that this library cannot read. Throws data_loss if the bytes are not a
+// payload.
 inline constexpr uint64_t kPackageBytes = 128;
 std::string package_of(std::span<const std::byte> payload);
 
-// The payload without its weights, which are then kept in a place of their own, and these as the
-// payload stores them. Throws data_loss.
+// without_weights returns the payload without its weights, which are stored elsewhere; weights_of
+// returns these, in the form in which the payload stores them. Throw data_loss.
 std::span<const std::byte> weights_of(std::span<const std::byte> payload);
 std::vector<std::byte> without_weights(std::span<const std::byte> payload);
 
-// As writing and reading again, without the bytes between.
+// The same result as writing and reading, without the bytes in between.
 LoadedProgram load_in_memory(Program program, std::span<const Weight> weights);
 
 }  // namespace poprt::program

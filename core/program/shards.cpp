@@ -12,8 +12,8 @@ namespace poprt::program {
 namespace {
 
 constexpr int64_t kMostIpus = 1024;
-// Anchors, transfers and kernels of all shards' own programs together: a small file may claim a
-// thousand shards, each of which is given all of them.
+// A limit for the anchors, transfers and kernels of all shards together: a small file may declare a
+// thousand shards, and each shard receives all of them.
 constexpr uint64_t kMostInAll = uint64_t{1} << 20;
 
 template <class... Args>
@@ -41,7 +41,7 @@ class Reader {
   }
 
  private:
-  // verify() has looked at how many operands and numbers there are.
+  // verify() has checked the number of operands and integers.
   void transfer(const Instruction& in) {
     const int64_t from = decode_transfer(in).from;
     check(from >= 0 && from < static_cast<int64_t>(kMostShards),
@@ -56,7 +56,7 @@ class Reader {
     out_.transfer_bytes = align_up(checked_add(b.offset, b.bytes), 64);
   }
 
-  // Returns the position of its end.
+  // Returns the position of the end of the region.
   size_t shard(const Instruction& in, size_t at) {
     const ControlShard c = decode_shard(in);
     check(c.ipu >= 0 && c.ipu < kMostIpus && c.stage >= -1 &&

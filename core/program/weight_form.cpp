@@ -6,7 +6,7 @@
 namespace poprt::program {
 namespace {
 
-constexpr uint64_t kPieces = 64;  // of a tensor that its fingerprint reads
+constexpr uint64_t kPieces = 64;  // number of pieces of a tensor that its fingerprint reads
 constexpr uint64_t kPieceBytes = 8;
 
 uint64_t mix(uint64_t hash, uint64_t value) {

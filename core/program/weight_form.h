@@ -1,5 +1,6 @@
-// A form that constants have among a program's weights: what it is made from and how. Equal forms
-// make equal bytes, so that a program holds one copy of a weight that many layers pack alike.
+// The form of a constant among a program's weights: the tensors that it is made from, and the
+// function that makes it. Equal forms make equal bytes, so a program stores one copy of a weight
+// that many layers pack in the same way.
 #pragma once
 
 #include <concepts>
@@ -16,7 +17,7 @@
 
 namespace poprt::program {
 
-// What forms read and write.
+// The bytes of a tensor, which forms read and write.
 inline std::span<const std::byte> bytes_of(const Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.data()), tensor.bytes()};
 }
@@ -30,21 +31,21 @@ class WeightForm {
   using Sources = std::span<const Tensor>;
   using Bytes = std::span<std::byte>;
 
-  // `make(from, to)` writes all bytes of `to`, and what it writes follows from `from` and `make`
-  // alone: a struct that compares its members, or a lambda that captures nothing.
+  // `make(from, to)` writes all bytes of `to`. The result must depend only on `from` and `make`, so
+  // `make` is a struct that compares its members or a lambda without captures.
   template <class Make>
   WeightForm(std::vector<Tensor> from, Make make)
       : from_(std::move(from)), make_(std::make_shared<const MakerOf<Make>>(std::move(make))) {
     static_assert(std::is_empty_v<Make> || std::equality_comparable<Make>);
   }
 
-  // The bytes of `tensor` as they are, whatever its type and shape.
+  // The unchanged bytes of `tensor`, of any type and shape.
   static WeightForm plain(const Tensor& tensor);
 
   void fill(Bytes to) const { make_->fill(from_, to); }
-  // Made in the same way from tensors of the same type, shape and contents.
+  // Whether both are made in the same way from tensors of the same type, shape and contents.
   bool operator==(const WeightForm& other) const;
-  // Equal for equal forms. Reads a part of each tensor only.
+  // Equal for equal forms. It reads only a part of each tensor.
   uint64_t fingerprint() const;
 
  private:
