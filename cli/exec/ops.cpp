@@ -82,7 +82,7 @@ void add_ops(Command& app, std::function<int()>& action) {
   c->callback([=, &action] {
     action = [=] {
       if (!*changes) return list_operators(*json, *markdown);
-      fmt::print("{}", opsets::listing());
+      fmt::print("{}", opsets::conversions_markdown());
       return 0;
     };
   });

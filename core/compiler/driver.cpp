@@ -340,7 +340,7 @@ void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& option
   if (options.convert_version) {
     opsets::convert(*graph, options.convert_version);
   } else if (options.lowest_opset == 0) {
-    opsets::settle(*graph);
+    opsets::convert_newest_nodes(*graph);
   } else {
     const int64_t wanted = options.lowest_opset;
     const std::string why = opsets::convert_to_lowest(graph, wanted);

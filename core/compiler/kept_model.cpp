@@ -8,7 +8,7 @@ namespace poprt::compiler {
 
 std::string kept_model(const ir::Graph& converted) {
   const auto copy = converted.clone();
-  opsets::settle(*copy);
+  opsets::convert_newest_nodes(*copy);
   std::string bytes = onnx::export_bytes(*copy);
   constexpr size_t kMost = size_t{1} << 28;  // of one text of a program file
   if (bytes.size() > kMost)

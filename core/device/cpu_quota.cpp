@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "max 100000" or "150000 100000".
+// Parses "max 100000" or "150000 100000".
 std::optional<double> read_v2(const fs::path& folder) {
   std::ifstream file(folder / "cpu.max");
   std::string quota;
@@ -29,7 +29,7 @@ std::optional<double> read_v1(const fs::path& folder) {
   return quota / period;
 }
 
-// The least of the group's folder and those above it, up to where the groups are mounted.
+// The smallest quota of the group's folder and its ancestors, up to the mount point.
 template <class Read>
 void least(const fs::path& mount, const std::string& group, Read&& read,
            std::optional<double>& quota) {
@@ -47,7 +47,7 @@ std::optional<int> cpu_quota(const fs::path& root) {
   std::ifstream groups(root / "proc/self/cgroup");
   std::optional<double> quota;
   const fs::path mount = root / "sys/fs/cgroup";
-  // "0::/a/b" is version 2, "4:cpu,cpuacct:/a/b" version 1.
+  // A line "0::/a/b" is for version 2, "4:cpu,cpuacct:/a/b" for version 1.
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;

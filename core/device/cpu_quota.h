@@ -1,4 +1,4 @@
-// How much of the CPU the process's control group may use.
+// The share of the CPU that the process's control group may use.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace poprt::device {
 
-// CPUs of the smallest quota of the group and those above it (cgroup v2 cpu.max, v1
-// cpu.cfs_quota_us), at least 1, in part of one rounded down: threads that wait for each other lose
-// more by being stopped than by being fewer. None without a quota, or where it cannot be read.
-// `root` stands for the file system's, for tests.
+// The number of CPUs of the smallest quota among the group and its ancestors (cgroup v2 cpu.max, v1
+// cpu.cfs_quota_us), at least 1. A fraction is rounded down: threads that wait for each other lose
+// more by being throttled than by being fewer. nullopt without a quota, or if it cannot be read.
+// `root` replaces the root of the file system in tests.
 std::optional<int> cpu_quota(const std::filesystem::path& root = "/");
 
 }  // namespace poprt::device

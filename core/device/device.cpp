@@ -5,7 +5,7 @@
 namespace poprt::device {
 namespace {
 
-// Stands for whoever called acquire().
+// The occupant of a device that acquire() has taken.
 struct Anyone final : Occupant {
   void evict() noexcept override {}
 };

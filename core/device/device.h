@@ -1,4 +1,4 @@
-// What a device is: something that prepares a program once and then runs it many times.
+// The interface of a device, which prepares a program once and runs it many times.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,16 @@
 
 namespace poprt::device {
 
-// PopEF's program flow: load once, main per request, save on demand.
+// The flows of PopEF: load runs once, main for each request, save on demand.
 enum class Flow : uint8_t { load = 0, main = 1, save = 2 };
 
 struct LoadOptions {
   int threads = 0;       // 0: POPRT_THREADS from the environment, else the CPUs of this process
-  bool profile = false;  // time every instruction of the main flow
+  bool profile = false;  // measure the time of every instruction of the main flow
 };
 
-// What a device loads. `owner` keeps the bytes of `weights` alive; they are used in place and must
-// be aligned to 64 bytes for full speed.
+// The program and the weights that a device loads. `owner` keeps the bytes of `weights` alive; they
+// are used in place and should be aligned to 64 bytes for full speed.
 struct Image {
   std::shared_ptr<const program::Program> program;
   std::span<const std::byte> weights;
@@ -40,41 +40,43 @@ struct InstructionProfile {
   int64_t total_ns = 0, min_ns = 0;
 };
 
-// A program prepared on a device. One thread at a time calls run(), take_failure() and profile().
+// A program that is prepared on a device. Only one thread at a time may call run(), take_failure()
+// and profile().
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Runs one flow. inputs[i] and outputs[i] are the caller's memory of anchor i, of the size that
-  // the anchor has; inputs are only read. Never allocates. A flow that touches no anchor may be
-  // given null arrays.
+  // Runs one flow. inputs[i] and outputs[i] are the caller's memory of anchor i, of the anchor's
+  // size; inputs are only read. Never allocates. The arrays may be null for a flow that uses no
+  // anchor.
   virtual void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept = 0;
 
-  // What went wrong in an operator of a plug-in since this was asked last; the first of several.
-  // The run has gone on to its end, with results that are worth nothing.
+  // The first error of a plug-in's operator since the last call, or nullopt. The run has continued
+  // to its end, but its results are invalid.
   virtual std::optional<Error> take_failure() { return std::nullopt; }
 
-  // The same of the runs of one stage (run_stage()), for the thread that runs it.
+  // The same for the runs of one stage (run_stage()); for the thread that runs it.
   virtual std::optional<Error> take_stage_failure(size_t stage) {
     static_cast<void>(stage);
     return take_failure();
   }
 
-  // One row per instruction of the main flow; empty unless loaded with LoadOptions::profile.
+  // One row for each instruction of the main flow; empty unless loaded with LoadOptions::profile.
   virtual std::vector<InstructionProfile> profile() const { return {}; }
 
-  // Compute threads that a run may use, the caller included.
+  // The number of compute threads that a run may use, including the caller.
   virtual int threads() const noexcept { return 1; }
 
-  // Any thread: a run ends soon, and so do later ones until resume(). It looks between
-  // instructions, and in long ones after each of some 5 ms of work; what a kernel does as one task
-  // is finished. What such a run has written is unspecified.
+  // Makes the current run and later ones return soon, until resume(). Any thread may call it. A run
+  // checks between instructions, and in long ones after each 5 ms of work or so; a task of a kernel
+  // is always finished. The outputs of an interrupted run are unspecified.
   virtual void interrupt() noexcept { interrupted_.store(true, std::memory_order_relaxed); }
   virtual void resume() noexcept { interrupted_.store(false, std::memory_order_relaxed); }
 
-  // Of a pipelined program: how many stages work on different runs at the same time; else 1. A run
-  // goes through all, in order, with memory of its own for what crosses: `frame`, of frame_bytes(),
-  // aligned to 64 bytes. One thread at a time runs a stage, and none runs run() meanwhile.
+  // For a pipelined program: the number of stages that work on different runs at the same time;
+  // else 1. A run passes through all stages in order. It needs separate memory for the transfers:
+  // `frame`, of frame_bytes() and aligned to 64 bytes. Only one thread at a time runs a stage, and
+  // no thread calls run() at the same time.
   virtual size_t stages() const noexcept { return 1; }
   virtual uint64_t frame_bytes() const noexcept { return 0; }
   virtual void run_stage(size_t stage, const void* const* inputs, void* const* outputs,
@@ -90,10 +92,10 @@ class Engine {
   std::atomic<bool> interrupted_{false};
 };
 
-// Whoever uses a device: a session.
+// The user of a device: a session.
 class Occupant {
  public:
-  // Another session takes the device: stop, give the engine up, return when that is done. Must not
+  // Another session takes the device. Must stop the engine, release it and then return. Must not
   // call the device.
   virtual void evict() noexcept = 0;
 
@@ -101,55 +103,55 @@ class Occupant {
   ~Occupant() = default;
 };
 
-// What a device is made of.
+// Static properties of a device.
 struct Properties {
-  int ipu_version = 21;  // 21 for a Bow IPU ("ipu21")
+  int ipu_version = 21;  // 21 is a Bow IPU ("ipu21")
   int64_t tiles_per_ipu = 1472;
-  bool ipu_model = false;      // made by create_ipu_model_device(): nobody else can get it
-  bool remote_buffers = true;  // streaming memory beside the chips
+  bool ipu_model = false;      // made by create_ipu_model_device(); no other caller can get it
+  bool remote_buffers = true;  // whether it has streaming memory
 };
 
-// Devices are used from any thread.
+// Thread-safe.
 class Device {
  public:
   Device(int64_t id, int ipu_version) : Device(std::vector<int64_t>{id}, Properties{ipu_version}) {}
-  // One id per IPU.
+  // `ids` has one id for each IPU.
   Device(std::vector<int64_t> ids, Properties properties)
       : ids_(std::move(ids)), properties_(properties) {}
   virtual ~Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // The first of its IPUs; -1 for an IPU model.
+  // The id of the first IPU; -1 for an IPU model.
   int64_t id() const noexcept { return ids_.empty() ? -1 : ids_[0]; }
   const std::vector<int64_t>& ids() const noexcept { return ids_; }
   int64_t num_ipus() const noexcept { return static_cast<int64_t>(ids_.size()); }
   int ipu_version() const noexcept { return properties_.ipu_version; }
   const Properties& properties() const noexcept { return properties_; }
 
-  // Checks and prepares a program; everything in it is hostile until then. Throws data_loss (an
-  // inconsistent program, or one that would write constants or inputs), invalid_argument /
-  // unimplemented (a kernel refuses its operands), failed_precondition (it needs a kernel that this
-  // version does not have), resource_exhausted.
+  // Checks and prepares a program, which is not trusted. Throws data_loss (an inconsistent program,
+  // or one that would write constants or inputs), invalid_argument or unimplemented (a kernel
+  // refuses its operands), failed_precondition (it needs a kernel that this version does not have),
+  // and resource_exhausted.
   virtual std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) = 0;
 
-  // A device serves one session at a time. The one that has it is evicted first, unless it is
-  // exclusive: then this throws failed_precondition.
+  // Assigns the device to a session; it serves one at a time. The previous session is evicted,
+  // unless it is exclusive: then this throws failed_precondition.
   void bind(Occupant& session, bool exclusive);
-  // Nothing happens when another session has it by now.
+  // Has no effect if another session has the device.
   void unbind(Occupant& session) noexcept;
   bool is_bound(const Occupant& session) const noexcept {
     return occupant_.load(std::memory_order_acquire) == &session;
   }
 
-  // Takes the device for something that is no session; false when a session has it.
+  // Takes the device for a user that is not a session. Returns false if a session has it.
   bool acquire() noexcept;
   void release() noexcept;
 
  private:
   const std::vector<int64_t> ids_;
   const Properties properties_;
-  std::mutex mutex_;  // of the next two; held while a session is evicted
+  std::mutex mutex_;  // guards the next two; locked while a session is evicted
   std::atomic<Occupant*> occupant_{nullptr};
   bool exclusive_ = false;
 };

@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// They are emulated: what ends first is memory, which says so.
+// The devices are emulated, so memory is exhausted first, which has a clear error.
 constexpr int64_t kDefaultDevices = 16384;
 constexpr int64_t kMaxDevices = 1 << 20;
 constexpr int64_t kMostIpus = 1024;  // of one device
@@ -33,9 +33,9 @@ constexpr auto kShortestSleep = std::chrono::milliseconds(1);
 
 // The IPUs of one folder, or of this process.
 struct Pool {
-  std::vector<bool> taken;              // up to the highest id that was
-  size_t first_free = 0;                // below it this process has taken all
-  std::unique_ptr<ProcessLocks> locks;  // null: this process's own
+  std::vector<bool> taken;              // indexed by id, up to the highest one taken so far
+  size_t first_free = 0;                // this process has taken all lower ids
+  std::unique_ptr<ProcessLocks> locks;  // null if the IPUs are not shared
 
   bool try_take(int64_t id) {
     const auto index = static_cast<size_t>(id);
@@ -52,7 +52,8 @@ struct Pool {
   }
 };
 
-// Who holds what. Never destroyed: devices may be released while the process exits.
+// Which devices are taken. Never destroyed, because devices may be released while the process
+// exits.
 struct Registry {
   std::mutex mutex;
   std::condition_variable freed;
@@ -110,7 +111,7 @@ std::vector<int64_t> read_ids(std::string_view list, int64_t count) {
   return ids;
 }
 
-// What every device of a manager is.
+// The properties of all devices of a manager.
 constexpr Properties kEmulated{};
 
 void check(const Constraints& c, int64_t visible) {
@@ -128,7 +129,8 @@ void check(const Constraints& c, int64_t visible) {
          kEmulated.tiles_per_ipu);
 }
 
-// `count` free ids of those, which ascend, or none.
+// Takes `count` free ids from `candidates`, which are in ascending order. Returns none if fewer are
+// free.
 std::vector<int64_t> try_take(Pool& pool, std::span<const int64_t> candidates, int64_t count) {
   std::vector<int64_t> taken;
   const auto first = static_cast<int64_t>(pool.first_free);

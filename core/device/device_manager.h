@@ -1,4 +1,4 @@
-// Hands out emulated devices.
+// Allocates emulated devices.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace poprt::device {
 
 enum class WaitStrategy : uint8_t { no_wait, wait_with_timeout, wait_forever };
 
-// What to do while every device that fits is busy. `sleep_time` lies between two looks at other
-// processes; a device that this process frees is seen at once.
+// The behaviour while all suitable devices are busy. `sleep_time` is the interval of checks for
+// devices of other processes; a device that this process releases is noticed immediately.
 struct WaitConfig {
   using Duration = std::chrono::nanoseconds;
 
@@ -31,7 +31,7 @@ struct WaitConfig {
   Duration sleep_time = std::chrono::seconds(15);
 };
 
-// What a device must have.
+// Requirements for a device.
 struct Constraints {
   int64_t num_ipus = 1;
   int ipu_version = 0;    // 0: any
@@ -40,22 +40,23 @@ struct Constraints {
 };
 
 struct ManagerConfig {
-  // How many IPUs there are, busy ones included. 0: POPRT_DEVICES from the environment, else 16384.
+  // The number of IPUs, including busy ones. 0: POPRT_DEVICES from the environment, else 16384.
   int64_t device_count = 0;
-  // Empty: POPRT_SHARED_DEVICES from the environment. "0" or nothing: the IPUs are virtual and this
-  // process's own. "1": they are shared by all processes of the user. An absolute path: by all that
-  // name the same folder.
+  // If empty, POPRT_SHARED_DEVICES from the environment is used. "0" or unset: this process has
+  // separate virtual IPUs. "1": all processes of the user share them. An absolute path: all
+  // processes that use the same folder share them.
   std::string shared;
-  // Empty: POPRT_VISIBLE_DEVICES from the environment, for example "0,2-3"; unset: all of them.
+  // If empty, POPRT_VISIBLE_DEVICES from the environment is used, for example "0,2-3"; all devices
+  // are visible if it is unset.
   std::string visible;
 };
 
-// All managers of a process see the same devices. A device is free when nobody holds its pointer;
-// shared ones are also freed by the end of the process, whichever way it ends. Thread-safe.
+// All managers of a process see the same devices. A device is free when its last pointer is
+// destroyed; shared ones are also freed when the process ends for any reason. Thread-safe.
 //
-// The functions that take a device throw invalid_argument (a number out of range), not_found (no
-// visible device can ever fit), unavailable (those that fit are busy, and still were when the wait
-// was over).
+// The functions that return a device throw invalid_argument (a number out of range), not_found (no
+// visible device can ever be suitable) and unavailable (suitable ones were busy until the wait
+// ended).
 class DeviceManager {
  public:
   static constexpr int kModelIpuVersion = 2;
@@ -63,27 +64,28 @@ class DeviceManager {
 
   explicit DeviceManager(int64_t device_count = 0)
       : DeviceManager(ManagerConfig{device_count, {}, {}}) {}
-  // Throws invalid_argument (a count outside 1 to 1048576, lists that make no sense),
-  // permission_denied (the folder of shared devices).
+  // Throws invalid_argument (a count outside 1 to 1048576, an invalid list) and permission_denied
+  // (the folder of shared devices).
   explicit DeviceManager(const ManagerConfig& config);
 
-  // Visible IPUs, busy ones included, and their ids in ascending order.
+  // Visible IPUs, including busy ones, and their ids in ascending order.
   int64_t device_count() const noexcept { return static_cast<int64_t>(ids_.size()); }
   const std::vector<int64_t>& device_ids() const noexcept { return ids_; }
-  // What the emulator stands for: a Bow IPU.
+  // The emulated chip is a Bow IPU.
   static constexpr const char* ipu_hardware_version() { return "ipu21"; }
 
-  // The first free device that fits.
+  // The first free device that is suitable.
   std::shared_ptr<Device> get_device(const Constraints& constraints,
                                      const WaitConfig& wait = {}) const;
   std::shared_ptr<Device> get_device(int64_t num_ipus = 1, const WaitConfig& wait = {}) const;
-  // The one of this id, when it fits: a device of several IPUs takes those that follow, too.
+  // The device with this id if it is suitable. A device of several IPUs also takes the following
+  // ids.
   std::shared_ptr<Device> get_specific_device(int64_t id, const WaitConfig& wait = {},
                                               const Constraints& constraints = {}) const;
 
-  // IPU models: devices of their own that nobody waits for. `tiles_per_ipu` 0: what the version
-  // has. Results are those of any device; only reports differ. Throws invalid_argument for an IPU
-  // version other than 1, 2 and 21 and for counts out of range.
+  // Creates an IPU model, a separate device that no other caller waits for. `tiles_per_ipu` 0 uses
+  // the number of the version. The results are those of any device; only reports differ. Throws
+  // invalid_argument for an IPU version other than 1, 2 and 21 and for counts out of range.
   std::shared_ptr<Device> create_ipu_model_device(int64_t num_ipus = 1,
                                                   int ipu_version = kModelIpuVersion,
                                                   int64_t tiles_per_ipu = 0) const;
@@ -94,10 +96,10 @@ class DeviceManager {
 
  private:
   std::shared_ptr<Device> take(const Constraints& constraints, const WaitConfig& wait,
-                               std::span<const int64_t> candidates) const;  // which ascend
+                               std::span<const int64_t> candidates) const;  // in ascending order
 
   std::vector<int64_t> ids_;
-  std::string folder_;  // of shared devices; empty: not shared
+  std::string folder_;  // of shared devices; empty if they are not shared
 };
 
 }  // namespace poprt::device

@@ -1,4 +1,4 @@
-// Numbers from the environment.
+// Reads numbers from the environment.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace poprt::device {
 
-// Empty when the variable is not set or is empty. Throws invalid_argument naming it when it is no
-// whole number in [min, max].
+// nullopt if the variable is unset or empty. Throws invalid_argument with its name in the message
+// if it is not a whole number in [min, max].
 std::optional<int64_t> environment_int(const char* name, int64_t min, int64_t max);
 
 }  // namespace poprt::device

@@ -1,4 +1,4 @@
-// Which process has which device.
+// Records which process has which device.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +8,10 @@
 
 namespace poprt::device {
 
-// One byte of a file is one device, and its lock belongs to a process: the kernel drops it when the
-// process ends, however it ends, and forked children do not have it. The file is never closed,
-// because closing any descriptor of it would drop the locks. One object per file and process.
-// Thread-safe.
+// Each byte of a file is one device, and a lock of the byte belongs to a process. The kernel
+// releases the lock when the process ends for any reason, and forked children do not inherit it.
+// The file is never closed, because closing any of its descriptors would release the locks. There
+// must be only one object for a file in a process. Thread-safe.
 class ProcessLocks {
  public:
   // Throws permission_denied.
@@ -19,10 +19,10 @@ class ProcessLocks {
   ProcessLocks(const ProcessLocks&) = delete;
   ProcessLocks& operator=(const ProcessLocks&) = delete;
 
-  // False when another process has it. A process may take what it has again.
+  // Returns false if another process has the lock. A process may lock a device repeatedly.
   bool try_lock(int64_t id) noexcept;
   void unlock(int64_t id) noexcept;
-  // The process that has it; 0: none, or this one.
+  // The process that has the lock; 0 if it is free or this process has it.
   pid_t owner(int64_t id) const noexcept;
 
  private:

@@ -73,8 +73,7 @@ class Verifier {
         fail_in(graph, v->producer(), "value '{}' is not found by its name", v->name());
       }
       if (&v->graph() != &graph)
-        fail_in(graph, v->producer(), "value '{}' has a link to another graph",
-                v->name());
+        fail_in(graph, v->producer(), "value '{}' has a link to another graph", v->name());
       check_type(graph, *v);
     }
   }

@@ -1,5 +1,5 @@
-// The opset of a domain that a model uses and does not import. Sees protobuf: for the inside of
-// this folder only.
+// The opset that is assumed for a domain that a model uses but does not import. Uses protobuf: only
+// for files of this folder.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -10,9 +10,9 @@
 
 namespace poprt::onnx {
 
-// Nothing for domains of which only their owner knows versions. Of "", the standard domain, the
-// newest, as ONNX Runtime has it; of the others the oldest that defines every operator and
-// attribute of the domain that the model uses, which is 1 for nearly all.
+// For the standard domain "", the newest opset, as in ONNX Runtime. For other domains with schemas,
+// the oldest opset that defines every operator and attribute of the domain that the model uses,
+// which is nearly always 1. nullopt for domains without schemas.
 std::optional<int64_t> assumed_opset(const ::onnx::ModelProto& model, const std::string& domain);
 
 }  // namespace poprt::onnx

@@ -1,4 +1,5 @@
-// The element types and names of a file: base/onnx_dtype.h where a number must be known.
+// Element types and names of a file. Unlike base/onnx_dtype.h, these functions throw for unknown
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ namespace poprt::onnx {
 // Throws invalid_argument for UNDEFINED and unknown numbers.
 DType dtype_from_elem_type(int32_t elem_type);
 
-// Throws unimplemented for types that ONNX lacks (the IPU's quarter formats).
+// Throws unimplemented for types that ONNX does not have (the quarter formats of the IPU).
 int32_t elem_type_from_dtype(DType dtype);
 
-// A name from a file as it may stand in a one-line message: quoted, control characters escaped, cut
-// after 120 bytes.
+// A name from a file in a form for one-line messages: quoted, with control characters escaped, and
+// cut after 120 bytes.
 std::string quote_name(std::string_view name);
 
 }  // namespace poprt::onnx

@@ -27,7 +27,7 @@ namespace pb = ::onnx;
 using google::protobuf::io::CodedOutputStream;
 
 constexpr uint64_t kMaxModelBytes = INT32_MAX;
-// Fields whose payload is written by hand, so that weights are not copied into a message.
+// Fields whose payload is written directly, so that weights are not copied into a message.
 constexpr uint32_t kModelGraphTag = 7 << 3 | 2;
 constexpr uint32_t kGraphInitializerTag = 5 << 3 | 2;
 constexpr uint32_t kTensorRawDataTag = 9 << 3 | 2;
@@ -42,7 +42,7 @@ int64_t parse_or(const std::map<std::string, std::string>& metadata, const std::
   return error == std::errc() && at == end ? value : fallback;
 }
 
-// onnx.proto, enum Version, and the table of releases in ONNX's docs/Versioning.md.
+// From onnx.proto, enum Version, and the table of releases in ONNX's docs/Versioning.md.
 int64_t ir_version_for_opset(int64_t opset) {
   constexpr std::pair<int64_t, int64_t> kSince[] = {
       {28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9}, {15, 8}, {12, 7}, {11, 6}, {10, 5},
@@ -80,7 +80,8 @@ class GraphWriter {
  public:
   explicit GraphWriter(const ExportOptions& options) : options_(options) {}
 
-  // Everything but the initializers, which go to `initializers` or, without it, into `proto`.
+  // Writes everything except the initializers. They are appended to `initializers`, or written to
+  // `proto` if that is null.
   void write(const ir::Graph& graph, pb::GraphProto& proto,
              std::vector<Initializer>* initializers) {
     proto.set_name(graph.name.empty() ? "graph" : graph.name);
@@ -98,8 +99,8 @@ class GraphWriter {
       else
         *proto.add_initializer() = make_tensor_proto(names_.at(v), v->constant());
     }
-    // ONNX Runtime refuses two nodes of one name in a graph; rewrites name what they make after
-    // what was there.
+    // ONNX Runtime refuses two nodes with one name in a graph, but rewrites give new nodes the
+    // names of old ones.
     std::unordered_set<std::string> node_names;
     for (const ir::Node* n : graph.nodes()) {
       pb::NodeProto& node = *proto.add_node();
@@ -109,7 +110,7 @@ class GraphWriter {
     for (const ir::Value* v : graph.outputs()) {
       std::string name = names_.at(v);
       if (&v->graph() != &graph) {
-        // A subgraph may hand out only what is its own.
+        // An output of a subgraph must belong to the subgraph.
         pb::NodeProto* identity = proto.add_node();
         identity->set_op_type("Identity");
         identity->add_input(name);
@@ -132,7 +133,7 @@ class GraphWriter {
   const std::unordered_set<std::string>& domains() const { return domains_; }
 
  private:
-  // An optional output that was left out when the graph was imported, and still is.
+  // An optional output that was omitted in the imported model and is still unused.
   static bool is_omitted(const ir::Value& value) {
     return value.name().starts_with(kOmittedName) && value.producer() && value.uses().empty() &&
            !value.graph().is_output(&value);
@@ -145,8 +146,9 @@ class GraphWriter {
   }
   std::string unused_name(const std::string& stem) { return unused(stem, taken_); }
 
-  // ONNX wants a name once among all graphs that see each other; the IR per graph. Names are given
-  // outside in, so those of the outermost graph stay.
+  // ONNX requires names to be unique among all graphs that see each other; the IR requires it per
+  // graph. Names are assigned from the outermost graph inwards, so the names of the outermost graph
+  // do not change.
   void name_values(const ir::Graph& graph) {
     for (const ir::Value* v : graph.values()) names_[v] = unused_name(v->name());
   }
@@ -218,7 +220,7 @@ void put(const Sink& sink, std::string_view bytes) {
   sink(std::as_bytes(std::span<const char>(bytes.data(), bytes.size())));
 }
 
-// A field's tag and length.
+// The tag and the length of a field.
 std::string field_head(uint32_t tag, uint64_t length) {
   std::string out;
   {
@@ -230,8 +232,8 @@ std::string field_head(uint32_t tag, uint64_t length) {
   return out;
 }
 
-// A model in pieces: two messages and, behind them, the initializers, so that the weights go from
-// their tensors straight into the sink.
+// A model in pieces: two messages followed by the initializers, so that weights are written
+// directly from their tensors to the sink.
 class ModelWriter {
  public:
   ModelWriter(const ir::Graph& graph, const ExportOptions& options) {
@@ -253,7 +255,7 @@ class ModelWriter {
     }
   }
 
-  // Moves large tensors into another file, which `sink` gets.
+  // Moves large tensors into another file, which is written to `sink`.
   void externalize(const std::string& location, uint64_t threshold, const Sink& sink) {
     uint64_t at = 0;
     static const std::byte kZeros[64] = {};
@@ -305,7 +307,7 @@ class ModelWriter {
 
  private:
   struct Piece {
-    bool raw = false;  // bytes follow the header
+    bool raw = false;  // whether bytes follow the header
   };
 
   uint64_t tensor_bytes(size_t i) const {
@@ -363,13 +365,14 @@ void export_file(const ir::Graph& graph, const std::filesystem::path& path,
   AtomicFile file(path);
   std::optional<AtomicFile> data;
   if (options.external_data || writer.bytes() > kMaxModelBytes) {
-    std::filesystem::path data_path = resolve_links(path);  // beside the model, not its link
+    std::filesystem::path data_path =
+        resolve_links(path);  // in the folder of the file itself, not of a link to it
     data_path += ".data";
     data.emplace(data_path);
     writer.externalize(data_path.filename().string(), options.external_threshold,
                        [&](std::span<const std::byte> bytes) { data->write(bytes); });
   }
-  // Small pieces are gathered: one write call each would be slow.
+  // Small pieces are collected because a system call for each would be slow.
   constexpr size_t kGather = size_t{1} << 16;
   std::vector<std::byte> gathered;
   auto flush = [&] {

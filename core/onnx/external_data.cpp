@@ -77,8 +77,8 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
          quote_name(location));
   const std::vector<std::string> parts = components(location);
 
-  // One component at a time without following links: nothing outside the directory is ever opened,
-  // whatever changes meanwhile.
+  // Opens one component at a time without following links. So no file outside the directory is
+  // opened, even if the directory changes at the same time.
   const int no_follow = allow_links_ ? 0 : O_NOFOLLOW;
   const std::string top = directory_->empty() ? "." : directory_->string();
   Fd at(::open(top.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -89,7 +89,7 @@ ExternalFiles::Bytes ExternalFiles::map(std::string_view location) {
     if (next < 0) fail_open(location, errno);
     at.reset(next);
   }
-  // O_NONBLOCK: a FIFO must not hang us.
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
   const Fd file(
       ::openat(at.get(), parts.back().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | no_follow));
   if (file.get() < 0) fail_open(location, errno);

@@ -1,4 +1,4 @@
-// Tensor bytes in files beside the model, confined to the model's directory.
+// Bytes of tensors in other files, which must be below the model's directory.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace poprt::onnx {
 // Opens each file once and maps it read-only.
 class ExternalFiles {
  public:
-  // `directory`: none means that there is no place for external data. `allow_links` accepts
-  // symbolic and hard links, wherever they lead.
+  // Without a `directory`, external data is refused. `allow_links` accepts symbolic and hard links
+  // with any target.
   ExternalFiles(std::optional<std::filesystem::path> directory, bool allow_links)
       : directory_(std::move(directory)), allow_links_(allow_links) {}
 
@@ -26,9 +26,9 @@ class ExternalFiles {
     std::shared_ptr<const void> owner;
   };
 
-  // `offset` bytes into the file `location` (a relative path without ".." components); without a
-  // length, up to the end. Throws invalid_argument for a forbidden path or kind of file, not_found
-  // when it is missing and data_loss when it is too short.
+  // Returns the bytes at `offset` of the file `location`, a relative path without ".." components.
+  // Without `length`, the bytes up to the end. Throws invalid_argument for a forbidden path or kind
+  // of file, not_found if the file is missing and data_loss if it is too short.
   Bytes read(std::string_view location, uint64_t offset, std::optional<uint64_t> length);
 
  private:

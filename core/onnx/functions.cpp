@@ -10,7 +10,7 @@
 namespace poprt::onnx {
 namespace {
 
-// Field numbers of onnx.proto newer than 1.12.
+// Field numbers that are newer than version 1.12 of onnx.proto.
 constexpr int kNodeOverload = 8;
 constexpr int kFunctionAttributeProto = 11;
 constexpr int kFunctionValueInfo = 12;

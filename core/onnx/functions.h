@@ -1,4 +1,4 @@
-// Model-local functions. Sees protobuf: for the inside of this folder only.
+// Model-local functions. Uses protobuf: only for files of this folder.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -11,12 +11,13 @@
 
 namespace poprt::onnx {
 
-// "ai.onnx" is another spelling of the default domain.
+// "ai.onnx" is another name of the default domain.
 inline std::string normal_domain(const std::string& domain) {
   return domain == "ai.onnx" ? std::string() : domain;
 }
 
-// Domain -> version. Throws invalid_argument for a version below 1 or two versions of one domain.
+// The versions by domain. Throws invalid_argument for a version below 1 or two versions of one
+// domain.
 std::map<std::string, int64_t> read_opsets(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports);
 
@@ -24,17 +25,19 @@ struct Function {
   ::onnx::FunctionProto* proto = nullptr;
   std::string name;  // for messages
   std::map<std::string, int64_t> opsets;
-  std::vector<::onnx::AttributeProto> defaults;  // of attributes that have one
+  std::vector<::onnx::AttributeProto> defaults;  // default values of attributes
   std::vector<::onnx::ValueInfoProto> value_info;
-  std::vector<int> order;  // of proto->node()
-  bool active = false;     // being inlined
+  std::vector<int> order;  // topological order of proto->node()
+  bool active = false;     // true while it is being inlined
 };
 
-// By domain, name and overload. IR 10's overload and value_info and IR 9's attribute defaults are
-// newer than Debian's proto classes: they are read from the unknown fields.
+// The functions by domain, name and overload. The overload and value_info of IR 10 and the
+// attribute defaults of IR 9 are newer than the proto classes of Debian's version, so they are read
+// from the unknown fields.
 class Functions {
  public:
-  // `model` must outlive this. Throws invalid_argument for duplicates and malformed functions.
+  // `model` must outlive this object. Throws invalid_argument for duplicates and malformed
+  // functions.
   explicit Functions(::onnx::ModelProto& model);
 
   // The function that a node calls, or null.

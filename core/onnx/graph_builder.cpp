@@ -32,7 +32,7 @@ std::string describe(const pb::NodeProto& node) {
   return type + " node";
 }
 
-// Adds `what` in front of errors that `action` throws.
+// Adds `what` as context to errors of `action`.
 template <class What, class Action>
 auto with_context(What&& what, Action&& action) {
   try {
@@ -45,7 +45,7 @@ auto with_context(What&& what, Action&& action) {
 
 std::string cut(std::string_view name) { return std::string(name.substr(0, kMaxGeneratedName)); }
 
-// What a declaration says of a value whose tensor is at hand.
+// Checks the declared type of a value against its tensor.
 void check_declared(const ir::ValueType& declared, const Tensor& tensor) {
   const auto found = ir::ValueType::of(tensor.dtype(), tensor.shape());
   if (!ir::types_agree(declared, found))
@@ -53,14 +53,14 @@ void check_declared(const ir::ValueType& declared, const Tensor& tensor) {
          ir::type_string(declared), ir::type_string(found));
 }
 
-// Two declarations of one value.
+// Checks two declarations of one value.
 void check_agreement(const ir::ValueType& a, const ir::ValueType& b) {
   if (!ir::types_agree(a, b))
     fail(ErrorCode::invalid_argument, "it is declared both {} and {}", ir::type_string(a),
          ir::type_string(b));
 }
 
-// What `more` knows of a type and `type` does not.
+// Adds the facts of `more` that `type` does not have.
 void add_facts(ir::ValueType& type, const ir::ValueType& more) {
   if (type.dtype == DType::undefined) type.dtype = more.dtype;
   if (!more.has_shape) return;
@@ -82,7 +82,8 @@ std::string attribute_type_name(int type) {
              : std::to_string(type);
 }
 
-// The type by the fields that are set. Throws when they are of several types or not of `declared`.
+// The type of an attribute, from the fields that are set. Throws if these are of several types or
+// not of the declared one.
 int attribute_type(const pb::AttributeProto& a) {
   const std::pair<bool, int> fields[] = {
       {a.has_f(), pb::AttributeProto::FLOAT},
@@ -100,7 +101,8 @@ int attribute_type(const pb::AttributeProto& a) {
       {a.sparse_tensors_size() > 0, pb::AttributeProto::SPARSE_TENSORS},
       {a.type_protos_size() > 0, pb::AttributeProto::TYPE_PROTOS},
   };
-  int type = a.type();  // UNDEFINED: IR versions before 2 and enum values that are newer than ours
+  int type = a.type();  // UNDEFINED in IR versions before 2 and for enum values that are newer than
+                        // the proto classes
   for (const auto& [set, field_type] : fields) {
     if (!set) continue;
     if (type != pb::AttributeProto::UNDEFINED && type != field_type)
@@ -111,7 +113,7 @@ int attribute_type(const pb::AttributeProto& a) {
   return type;
 }
 
-// A Constant node's attribute as a tensor.
+// The attribute of a Constant node as a tensor.
 Tensor constant_tensor(std::string_view key, const ir::Attribute& value) {
   if (key == "value" || key == "sparse_value") {
     if (const auto* t = std::get_if<Tensor>(&value)) return *t;
@@ -152,9 +154,10 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   bool named = false;
   int64_t known = 1;
   for (const auto& dim : tensor.shape().dim()) {
-    // Several exporters write an unknown one as a negative number.
+    // Several exporters write an unknown dimension as a negative number.
     out.shape.push_back(dim.has_dim_value() ? std::max(dim.dim_value(), kUnknownDim) : kUnknownDim);
-    // A name says which dimensions are equal; tools that print "unknown" instead say nothing.
+    // A name is used to find equal dimensions. Some tools write "unknown" instead, which is not a
+    // name.
     const std::string& name = dim.dim_param();
     out.symbols.push_back(name == "?" || name == "-1" || name == "None" ? std::string() : name);
     named = named || !out.symbols.back().empty();
@@ -166,7 +169,7 @@ ir::ValueType value_type(const pb::TypeProto& type) {
   return out;
 }
 
-// "sequence", "optional" or "optional_sequence" of tensors; null for anything else.
+// "sequence", "optional" or "optional_sequence" for containers of tensors; null for other types.
 const char* container_kind(const pb::TypeProto& type) {
   if (type.has_sequence_type())
     return type.sequence_type().elem_type().has_tensor_type() ? "sequence" : nullptr;
@@ -178,19 +181,19 @@ const char* container_kind(const pb::TypeProto& type) {
              : nullptr;
 }
 
-// The type of what a container holds.
+// The type of the elements of a container.
 const pb::TypeProto& element_of(const pb::TypeProto& type) {
   if (type.has_optional_type()) return element_of(type.optional_type().elem_type());
   return type.has_sequence_type() ? type.sequence_type().elem_type() : type;
 }
 
-// A ValueType cannot say that a value is a sequence or an optional: the graph does, for whoever
-// knows what the value becomes.
+// Records in the graph's metadata that a value is a sequence or an optional, because a ValueType
+// cannot represent that.
 void declare_container(const ir::Value& value, const pb::TypeProto& type) {
   const char* kind = container_kind(type);
   if (!kind) return;
   ir::ValueType element = value_type(element_of(type));
-  element.symbols.clear();  // they agree with anything
+  element.symbols.clear();  // symbols agree with every size
   value.graph().metadata[ir::kDeclaredContainer + value.name()] =
       fmt::format("{} {}", kind, ir::type_string(element));
 }
@@ -248,7 +251,7 @@ ir::Value* GraphBuilder::read(std::string_view name, const Context& context) con
   return const_cast<ir::Value*>(*found);
 }
 
-// A graph input that is no tensor is a node until the compiler knows its length.
+// A graph input that is not a tensor is a node until the compiler knows its length.
 ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Context& context) {
   const ir::ValueType element = value_type(element_of(input.type()));
   const std::string names[] = {graph_name(input.name(), context)};
@@ -257,7 +260,7 @@ ir::Value* GraphBuilder::add_container_input(const pb::ValueInfoProto& input, Co
   node->name = names[0];
   node->attributes["kind"] = std::string(container_kind(input.type()));
   node->attributes["element"] = static_cast<int64_t>(element.dtype);
-  // Where it stands among the graph's inputs.
+  // The position among the graph's inputs.
   node->attributes["position"] =
       static_cast<int64_t>(context.graph.inputs().size() + context.graph.node_count()) - 1;
   if (element.has_shape) node->attributes["shape"] = element.shape;
@@ -289,7 +292,8 @@ void GraphBuilder::add_type(const pb::ValueInfoProto& info, Types& types) {
   if (!info.has_type()) return;
   with_context([&] { return fmt::format("type of value {}", quote_name(info.name())); },
                [&] {
-                 const ir::ValueType type = value_type(info.type());  // also of what nothing makes
+                 const ir::ValueType type = value_type(
+                     info.type());  // also checks declarations of values that no node computes
                  const auto [it, fresh] = types.emplace(info.name(), &info.type());
                  if (!fresh) check_agreement(value_type(*it->second), type);
                  it->second = &info.type();
@@ -353,7 +357,8 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
   for (const auto& v : proto.value_info()) add_type(v, types);
   for (const auto& v : proto.output()) add_type(v, types);
   context.types = &types;
-  // Inputs and initializers are there already; what nodes make is typed with them.
+  // Inputs and initializers exist already; the other declarations are for values that nodes
+  // compute.
   for (const auto* list : {&proto.value_info(), &proto.output()})
     for (const auto& v : *list)
       if (const auto it = context.scope.values.find(v.name());
@@ -370,7 +375,7 @@ void GraphBuilder::build_graph(pb::GraphProto& proto, Context& context) {
                    if (!value)
                      fail(ErrorCode::invalid_argument,
                           "it is an argument that the caller left out");
-                   // A subgraph hands out only what is its own.
+                   // An output of a subgraph must belong to the subgraph.
                    if (&value->graph() != &graph) {
                      ir::Value* const outer[] = {value};
                      const std::string names[] = {unused_name(cut(output.name()))};
@@ -414,7 +419,7 @@ void GraphBuilder::check_opset(const std::string& domain, const std::string& op,
   const int64_t version = it == imports.end() ? assume_opset(domain, context) : it->second;
   const int64_t root = root_->opsets.emplace(domain, version).first->second;
   if (root == version) return;
-  // The node becomes one of the model's opset.
+  // The node is converted to the opset of the model.
   const int64_t definition = ir::definition_of(domain, op, version);
   if (definition && definition == ir::definition_of(domain, op, root)) return;
   fail(ErrorCode::unimplemented,
@@ -455,7 +460,7 @@ void GraphBuilder::build_node(pb::NodeProto& proto, Context& context) {
                  }
                  if (proto.op_type().empty())
                    fail(ErrorCode::invalid_argument, "it has no op_type");
-                 // What it would do cannot be seen from outside.
+                 // An If without outputs has no visible effect.
                  if (proto.op_type() == "If" && normal_domain(proto.domain()).empty() &&
                      proto.output_size() == 0)
                    return;
@@ -521,7 +526,7 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
   std::unordered_map<std::string_view, std::string> result_names;
   const std::string& call_name = proto.name().empty() ? proto.op_type() : proto.name();
   std::string prefix = context.prefix + call_name + "/";
-  // A deep chain of calls must not make ever longer names.
+  // A deep chain of calls must not make longer and longer names.
   if (prefix.size() > kMaxGeneratedName) prefix = cut(call_name).substr(0, 32) + "/";
   Context inner{.graph = context.graph,
                 .scope = scope,
@@ -539,7 +544,7 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
     with_context([&] { return "in " + function.name; },
                  [&] { apply_type(body.input(i), value, inner); });
   }
-  // Results keep the caller's names.
+  // Results have the names that the caller uses.
   for (int i = 0; i < proto.output_size(); i++)
     if (!proto.output(i).empty() && !scope.values.contains(body.output(i)) &&
         !result_names.contains(body.output(i)))
@@ -562,7 +567,7 @@ void GraphBuilder::inline_call(Function& function, const pb::NodeProto& proto,
            function.name, quote_name(body.output(i)));
     const auto wanted = result_names.find(body.output(i));
     if (wanted == result_names.end() || wanted->second != value->name()) {
-      // An argument handed back, or one result under two names.
+      // The body returns an argument, or one result under two names.
       const std::string names[] = {graph_name(name, context)};
       ir::Value* const from[] = {value};
       root_->opsets.emplace("", 13);
@@ -585,7 +590,7 @@ GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Con
         [&] {
           if (a.name().empty()) fail(ErrorCode::invalid_argument, "it has no name");
           if (out.contains(a.name())) fail(ErrorCode::invalid_argument, "it is given twice");
-          // The type of an absent optional, which has no tensors to type.
+          // The type of an absent optional; there are no tensors to infer it from.
           if (proto.op_type() == "Optional" && a.name() == "type" && a.has_tp()) return;
           if (a.ref_attr_name().empty()) {
             out.emplace(a.name(), read_attribute(a, context));
@@ -597,7 +602,7 @@ GraphBuilder::Attributes GraphBuilder::read_attributes(pb::NodeProto& proto, Con
                  quote_name(a.ref_attr_name()));
           const auto it = context.call_attributes->find(a.ref_attr_name());
           if (it != context.call_attributes->end()) {
-            // A subgraph belongs to one node.
+            // A subgraph must belong to one node only.
             auto own = [&](const std::shared_ptr<ir::Graph>& g) {
               std::shared_ptr<ir::Graph> copy = g->clone();
               copy->parent = &context.graph;

@@ -1,4 +1,4 @@
-// GraphProto into ir::Graph. Sees protobuf: for the inside of this folder only.
+// Converts a GraphProto to ir::Graph. Uses protobuf: only for files of this folder.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -17,46 +17,47 @@
 
 namespace poprt::onnx {
 
-// A negative dimension is an unknown one. Throws invalid_argument for unknown element types.
+// A negative dimension becomes unknown. Throws invalid_argument for unknown element types.
 ir::ValueType value_type(const ::onnx::TypeProto& type);
 
-// Its name, or "graph".
+// The name of the graph, or "graph".
 std::string graph_title(const ::onnx::GraphProto& proto);
 
-// Builds the graph of one model. Takes tensor payloads out of the proto, so it runs once.
+// Builds the graph of one model. It moves the bytes of tensors out of the proto, so it can run only
+// once.
 class GraphBuilder {
  public:
   // With `strict`, a domain whose opset is not imported is an error.
   GraphBuilder(::onnx::ModelProto& model, ExternalFiles& files, bool strict)
       : model_(model), files_(files), strict_(strict), functions_(model) {}
 
-  // `graph` is empty but for its opsets.
+  // `graph` must be empty except for its opsets.
   void build(ir::Graph& graph);
 
  private:
   using Attributes = std::map<std::string, ir::Attribute, std::less<>>;
 
-  // Names that nodes may read. A function body sees nothing outside of it; null stands for an
-  // optional argument that the caller left out.
+  // The names that nodes may read. The body of a function reads only names of its own scope; null
+  // is an optional argument that the caller omitted.
   struct Scope {
     const Scope* outer = nullptr;
     std::unordered_map<std::string_view, ir::Value*> values;
     const ir::Value* const* find(std::string_view name) const;
   };
 
-  // What value_info and outputs say, by name.
+  // Types declared by value_info and outputs, by name.
   using Types = std::unordered_map<std::string_view, const ::onnx::TypeProto*>;
 
-  // Where nodes go: a graph, or a function call being inlined into one.
+  // The graph or the function call whose nodes are added.
   struct Context {
     ir::Graph& graph;
     Scope& scope;
     int depth = 0;
     const Types* types = nullptr;
-    // Inside a function body only:
+    // Only in the body of a function:
     const Function* function = nullptr;
     const Attributes* call_attributes = nullptr;
-    std::string prefix;  // of names made from the body's
+    std::string prefix;  // of names that are derived from those in the body
     const std::unordered_map<std::string_view, std::string>* result_names = nullptr;
   };
 
@@ -71,19 +72,20 @@ class GraphBuilder {
   Tensor read_tensor(::onnx::TensorProto& proto);
   Tensor read_sparse(::onnx::SparseTensorProto& proto);
 
-  // The value for a name in `context`; null for "". Throws when there is none.
+  // The value for a name in `context`; null for "". Throws if it does not exist.
   ir::Value* read(std::string_view name, const Context& context) const;
   ir::Value* add_container_input(const ::onnx::ValueInfoProto& input, Context& context);
   void define(std::string_view name, ir::Value* value, Context& context);
-  // The name that a value called `name` in the proto gets in the graph.
+  // The name in the graph of a value called `name` in the proto.
   std::string graph_name(std::string_view name, const Context& context);
   std::string unused_name(std::string stem);
   void check_opset(const std::string& domain, const std::string& op, const Context& context);
-  // Of a domain that neither the model nor the function at hand imports.
+  // For a domain that neither the model nor the current function imports.
   int64_t assume_opset(const std::string& domain, const Context& context);
-  // Throws invalid_argument when a type is none, or contradicts what was declared before.
+  // Throws invalid_argument if a type is invalid or contradicts an earlier declaration.
   static void add_type(const ::onnx::ValueInfoProto& info, Types& types);
-  // What is declared of `name` becomes the type of a node's output; anything else must be of it.
+  // Gives the output of a node the type that is declared for `name`; other values must have that
+  // type already.
   void apply_type(std::string_view name, ir::Value* value, const Context& context) const;
 
   ::onnx::ModelProto& model_;
@@ -91,10 +93,10 @@ class GraphBuilder {
   bool strict_;
   Functions functions_;
   ir::Graph* root_ = nullptr;
-  // Every name of every graph, and those made here.
+  // Every name of every graph, and names generated here.
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, uint64_t> counters_;
-  // A function body is read once per call, its payloads can be taken once.
+  // The body of a function is read once for each call, but payloads can be moved only once.
   std::unordered_map<const void*, Tensor> tensors_;
   int64_t nodes_ = 0, inlined_nodes_ = 0;
   uint64_t inlined_bytes_ = 0;

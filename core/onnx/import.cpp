@@ -52,7 +52,7 @@ std::unique_ptr<ir::Graph> import_parsed(pb::ModelProto& model, ExternalFiles& f
   return graph;
 }
 
-// The other kind of file that users have.
+// PopEF files are the other kind of file that users have.
 void refuse_popef(std::span<const std::byte> bytes) {
   constexpr std::string_view kTag = "PopEF ";
   if (bytes.size() >= kTag.size() && std::memcmp(bytes.data(), kTag.data(), kTag.size()) == 0)
@@ -64,7 +64,7 @@ void refuse_popef(std::span<const std::byte> bytes) {
 
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options) {
-  // Reports the path itself.
+  // Its errors contain the path.
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
     ExternalFiles files(path.parent_path(), options.allow_links);

@@ -1,21 +1,23 @@
-// ONNX models into the graph IR.
+// Imports ONNX models as graphs of the IR.
 //
-// Read: IR versions 3 to 14, every opset, raw, typed and external tensors, subgraphs, model-local
-// functions (inlined). What changes on the way: initializers and Constant nodes become constants of
-// their graph (also when they are listed as inputs); functions disappear; an omitted optional
-// output gets a name that starts with kOmittedName; a subgraph's value that hides one of an outer
-// graph is renamed; a subgraph's output that belongs to an outer graph goes through an Identity
-// node; nodes are put in topological order. Doc strings of nodes and values are dropped. A value
-// that is no tensor (sequence, optional, map) has an unknown type. A graph input that is a sequence
-// or an optional of tensors becomes a node poprt.ContainerInput: kind ("sequence", "optional",
-// "optional_sequence"), dtype and shape (absent without a rank) of the elements, and its position
-// among the graph's inputs. A negative dimension is an unknown one; an If without outputs
-// disappears; a domain without an opset import is assumed to be of some opset where that is known
-// (onnx/assumed_opset.h).
+// It reads IR versions 3 to 14, every opset, raw, typed and external tensors, subgraphs, and
+// model-local functions (which are inlined). The graph differs from the model as follows:
+// * Initializers and Constant nodes become constants of their graph, even if they are listed as
+//   inputs. Functions disappear.
+// * An omitted optional output gets a name that begins with kOmittedName.
+// * A value of a subgraph with the name of a value of an outer graph is renamed.
+// * An output of a subgraph that belongs to an outer graph gets an Identity node.
+// * Nodes are in topological order. Doc strings of nodes and values are dropped.
+// * A value that is not a tensor (sequence, optional, map) has an unknown type.
+// * A graph input that is a sequence or an optional of tensors becomes a node poprt.ContainerInput
+//   with these attributes: kind ("sequence", "optional", "optional_sequence"), dtype and shape of
+//   the elements (no shape if the rank is unknown), and the position among the graph's inputs.
+// * A negative dimension becomes unknown. An If without outputs disappears.
+// * For a domain without an opset import, an opset is assumed (onnx/assumed_opset.h).
 //
-// Graph::metadata holds "ir_version", "producer_name", "producer_version", "domain",
-// "model_version", "doc_string", "graph.doc_string" and the model's own entries as "prop.KEY", and
-// what a value is declared as that is no tensor (ir/types_agree.h).
+// Graph::metadata has "ir_version", "producer_name", "producer_version", "domain", "model_version",
+// "doc_string", "graph.doc_string", the entries of the model as "prop.KEY", and the declared types
+// of values that are not tensors (ir/types_agree.h).
 #pragma once
 
 #include <cstddef>
@@ -32,22 +34,23 @@ namespace poprt::onnx {
 inline constexpr std::string_view kOmittedName = "_omitted";
 
 struct ImportOptions {
-  // External data may be reached through symbolic and hard links, wherever they lead (the layout of
-  // some download caches). Only for models that are trusted.
+  // External data may be reached through symbolic and hard links with any target, as in some
+  // download caches. Only for trusted models.
   bool allow_links = false;
   // A domain whose opset is not imported is an error instead of a warning.
   bool strict = false;
 };
 
-// Throws not_found for a missing file, invalid_argument for something that is no ONNX model or
-// breaks its rules, data_loss for truncated or contradictory contents, unimplemented for what we do
-// not read, resource_exhausted past the limits of limits.h. The message starts with the path and
-// names graph, node or tensor, and field. Weights are not copied: tensors view what protobuf parsed
-// or the mapped external file, which must not shrink while they live. Safe from any thread.
+// Throws not_found for a missing file, invalid_argument if the file is not an ONNX model or is
+// invalid, data_loss for truncated or inconsistent contents, unimplemented for features that are
+// not supported, and resource_exhausted beyond the limits of limits.h. The message begins with the
+// path and contains the graph, the node or tensor, and the field. Weights are not copied: tensors
+// refer to the memory of protobuf or to the mapped external file, which must not be truncated while
+// they live. Thread-safe.
 std::unique_ptr<ir::Graph> import_file(const std::filesystem::path& path,
                                        const ImportOptions& options = {});
 
-// `bytes` may go away afterwards. Without a directory external data is refused.
+// `bytes` may be freed afterwards. Without a directory, external data is refused.
 std::unique_ptr<ir::Graph> import_bytes(
     std::span<const std::byte> bytes,
     const std::optional<std::filesystem::path>& directory = std::nullopt,

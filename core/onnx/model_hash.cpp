@@ -16,7 +16,7 @@ namespace {
 
 namespace pb = ::onnx;
 
-// Protobuf's own limit on nesting bounds the depth.
+// The recursion is bounded by protobuf's limit on nesting.
 class Locations {
  public:
   void graph(const pb::GraphProto& g) {
@@ -56,8 +56,8 @@ std::vector<ModelFile> files_of(std::span<const std::byte> bytes,
                                 const std::optional<std::filesystem::path>& directory,
                                 bool allow_links) {
   Locations locations;
-  // Parsing copies the weights, and most models have all of theirs inside: then the key of an
-  // external tensor's entry is nowhere.
+  // Parsing copies the weights. Most models have no external data; then the key of an external
+  // tensor's entry does not occur in the bytes, and parsing is skipped.
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.find("location") != text.npos) {
     pb::ModelProto model;

@@ -1,4 +1,4 @@
-// What an ONNX model is made of: its files, and all of them as one hash.
+// The files of an ONNX model, and a hash of all of them.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 namespace poprt::onnx {
 
 struct ModelFile {
-  std::string
-      location;  // below the model's folder, as its tensors name it; empty: the model itself
+  std::string location;  // relative to the model's folder, as its tensors refer to it; empty for
+                         // the model itself
   std::span<const std::byte> bytes;
-  std::shared_ptr<const void> owner;  // of mapped bytes
+  std::shared_ptr<const void> owner;  // keeps mapped bytes alive
 };
 
-// The model, then every external data file that one of its tensors names, in the order of their
-// names. Throws as the import functions do for what cannot be opened; that the rest is an ONNX
-// model is not checked. `allow_links` as in ImportOptions.
+// The model, followed by every external data file of its tensors, ordered by name. Throws like the
+// import functions if a file cannot be opened, but does not check that the rest is a valid ONNX
+// model. `allow_links` is as in ImportOptions.
 std::vector<ModelFile> files_of(const std::filesystem::path& path, bool allow_links = false);
-// The first one has the bytes that were given.
+// The same for a model in memory; the first result has `bytes`.
 std::vector<ModelFile> files_of(
     std::span<const std::byte> bytes,
     const std::optional<std::filesystem::path>& directory = std::nullopt, bool allow_links = false);
 
-// SHA-256 over the bytes of all files, as 64 hexadecimal digits. Reads everything.
+// SHA-256 of the bytes of all files, as 64 hexadecimal digits. It reads all bytes.
 std::string hash_of(std::span<const ModelFile> files);
 
-// Of files_of(). Throw as that.
+// hash_of(files_of(...)).
 std::string hash_file(const std::filesystem::path& path, bool allow_links = false);
 std::string hash_bytes(std::span<const std::byte> bytes,
                        const std::optional<std::filesystem::path>& directory = std::nullopt,

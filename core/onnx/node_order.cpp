@@ -18,7 +18,7 @@ using Names = std::unordered_set<std::string_view>;
 
 void node_reads(const ::onnx::NodeProto& node, Names& out);
 
-// Names that a graph reads and does not define.
+// The names that a graph reads and does not define.
 void free_names(const ::onnx::GraphProto& graph, Names& out) {
   Names defined, read;
   for (const auto& v : graph.input()) defined.insert(v.name());
@@ -54,7 +54,7 @@ std::vector<int> node_order(const google::protobuf::RepeatedPtrField<::onnx::Nod
         fail(ErrorCode::invalid_argument, "value {} is made twice: a name may be assigned once",
              quote_name(o));
 
-  // waits_for[i]: (producer, value) pairs of node i.
+  // waits_for[i] has the (producer, value) pairs of node i.
   std::vector<std::vector<std::pair<int, std::string_view>>> waits_for(static_cast<size_t>(count));
   bool sorted = true;
   for (int i = 0; i < count; i++) {
@@ -90,7 +90,8 @@ std::vector<int> node_order(const google::protobuf::RepeatedPtrField<::onnx::Nod
   }
   if (static_cast<int>(order.size()) == count) return order;
 
-  // Every node left waits for another one that is left: walking back must come round.
+  // Each remaining node depends on another remaining node, so following the dependencies ends in a
+  // cycle.
   int at = static_cast<int>(std::find(placed.begin(), placed.end(), false) - placed.begin());
   std::vector<int> seen_at(static_cast<size_t>(count), -1);
   std::vector<std::string_view> walked;

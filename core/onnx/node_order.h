@@ -1,4 +1,4 @@
-// Topological order of a NodeProto list. Sees protobuf: for the inside of this folder only.
+// Topological order of a list of NodeProto. Uses protobuf: only for files of this folder.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -7,9 +7,9 @@
 
 namespace poprt::onnx {
 
-// Indices into `nodes`, stable: already sorted lists stay as they are. What subgraphs read from
-// outside counts as read by their node. Throws invalid_argument when two nodes make the same value
-// or on a cycle, naming the values on it.
+// Returns indices into `nodes`. The sort is stable, so a sorted list stays as it is. A node reads
+// the outer values that its subgraphs read. Throws invalid_argument if two nodes compute the same
+// value, or if there is a cycle, with its values in the message.
 std::vector<int> node_order(const google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes);
 
 }  // namespace poprt::onnx

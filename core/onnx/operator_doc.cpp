@@ -8,7 +8,7 @@
 namespace poprt::onnx {
 namespace {
 
-// Lines of one paragraph become one line; indented ones (code, lists) stay apart.
+// Joins the lines of a paragraph. Indented lines (code, lists) stay separate.
 std::string joined(std::string_view text) {
   std::string out;
   bool apart = true;

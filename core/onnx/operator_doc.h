@@ -1,4 +1,4 @@
-// What ONNX says an operator does.
+// ONNX's documentation of operators.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace poprt::onnx {
 
 struct OperatorDoc {
   int since = 0;     // the first opset with this definition
-  std::string text;  // paragraphs, one line each; in Markdown
+  std::string text;  // paragraphs in Markdown, one line each
   struct Item {
     std::string name, text;
   };
   std::vector<Item> inputs, outputs, attributes;
 };
 
-// The definition of `opset`, or of the newest when `opset` is not positive. Empty for operators
+// The definition for `opset`, or the newest one if `opset` is not positive. nullopt for operators
 // that ONNX does not define, such as those of com.microsoft.
 std::optional<OperatorDoc> operator_doc(std::string_view domain, std::string_view name,
                                         int64_t opset);

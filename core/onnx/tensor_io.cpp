@@ -17,7 +17,8 @@ constexpr uint32_t kTensorTags[] = {
     5 << 3 | 2,  6 << 3 | 2, 7 << 3,      7 << 3 | 2,  8 << 3 | 2,  9 << 3 | 2, 10 << 3 | 1,
     10 << 3 | 2, 11 << 3,    11 << 3 | 2, 12 << 3 | 2, 13 << 3 | 2, 14 << 3,    16 << 3 | 2};
 
-// A SequenceProto or an OptionalProto: both have name, elem_type and values in fields 1 to 7.
+// Whether the bytes are a SequenceProto or an OptionalProto. Both have name, elem_type and values
+// in fields 1 to 7.
 bool is_container(std::span<const std::byte> bytes) {
   ::onnx::OptionalProto proto;
   return proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
@@ -30,7 +31,7 @@ Tensor read_tensor_pb(const std::filesystem::path& path, std::string* name) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   try {
     ::onnx::TensorProto proto;
-    // No bytes are a message too: an empty OptionalProto, but no tensor.
+    // An empty file is a valid message: an empty OptionalProto, but not a tensor.
     parse_message(file->bytes(), kTensorTags, "ONNX tensor", proto);
     ExternalFiles files(path.parent_path(), false);
     try {

@@ -23,7 +23,7 @@ Shape shape_of(const Dims& dims) {
     if (d < 0)
       fail(ErrorCode::invalid_argument, "dims {} has a negative dimension {}", shape_string(shape),
            d);
-    // Also beside a zero: strides are products too.
+    // Checks the product even if another dimension is zero, because strides are products, too.
     if (d > 0) product = checked_mul(product, d, "shape");
   }
   return shape;
@@ -37,7 +37,7 @@ size_t element_alignment(DType dtype) {
   }
 }
 
-// A view where possible, a copy where alignment or the bool encoding demand one.
+// A view if possible. Copies if alignment or the encoding of bool requires it.
 Tensor from_bytes(DType dtype, Shape shape, const void* data, uint64_t bytes,
                   std::shared_ptr<const void> owner) {
   static const char kNothing[16] = {};
@@ -64,7 +64,7 @@ void check_field_size(std::string_view field, DType dtype, const Shape& shape, u
          shape_string(shape), expected, field, found);
 }
 
-// The field has exactly the memory layout of the tensor.
+// For a field whose memory layout is that of the tensor.
 template <class T>
 Tensor take_field(google::protobuf::RepeatedField<T>& field, std::string_view name, DType dtype,
                   Shape shape) {
@@ -76,8 +76,8 @@ Tensor take_field(google::protobuf::RepeatedField<T>& field, std::string_view na
   return from_bytes(dtype, std::move(shape), data, bytes, std::move(owner));
 }
 
-// One storage unit (one element, or one byte of packed ones) per entry. A unit of `bits` bits may
-// have been written signed or unsigned.
+// For a field with one storage unit per entry: an element, or a byte of packed elements. A unit of
+// `bits` bits may be written signed or unsigned.
 template <class Unit, class T>
 Tensor narrow_field(const google::protobuf::RepeatedField<T>& field, std::string_view name,
                     DType dtype, Shape shape) {
@@ -143,7 +143,7 @@ struct Payload {
   int64_t entries;
 };
 
-// The payload fields that hold something.
+// The payload fields that are not empty.
 std::vector<Payload> payloads(const ::onnx::TensorProto& proto) {
   std::vector<Payload> found;
   auto note = [&](std::string_view field, uint64_t entries) {

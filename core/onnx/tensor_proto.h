@@ -1,4 +1,4 @@
-// TensorProto against Tensor. Sees protobuf: for the inside of this folder only.
+// Conversion between TensorProto and Tensor. Uses protobuf: only for files of this folder.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -8,20 +8,21 @@
 
 namespace poprt::onnx {
 
-// Takes the payload out of `proto` where it can (raw_data and typed fields of the right width are
-// moved, external data is mapped), so that the tensor views it without a copy; copies only to
-// convert or to align. Throws data_loss when payload and shape disagree, invalid_argument for
-// anything malformed, unimplemented for segments and FLOAT8E8M0.
+// Moves the payload out of `proto` if possible, so that the tensor refers to it without a copy:
+// raw_data and typed fields of the same width are moved, and external data is mapped. It copies
+// only to convert or to align. Throws data_loss if payload and shape disagree, invalid_argument for
+// a malformed message, and unimplemented for segments and FLOAT8E8M0.
 Tensor take_tensor(::onnx::TensorProto& proto, ExternalFiles& files);
 
-// Dense form, as take_tensor. resource_exhausted above kMaxDensifiedBytes.
+// The dense form of a sparse tensor; otherwise like take_tensor. Throws resource_exhausted above
+// kMaxDensifiedBytes.
 Tensor take_sparse_tensor(::onnx::SparseTensorProto& proto, ExternalFiles& files);
 
-// Name, type, dims, and the values of a string tensor: everything but the bytes, which belong into
-// raw_data or an external file.
+// The name, the type, the dimensions and the values of a string tensor: everything except the
+// bytes, which belong in raw_data or in an external file.
 ::onnx::TensorProto tensor_header(const std::string& name, const Tensor& tensor);
 
-// All of it, bytes included (copies them).
+// The complete message, with a copy of the bytes.
 ::onnx::TensorProto make_tensor_proto(const std::string& name, const Tensor& tensor);
 
 }  // namespace poprt::onnx

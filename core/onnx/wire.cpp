@@ -14,7 +14,7 @@
 namespace poprt::onnx {
 namespace {
 
-// At most ten bytes (protobuf encoding, "Base 128 Varints").
+// Reads a varint of at most ten bytes (protobuf encoding, "Base 128 Varints").
 std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at) {
   uint64_t value = 0;
   for (int shift = 0; shift < 70 && at < bytes.size(); shift += 7) {
@@ -25,7 +25,7 @@ std::optional<uint64_t> read_varint(std::span<const std::byte> bytes, size_t& at
   return std::nullopt;
 }
 
-// Walks the top-level fields to say where the bytes stop making sense.
+// Checks the top-level fields, so that an error can contain the position of the first invalid one.
 void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::string_view what) {
   size_t at = 0;
   bool known_seen = false;
@@ -69,13 +69,14 @@ void check_top_level(std::span<const std::byte> bytes, KnownTags known, std::str
 void parse_message(std::span<const std::byte> bytes, KnownTags known, std::string_view what,
                    google::protobuf::MessageLite& message) {
   if (bytes.empty()) fail(ErrorCode::invalid_argument, "not an {}: it is empty", what);
-  // Before protobuf's limit: a large file of another kind should be called that.
+  // Checked before protobuf's size limit, so that a large file of another kind gets the right
+  // message.
   check_top_level(bytes, known, what);
   if (bytes.size() > INT_MAX)
     fail(ErrorCode::resource_exhausted,
          "the {} has {} bytes and protobuf reads 2 GiB at most; store its weights as external data",
          what, bytes.size());
-  // Protobuf writes to stderr otherwise.
+  // Otherwise protobuf writes to stderr.
   const google::protobuf::LogSilencer silence;
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));

@@ -1,5 +1,5 @@
-// Attention and RotaryEmbedding as their parts. What they compute: ops/attention.cpp and
-// kernels/rotary_embedding.cpp.
+// Decomposes Attention and RotaryEmbedding. ops/attention.cpp and kernels/rotary_embedding.cpp
+// document what they compute.
 #include <cmath>
 #include <limits>
 
@@ -56,7 +56,7 @@ class AttentionParts {
  private:
   Value* wide(Value* v) { return r_.cast(v, wide_); }
 
-  // [B, heads, length, size].
+  // The result has the shape [B, heads, length, size].
   Value* heads(size_t input, int64_t count) {
     Value* v = r_.in(input);
     if (!packed_) return v;
@@ -73,7 +73,7 @@ class AttentionParts {
     return v;
   }
 
-  // Each head as often as there are heads of the queries for it.
+  // Repeats each head once for each of the query heads that use it.
   Value* repeated(Value* v, int64_t times) {
     if (times == 1) return v;
     const Shape shape = r_.shape_of(v);
@@ -90,7 +90,8 @@ class AttentionParts {
   Value* both(Value* a, Value* b) { return a && b ? r_.newest("And", {a, b}) : a ? a : b; }
   Value* lowest() { return r_.number(wide_, -std::numeric_limits<double>::infinity()); }
 
-  // Which keys a query sees, by order, window and lengths; null: all.
+  // The mask of keys that a query attends to, from order, window and lengths; null if it attends to
+  // all.
   Value* visible() {
     const bool causal = r_.at.int_attr("is_causal", 0) != 0;
     const int64_t left = r_.at.int_attr("left_window_size", -1),
@@ -121,7 +122,7 @@ class AttentionParts {
     if (r_.has(3)) {
       Value* mask = r_.in(3);
       const Shape shape = r_.shape_of(mask);
-      if (shape.back() < keys_) {  // keys past its end are not seen
+      if (shape.back() < keys_) {  // keys beyond its end are masked
         std::vector<int64_t> pads(2 * shape.size(), 0);
         pads.back() = keys_ - shape.back();
         const bool choice = mask->dtype() == DType::boolean;
@@ -140,7 +141,7 @@ class AttentionParts {
     return seen ? r_.newest("Where", {seen, s, lowest()}) : s;
   }
 
-  // A query that sees no key gets nothing.
+  // A query that attends to no key gets zeros.
   Value* probabilities(Value* s) {
     Value* p = r_.newest("Softmax", {s}, {{"axis", int64_t{-1}}});
     if (!hides_) return p;
@@ -182,7 +183,7 @@ void rotary_embedding_to_parts(Rewriter& r) {
   const int64_t heads = packed ? r.at.int_attr("num_heads", 0) : given[1];
   if (heads < 1 || (packed && given[2] % heads)) r.cannot("heads do not fit");
   Value* x = r.in(0);
-  if (packed) {  // [B, S, heads, size] and the tables beside it
+  if (packed) {  // x is [B, S, heads, size], next to the tables
     x = r.newest("Reshape", {x, r.ints({given[0], given[1], heads, given[2] / heads})});
     x = r.newest("Transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   }

@@ -18,7 +18,7 @@ void to_attribute(Rewriter& r, size_t index, std::string_view attribute) {
   r.keep_inputs(index);
 }
 
-// The axis of attribute `axis`, counted from the front.
+// The axis of attribute `axis`, counted from the first dimension.
 int64_t axis_of(const Rewriter& r, int64_t fallback) {
   const int64_t rank = r.rank(0);
   const int64_t axis = r.at.int_attr("axis", fallback);
@@ -26,7 +26,7 @@ int64_t axis_of(const Rewriter& r, int64_t fallback) {
   return axis < 0 ? axis + rank : axis;
 }
 
-// Nothing but ones follows, so it is the same whether they are flattened or not.
+// All following dimensions are 1, so flattening does not change the result.
 bool is_last_axis(const Shape& shape, int64_t axis) {
   return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end(),
                      [](int64_t d) { return d == 1; });
@@ -49,7 +49,8 @@ void reduce_axes_to_attribute(Rewriter& r) {
   if (!none) return to_attribute(r, 1, "axes");
   r.keep_inputs(1);
   if (!keeps) return;
-  // Nothing is reduced, but what comes before and after the sum is still done: a new axis of one.
+  // Nothing is reduced, but the operations before and after the sum still apply: they get a new
+  // axis of size 1.
   Value* x = r.newest("Unsqueeze", {r.in(0), r.ints({0})});
   Value* const inputs[] = {x, r.ints({0})};
   r.result(0, r.like(inputs, {}, {{"keepdims", int64_t{0}}})->output());
@@ -183,7 +184,7 @@ void without_select_last_index(Rewriter& r) {
   const bool last = r.at.int_attr("select_last_index", 0) != 0;
   r.drop("select_last_index");
   if (!last) return;
-  // The first of the reversed axis.
+  // The first element of the reversed axis.
   const int64_t axis = axis_of(r, 0);
   const int64_t length = r.in(0)->shape()[static_cast<size_t>(axis)];
   if (length < 0) r.cannot("the length of the axis must be known for select_last_index");

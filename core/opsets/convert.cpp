@@ -16,11 +16,11 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// Of a node that is at the target already, until all are; of one whose definition is the same
-// there.
+// Temporary domains: of nodes that are at the target already, and of nodes whose definition at the
+// target is the same.
 constexpr std::string_view kConverted = "poprt.converted", kUnchanged = "poprt.unchanged";
 
-// What makes a constant of a node may take the compiler's memory, too.
+// Limit for the constants that replace a node; larger ones would use the memory of the compiler.
 constexpr int64_t kMostFoldedElements = int64_t{1} << 24;
 
 bool has_onnx_nodes(const Graph& graph) {
@@ -41,8 +41,8 @@ bool has_newest_nodes(const Graph& graph) {
   return found;
 }
 
-// What took the place of a node has its name, which only one of them may have: ONNX Runtime refuses
-// a model otherwise.
+// Makes node names unique. The replacement of a node consists of nodes with its name, but ONNX
+// Runtime refuses a model in which two nodes have one name.
 void name_apart(Graph& graph, std::unordered_set<std::string>& taken) {
   for (Node* n : graph.nodes()) {
     ir::for_each_subgraph(*n, [&](Graph& sub) { name_apart(sub, taken); });
@@ -59,7 +59,7 @@ class Converter {
       : source_(source), target_(target), faithful_(faithful) {}
 
   void convert(Graph& graph) {
-    // What takes the place of a node stands in front of it and is converted in the next round.
+    // The replacement of a node is placed before it and converted in the next round.
     for (bool again = true; again;) {
       again = false;
       for (Node* n : graph.nodes()) {
@@ -73,14 +73,14 @@ class Converter {
       ir::for_each_subgraph(*n, [&](Graph& sub) { convert_of_other_domains(*n, sub); });
   }
 
-  // Gives the nodes their domain back.
+  // Restores the domain of the nodes.
   void finish(Graph& graph) const {
     for (Node* n : graph.nodes()) {
       ir::for_each_subgraph(*n, [&](Graph& sub) { finish(sub); });
       const bool unchanged = n->domain == kUnchanged;
       if (!unchanged && n->domain != kConverted) continue;
       n->domain.clear();
-      // Types that a model should not have had are none of our business.
+      // Types that were invalid in the original model are not checked.
       if (!unchanged) check(*n);
     }
   }
@@ -113,7 +113,7 @@ class Converter {
     n.domain = unchanged ? kUnchanged : kConverted;
   }
 
-  // The opset, above `at`, that defines the operator anew.
+  // The next opset above `at` that defines the operator anew.
   int64_t next_definition(const Node& n, int64_t at) const {
     const int64_t has = ir::definition_of("", n.op_type, at);
     for (int64_t opset = at + 1; opset <= target_; opset++)
@@ -121,7 +121,7 @@ class Converter {
     return target_;
   }
 
-  // Across the border of one definition. True when the node is gone.
+  // Converts a node between two adjacent definitions. Returns true if the node is erased.
   bool step(Node& n, int64_t at, int64_t border) {
     const bool down = at > target_;
     const Rule* rule = find_rule(n.op_type, border);
@@ -142,7 +142,7 @@ class Converter {
     return r.replaced;
   }
 
-  // What an attribute says that older definitions lack: nothing new.
+  // Whether an attribute that older definitions do not have has the value of their behaviour.
   static bool is_neutral(const ir::Attribute& value) {
     if (const auto* i = std::get_if<int64_t>(&value)) return *i == 0;
     if (const auto* text = std::get_if<std::string>(&value)) return *text == "none";
@@ -163,7 +163,7 @@ class Converter {
     }
   }
 
-  // What is computed from constants alone needs no operator. False when it is not.
+  // Replaces a node that depends only on constants. Returns false if it does not.
   static bool fold(Node& n) {
     const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
     if (!op || !op->pure || op->facts.text) return false;
@@ -187,7 +187,7 @@ class Converter {
     n.graph().erase_node(&n);
   }
 
-  // What the target's definition says of types; everything else is right by the rules.
+  // Checks types against the target's definition; the rules ensure everything else.
   void check(const Node& n) const {
     if (!ops::find_op("", n.op_type, target_))
       refuse(n, fmt::format("opset {} has no operator {}", target_, n.op_type));
@@ -232,7 +232,7 @@ void convert(Graph& graph, int64_t target, bool faithful) {
   name_apart(graph, taken);
 }
 
-void settle(Graph& graph) {
+void convert_newest_nodes(Graph& graph) {
   const int64_t opset = opset_of(graph);
   if (opset < kOldestTarget || opset > kNewest || !has_newest_nodes(graph)) return;
   convert(graph, opset);

@@ -1,14 +1,14 @@
-// A graph for another opset of ai.onnx.
+// Converts a graph to another opset of ai.onnx.
 //
-// Every node goes, definition by definition, from the opset that it has to the target: a row of the
-// one table (opsets/table.cpp) says what changes between two definitions of an operator, and
-// what takes the place of an operator that the target has not got. Example, opset 18 to 11:
+// Every node is converted from its opset to the target, one definition at a time. A row of the
+// table (opsets/table.cpp) describes the change between two definitions of an operator, and the
+// replacement of an operator that the target does not have. Example, opset 18 to 11:
 //
 //   ReduceMean(x, axes)      18: axes become an attribute
 //   Gelu(x)                  20: Mul(Mul(x, 0.5), Add(Erf(Div(x, 1.414...)), 1))
-//   Relu(x)                  14, 13: the same operator for fewer types, which x must have
+//   Relu(x)                  14, 13: the same operator for fewer types, one of which x must have
 //
-// Other domains stay as they are. docs/opsets.md lists what is done to which operator.
+// Other domains do not change. docs/opsets.md lists the conversions of each operator.
 #pragma once
 
 #include <cstdint>
@@ -22,31 +22,32 @@ namespace poprt::opsets {
 
 inline constexpr int64_t kOldestSource = 7, kOldestTarget = 11, kNewest = ir::kNewestOpset;
 
-// What the converted model of command poprt and of Python's Converter has: the newest opset that
-// PopART knows.
+// The default target of the command poprt and of Python's Converter: the newest opset that PopART
+// supports.
 inline constexpr int64_t kDefaultTarget = 11;
 
-// Rewrites the graph, its subgraphs included, in place. Types should be inferred; where a change
-// needs a shape or a constant that is not known, that is an error. Does nothing when no node of
-// ai.onnx is there. Throws invalid_argument for a target outside of 11 to kNewest, unimplemented
-// naming node, operator, both opsets and the reason where it cannot be done; the graph is then in
-// pieces: give a clone. With `faithful`, operators whose parts compile to a slower program than
-// they do themselves are such a reason.
+// Rewrites the graph and its subgraphs in place. Types should be inferred first, because some
+// conversions need a shape or a constant. Has no effect if the graph has no node of ai.onnx. Throws
+// invalid_argument if the target is not from 11 to kNewest. Throws unimplemented if a node cannot
+// be converted, with the node, the operator, both opsets and the reason in the message; the graph
+// is then partly converted, so callers pass a clone. With `faithful`, an operator whose replacement
+// compiles to a slower program is also an error.
 void convert(ir::Graph& graph, int64_t target, bool faithful = false);
 
-// Converts to `wanted` or, where an operator does not allow it, to the lowest opset above it that
-// works, up to the graph's own; faithfully. `graph` is replaced by what was converted, or stays as
-// it is when none works. The result says why the opset is not `wanted`; it is empty when it is.
+// Converts to `wanted`. If an operator does not allow that, converts to the lowest higher opset
+// that works, at most the graph's own. It never accepts a slower replacement (`faithful`). `graph`
+// is replaced by the converted graph, or does not change if no opset works. The result is the
+// reason if the opset is not `wanted`, else empty.
 std::string convert_to_lowest(std::unique_ptr<ir::Graph>& graph, int64_t wanted);
 
-// Makes what passes have put in as the newest opset defines it fit the graph's own opset, as well
-// as that can be done.
-void settle(ir::Graph& graph);
+// Converts the nodes of the newest opset that passes have added to the opset of the graph, if
+// possible.
+void convert_newest_nodes(ir::Graph& graph);
 
-// The opset of ai.onnx that the graph imports; 0 when it imports none.
+// The opset of ai.onnx that the graph imports; 0 if it imports none.
 int64_t opset_of(const ir::Graph& graph);
 
-// The table for people, as Markdown: docs/opsets.md.
-std::string listing();
+// The table as Markdown for users: docs/opsets.md.
+std::string conversions_markdown();
 
 }  // namespace poprt::opsets

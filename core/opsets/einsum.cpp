@@ -1,8 +1,8 @@
-// Einsum as Transposes, Reshapes and MatMuls, operand by operand:
+// Decomposes Einsum into Transposes, Reshapes and MatMuls, one operand at a time:
 //
-//   bhqd,bhkd->bhqk    labels of both and of the result  b h   the batch of a MatMul
-//                      of both and of nothing later      d     its inner dimension
-//                      of one of them                    q, k  its rows and columns
+//   bhqd,bhkd->bhqk    labels of both operands and of the result  b h   batch of a MatMul
+//                      of both operands and of no later one       d     its inner dimension
+//                      of one operand                             q, k  its rows and columns
 #include <algorithm>
 
 #include "opsets/rules.h"
@@ -10,7 +10,7 @@
 namespace poprt::opsets {
 namespace {
 
-// A letter is itself; dimension i of the ellipsis, from its right end, is 256 + i.
+// A letter is its character code; dimension i of the ellipsis, counted from the right, is 256 + i.
 using Labels = std::vector<int>;
 
 struct Operand {
@@ -63,7 +63,7 @@ class Product {
       if (l < 256) result_.push_back(l);
   }
 
-  // `open` dimensions stand for the ellipsis.
+  // The ellipsis has `open` dimensions.
   static Labels labels_of(const std::string& term, int open) {
     Labels labels;
     for (size_t i = 0; i < term.size(); i++) {
@@ -103,7 +103,7 @@ class Product {
     return all;
   }
 
-  // Sums over the labels that `keep` has not got.
+  // Sums over the labels that are not in `keep`.
   Operand sum_out(const Operand& x, const Labels& keep) {
     std::vector<int64_t> axes;
     Labels left;

@@ -27,7 +27,7 @@ DType known_type(const Rewriter& r, size_t input) {
 
 bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::f16; }
 
-// One of two by a comparison, for types that Max and Min do not take.
+// Selects one of two by a comparison, for types that Max and Min do not accept.
 void by_where(Rewriter& r, std::string_view comparison) {
   if (is_plain_float(known_type(r, 0))) return;
   Value* best = r.in(0);
@@ -36,8 +36,8 @@ void by_where(Rewriter& r, std::string_view comparison) {
   r.result(0, best == r.in(0) ? r.newest("Identity", {best}) : best);
 }
 
-// The node between Casts, from and back to the type of its data, when the definition before does
-// not take that.
+// Puts Casts before and after the node if the older definition does not accept the type of its
+// data.
 void widen_by(Rewriter& r, DType wide) {
   const DType dtype = known_type(r, 0);
   const ir::Value* y = r.at.output();
@@ -60,7 +60,7 @@ void cast_like_to_cast(Rewriter& r) {
   r.result(0, r.newest("Cast", {r.in(0)}, {{"to", int64_t{*number}}}));
 }
 
-// They mean something for 8-bit floats alone, which older definitions lack.
+// These attributes only matter for 8-bit floats, which older definitions do not have.
 void drop_float8_attributes(Rewriter& r) {
   r.drop("saturate");
   r.drop("round_mode");
@@ -88,7 +88,7 @@ void mish_to_parts(Rewriter& r) {
 }
 
 void hard_swish_to_parts(Rewriter& r) {
-  if (known_type(r, 0) == DType::f64) {  // an attribute's sixth is no better than f32
+  if (known_type(r, 0) == DType::f64) {  // 1/6 as an attribute is only f32
     const auto number = [&](double value) { return r.number(DType::f64, value); };
     Value* sum = r.newest("Clip", {r.newest("Add", {r.in(0), number(3)}), number(0), number(6)});
     return r.result(0, r.newest("Mul", {r.in(0), r.newest("Div", {sum, number(6)})}));
@@ -104,7 +104,7 @@ void swish_to_parts(Rewriter& r) {
   r.result(0, r.newest("Mul", {x, r.newest("Sigmoid", {gate})}));
 }
 
-// Not Less: that is another answer for a number that is none.
+// Not `Not(Less)`, which has another result for NaN.
 void greater_or_equal_to_parts(Rewriter& r) {
   r.result(0, r.newest("Or", {r.newest("Greater", {r.in(0), r.in(1)}),
                               r.newest("Equal", {r.in(0), r.in(1)})}));
@@ -132,7 +132,7 @@ void relu_of_integers(Rewriter& r) {
   r.result(0, r.newest("Max", {r.in(0), r.number(dtype, 0)}));
 }
 
-// Opset 11 has one type, a float, for base and exponent; whole numbers are exact up to 2^53.
+// In opset 11, base and exponent have one type, a float. Whole numbers are exact up to 2^53.
 void pow_of_one_type(Rewriter& r) {
   const DType base = known_type(r, 0), exponent = known_type(r, 1);
   if (base == exponent && is_plain_float(base)) return;
@@ -153,7 +153,7 @@ void range_without_stash(Rewriter& r) { r.drop("stash_type"); }
 
 void widen(Rewriter& r) {
   const DType dtype = known_type(r, 0);
-  // What opset 13 and older definitions lack, whichever it is.
+  // The type is one that opset 13 or an older definition does not accept.
   if (input_allows(r.at.op_type, r.target(), 0, dtype)) return;
   if (dtype == DType::f16) return widen_by(r, DType::f32);
   if (dtype_bits(dtype) == 8 || dtype_bits(dtype) == 16 || dtype == DType::boolean)

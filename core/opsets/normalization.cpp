@@ -6,7 +6,7 @@
 namespace poprt::opsets {
 namespace {
 
-// The type in which statistics are computed: attribute stash_type, f32 without.
+// The type in which statistics are computed: attribute stash_type, by default f32.
 DType stash_type(const Rewriter& r) {
   const auto dtype = dtype_from_onnx(r.at.int_attr("stash_type", 1));
   const DType x = r.in(0)->dtype();
@@ -25,7 +25,7 @@ Value* mean(Rewriter& r, Value* x, const std::vector<int64_t>& axes) {
   return r.newest("ReduceMean", {x, r.ints(axes)}, {{"keepdims", int64_t{1}}});
 }
 
-// One value for each channel, beside the positions that follow it.
+// Reshapes one value per channel so that it broadcasts to the positions that follow the channel.
 Value* per_channel(Rewriter& r, Value* v) {
   Shape shape(static_cast<size_t>(r.rank(0) - 1), 1);
   shape[0] = v->type.has_shape && v->shape().size() == 1 && v->shape()[0] > 0 ? v->shape()[0] : -1;
@@ -47,7 +47,7 @@ void batch_norm_spatial(Rewriter& r) {
   const bool spatial = r.at.int_attr("spatial", 1) != 0;
   r.drop("spatial");
   if (spatial) return;
-  // Statistics of each activation by itself.
+  // Statistics of each activation separately.
   const DType dtype = r.dtype(0);
   const auto epsilon = static_cast<double>(r.at.float_attr("epsilon", 1e-5f));
   Value* root = r.newest("Sqrt", {r.newest("Add", {r.in(4), r.number(dtype, epsilon)})});
@@ -90,7 +90,7 @@ void batch_norm_without_training(Rewriter& r) {
   }
 }
 
-// As exporters spell it, which pass layer_norm_pattern puts together again.
+// The form that exporters write, and that pass layer_norm_pattern recognises.
 void layer_norm_to_parts(Rewriter& r) {
   const DType dtype = r.dtype(0), stash = stash_type(r);
   const auto axes = axes_from(r, r.at.int_attr("axis", -1));
@@ -117,7 +117,7 @@ void rms_norm_to_parts(Rewriter& r) {
   r.result(0, r.newest("Mul", {r.cast(r.newest("Div", {x, root}), dtype), r.in(1)}));
 }
 
-// Opset 18 has one scale and bias a group.
+// In opset 18, scale and bias are per group.
 void group_norm_to_channels(Rewriter& r) {
   const int64_t groups = groups_of(r), channels = r.shape(0)[1];
   r.drop("stash_type");
@@ -129,7 +129,7 @@ void group_norm_to_channels(Rewriter& r) {
   }
 }
 
-// What exporters wrote before there was the operator: each group an instance.
+// The form that exporters wrote before the operator existed: each group is an instance.
 void group_norm_to_parts(Rewriter& r) {
   const int64_t groups = groups_of(r);
   const Shape& shape = r.shape(0);
@@ -155,7 +155,7 @@ void group_norm_to_parts(Rewriter& r) {
   r.result(0, r.newest("Add", {y, parameter(2)}));
 }
 
-// A group's channels share one scale in opset 18: often they do not.
+// In opset 18, the channels of a group share one scale. Often they do not.
 void group_norm_to_groups(Rewriter& r) {
   if (r.target() < 18 || r.shape(0)[1] != groups_of(r)) return group_norm_to_parts(r);
   r.drop("stash_type");

@@ -1,12 +1,12 @@
-// QuantizeLinear and DequantizeLinear. Opset 10 has one scale for a tensor of bytes; what came
-// later is arithmetic there, of the same numbers.
+// QuantizeLinear and DequantizeLinear. Opset 10 has one scale for a tensor of bytes; later features
+// are converted to arithmetic with the same results.
 #include "base/onnx_dtype.h"
 #include "opsets/rules.h"
 
 namespace poprt::opsets {
 namespace {
 
-// Beside x; a constant is one at once.
+// Reshapes a value; a constant is folded at once.
 Value* shaped(Rewriter& r, Value* v, const Shape& shape) {
   return v->is_constant() ? r.constant(v->constant().reshaped(shape)) : r.reshape(v, shape);
 }
@@ -25,7 +25,7 @@ Range range_of(const Rewriter& r, DType dtype) {
   }
 }
 
-// Where scale and zero point stand beside x: its shape, and that of x for them.
+// How scale and zero point broadcast to x: their shape, and the shape of x for them.
 struct Grid {
   Shape x, scale;
 };
@@ -55,7 +55,7 @@ Grid grid_of(const Rewriter& r) {
 
 bool is_per_tensor(const Rewriter& r) { return element_count(r.shape(1)) == 1; }
 
-// One scale and one zero point without an axis.
+// Converts to one scale and one zero point without an axis.
 void make_scalars(Rewriter& r) {
   r.drop("axis");
   for (size_t i = 1; i < 3; i++)

@@ -2,7 +2,7 @@
 
 namespace poprt::opsets {
 
-// layout 1 has the batch first, in X, the initial states and every result.
+// In layout 1 the batch is the first dimension of X, of the initial states and of every result.
 void recurrent_without_layout(Rewriter& r) {
   const bool batch_first = r.at.int_attr("layout", 0) != 0;
   r.drop("layout");
@@ -10,7 +10,7 @@ void recurrent_without_layout(Rewriter& r) {
   std::vector<Value*> inputs(r.at.inputs().begin(), r.at.inputs().end());
   for (const size_t i : {size_t{0}, size_t{5}, size_t{6}})
     if (i < inputs.size() && inputs[i]) inputs[i] = r.transpose(inputs[i], {1, 0, 2});
-  // Types of the node itself would be those of the other layout.
+  // The types of the node itself are those of the other layout.
   const ir::Node* n = r.like(inputs, {}, {{"layout", int64_t{0}}});
   for (size_t i = 0; i < n->outputs().size(); i++)
     if (r.wants(i))

@@ -85,7 +85,8 @@ void Rewriter::result(size_t i, Value* value) {
   Value* old = at.output(i);
   if (!old) return;
   if (at.graph().is_output(old)) {
-    // What is no result of a node, or an output already, cannot be one under another name.
+    // A value that is not the result of a node, or is an output already, cannot take the name of an
+    // output.
     const ir::Node* maker = value->producer();
     if (!maker || &value->graph() != &at.graph() || at.graph().is_output(value))
       value = newest("Identity", {value});

@@ -1,13 +1,12 @@
-// The functions that the table names, by family. Each changes one node across the border of one
-// definition; see Rule.
+// The functions in the table, by family. Each converts one node between two adjacent definitions;
+// see Rule.
 #pragma once
 
 #include "opsets/rule.h"
 
 namespace poprt::opsets {
 
-// -- axes.cpp: what was an attribute and became an input, and axes
-// ---------------------------------
+// -- axes.cpp: attributes that became inputs, and axes ------------------------------------------
 void axes_to_input(Rewriter& r);
 void axes_to_attribute(Rewriter& r);
 void reduce_axes_to_attribute(Rewriter& r);
@@ -28,8 +27,7 @@ void dft_axis_to_input(Rewriter& r);
 void dft_axis_to_attribute(Rewriter& r);
 void without_select_last_index(Rewriter& r);
 
-// -- shapes.cpp: Reshape, Resize and others that move elements
-// ---------------------------------------
+// -- shapes.cpp: Reshape, Resize and other operators that move elements ------------------------
 void reshape_without_allowzero(Rewriter& r);
 void upsample_scales_to_input(Rewriter& r);
 void upsample_to_resize(Rewriter& r);
@@ -48,13 +46,12 @@ void grid_sample_modes_down(Rewriter& r);
 void roi_align_to_explicit(Rewriter& r);
 void roi_align_to_implicit(Rewriter& r);
 void einsum_to_matmul(Rewriter& r);
-// Values of an attribute that came later than the attribute.
+// Values that were added to an attribute after the attribute itself.
 void pad_without_wrap(Rewriter& r);
 void resize_without_symmetric(Rewriter& r);
 void scatter_without_extremes(Rewriter& r);
 
-// -- elementwise.cpp
-// -------------------------------------------------------------------------------------
+// -- elementwise.cpp --------------------------------------------------------------------------
 void cast_like_to_cast(Rewriter& r);
 void drop_float8_attributes(Rewriter& r);
 void celu_to_elu(Rewriter& r);
@@ -72,12 +69,11 @@ void relu_of_integers(Rewriter& r);
 void pow_of_one_type(Rewriter& r);
 void bernoulli_to_parts(Rewriter& r);
 void range_without_stash(Rewriter& r);
-// The same in a wider type where the older definition lacks the type of input 0.
+// Computes in a wider type if the older definition does not have the type of input 0.
 void widen(Rewriter& r);
 void widen_to_float(Rewriter& r);
 
-// -- normalization.cpp
-// -------------------------------------------------------------------------------------
+// -- normalization.cpp ------------------------------------------------------------------------
 void batch_norm_spatial(Rewriter& r);
 void batch_norm_for_inference(Rewriter& r);
 void batch_norm_without_training(Rewriter& r);
@@ -87,15 +83,13 @@ void group_norm_to_channels(Rewriter& r);
 void group_norm_to_parts(Rewriter& r);
 void group_norm_to_groups(Rewriter& r);
 
-// -- attention.cpp
-// -------------------------------------------------------------------------------------------
+// -- attention.cpp ----------------------------------------------------------------------------
 void attention_to_parts(Rewriter& r);
 void attention_without_window(Rewriter& r);
 void attention_without_lengths(Rewriter& r);
 void rotary_embedding_to_parts(Rewriter& r);
 
-// -- quantization.cpp
-// ------------------------------------------------------------------------------------------
+// -- quantization.cpp -------------------------------------------------------------------------
 void quantize_per_tensor(Rewriter& r);
 void quantize_without_saturate(Rewriter& r);
 void quantize_without_blocks(Rewriter& r);
@@ -105,8 +99,7 @@ void dequantize_to_f32(Rewriter& r);
 void dequantize_without_blocks(Rewriter& r);
 void dequantize_without_dtype(Rewriter& r);
 
-// -- recurrent.cpp
-// -----------------------------------------------------------------------------------------------
+// -- recurrent.cpp ----------------------------------------------------------------------------
 void recurrent_without_layout(Rewriter& r);
 
 }  // namespace poprt::opsets

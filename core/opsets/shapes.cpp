@@ -47,7 +47,7 @@ void resize_from_10(Rewriter& r) {
   const auto values = scales->to_doubles();
   const bool grows = std::any_of(values.begin(), values.end(), [](double s) { return s > 1; }),
              shrinks = std::any_of(values.begin(), values.end(), [](double s) { return s < 1; });
-  // Opset 10 has no rounding of its own: ONNX Runtime's is up where a dimension shrinks.
+  // Opset 10 does not define the rounding. ONNX Runtime rounds up if a dimension shrinks.
   if (r.at.string_attr("mode", "nearest") == "nearest") {
     if (grows && shrinks) r.cannot("it shrinks one dimension and enlarges another");
     r.at.attributes["nearest_mode"] = std::string(shrinks ? "ceil" : "floor");
@@ -75,7 +75,7 @@ void resize_without_axes(Rewriter& r) {
   const auto place = [&](size_t i) {
     return static_cast<size_t>(((*axes)[i] % rank + rank) % rank);
   };
-  if (r.has(1)) {  // starts, then ends, of each axis
+  if (r.has(1)) {  // the starts, then the ends, of each axis
     const Tensor* roi = r.constant_or_null(1);
     if (!roi) r.cannot("the region must be constant, all axes have one there");
     const auto values = roi->to_doubles();
@@ -115,14 +115,14 @@ void shape_to_slice(Rewriter& r) {
 
 void scatter_to_scatter_elements(Rewriter& r) {
   r.at.op_type = "ScatterElements";
-  r.drop("reduction");  // which Scatter never had
+  r.drop("reduction");  // Scatter does not have it
 }
 
 void gather_nd_without_batch(Rewriter& r) {
   const int64_t batch = r.at.int_attr("batch_dims", 0);
   r.drop("batch_dims");
   if (batch == 0) return;
-  // The place in the batch goes in front of each index.
+  // Adds the position in the batch before each index.
   const Shape& indices = r.shape(1);
   Shape places(indices.begin(), indices.end() - 1);
   places.push_back(batch);
@@ -166,7 +166,7 @@ void trilu_to_where(Rewriter& r) {
   if (shape.size() < 2) r.cannot("a matrix is expected");
   const bool upper = r.at.int_attr("upper", 1) != 0;
   const int64_t rows = shape[shape.size() - 2], columns = shape.back();
-  // How far each place is above the diagonal.
+  // The distance of each position from the diagonal.
   Tensor above = Tensor::zeros(DType::s64, {rows, columns});
   auto to = above.mutable_values<int64_t>();
   for (int64_t i = 0; i < rows; i++)
@@ -203,7 +203,7 @@ void affine_grid_to_matmul(Rewriter& r) {
   if (dims != 2 && dims != 3) r.cannot("size {} is no image", shape_string(size));
   const bool corners = r.at.int_attr("align_corners", 0) != 0;
   const Shape grid(size.begin() + 2, size.end());
-  // Positions of all points, x first, and a one for the offset.
+  // The coordinates of all points, x first, and a 1 for the offset.
   std::vector<float> points;
   for (int64_t p = 0; p < element_count(grid); p++) {
     int64_t rest = p;

@@ -1,8 +1,9 @@
-// The one table: what changes between two definitions of an operator. Sorted by name and opset.
+// The table of changes between two definitions of an operator, sorted by name and opset.
 //
-// A definition without a row differs in its element types alone, which are checked when all is
-// done (opsets/types.h). The row of an operator's first definition says what takes its place in
-// older opsets; without one, or without a function in it, it must be computable from constants.
+// A definition without a row differs only in its element types, which are checked at the end
+// (opsets/types.h). The row of an operator's first definition describes its replacement in older
+// opsets. Without such a row, or without a function in it, the operator must be computable from
+// constants.
 #include <algorithm>
 
 #include "ir/schemas.h"
@@ -217,7 +218,7 @@ const Rule* find_rule(std::string_view op, int64_t since) {
   return it != std::end(kRules) && it->op == op && it->since == since ? it : nullptr;
 }
 
-std::string listing() {
+std::string conversions_markdown() {
   std::string text = "| operator | opset | from older ones | to older ones |\n|---|---|---|---|\n";
   std::vector<std::string_view> names;
   for (const ops::OpDef* op : ops::all_ops())

@@ -30,7 +30,7 @@ static_assert(std::is_sorted(std::begin(kRows), std::end(kRows), row_before));
 
 uint64_t bit(DType dtype) { return uint64_t{1} << static_cast<int>(dtype); }
 
-// By letter.
+// The masks by letter.
 std::array<uint64_t, 128> make_masks() {
   std::array<uint64_t, 128> masks{};
   for (const TypeSet& set : kSets)
@@ -44,7 +44,7 @@ std::array<uint64_t, 128> make_masks() {
   return masks;
 }
 
-// `word` has a letter for each place; the last may be a list.
+// `word` has a letter for each position; the last element may be a list.
 bool allows(std::string_view word, size_t i, DType dtype) {
   static const std::array<uint64_t, 128> masks = make_masks();
   const bool list = word.ends_with('+');

@@ -1,4 +1,4 @@
-// The element types that a definition of ai.onnx takes, by ONNX's schemas.
+// The element types that the definitions of ai.onnx accept, from ONNX's schemas.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace poprt::opsets {
 
-// Input (output) `i` of the definition of `op` that `opset` has may be of this type. True for what
-// the schemas do not tell: an operator without one, a type that is not known, no tensor. For opsets
-// from 11 on.
+// Whether input (output) `i` of the definition of `op` in `opset` may be of this type. True if the
+// schemas do not tell: for an operator without a schema, an unknown type, or a value that is not a
+// tensor. Only for opsets from 11 on.
 bool input_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
 bool output_allows(std::string_view op, int64_t opset, size_t i, DType dtype);
 
-// Whether the schemas tell anything of the operator.
+// Whether the schemas contain the operator.
 bool has_types(std::string_view op);
 
 }  // namespace poprt::opsets

@@ -1,4 +1,4 @@
-// Conditional and repeated regions while a program runs.
+// Conditional and repeated regions during a run.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace poprt::device {
 struct Region {
   program::Control kind = program::Control::end;
   size_t other = 0;         // position of the other end
-  bool when = false;        // branch
-  uint32_t number = 0;      // choice
-  bool parallel = false;    // choice: worth other threads
-  int64_t most = 0;         // loop
-  Region* begin = nullptr;  // of an end
+  bool when = false;        // for branch
+  uint32_t number = 0;      // for choice
+  bool parallel = false;    // for choice: whether other threads are worth waking
+  int64_t most = 0;         // for loop
+  Region* begin = nullptr;  // for an end: the begin of its region
   void* const* data = nullptr;
-  // Of the loop that runs: written by run() only.
+  // The state of a running loop; only run() writes it.
   int64_t round = 0, rounds = 0;
 };
 
-// True when another round begins; it has told the region its index. `left` is how many rounds all
-// loops of this run may still begin.
+// Whether another round begins; then it writes the index of the round. `left` is the number of
+// rounds that all loops of this run may still begin.
 inline bool next_round(Region& loop, int64_t& left) noexcept {
   const auto* condition = static_cast<const uint8_t*>(loop.data[1]);
   const bool more = left > 0 && loop.round < loop.rounds && (!condition || *condition != 0);
@@ -34,7 +34,7 @@ inline bool next_round(Region& loop, int64_t& left) noexcept {
   return more;
 }
 
-// The position after which to go on.
+// Returns the position before the next instruction to run.
 inline size_t steer(Region& region, size_t position, int64_t& left) noexcept {
   switch (region.kind) {
     case program::Control::branch:

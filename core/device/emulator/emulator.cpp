@@ -33,28 +33,28 @@ using program::Instruction;
 using program::Program;
 using program::Space;
 
-// Handing an instruction to other threads costs about a microsecond, waking them some 30: less work
-// than this is done sooner by one.
+// Passing an instruction to other threads costs about a microsecond, and waking them about 30. Less
+// work than this is faster on one thread.
 constexpr double kParallelInstruction = 20e3;  // nanoseconds
 constexpr double kParallelFlow = 50e3;
-// A thread computes about so much before it looks whether the run was interrupted.
+// The amount of work between two checks whether the run was interrupted.
 constexpr double kPieceWork = 5e6;
 constexpr int kMaxThreads = 1024;
 
-// An instruction, ready to run: everything the loop reads, nothing else.
+// An instruction in prepared form: only the fields that the loop of run() reads.
 struct PreparedCall {
-  kernels::RunFn run;  // null: control flow, params is a Region
+  kernels::RunFn run;  // null for control flow; params is then a Region
   const void* params;
   void* const* data;  // its operands in Section::slots
   int64_t tasks, rounds;
   bool parallel;
-  int64_t piece = 0;  // tasks between two looks; 0: the instruction is too short to be divided
+  int64_t piece = 0;  // tasks between two checks; 0 if the instruction is too short to be divided
 };
 
-// Of an instruction without tasks: kernels do not look for that.
+// For an instruction without tasks, because kernels do not check for that.
 void run_nothing(const void*, void* const*, int64_t, int64_t, std::byte*) noexcept {}
 
-// A slot that points into caller memory.
+// A slot that points to memory of the caller.
 struct Patch {
   uint32_t slot;
   uint64_t offset;
@@ -62,7 +62,7 @@ struct Patch {
 
 struct AnchorPatches {
   uint32_t anchor;
-  uint32_t begin, end;  // in Section::patches
+  uint32_t begin, end;  // range of Section::patches
 };
 
 // One flow.
@@ -72,16 +72,17 @@ struct Section {
   std::vector<void*> slots;
   std::vector<Patch> patches;
   std::vector<AnchorPatches> inputs, outputs;
-  bool parallel = false;  // what no case holds is worth other threads
+  bool parallel = false;  // whether instructions outside of cases are worth other threads
 };
 
-// Whether other threads are worth waking: asked for each case of an executable with several
-// variants, of which a run takes one, and for what lies outside of them.
+// Decides whether waking other threads is worthwhile: for each case of an executable with several
+// variants, of which a run takes one, and for the instructions outside of cases.
 class ParallelWork {
  public:
   explicit ParallelWork(Section& section) : section_(section) {}
   void add(double work) { (case_ ? inside_ : outside_) += work; }
-  // A control instruction; its step is the last one. Cases in cases belong to the outermost.
+  // Handles a control instruction, which is the last step. Nested cases belong to the outermost
+  // one.
   void control(Region& region) {
     if (region.kind == program::Control::choice && !case_) {
       case_ = &region;
@@ -94,7 +95,7 @@ class ParallelWork {
       case_ = nullptr;
     }
   }
-  // True when some run of the section needs other threads.
+  // Returns true if any run of the section needs other threads.
   bool finish() {
     section_.parallel = outside_ > kParallelFlow;
     if (!section_.parallel && !others_) alone(0);
@@ -123,8 +124,8 @@ int64_t now_ns() noexcept {
       .count();
 }
 
-// Weights are mapped read-only and inputs are the caller's: a program from a file must not name
-// them where a kernel writes.
+// Weights are mapped read-only and inputs belong to the caller, so a program from a file must not
+// use them as operands that a kernel writes.
 void check_written(const Program& p, const Instruction& in, size_t outputs) {
   for (size_t i = in.operands.size() - outputs; i < in.operands.size(); i++) {
     const uint32_t id = in.operands[i];
@@ -140,7 +141,7 @@ class Emulator final : public Engine {
  public:
   Emulator(const Image& image, const LoadOptions& options);
   ~Emulator() override {
-    // In a forked child the workers are gone, and joining them would wait for ever.
+    // In a forked child the workers do not exist, and joining them would never return.
     if (pool_ && process_ != getpid()) static_cast<void>(pool_.release());
   }
 
@@ -166,7 +167,7 @@ class Emulator final : public Engine {
   std::array<Section, 3> sections_;
   std::vector<const kernels::Kernel*> kernels_;
   std::vector<std::shared_ptr<const void>> params_;
-  std::vector<const void*> custom_;  // of those, the calls of plug-ins' operators
+  std::vector<const void*> custom_;  // params of calls of plug-ins' operators
   std::unique_ptr<ThreadPool> pool_;
   pid_t process_ = getpid();
   bool profiling_ = false;
@@ -176,12 +177,12 @@ class Emulator final : public Engine {
 void* Emulator::place(const Buffer& buffer) const {
   switch (buffer.space) {
     case Space::arena: return arena_.data() + buffer.offset;
-    // Kernels only read weights; the operand array has one type for all.
+    // Kernels only read weights; the array of operands has one type for all.
     case Space::weights: return const_cast<std::byte*>(image_.weights.data()) + buffer.offset;
     case Space::input:
     case Space::output: break;
   }
-  return nullptr;  // patched by every run
+  return nullptr;  // each run sets it
 }
 
 Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(image) {
@@ -212,7 +213,7 @@ Emulator::Emulator(const Image& image, const LoadOptions& options) : image_(imag
   if (profiling_) clocks_.resize(p.main.size());
 }
 
-// `others`: the regions so far, by position; `other`: of its other end.
+// `others` has the previous regions by position; `other` is the position of the other end.
 std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Control control,
                                               std::span<Region* const> others, uint32_t other,
                                               void* const* data) {
@@ -233,7 +234,7 @@ std::unique_ptr<Region> Emulator::make_region(const Instruction& in, program::Co
   return region;
 }
 
-// True when other threads are worth having.
+// Returns true if other threads are worthwhile.
 bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view flow, int threads,
                        Section& section) {
   const Program& p = *image_.program;
@@ -305,7 +306,7 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   }
   const bool any_parallel = parallel_work.finish();
 
-  // Anchors in order, so that a run reads caller pointers and patches front to back.
+  // Sorted by anchor, so that a run reads the caller's pointers and the patches sequentially.
   std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
     return std::tuple(a.space, a.anchor, a.slot) < std::tuple(b.space, b.anchor, b.slot);
   });
@@ -320,7 +321,7 @@ bool Emulator::prepare(const std::vector<Instruction>& list, std::string_view fl
   return any_parallel;
 }
 
-// An instruction that takes so long that stop() must not wait for its end.
+// Runs an instruction that is so long that stop() must not wait for its end.
 void Emulator::run_in_pieces(const PreparedCall& step) noexcept {
   struct Context {
     const Emulator* self;
@@ -349,7 +350,7 @@ template <bool kProfile>
 void Emulator::run_section(const Section& section) noexcept {
   struct Context {
     const PreparedCall* step;
-    int64_t first;  // task of the round
+    int64_t first;  // the first task of the round
     std::byte* scratch;
     uint64_t stride;
   };
@@ -408,7 +409,7 @@ void Emulator::run(Flow flow, const void* const* inputs, void* const* outputs) n
   void** slots = section.slots.data();
   for (const auto& [anchor, begin, end] : section.inputs) {
     auto* base = static_cast<std::byte*>(const_cast<void*>(inputs[anchor]));
-    if (!base) continue;  // of a variant that this run does not take
+    if (!base) continue;  // an anchor of a variant that this run does not take
     for (uint32_t i = begin; i < end; i++) slots[patches[i].slot] = base + patches[i].offset;
   }
   for (const auto& [anchor, begin, end] : section.outputs) {

@@ -1,4 +1,4 @@
-// The emulated IPU: runs programs with the host's kernels.
+// The emulated IPU: runs programs with kernels on the host's CPU.
 #pragma once
 
 #include <utility>
@@ -16,8 +16,8 @@ class EmulatedDevice final : public Device {
   std::unique_ptr<Engine> load(const Image& image, const LoadOptions& options) override;
 };
 
-// What LoadOptions::threads == 0 means. Throws invalid_argument when POPRT_THREADS is not a number
-// from 1 to 1024.
+// The number of threads for LoadOptions::threads == 0. Throws invalid_argument if POPRT_THREADS is
+// not a number from 1 to 1024.
 int default_threads();
 
 }  // namespace poprt::device

@@ -23,8 +23,8 @@ Memory::Memory(uint64_t bytes, const char* what) {
   if (bytes > kLimit)
     fail(ErrorCode::resource_exhausted, "{}: {} bytes are more than the limit of {}", what, bytes,
          kLimit);
-  // Pages are given out when they are touched: what the machine cannot hold would end the process
-  // in the middle of a run.
+  // Pages are allocated on first access. If the machine does not have enough memory, the process
+  // would be killed in the middle of a run.
   struct sysinfo machine{};
   if (bytes >= kLarge && sysinfo(&machine) == 0) {
     const uint64_t there = uint64_t{machine.totalram + machine.totalswap} * machine.mem_unit;
@@ -46,7 +46,7 @@ Memory::Memory(uint64_t bytes, const char* what) {
   if (huge) {
     const auto address = reinterpret_cast<uintptr_t>(map_);
     data_ += (kHugePage - address % kHugePage) % kHugePage;
-    madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a hint; may fail
+    madvise(data_, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // only a hint; may fail
   }
 }
 

@@ -1,4 +1,5 @@
-// Zeroed, page-aligned memory straight from the kernel: pages cost nothing until they are touched.
+// Zeroed, page-aligned memory directly from the kernel. Pages use no memory until they are
+// accessed.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,8 @@ namespace poprt::device {
 class Memory {
  public:
   Memory() = default;
-  // Throws resource_exhausted saying what the memory was for. Blocks of 2 MiB and more ask for huge
-  // pages.
+  // `what` describes the memory in errors. Throws resource_exhausted. Blocks of 2 MiB and more
+  // request huge pages.
   Memory(uint64_t bytes, const char* what);
   ~Memory();
   Memory(Memory&& other) noexcept;

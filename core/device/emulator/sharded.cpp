@@ -37,7 +37,7 @@ class Sharded final : public Engine {
   }
 
   void run(Flow flow, const void* const* inputs, void* const* outputs) noexcept override {
-    if (flow != Flow::main) return;  // the others are empty
+    if (flow != Flow::main) return;  // the other flows are empty
     for (size_t s = 0; s < parts_.size() && !interrupted(); s++)
       run_part(s, inputs, outputs, frame_.data());
   }
@@ -94,7 +94,7 @@ class Sharded final : public Engine {
  private:
   struct Part {
     std::unique_ptr<Engine> engine;
-    std::vector<const void*> inputs;  // the program's, then transfers
+    std::vector<const void*> inputs;  // inputs of the program, then transfers
     std::vector<void*> outputs;
   };
 

@@ -1,4 +1,5 @@
-// Several emulated IPUs that share a program (program/shards.h): each has an engine of its own.
+// Several emulated IPUs that run one program together (program/shards.h); each has a separate
+// engine.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,9 @@ namespace poprt::device {
 
 using LoadOne = std::function<std::unique_ptr<Engine>(const Image&, const LoadOptions&)>;
 
-// Without stages, one run goes from IPU to IPU on the caller's thread, and each IPU has all the
-// compute threads, because one of them works at a time. With stages, the IPUs share the threads.
-// Throws as Device::load.
+// Without stages, a run moves from IPU to IPU on the caller's thread. Each IPU has all compute
+// threads, because only one works at a time. With stages, the IPUs share the threads. Throws like
+// Device::load.
 std::unique_ptr<Engine> load_shards(const Image& image, const LoadOptions& options,
                                     const LoadOne& load_one);
 

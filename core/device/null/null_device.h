@@ -1,5 +1,5 @@
-// A device that does nothing: checks programs, leaves outputs as they are. For measuring everything
-// around a device, and the one to copy when writing another.
+// A device that checks programs but computes nothing and does not write outputs. It serves to
+// measure everything around a device, and as a template for other devices.
 #pragma once
 
 #include "device/device.h"

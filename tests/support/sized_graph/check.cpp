@@ -153,7 +153,7 @@ std::string converted(const std::string& model, const Config& config) {
   else if (config.opset < 0)
     opsets::convert_to_lowest(graph, opsets::kOldestTarget);
   else
-    opsets::settle(*graph);
+    opsets::convert_newest_nodes(*graph);
   passes::PassContext context;
   passes::pass_of("unique_name_for_nodes").run(*graph, context);
   return onnx::export_bytes(*graph);
