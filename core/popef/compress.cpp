@@ -14,7 +14,7 @@ namespace poprt::popef {
 namespace {
 
 constexpr int kLevel = 3;
-constexpr int kMaxWindowLog = 23;  // 8 MiB: what a reader may have to hold
+constexpr int kMaxWindowLog = 23;  // 8 MiB, the memory that a reader may need
 constexpr uint32_t kSkippableMagic = 0x184D2A50;
 constexpr uint64_t kSkippableHeader = 8;
 
@@ -46,7 +46,7 @@ class CompressedContent final : public Content {
     input_ = {};
   }
 
-  // One step; false when no input is left.
+  // Runs one step. Returns false if no input is left.
   bool step(ZSTD_outBuffer& output) {
     if (input_.pos == input_.size) {
       const uint64_t left = stored_->size() - consumed_;
@@ -66,7 +66,7 @@ class CompressedContent final : public Content {
   void decompress(std::span<std::byte> out) {
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     while (output.pos < output.size) {
-      // Input may be used up while the decoder still holds output.
+      // The input may be used up while the decoder still has output.
       const size_t before = output.pos;
       if (!step(output)) {
         ZSTD_inBuffer none{nullptr, 0, 0};
@@ -79,7 +79,7 @@ class CompressedContent final : public Content {
     produced_ += out.size();
   }
 
-  // The rest must hold no content; this also checks the frame's checksum.
+  // Checks that the rest has no content, and thereby the checksum of the frame.
   void check_end() {
     std::byte extra;
     ZSTD_outBuffer output{&extra, 1, 0};

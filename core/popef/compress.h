@@ -1,4 +1,4 @@
-// zstd streams: the codec of compressed executables.
+// zstd streams, the codec of compressed executables.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace poprt::popef {
 
-// Compresses as bytes come, with a checksum of the content at the end.
+// Compresses a stream of bytes. A checksum of the content follows it.
 class Compressor {
  public:
   using Output = std::function<void(std::span<const std::byte>)>;
@@ -19,8 +19,9 @@ class Compressor {
   explicit Compressor(Output output);
   ~Compressor();
   void write(std::span<const std::byte> bytes);
-  // Ends the frame. When it packed better than kMaxCompressionRatio, pads with a skippable frame up
-  // to it, so that readers can bound what a file makes them allocate.
+  // Ends the frame. If the compression ratio is above kMaxCompressionRatio, adds a skippable frame
+  // that reduces it to that value, so that readers can bound the memory that a file makes them
+  // allocate.
   void finish();
   uint64_t raw_bytes() const { return raw_bytes_; }
   uint64_t stored_bytes() const { return stored_bytes_; }
@@ -34,7 +35,7 @@ class Compressor {
   uint64_t raw_bytes_ = 0, stored_bytes_ = 0;
 };
 
-// The decompressed bytes of `stored`, which must be exactly `raw_bytes`. Reading on from the last
+// The decompressed bytes of `stored`; there must be exactly `raw_bytes`. Reading after the last
 // position is cheap; reading before it starts again from the beginning.
 std::unique_ptr<Content> compressed_content(std::unique_ptr<Content> stored, uint64_t raw_bytes);
 

@@ -12,7 +12,7 @@
 namespace poprt::popef {
 namespace {
 
-// Both the JSON output and the texts come from this one description.
+// The JSON output and the texts are made from this description.
 using Json = nlohmann::ordered_json;
 
 Json describe(const TensorInfo& info) {
@@ -32,7 +32,7 @@ Json describe(const Anchor& anchor) {
 }
 
 Json describe(const std::vector<Option>& options) {
-  Json j = Json::array();  // not an object: order counts and names may repeat
+  Json j = Json::array();  // not an object, because the order is significant and names may repeat
   for (const Option& o : options) j.push_back({{"name", o.name()}, {"value", o.value()}});
   return j;
 }
@@ -43,8 +43,8 @@ Json describe(const std::vector<const Anchor*>& anchors) {
   return j;
 }
 
-// What the ONNX model says about itself (compiler/onnx_metadata.h): strings by name. Null when the
-// file does not say, or something else.
+// The metadata of the ONNX model (compiler/onnx_metadata.h): strings by name. Null if the file does
+// not have it or it is invalid.
 Json describe_onnx(const Reader& reader, const std::string& executable) {
   constexpr uint64_t kLongest = 1 << 20;
   for (const OpaqueReader& o : reader.opaqueBlobs()) {
@@ -59,7 +59,7 @@ Json describe_onnx(const Reader& reader, const std::string& executable) {
   return nullptr;
 }
 
-// The model when the file has all of it; otherwise the reason why not.
+// The model if the file has all of it, otherwise the reason why not.
 Json describe_model(const ModelBuilder& builder, const Metadata& m) {
   Json j;
   for_each_metadata_field([&](const auto& f) { j[std::string(f.name)] = (m.*f.get)(); });
@@ -106,7 +106,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
                      {"payload_bytes", b.payload_bytes},
                      {"raw_bytes", b.raw_bytes},
                      {"compressed", b.compressed}});
-  j["bytes"] = reader->parsedBytes();  // those of unknown blobs too
+  j["bytes"] = reader->parsedBytes();  // includes unknown blobs
   Json executables = Json::array();
   for (const ExecutableReader& e : reader->executables())
     executables.push_back({{"name", e.name},
@@ -133,7 +133,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   for (const OpaqueReader& o : reader->opaqueBlobs()) {
     opaque.push_back({{"name", o.name}, {"executable", o.executable}, {"bytes", o.size()}});
     constexpr uint64_t kLongest = 1 << 16;
-    // Labels, and what is on which IPU.
+    // Class labels, and the distribution over IPUs.
     if (!o.name.starts_with("class_labels/") && o.name != "poprt.shards") continue;
     if (o.size() > kLongest) continue;
     std::string labels(o.size(), '\0');
@@ -150,7 +150,7 @@ Json describe(const std::shared_ptr<Reader>& reader, const std::string& title) {
   return j;
 }
 
-// Names come from the file and go to a terminal.
+// Names come from the file and are printed on a terminal.
 std::string text(const Json& value) {
   if (!value.is_string()) return json_text(value);
   std::string out;
@@ -311,7 +311,7 @@ class Printer {
 std::string dump(const std::shared_ptr<Reader>& reader, const std::string& title,
                  DumpFormat format) {
   const Json j = describe(reader, title);
-  // Names need not be UTF-8; JSON must.
+  // Names need not be UTF-8, but JSON must be.
   if (format == DumpFormat::json) return json_text(j, 2) + "\n";
   Printer printer;
   printer.head(j);

@@ -1,4 +1,4 @@
-// What a PopEF file contains, for people and for programs.
+// Prints the contents of a PopEF file, for users and for programs.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 namespace poprt::popef {
 
 enum class DumpFormat {
-  summary,       // executables, models with the anchors that the caller must serve, data blobs
-  metadata,      // every field of the metadata, every anchor
-  all,           // both, and every blob with its place in the file
+  summary,       // executables, models with the anchors that the caller must connect, data blobs
+  metadata,      // every field of the metadata, and every anchor
+  all,           // both, and every blob with its position in the file
   json,          // everything, as one JSON object
-  user_anchors,  // what the caller must serve, with handles and programs
+  user_anchors,  // the anchors that the caller must connect, with handles and programs
 };
 
-// Reads the file's headers and metadata, no payloads, so huge files take no memory. The text ends
-// with a newline; control characters in names are escaped. Throws as Reader::parseFile().
+// Reads the headers and metadata of the file but no payloads, so huge files use no memory. The text
+// ends with a newline; control characters in names are escaped. Throws like Reader::parseFile().
 std::string dump(const std::string& path, DumpFormat format = DumpFormat::summary);
 
-// The same of what a reader has parsed; `title` stands for the file.
+// The same for the files that a reader has parsed; `title` replaces the file name.
 std::string dump(const std::shared_ptr<Reader>& reader, const std::string& title,
                  DumpFormat format = DumpFormat::summary);
 

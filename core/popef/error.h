@@ -1,4 +1,4 @@
-// What the PopEF library throws. Every class derives from poprt::Error and so from
+// The exceptions of the PopEF library. Every class derives from poprt::Error and so from
 // std::runtime_error.
 #pragma once
 
@@ -15,26 +15,26 @@ class Error : public poprt::Error {
   using poprt::Error::Error;
 };
 
-// A file cannot be opened, read or written. The code says why (not_found, permission_denied,
-// resource_exhausted ...).
+// A file cannot be opened, read or written. The code is the reason: not_found, permission_denied,
+// resource_exhausted and so on.
 class FileError : public Error {
   using Error::Error;
 };
 
-// Bytes that are not what FORMAT.md says: truncated, out of bounds, contradictory.
+// The bytes violate FORMAT.md: they are truncated, out of bounds or inconsistent.
 class FormatError : public Error {
  public:
   explicit FormatError(std::string message) : Error(ErrorCode::data_loss, std::move(message)) {}
 };
 
-// The file needs a newer library.
+// The file requires a newer library.
 class VersionError : public Error {
  public:
   explicit VersionError(std::string message)
       : Error(ErrorCode::failed_precondition, std::move(message)) {}
 };
 
-// A name that must be unique is there twice, or a name that is referred to is missing.
+// A name that must be unique is duplicated, or the target of a reference is missing.
 class LinkError : public Error {
  public:
   explicit LinkError(std::string message)
@@ -48,7 +48,7 @@ class InactiveWriterError : public Error {
       : Error(ErrorCode::failed_precondition, std::move(message)) {}
 };
 
-// The caller's data does not have the size that was announced, or a value cannot be written.
+// The data of the caller does not have the announced size, or a value cannot be written.
 class SizeError : public Error {
  public:
   explicit SizeError(std::string message)

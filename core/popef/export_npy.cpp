@@ -32,7 +32,7 @@ std::string_view descr(DataType type) {
   raise<FormatError>("data type {} is unknown", static_cast<uint32_t>(type));
 }
 
-// The map of the reader is not used: its pages would count as memory of this process.
+// Does not use the reader's map, because its pages would count as memory of this process.
 void copy_payload(const BlobInfo& blob, AtomicFile& to) {
   std::ifstream in(blob.source, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(blob.payload_offset));
@@ -89,7 +89,8 @@ std::string npy_head(std::string_view descr, const std::vector<int64_t>& shape) 
   if (shape.size() == 1) dims.pop_back();
   std::string dict =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dims);
-  // Version 1 has 16 bits for the length, version 2 has 32; data begins at a multiple of 64.
+  // The length has 16 bits in version 1 and 32 bits in version 2. The data begins at a multiple of
+  // 64.
   const bool wide = dict.size() > 60000;
   const size_t prefix = wide ? 12 : 10;
   dict.append(63 - (prefix + dict.size()) % 64, ' ');

@@ -1,4 +1,4 @@
-// Data blobs as NumPy .npy files.
+// Writes data blobs as NumPy .npy files.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 
 namespace poprt::popef {
 
-// Copy the data of the last tensor (feed) blob called `name` of the PopEF file `path`, of those for
-// `executable` when it is not empty, to `npy_path`, through a buffer of constant size. A feed gets
-// its number of tensors as first dimension; F8 types become uint8. The file appears complete or not
-// at all. Throw FileError (not_found) listing the names that there are, and as Reader::parseFile().
+// Copies the data of the last tensor (feed) blob `name` of the PopEF file `path` to `npy_path`,
+// through a buffer of constant size. If `executable` is not empty, only its blobs count. The first
+// dimension of a feed is its number of tensors; F8 types become uint8. The file is written
+// completely or not at all. Throws FileError (not_found) with the existing names in the message,
+// and the errors of Reader::parseFile().
 // The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 void export_tensor(const std::string& path, const std::string& name, const std::string& executable,
                    const std::string& npy_path);
 void export_feed(const std::string& path, const std::string& name, const std::string& executable,
                  const std::string& npy_path);
 
-// What stands in front of the data of a .npy file: `descr` is NumPy's, such as "<f4".
+// The header before the data of a .npy file. `descr` is NumPy's type, such as "<f4".
 std::string npy_head(std::string_view descr, const std::vector<int64_t>& shape);
 
 }  // namespace poprt::popef

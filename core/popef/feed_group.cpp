@@ -10,7 +10,7 @@ namespace poprt::popef {
 namespace detail {
 
 namespace {
-// Small steps are gathered before they are written.
+// Small steps are collected before they are written.
 constexpr size_t kGather = 1 << 16;
 }  // namespace
 
@@ -23,7 +23,7 @@ FeedGroup::FeedGroup(WriterCore* core, std::span<const FeedDataInfo> infos,
                       .info = info.tensorInfo(),
                       .num_tensors = info.numTensors()};
   };
-  // Everything that may be refused, before anything is written.
+  // Checks everything that may be refused before anything is written.
   for (const FeedDataInfo& info : infos) {
     (void)info.sizeInBytes();
     (void)encode_descriptor(descriptor(info), BlobType::DATA_FEED, false);
@@ -95,7 +95,7 @@ void FeedGroup::finish() {
       flush(feed);
     }
     for (const Feed& feed : feeds_) feed.blob.write_header(*core_->sink);
-    core_->sink->settle();
+    core_->sink->fix_written();
   });
   deactivate();
 }
@@ -125,7 +125,7 @@ FeedGroupWriter::~FeedGroupWriter() {
   try {
     group_->finish();
   } catch (...) {
-    // finish() has marked the writer as failed: its next call reports it.
+    // finish() has marked the writer as failed, so its next call reports the error.
   }
 }
 

@@ -1,7 +1,9 @@
-// Several feeds written side by side, step by step, as a data loader produces them.
+// Writes several feeds in parallel, step by step, as a data loader produces them.
 //
-//   const auto feeds = writer.createFeedGroup({{"image", image_info, 1000}, {"mask", mask_info,
-//   1000}}); for (...) feeds->writeStep({image, mask}); feeds->close();
+//   const auto feeds = writer.createFeedGroup({{"image", image_info, 1000},
+//                                              {"mask", mask_info, 1000}});
+//   for (...) feeds->writeStep({image, mask});
+//   feeds->close();
 #pragma once
 
 #include <cstddef>
@@ -17,9 +19,10 @@ namespace detail {
 class FeedGroup;
 }  // namespace detail
 
-// Fills feed blobs whose room is reserved from their counts when the group is made; the file equals
-// the one that filling them one after the other gives. Active and finished like a BlobWriter. A
-// stream that cannot seek gets the whole group from memory when it is finished.
+// Fills feed blobs whose space is reserved from their counts when the group is created. The file is
+// equal to the one that results from writing one feed after the other. The group is active and is
+// finished like a BlobWriter. For a stream that cannot seek, the whole group is kept in memory
+// until it is finished.
 class FeedGroupWriter {
  public:
   explicit FeedGroupWriter(std::shared_ptr<detail::FeedGroup> group);
@@ -28,16 +31,16 @@ class FeedGroupWriter {
   FeedGroupWriter& operator=(const FeedGroupWriter&) = delete;
 
   size_t size() const;  // number of feeds
-  // Appends bytes to feed `index`, in any order between feeds. Throws InactiveWriterError,
-  // SizeError (no such feed, more than it takes), FileError.
+  // Appends bytes to feed `index`; feeds may be filled in any order. Throws InactiveWriterError,
+  // SizeError (no such feed, or more bytes than its size), FileError.
   void write(size_t index, const void* data, uint64_t bytes);
-  // One tensor of every feed, in the order of the feeds. Throws as write(), and SizeError when the
-  // number of pointers differs.
+  // Writes one tensor of every feed, in the order of the feeds. Throws like write(), and SizeError
+  // if the number of pointers differs.
   void writeStep(std::span<const void* const> tensors);
-  uint64_t writtenTensors(size_t index) const;  // whole ones
-  // Throws SizeError when a feed lacks bytes. A second call does nothing.
+  uint64_t writtenTensors(size_t index) const;  // complete ones
+  // Throws SizeError if bytes of a feed are missing. A second call has no effect.
   void close();
-  // As BlobWriter::abandon().
+  // Like BlobWriter::abandon().
   void abandon();
 
  private:

@@ -1,4 +1,4 @@
-// The state behind a FeedGroupWriter. Private to the writing classes.
+// The state of a FeedGroupWriter. Private to the writing classes.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class FeedGroup : public Active {
     std::string name;
     OpenBlob blob;
     uint64_t bytes = 0, tensor_bytes = 0, tensors = 0;
-    uint64_t given = 0, stored = 0;  // given = stored + gathered
+    uint64_t given = 0, stored = 0;  // given is the sum of stored and buffered bytes
     std::vector<std::byte> gathered;
   };
   const Feed& at(size_t index) const;
@@ -45,7 +45,7 @@ class FeedGroup : public Active {
     }
   }
 
-  WriterCore* core_;  // null: not active
+  WriterCore* core_;  // null if the group is not active
   std::vector<Feed> feeds_;
 };
 

@@ -130,7 +130,7 @@ class RecordWriter {
   std::vector<std::byte> out_;
 };
 
-// The values of the records by tag; those of unknown tags are skipped.
+// The values of the records by tag. Records with unknown tags are skipped.
 class RecordReader {
  public:
   RecordReader(std::span<const std::byte> bytes, std::string where) : where_(std::move(where)) {

@@ -1,4 +1,4 @@
-// Blob headers and descriptors: their bytes (FORMAT.md) and every check on them.
+// Blob headers and descriptors: encoding, decoding and all checks (FORMAT.md describes the bytes).
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@ inline constexpr uint64_t kHeaderBytes = 64;
 inline constexpr uint64_t kBlobAlignment = 64;
 inline constexpr uint64_t kExecutableAlignment = 4096;
 inline constexpr uint64_t kMaxDescriptorBytes = 1 << 20;
-// A compressed payload never unpacks to more than this times its stored bytes.
+// The largest ratio between the raw and the stored bytes of a compressed payload.
 inline constexpr uint64_t kMaxCompressionRatio = 1024;
 
 inline constexpr uint32_t kFlagCompressed = 1;
 
 struct BlobHeader {
   uint16_t major = kMajor, minor = kMinor;
-  uint32_t type = 0;  // BlobType, or a number from a newer minor version
+  uint32_t type = 0;  // a BlobType, or a number from a newer minor version
   uint32_t flags = 0;
   uint64_t size = 0;  // header, descriptor, payload and padding
   uint32_t header_bytes = kHeaderBytes;
   uint32_t descriptor_bytes = 0;
-  uint64_t payload_offset = 0;  // from the start of the blob
+  uint64_t payload_offset = 0;  // from the beginning of the blob
   uint64_t payload_bytes = 0;   // as stored
   uint64_t raw_bytes = 0;       // after decompression
 
@@ -39,13 +39,13 @@ struct BlobHeader {
   bool compressed() const { return (flags & kFlagCompressed) != 0; }
 };
 
-// Stands at the start of the first blob that is being appended to a file until all of them are
-// written: readers end there.
+// Marks the first of the blobs that are being appended to a file until all of them are written.
+// Readers stop there.
 inline constexpr std::string_view kUnfinished = "PopEF unfinished";
 std::array<std::byte, kHeaderBytes> unfinished_header();
 bool is_unfinished(std::span<const std::byte> bytes);
 
-// What a blob says about itself besides sizes; which fields are used depends on the type.
+// The description of a blob without its sizes. The type determines which fields are used.
 struct Descriptor {
   std::string name;
   std::string executable;
@@ -55,17 +55,17 @@ struct Descriptor {
 
 std::array<std::byte, kHeaderBytes> encode_header(const BlobHeader& header);
 
-// `bytes` are the first bytes of a blob that starts at `offset`; `available` bytes remain from
-// there to the end. Only the version and the size of a blob of unknown type are checked. Throws
-// FormatError and VersionError naming the offset.
+// `bytes` are the first bytes of a blob that begins at `offset`; `available` bytes follow up to the
+// end. For a blob of unknown type, only the version and the size are checked. Throws FormatError
+// and VersionError with the offset in the message.
 BlobHeader decode_header(std::span<const std::byte> bytes, uint64_t offset, uint64_t available);
 
-// Throws SizeError (names too long, negative dimensions ...).
+// Throws SizeError, for example if a name is too long or a dimension is negative.
 std::vector<std::byte> encode_descriptor(const Descriptor& descriptor, BlobType type,
                                          bool compressed);
 
-// Throws FormatError, and VersionError for a codec that this library does not have. Checks that the
-// payload has the size that the descriptor says.
+// Throws FormatError, and VersionError for an unknown codec. Also checks that the payload has the
+// size that the descriptor requires.
 Descriptor decode_descriptor(std::span<const std::byte> bytes, const BlobHeader& header,
                              uint64_t offset);
 

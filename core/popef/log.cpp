@@ -25,7 +25,8 @@ std::optional<LogLevel> level_of(std::string name) {
   return std::nullopt;
 }
 
-// Outside spdlog's registry: an application that uses spdlog itself keeps its own loggers.
+// The logger is not in spdlog's registry, so it does not interfere with an application that uses
+// spdlog itself.
 std::unique_ptr<Logger> make(const char* level, const char* destination) {
   const std::string wanted_level = level && *level ? level : "OFF";
   const std::string wanted = destination && *destination ? destination : "stderr";
@@ -36,7 +37,7 @@ std::unique_ptr<Logger> make(const char* level, const char* destination) {
     sink = std::make_shared<spdlog::sinks::stdout_color_sink_mt>();
   } else if (wanted != "stderr" && known.value_or(LogLevel::off) != LogLevel::off) {
     try {
-      // spdlog would make the folder: a path that is mistyped is an error instead.
+      // spdlog would create the folder. A mistyped path is an error instead.
       const auto folder = std::filesystem::path(wanted).parent_path();
       if (!folder.empty() && !std::filesystem::is_directory(folder))
         complaint = fmt::format("POPEF_LOG_DEST: there is no folder '{}'", folder.string());
@@ -58,7 +59,7 @@ std::unique_ptr<Logger> make(const char* level, const char* destination) {
   return logger;
 }
 
-// Never destroyed: threads may log while the process exits.
+// Never destroyed, because threads may log while the process exits.
 std::unique_ptr<Logger>& current() {
   static auto* const logger = new std::unique_ptr<Logger>(
       make(std::getenv("POPEF_LOG_LEVEL"), std::getenv("POPEF_LOG_DEST")));

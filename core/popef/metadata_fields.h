@@ -1,5 +1,5 @@
-// The fields of Metadata that are a number, a flag or a text, as a table: the codec, the dumps, the
-// C functions and the tests loop over it.
+// A table of the fields of Metadata that are a number, a flag or a text. The codec, the dumps, the
+// C functions and the tests iterate over it.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@
 
 namespace poprt::popef {
 
-// `Get` is a const member function of Metadata without arguments, `Set` one that takes the value.
+// `Get` is a const member function of Metadata without parameters, `Set` one that has the value as
+// its parameter.
 template <class Get, class Set>
 struct MetadataField {
   using Value = std::decay_t<std::invoke_result_t<Get, const Metadata&>>;
 
   std::string_view name;   // the key in dumps
-  std::string_view label;  // for people
+  std::string_view label;  // for users
   int32_t number;          // its poprt_popef_field; 0 for a text
-  uint32_t place;          // in the file
+  uint32_t place;          // position in the message
   Get get;
   Set set;
 };
 template <class Get, class Set>
 MetadataField(const char*, const char*, int, uint32_t, Get, Set) -> MetadataField<Get, Set>;
 
-// tests/lint/popef_fields.py makes this of metadata.toml. <popef:fields>
+// tests/lint/popef_fields.py generates this from metadata.toml. <popef:fields>
 inline constexpr std::tuple kMetadataFields{
     MetadataField{"executable", "executable", 0, places::metadata::kExecutable,
                   &Metadata::executable, &Metadata::setExecutable},
@@ -56,7 +57,7 @@ using MetadataValue = typename std::remove_cvref_t<Field>::Value;
 template <class Field>
 inline constexpr bool kIsText = std::is_same_v<MetadataValue<Field>, std::string>;
 
-// Calls `function(field)` for each, in the order of dumps.
+// Calls `function(field)` for each field, in the order of dumps.
 template <class Function>
 void for_each_metadata_field(Function&& function) {
   std::apply([&](const auto&... field) { (function(field), ...); }, kMetadataFields);

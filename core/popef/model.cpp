@@ -27,7 +27,8 @@ const Reader* find(const std::vector<Reader>& readers, const std::string& name) 
 
 using AnchorsByName = std::unordered_map<std::string_view, std::vector<const Anchor*>>;
 
-// A blob that is tied to no model may be another one's, whose anchor of its name it fits.
+// A blob that names no model may belong to another model that has a suitable anchor of the same
+// name.
 template <class Blob>
 bool is_anothers(const Blob& blob, const std::string& executable,
                  const std::vector<Metadata>& all) {
@@ -39,7 +40,7 @@ bool is_anothers(const Blob& blob, const std::string& executable,
          });
 }
 
-// The blobs that belong to the model, one per anchor name, in file order.
+// The blobs that belong to the model, one for each name of an anchor, in the order of the file.
 template <class Reader>
 std::vector<Reader> choose(const std::vector<Reader>& all, const std::string& executable,
                            const AnchorsByName& anchors, const std::vector<Metadata>& metadata,
@@ -106,7 +107,7 @@ std::vector<const Anchor*> Model::getUserOutputAnchors() const {
 const TensorReader* Model::findTensor(const std::string& name) const { return find(tensors, name); }
 const FeedReader* Model::findFeed(const std::string& name) const { return find(feeds, name); }
 
-// Every metadata needs its executable when the whole file is asked for.
+// If all models are requested, every metadata needs its executable.
 void ModelBuilder::check_links() const {
   for (const Metadata& m : reader_->metadata()) {
     const auto& executables = reader_->executables();
@@ -169,7 +170,7 @@ std::shared_ptr<Model> ModelBuilder::build(const ExecutableReader& executable) c
     std::string warning =
         fmt::format("opaque blob '{}' (offset {}) belongs to executable '{}', which was not read",
                     opaque.name, opaque.blob().offset, opaque.executable);
-    // Once, however many models are made.
+    // Added once for any number of models.
     if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
       warnings_.push_back(std::move(warning));
   }

@@ -1,4 +1,4 @@
-// Models: the blobs of a reader put together by their links.
+// Models: the blobs of a reader, combined by their links.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace poprt::popef {
 
-// One executable with everything that belongs to it. Immutable; keeps its files alive.
+// One executable and all blobs that belong to it. Immutable; keeps its files alive.
 class Model {
  public:
   Model(Metadata model_metadata, ExecutableReader model_executable)
@@ -17,27 +17,29 @@ class Model {
 
   Metadata metadata;
   ExecutableReader executable;
-  std::vector<TensorReader> tensors;  // one per anchor name at most
+  std::vector<TensorReader> tensors;  // at most one for each name of an anchor
   std::vector<FeedReader> feeds;
   std::vector<OpaqueReader> opaqueBlobs;
 
-  // The anchors that the caller must serve, in metadata order: inputs of the main programs for
-  // which there is neither tensor nor feed data, and outputs of the main programs; not those
-  // without a handle, which cannot be connected. Valid while the model lives.
+  // The anchors that the caller must connect, in the order of the metadata: inputs of the main
+  // programs without tensor or feed data, and outputs of the main programs. Anchors without a
+  // handle cannot be connected and are omitted. Valid while the model lives.
   std::vector<const Anchor*> getUserInputAnchors() const;
   std::vector<const Anchor*> getUserOutputAnchors() const;
 
-  // Null when there is none.
+  // Null if it does not exist.
   const TensorReader* findTensor(const std::string& name) const;
   const FeedReader* findFeed(const std::string& name) const;
 };
 
-// Throws LinkError when an executable has no metadata or several, when metadata has no executable
-// (unless one model is asked for by name), when none or (without a name) several models are there,
-// and FormatError when tensor data does not fit its anchor (and no anchor of another model, when it
-// is tied to none). Of several tensor blobs for one anchor
-// the last one wins (so data can be replaced by appending), one tied to the executable before one
-// that is not.
+// Combines blobs to models. If several tensor blobs are for one anchor, one that names the
+// executable is preferred, and otherwise the last one is used, so data can be replaced by
+// appending.
+//
+// Throws LinkError if an executable has no metadata or several; if metadata has no executable
+// (unless one model is requested by name); and if there is no model or, without a name, there are
+// several. Throws FormatError if tensor data does not fit its anchor. Data that names no executable
+// may instead fit an anchor of another model.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -46,7 +48,7 @@ class ModelBuilder {
   std::shared_ptr<Model> createModel(const std::string& executable) const;
   std::vector<std::shared_ptr<Model>> createModels() const;
 
-  // What was left out of the models made so far, one line each.
+  // The data that was ignored in the models made so far, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

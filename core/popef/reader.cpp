@@ -85,7 +85,7 @@ uint64_t OpaqueReader::getAvailableReadSize() const {
 
 namespace {
 
-// An ONNX file begins with field 1, ir_version, a small number, and goes on with another field.
+// An ONNX file begins with field 1, ir_version, which is a small number, followed by another field.
 bool looks_like_onnx(const Source& source) {
   std::array<std::byte, 3> bytes{};
   if (source.size() < bytes.size()) return false;
@@ -101,7 +101,7 @@ void Reader::parseFile(const std::string& path) {
     parse(open_file_source(path));
   } catch (FileError& e) {
     log().error("{}", e.what());
-    throw;  // names the path
+    throw;  // the message has the path
   } catch (Error& e) {
     e.add_context(path);
     log().error("{}", e.what());

@@ -1,7 +1,7 @@
-// Reading PopEF: finds the blobs of files and streams without reading their payloads.
+// Reads PopEF: finds the blobs of files and streams without reading their payloads.
 //
-// Everything in a file is checked before it is believed. Parsing n bytes allocates at most
-// 64 n + 256 KiB, and for a file touches only headers, descriptors and metadata.
+// Everything in a file is checked before it is used. Parsing n bytes allocates at most 64 n + 256
+// KiB, and reads only headers, descriptors and metadata of a file.
 #pragma once
 
 #include <cstddef>
@@ -17,39 +17,39 @@
 
 namespace poprt::popef {
 
-// A payload in memory. `bytes` is valid while `owner` lives. For files it is the map itself, else a
-// copy with 4096-byte alignment.
+// A payload in memory. `bytes` is valid while `owner` lives. For a file it is part of the memory
+// map, otherwise a copy that is aligned to 4096.
 struct Payload {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };
 
-// One blob as it lies in its file.
+// One blob in its file.
 struct BlobInfo {
   BlobType type{};
   uint16_t major = 0, minor = 0;
-  std::string source;  // path, "stream" or "memory"
+  std::string source;  // a path, "stream" or "memory"
   std::string name;    // empty for metadata
   uint64_t offset = 0, size = 0;
-  uint64_t payload_offset = 0;  // from the start of the file
-  uint64_t payload_bytes = 0;   // stored
-  uint64_t raw_bytes = 0;       // decompressed
+  uint64_t payload_offset = 0;  // from the beginning of the file
+  uint64_t payload_bytes = 0;   // as stored
+  uint64_t raw_bytes = 0;       // after decompression
   bool compressed = false;
 };
 
-// Common to what the readers below give access to. Copies are cheap, keep the file alive, and share
-// the position of the plain stream member; the standalone streams have their own and may be used
-// from different threads.
+// The base of the readers of single blobs below. Copies are cheap, keep the file alive, and share
+// the position of the public stream member; standalone streams have separate positions and may be
+// used on different threads.
 class BlobData {
  public:
   BlobData(std::shared_ptr<const Source> source, std::shared_ptr<const BlobInfo> info)
       : source_(std::move(source)), info_(std::move(info)) {}
 
   const BlobInfo& blob() const { return *info_; }
-  uint64_t size() const { return info_->raw_bytes; }  // of the (decompressed) payload
-  // The whole payload. Throws FormatError when a compressed one is damaged.
+  uint64_t size() const { return info_->raw_bytes; }  // of the decompressed payload
+  // The whole payload. Throws FormatError if a compressed payload is damaged.
   Payload payload() const { return payload(0, size()); }
-  // Copies a part of it. Throws as payload(), and SizeError past the end.
+  // Copies a part of it. Throws like payload(), and SizeError beyond the end.
   void read(uint64_t offset, std::span<std::byte> to) const;
 
  protected:
@@ -69,7 +69,7 @@ class ExecutableReader : public BlobData {
   explicit ExecutableReader(const BlobData& data, std::string blob_name)
       : BlobData(data), name(std::move(blob_name)), executable(shared()) {}
   std::string name;
-  mutable DataStream executable;  // decompresses on the way
+  mutable DataStream executable;  // decompresses while reading
   std::unique_ptr<std::istream> getStandaloneExecutableStream() const { return standalone(); }
 };
 
@@ -78,7 +78,8 @@ class TensorReader : public BlobData {
   TensorReader(const BlobData& base, TensorDataInfo data_info, std::string exe)
       : BlobData(base), info(std::move(data_info)), executable(std::move(exe)), data(shared()) {}
   TensorDataInfo info;
-  std::string executable;  // the model it belongs to; empty: every one with such an anchor
+  std::string
+      executable;  // the model that it belongs to; empty for every model with such an anchor
   mutable DataStream data;
   std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
 };
@@ -89,9 +90,9 @@ class FeedReader : public BlobData {
       : BlobData(base), info(std::move(data_info)), executable(std::move(exe)), data(shared()) {}
   FeedDataInfo info;
   std::string executable;
-  mutable DataStream data;  // the tensors back to back
+  mutable DataStream data;  // all tensors, contiguous
   std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
-  // The k-th tensor. Throws SizeError when there is none.
+  // The tensor with index k. Throws SizeError if it does not exist.
   Payload tensor(uint64_t k) const;
 };
 
@@ -103,18 +104,19 @@ class OpaqueReader : public BlobData {
   std::string executable;
   mutable DataStream data;
   std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
-  // Bytes from the position of `data` to the end.
+  // The number of bytes from the position of `data` to the end.
   uint64_t getAvailableReadSize() const;
 };
 
-// Several parse calls accumulate; one that throws adds nothing. Blobs may come in any order.
-// Parsing belongs to one thread; afterwards any may read.
+// Parse calls accumulate; one that throws adds nothing. Blobs may be in any order. Only one thread
+// may parse; afterwards any thread may read.
 class Reader {
  public:
-  // Throw FileError, FormatError, VersionError, and LinkError when two executables have one name.
+  // Throws FileError, FormatError, VersionError, and LinkError if two executables have the same
+  // name.
   void parseFile(const std::string& path);
-  // From the current position, `size` bytes (0: to the end). The reader shares the stream and moves
-  // its position whenever bytes are asked for.
+  // Parses `size` bytes from the current position (0: to the end). The reader shares the stream and
+  // moves its position whenever it reads.
   void parseStream(std::shared_ptr<std::istream> stream, uint64_t size = 0);
   void parseMemory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   void parseSource(std::shared_ptr<const Source> source) { parse(std::move(source)); }
@@ -125,11 +127,11 @@ class Reader {
   const std::vector<FeedReader>& feeds() const { return found_.feeds; }
   const std::vector<OpaqueReader>& opaqueBlobs() const { return found_.opaque_blobs; }
 
-  // Every blob in file order, those of unknown type left out.
+  // Every blob in the order of the files, without those of unknown type.
   const std::vector<BlobInfo>& blobs() const { return found_.blobs; }
-  // In all files, without the remains of an append that was never finished.
+  // The size of all files, without the rest of an append that did not finish.
   uint64_t parsedBytes() const { return parsed_bytes_; }
-  // What was odd but no error, one line each.
+  // Findings that are not errors, one line each.
   const std::vector<std::string>& warnings() const { return found_.warnings; }
 
  private:
@@ -143,7 +145,7 @@ class Reader {
     std::vector<std::string> warnings;
   };
   void parse(std::shared_ptr<const Source> source);
-  // Returns the size of the blob; 0: an append was never finished here.
+  // Returns the size of the blob; 0 at the beginning of an append that did not finish.
   static uint64_t parse_blob(const std::shared_ptr<const Source>& source, uint64_t offset,
                              Found& found);
 

@@ -46,7 +46,7 @@ class StreamSink final : public Sink {
     }
   }
   uint64_t size() const override { return size_; }
-  void settle() override {
+  void fix_written() override {
     if (seekable_) return;
     put(pending_);
     pending_.clear();
@@ -75,7 +75,7 @@ class StreamSink final : public Sink {
   std::vector<std::byte> pending_;
 };
 
-// base/ throws the plain class.
+// base/ throws Error; callers expect FileError.
 template <class F>
 decltype(auto) as_file_error(F f) {
   try {
@@ -119,7 +119,7 @@ class AppendSink final : public Sink {
       reader.parseFile(path);
       for (const auto& executable : reader.executables()) executables.insert(executable.name);
       old_size_ = size_ = reader.parsedBytes();
-      // What a process that died has left behind.
+      // Removes the rest of an append whose process died.
       if (::ftruncate(fd_, static_cast<off_t>(old_size_)) != 0) fail("write");
     } catch (...) {
       ::close(fd_);
@@ -128,13 +128,13 @@ class AppendSink final : public Sink {
   }
   ~AppendSink() override {
     if (fd_ < 0) return;
-    // Nothing more can be done when even this fails; readers then refuse the unfinished blob.
+    // If even this fails, nothing more can be done; readers then ignore the unfinished blob.
     if (size_ != old_size_) (void)!::ftruncate(fd_, static_cast<off_t>(old_size_));
     ::close(fd_);
   }
   void write(std::span<const std::byte> bytes) override {
     if (size_ == old_size_ && !bytes.empty()) {
-      // The first header comes with commit(): until then the old blobs are all there is.
+      // commit() writes the first header. Until then readers see only the old blobs.
       put(size_, unfinished_header());
       size_ += kHeaderBytes;
       POPRT_ASSERT(bytes.size() == kHeaderBytes);

@@ -1,4 +1,4 @@
-// Where a writer puts bytes, with the little going back that headers need.
+// The target of a writer: sequential bytes, and overwriting of recent ones for headers.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +11,33 @@
 
 namespace poprt::popef {
 
-// Positions count from where the first blob may start, a place with all alignments that FORMAT.md
-// asks for. Destruction without commit() takes back whatever the sink can take back.
+// Position 0 is where the first blob may begin, so it has all alignments that FORMAT.md requires.
+// The destructor without commit() removes the written bytes if that is possible.
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void write(std::span<const std::byte> bytes) = 0;  // at the end; throws FileError
-  // Overwrites bytes that were written since the last settle().
+  virtual void write(std::span<const std::byte> bytes) = 0;  // appends; throws FileError
+  // Overwrites bytes that were written since the last fix_written().
   virtual void write_at(uint64_t position, std::span<const std::byte> bytes) = 0;
-  // As write_zeros(), for room that will be overwritten: files stay sparse until then.
+  // Like write_zeros(), for bytes that will be overwritten: until then a file is sparse.
   virtual void extend(uint64_t bytes) { write_zeros(bytes); }
   virtual uint64_t size() const = 0;
-  virtual void settle() {}  // nothing before the end will be overwritten any more
+  virtual void fix_written() {}  // the bytes written so far will not be overwritten
   virtual void commit() = 0;
 
   void write_zeros(uint64_t bytes);
 };
 
-// A caller's stream. One that cannot seek gets a blob when it is settled, from memory.
+// The stream of a caller. If it cannot seek, bytes are kept in memory until fix_written().
 std::unique_ptr<Sink> stream_sink(std::ostream& stream);
 
-// A new file in place of `path`: it appears with commit(), or never.
+// A new file that replaces `path` at commit(), or never.
 std::unique_ptr<Sink> file_sink(const std::string& path);
 
-// After the blobs that the file has, or as file_sink() when there is none. Destruction without
-// commit() cuts the file back to its old size; when the process dies before commit(), readers and
-// the next append_sink() take the file for what it was (kUnfinished in header.h). Adds the names of
-// its executables to `executables`.
+// Appends to the blobs of a file; if the file does not exist, like file_sink(). The destructor
+// without commit() truncates the file to its old size. If the process dies before commit(), readers
+// and the next append_sink() ignore the new bytes (kUnfinished in header.h). Adds the names of the
+// file's executables to `executables`.
 std::unique_ptr<Sink> append_sink(const std::string& path, std::set<std::string>& executables);
 
 }  // namespace poprt::popef

@@ -69,7 +69,7 @@ class StoredContent final : public Content {
   uint64_t offset_, bytes_;
 };
 
-// Reads to the end in pieces, so that memory follows what is really there.
+// Reads to the end in pieces, so that the memory depends on the actual size only.
 std::shared_ptr<const Source> slurp(std::istream& stream, uint64_t limit) {
   auto bytes = std::make_shared<std::vector<std::byte>>();
   while (stream && (limit == 0 || bytes->size() < limit)) {
@@ -92,7 +92,7 @@ std::shared_ptr<const Source> open_file_source(const std::string& path) try {
 } catch (const FileError&) {
   throw;
 } catch (const poprt::Error& e) {
-  // Larger than the address space that the process may have: read instead.
+  // The file is larger than the address space limit of the process, so it is read instead.
   if (e.code() == ErrorCode::resource_exhausted) {
     auto stream = std::make_shared<std::ifstream>(path, std::ios::binary | std::ios::ate);
     const std::streamoff size = stream->tellg();
@@ -140,7 +140,7 @@ std::unique_ptr<Content> stored_content(std::shared_ptr<const Source> source, ui
 ContentBuffer::ContentBuffer(std::unique_ptr<Content> content) : content_(std::move(content)) {
   const auto memory = content_->memory();
   if (memory.data() == nullptr) return;
-  // The get area is never written to: there is no pbackfail.
+  // There is no pbackfail(), so the get area is never written.
   auto* begin = const_cast<char*>(reinterpret_cast<const char*>(memory.data()));
   setg(begin, begin, begin + memory.size());
   end_ = memory.size();
@@ -165,7 +165,7 @@ std::streamsize ContentBuffer::xsgetn(char* out, std::streamsize count) {
     std::memcpy(out, gptr(), buffered);
     setg(eback(), gptr() + buffered, egptr());
   }
-  // Past the window straight into the caller's memory.
+  // Reads the rest directly into the caller's memory.
   const uint64_t direct = std::min(wanted - buffered, content_->size() - position());
   if (direct != 0) {
     content_->read(end_, std::as_writable_bytes(std::span(out + buffered, direct)));

@@ -1,5 +1,4 @@
-// Where a reader finds bytes: a mapped file, caller memory or a stream; and the streams over a
-// blob.
+// The input of a reader (a mapped file, memory of the caller or a stream), and streams over a blob.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +12,14 @@
 
 namespace poprt::popef {
 
-// Random access to bytes that do not change. Safe from any thread.
+// Random access to bytes that do not change. Thread-safe.
 class Source {
  public:
   virtual ~Source() = default;
   virtual uint64_t size() const = 0;
-  // Throws FileError when the bytes cannot be had. The range lies inside size().
+  // Throws FileError if the bytes cannot be read. The range must be inside size().
   virtual void read(uint64_t offset, std::span<std::byte> out) const = 0;
-  // All bytes, when they are in memory or mapped; data() is null otherwise.
+  // All bytes if they are in memory or mapped; otherwise data() is null.
   virtual std::span<const std::byte> memory() const { return {}; }
   const std::string& name() const { return name_; }  // a path, or "stream"
 
@@ -37,18 +36,17 @@ std::shared_ptr<const Source> open_file_source(const std::string& path);
 std::shared_ptr<const Source> memory_source(std::span<const std::byte> bytes,
                                             std::shared_ptr<const void> owner);
 
-// `size` bytes from the current position on (0: all that follow). A seekable stream is read when
-// bytes are asked for, under a lock; another is read into memory now. Throws FileError when the
-// stream has fewer bytes.
+// `size` bytes from the current position (0: all that follow). A seekable stream is read on demand,
+// under a lock; any other is read into memory now. Throws FileError if the stream has fewer bytes.
 std::shared_ptr<const Source> stream_source(std::shared_ptr<std::istream> stream, uint64_t size);
 
-// The bytes of one blob's payload, decompressed, read front to back or by position.
+// The decompressed bytes of one blob's payload, for sequential and random reading.
 class Content {
  public:
   virtual ~Content() = default;
   virtual uint64_t size() const = 0;
-  // Fills `out` from `position`; the range lies inside size(). Throws FormatError when the stored
-  // bytes are broken. One thread at a time.
+  // Fills `out` from `position`; the range must be inside size(). Throws FormatError if the stored
+  // bytes are invalid. Only one thread may use it at a time.
   virtual void read(uint64_t position, std::span<std::byte> out) = 0;
   virtual std::span<const std::byte> memory() const { return {}; }
 };
@@ -56,7 +54,7 @@ class Content {
 std::unique_ptr<Content> stored_content(std::shared_ptr<const Source> source, uint64_t offset,
                                         uint64_t bytes);
 
-// Read-only seekable stream buffer over a Content. Over memory it copies nothing.
+// A read-only seekable stream buffer over a Content. For contents in memory it copies nothing.
 class ContentBuffer : public std::streambuf {
  public:
   explicit ContentBuffer(std::unique_ptr<Content> content);
@@ -75,11 +73,11 @@ class ContentBuffer : public std::streambuf {
 
   std::unique_ptr<Content> content_;
   std::vector<char> window_;
-  uint64_t end_ = 0;  // content position of egptr()
+  uint64_t end_ = 0;  // position of egptr() in the content
 };
 
-// An istream over a blob's payload. Copies share the buffer and so the position. A broken payload
-// throws FormatError out of the read call.
+// An istream over a blob's payload. Copies share the buffer and so the position. The read call
+// throws FormatError if the payload is invalid.
 class DataStream : public std::istream {
  public:
   explicit DataStream(std::shared_ptr<ContentBuffer> buffer);

@@ -69,7 +69,7 @@ std::string_view blob_type_name(BlobType type) {
 uint64_t data_type_bytes(DataType type) { return row(type).bytes; }
 
 DataType data_type_of(DType dtype) {
-  // The IPU's quarter formats, bit for bit.
+  // These are the quarter formats of the IPU, bit for bit.
   if (dtype == DType::f8e4m3fnuz) return DataType::F8143;
   if (dtype == DType::f8e5m2fnuz) return DataType::F8152;
   for (size_t i = kTypes.size(); i-- > 0;)

@@ -1,5 +1,6 @@
-// The values that a PopEF file describes: tensor infos, anchors, program flow, metadata. Plain data
-// with the accessor pattern of the PopEF library: x() reads, a mutable x() for containers, setX().
+// The values in a PopEF file: tensor infos, anchors, program flow, metadata. They are plain data
+// with the accessors of the PopEF library: x() reads, a mutable x() is for containers, setX()
+// writes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace poprt::popef {
 
-// The numbers are written into files: append only.
+// Files contain these numbers, so new types are only appended.
 enum class DataType : uint32_t {
   BOOL = 0,
   F8 = 1,  // the generic one-byte float of older files
@@ -33,7 +34,7 @@ enum class DataType : uint32_t {
 };
 inline constexpr uint32_t kDataTypeCount = 15;
 
-// INPUT: host to device. OUTPUT: device to host. UNKNOWN: has data but no stream.
+// INPUT: host to device. OUTPUT: device to host. UNKNOWN: data without a stream.
 enum class TensorType : uint32_t { UNKNOWN = 0, INPUT = 1, OUTPUT = 2 };
 
 enum class BlobType : uint32_t {
@@ -46,7 +47,7 @@ enum class BlobType : uint32_t {
 
 using ShapeDimType = int64_t;
 
-std::string_view data_type_name(DataType type);      // "F32"; "INVALID" for another number
+std::string_view data_type_name(DataType type);      // "F32"; "INVALID" for unknown numbers
 std::string_view tensor_type_name(TensorType type);  // "INPUT"
 std::string_view blob_type_name(BlobType type);      // "POPLAR_EXECUTABLE"
 uint64_t data_type_bytes(DataType type);             // of one element; throws FormatError
@@ -68,7 +69,7 @@ class TensorInfo {
   std::vector<ShapeDimType>& shape() { return shape_; }
   void setShape(std::vector<ShapeDimType> shape) { shape_ = std::move(shape); }
 
-  // Product of the dimensions times the element size; a scalar (empty shape) has one element.
+  // The product of the dimensions and the element size; a scalar (empty shape) has one element.
   // Throws SizeError on a negative dimension or overflow.
   uint64_t sizeInBytes() const;
 
@@ -85,7 +86,7 @@ class TensorDataInfo {
   TensorDataInfo(std::string name, TensorInfo info)
       : name_(std::move(name)), info_(std::move(info)) {}
 
-  const std::string& name() const { return name_; }  // an anchor's name
+  const std::string& name() const { return name_; }  // the name of an anchor
   void setName(std::string name) { name_ = std::move(name); }
   const TensorInfo& tensorInfo() const { return info_; }
   TensorInfo& tensorInfo() { return info_; }
@@ -98,7 +99,7 @@ class TensorDataInfo {
   TensorInfo info_;
 };
 
-// A sequence of `numTensors` values of one input, all of the same info.
+// A sequence of `numTensors` values of one input, all with the same info.
 class FeedDataInfo : public TensorDataInfo {
  public:
   FeedDataInfo() = default;
@@ -126,8 +127,8 @@ class Option {
   std::string name_, value_;
 };
 
-// Which programs to run, in order: `load` once before the first main, `main` repeatedly, `save` to
-// bring state back.
+// The programs of each flow, in order: `load` runs once before the first main, `main` repeatedly,
+// and `save` reads state back.
 class ProgramFlow {
  public:
   using ProgramIndexType = uint32_t;
@@ -149,7 +150,7 @@ class ProgramFlow {
   Indices load_, main_, save_;
 };
 
-// A host-visible tensor of a model.
+// A tensor of a model that is visible to the host.
 class Anchor {
  public:
   using ProgramsType = uint32_t;
@@ -167,10 +168,10 @@ class Anchor {
 
   const std::string& name() const { return name_; }
   void setName(std::string name) { name_ = std::move(name); }
-  // The stream to which a callback is connected; empty: none can be.
+  // The stream to which a callback is connected; empty if the anchor cannot be connected.
   const std::string& handle() const { return handle_; }
   void setHandle(std::string handle) { handle_ = std::move(handle); }
-  // Of one transfer. When isPerReplica, the first dimension is the replication factor.
+  // The info of one transfer. If isPerReplica, the first dimension is the replication factor.
   const TensorInfo& tensorInfo() const { return info_; }
   TensorInfo& tensorInfo() { return info_; }
   void setTensorInfo(TensorInfo info) { info_ = std::move(info); }
@@ -183,7 +184,7 @@ class Anchor {
   Programs& programs() { return programs_; }
   void setPrograms(Programs programs) { programs_ = std::move(programs); }
 
-  // True when one of `indices` is among programs().
+  // Whether any of `indices` is among programs().
   bool usedBy(const std::vector<uint32_t>& indices) const;
 
   bool operator==(const Anchor&) const = default;
@@ -196,12 +197,12 @@ class Anchor {
   bool is_per_replica_ = false;
 };
 
-// Everything that a runtime must know about one executable.
+// The facts about one executable that a runtime needs.
 class Metadata {
  public:
   using ProgramsMap = std::unordered_map<ProgramFlow::ProgramIndexType, std::string>;
 
-  // tests/lint/popef_fields.py makes these of metadata.toml.
+  // tests/lint/popef_fields.py generates these from metadata.toml.
   // <popef:accessors>
   // Name of the executable that the metadata describes.
   const std::string& executable() const { return executable_; }
@@ -246,7 +247,7 @@ class Metadata {
   const ProgramFlow& programFlow() const { return program_flow_; }
   ProgramFlow& programFlow() { return program_flow_; }
   void setProgramFlow(ProgramFlow flow) { program_flow_ = std::move(flow); }
-  const ProgramsMap& programsMap() const { return programs_map_; }  // index to readable name
+  const ProgramsMap& programsMap() const { return programs_map_; }  // readable names by index
   ProgramsMap& programsMap() { return programs_map_; }
   void setProgramsMap(ProgramsMap map) { programs_map_ = std::move(map); }
 

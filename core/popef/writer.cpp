@@ -16,7 +16,8 @@
 namespace poprt::popef {
 namespace detail {
 
-// The active blob: takes payload bytes from the stream, and writes the header when it is finished.
+// The active blob. It receives the payload from the stream, and writes the header when it is
+// finished.
 class BlobBuffer : public std::streambuf, public Active {
  public:
   BlobBuffer(WriterCore* core, BlobType type, const Descriptor& descriptor, bool compress,
@@ -51,7 +52,7 @@ class BlobBuffer : public std::streambuf, public Active {
       Sink& sink = *core_->sink;
       blob_.end_payload(sink, sink.size() - blob_.payload, raw_bytes_);
       blob_.write_header(sink);
-      sink.settle();
+      sink.fix_written();
     });
     deactivate();
   }
@@ -140,7 +141,7 @@ class BlobBuffer : public std::streambuf, public Active {
     if (core->active.get() == this) core->active = nullptr;  // may destroy this
   }
 
-  WriterCore* core_;  // null: not active
+  WriterCore* core_;  // null if the blob is not active
   std::string name_;
   std::optional<uint64_t> expected_;
   std::vector<char> area_;
@@ -165,7 +166,7 @@ BlobWriter::~BlobWriter() {
   try {
     buffer_->finish();
   } catch (...) {
-    // finish() has marked the writer as failed: its next call reports it.
+    // finish() has marked the writer as failed, so its next call reports the error.
   }
 }
 
@@ -218,7 +219,7 @@ Writer::~Writer() {
   try {
     close();
   } catch (...) {
-    // Without commit the sink takes everything back.
+    // Without commit() the sink removes the written bytes.
   }
 }
 

@@ -1,4 +1,4 @@
-// Writing PopEF: to a stream or a file, blob by blob, payloads streamed.
+// Writes PopEF to a stream or a file, blob by blob, with streaming of payloads.
 //
 //   FileWriter writer("model.popef");
 //   writer.write(metadata);
@@ -8,11 +8,10 @@
 //   }
 //   writer.close();
 //
-// One blob writer is active at a time: creating the next one finishes the last one. A blob writer
-// that goes out of scope finishes its blob. When a blob cannot be finished (wrong size, an
-// exception in flight, a full disk) the whole writer has failed: close() and everything else throw,
-// and a file that was being written stays as it was before. A writer and its blob writers belong to
-// one thread.
+// Only one blob writer is active at a time: creating the next one finishes the previous one. The
+// destructor of a blob writer finishes its blob. If a blob cannot be finished (wrong size, an
+// exception, a full disk), the whole writer has failed: close() and all other functions throw, and
+// the file keeps its previous contents. A writer and its blob writers must be used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,7 @@ class BlobBuffer;
 struct WriterCore;
 }  // namespace detail
 
-// Takes the payload of one blob.
+// Writes the payload of one blob.
 class BlobWriter {
  public:
   explicit BlobWriter(std::shared_ptr<detail::BlobBuffer> buffer);
@@ -39,13 +38,13 @@ class BlobWriter {
   BlobWriter(const BlobWriter&) = delete;
   BlobWriter& operator=(const BlobWriter&) = delete;
 
-  // Appends bytes. Throws InactiveWriterError, SizeError (more than the tensor info says),
+  // Appends bytes. Throws InactiveWriterError, SizeError (more bytes than the tensor info allows),
   // FileError.
   void write(const void* data, uint64_t bytes);
-  // Finishes the blob. Throws SizeError when a tensor or feed blob lacks bytes. A second call does
-  // nothing.
+  // Finishes the blob. Throws SizeError if bytes of a tensor or feed blob are missing. A second
+  // call has no effect.
   void close();
-  // Does not finish the blob: the whole writer has failed. Does nothing when closed.
+  // Abandons the blob; the whole writer has then failed. Has no effect after close().
   void abandon();
 
  private:
@@ -53,39 +52,40 @@ class BlobWriter {
   int exceptions_;
 
  public:
-  std::ostream stream;  // as write(); what it throws comes out of the stream's functions
+  std::ostream stream;  // like write(); its exceptions leave the stream's functions
 };
 
 class Writer {
  public:
-  // Writes from the stream's current position on. The stream must be open in binary mode and
-  // outlive the writer; when it can seek, its position must be a multiple of 4096 for executables
-  // to be mapped straight from the file. Not for std::ios::app: use FileWriter.
+  // Writes from the stream's current position. The stream must be in binary mode and outlive the
+  // writer. If it can seek, its position must be a multiple of 4096 so that executables can be
+  // mapped directly from the file. Not for std::ios::app: use FileWriter.
   explicit Writer(std::ostream& stream);
-  // As close(); what fails is not reported, so call close().
+  // Like close(), but errors are not reported, so call close().
   virtual ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Every create function finishes the active blob first and throws what that throws, and LinkError
-  // for an empty or (executables) repeated name.
+  // Every create function finishes the active blob first and throws its errors, and LinkError for
+  // an empty name or the repeated name of an executable.
   std::shared_ptr<BlobWriter> createExecutable(const std::string& name, bool compress = false);
   std::shared_ptr<BlobWriter> createOpaqueBlob(const std::string& name,
                                                const std::string& executable);
-  // `executable` ties the data to one model of a file that holds several; empty: to every model
-  // with such an anchor.
+  // `executable` assigns the data to one model of a file with several; if empty, it belongs to
+  // every model with such an anchor.
   std::shared_ptr<BlobWriter> createTensorData(const TensorDataInfo& info,
                                                const std::string& executable = {});
   std::shared_ptr<BlobWriter> createFeedData(const FeedDataInfo& info,
                                              const std::string& executable = {});
-  // Several feeds that are filled side by side.
+  // Several feeds that are filled in parallel.
   std::shared_ptr<FeedGroupWriter> createFeedGroup(const std::vector<FeedDataInfo>& infos,
                                                    const std::string& executable = {});
   void write(const Metadata& metadata);
 
-  // Finishes the active blob and the writer. A second call does nothing.
+  // Finishes the active blob and the writer. A second call has no effect.
   void close();
-  // Gives up: a file stays, or becomes again, what it was. Does nothing when closed.
+  // Abandons the writer: a file keeps or regains its previous contents. Has no effect after
+  // close().
   void abandon();
 
  protected:
@@ -98,8 +98,8 @@ class Writer {
 
 class FileWriter : public Writer {
  public:
-  // TRUNCATE: the new file takes the place of `path` when close() has succeeded. APPEND: adds blobs
-  // to a valid PopEF file, or makes a new one; a failed writer cuts the file back to what it was.
+  // TRUNCATE: the new file replaces `path` when close() succeeds. APPEND: adds blobs to a valid
+  // PopEF file, or creates a new one; if the writer fails, the file is truncated to its old size.
   enum class Mode { TRUNCATE, APPEND };
   explicit FileWriter(const std::string& path, Mode mode = Mode::TRUNCATE);
 };

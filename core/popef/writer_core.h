@@ -1,4 +1,4 @@
-// What the writer and the things that fill its blobs share. Private to the writing classes.
+// The state that the writer and the writers of its blobs share. Private to the writing classes.
 #pragma once
 
 #include <exception>
@@ -12,12 +12,12 @@
 
 namespace poprt::popef::detail {
 
-// What is being filled: the next create function finishes it.
+// A blob or group that is being written; the next create function finishes it.
 class Active {
  public:
   virtual ~Active() = default;
   virtual void finish() = 0;
-  // It will not be finished; the writer has failed.
+  // Ends it without finishing; the writer has then failed.
   virtual void abandon(std::string why) = 0;
 };
 
@@ -25,18 +25,19 @@ struct WriterCore {
   std::unique_ptr<Sink> sink;
   std::shared_ptr<Active> active;
   std::set<std::string> executables;
-  std::string failure;  // why nothing can be written any more
+  std::string failure;  // the reason why nothing more can be written
   bool closed = false;
 
   void check() const;  // throws InactiveWriterError
   void finish_active();
-  // Before anything new is begun.
+  // Called before a new blob or group begins.
   void begin() {
     check();
     finish_active();
   }
 
-  // Runs f, which makes what becomes active; a file that cannot be written fails the writer.
+  // Calls f, which creates the next active object. If the file cannot be written, the writer has
+  // failed.
   template <class F>
   auto create(F f) {
     try {
@@ -59,10 +60,10 @@ struct OpenBlob {
   uint64_t start = 0;    // position of the header
   uint64_t payload = 0;  // position of the payload
 
-  // Writes zeros for the header (no reader takes an unfinished one for a blob), the descriptor and
-  // the padding up to the payload.
+  // Writes zeros for the header (readers do not accept them as a blob), the descriptor and the
+  // padding up to the payload.
   static OpenBlob begin(Sink& sink, BlobType type, const Descriptor& descriptor, bool compress);
-  // The payload lies in [payload, payload + stored_bytes); pads it to the end of the blob.
+  // The payload is at [payload, payload + stored_bytes). Pads it to the end of the blob.
   void end_payload(Sink& sink, uint64_t stored_bytes, uint64_t raw_bytes);
   void write_header(Sink& sink) const;
 };

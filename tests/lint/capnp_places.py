@@ -39,8 +39,8 @@ def structs(schema):
 
 
 def header(schema, space):
-    lines = [f"// Where the fields of {os.path.basename(schema)} are: bytes of numbers, bits of flags, pointers of the rest.",
-             "// tests/lint/capnp_places.py --write makes this file from the schema.",
+    lines = [f"// The positions of the fields of {os.path.basename(schema)}: bytes of numbers, bits of flags, indices of pointers.",
+             "// tests/lint/capnp_places.py --write generates this file from the schema.",
              "#pragma once", "", "#include <cstdint>", "", f"namespace {space} {{", ""]
     for name, fields in structs(schema).items():
         lines.append(f"namespace {snake(name)} {{")
