@@ -1,4 +1,4 @@
-// The time that timeouts are measured in: the steady clock, or one that a test turns by hand.
+// The clock of timeouts: the steady clock, or a manual one in tests.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace poprt::runtime {
 
-// Stands still until advance(). Thread-safe; must outlive whatever uses it.
+// Its time changes only by advance(). Thread-safe; must outlive its users.
 class ManualClock {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -23,7 +23,7 @@ class ManualClock {
     const std::lock_guard lock(mutex_);
     for (Waiter* w : waiters_) w->notify();
   }
-  // Threads that wait for a time to come.
+  // The number of threads that wait for a point in time.
   int waiting() const noexcept { return timed_.load(); }
 
  private:
@@ -56,7 +56,7 @@ class Clock {
   TimePoint now() const noexcept {
     return manual_ ? manual_->now() : std::chrono::steady_clock::now();
   }
-  // Waiter::wait() with a deadline on this clock.
+  // Waiter::wait() with a deadline of this clock.
   template <class Ready>
   bool wait(Waiter& waiter, Ready&& ready, std::optional<TimePoint> deadline) const {
     if (!manual_) return waiter.wait(ready, deadline);

@@ -18,16 +18,16 @@ namespace poprt::runtime {
 
 namespace {
 
-// Limits that end close to each other are told in one go. A wake of this thread, and of those that
-// it tells, costs some 10 us of CPU; thousands of limits in a second would otherwise spend more on
-// waking than on telling, and the last of them would be late for want of CPU. One that nobody was
-// told shortly before is told at once.
+// Deadlines that are close to each other are notified together. Waking this thread and those that
+// it notifies costs about 10 us of CPU; with thousands of deadlines per second, waking would take
+// more time than notifying, and the last ones would be late. A deadline without a recent
+// notification before it is notified immediately.
 constexpr std::chrono::microseconds kTogether{500};
 
 }  // namespace
 
 struct DeadlineWatch::State {
-  // A heap whose front is the earliest.
+  // For a heap whose front is the earliest deadline.
   static bool later(const RequestPtr& a, const RequestPtr& b) {
     return a->deadline() > b->deadline();
   }
@@ -35,7 +35,7 @@ struct DeadlineWatch::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<RequestPtr> heap;
-  size_t limit = 64;  // how long the heap may be before it is cleaned
+  size_t limit = 64;  // length at which the heap is cleaned
   bool started = false, ending = false, idle = true;
   std::condition_variable left;
   std::thread::id thread;
@@ -45,7 +45,7 @@ struct DeadlineWatch::State {
   void clean();
 };
 
-// Signals are the application's: the thread blocks all of them.
+// Signals belong to the application: the thread blocks all of them.
 void DeadlineWatch::State::start(const std::shared_ptr<State>& self) {
   sigset_t all, before;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-// Ends requests whose time is over while they wait, whatever the runner's own thread is computing.
+// Ends requests whose deadline passes while they wait, even if the runner's thread is busy.
 #pragma once
 
 #include <memory>
@@ -7,20 +7,20 @@
 
 namespace poprt::runtime {
 
-// Its thread is made by the first request with a deadline and sleeps until the next deadline; those
-// that pass within half a millisecond after it has told one are told together. add() may be called
-// by any thread; requests that are done or running are let go when the list has doubled, so a long
-// time-out costs memory in proportion to the requests that exist, not to those that were made.
+// Its thread is started by the first request with a deadline and sleeps until the next deadline.
+// Deadlines within half a millisecond after a notification are notified together. Any thread may
+// call add(). Requests that are done or running are removed when the list has doubled, so memory
+// depends on the number of existing requests, even if deadlines are far away.
 class DeadlineWatch {
  public:
   DeadlineWatch();
-  // When this returns, the thread looks at no request any more (unless it is the caller, in a
-  // callback).
+  // When it returns, the thread does not use requests any more, unless the caller is that thread
+  // itself, in a callback.
   ~DeadlineWatch();
   DeadlineWatch(const DeadlineWatch&) = delete;
   DeadlineWatch& operator=(const DeadlineWatch&) = delete;
 
-  // Throws resource_exhausted when the thread cannot be made.
+  // Throws resource_exhausted if the thread cannot be started.
   void add(const RequestPtr& request);
 
  private:

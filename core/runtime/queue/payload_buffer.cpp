@@ -19,7 +19,7 @@ void PayloadBuffer::append(std::span<const std::byte> bytes) {
   if (needed > capacity_) {
     const size_t wanted =
         align_up(std::max({needed, capacity_ + capacity_ / 2, size_t{1} << 20}), 4096);
-    // Pages beyond size_ are not touched and so cost nothing.
+    // Pages beyond size_ are not accessed and so use no memory.
     void* p = data_ ? mremap(data_, capacity_, wanted, MREMAP_MAYMOVE)
                     : mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

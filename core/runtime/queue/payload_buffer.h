@@ -8,7 +8,7 @@
 
 namespace poprt::runtime {
 
-// Takes bytes front to back; the kernel moves pages when the memory grows.
+// Appends bytes; the kernel moves pages when the memory grows.
 class PayloadBuffer {
  public:
   PayloadBuffer() = default;

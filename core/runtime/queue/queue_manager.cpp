@@ -12,7 +12,7 @@
 namespace poprt::runtime {
 namespace {
 
-// One writer at a time.
+// For counters with only one writer at a time.
 void add_one(telemetry::Counter& counter) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -43,7 +43,7 @@ bool StreamQueue::push(void* data, uint64_t bytes, QueueCallback callback) {
   if (waiting > counts_->high_water.load(std::memory_order_relaxed))
     counts_->high_water.store(waiting, std::memory_order_relaxed);
   arrived_.notify();
-  // Either disconnect() sees the element or we see that it is too late for it.
+  // Either disconnect() sees the element, or this thread sees that the queue is disconnected.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (closed()) flush();
   return true;
@@ -67,7 +67,7 @@ bool StreamQueue::take_front() noexcept {
   return true;
 }
 
-// False when there will be nothing.
+// Returns false if there will be no data.
 bool StreamQueue::wait_front() noexcept {
   const auto ended = [this] {
     return interrupted_.load(std::memory_order_acquire) ||
@@ -88,7 +88,7 @@ bool StreamQueue::wait_front() noexcept {
   }
 }
 
-// The device is done with the next bytes of the current element.
+// Called when the device has finished with the next bytes of the current element.
 void StreamQueue::advance(uint64_t bytes) noexcept {
   QueueCallback done;
   {
@@ -107,7 +107,7 @@ void* StreamQueue::acquire() noexcept {
   for (;;) {
     if (!wait_front()) return nullptr;
     const std::lock_guard lock(mutex_);
-    if (current_.left == 0) continue;  // flushed meanwhile
+    if (current_.left == 0) continue;  // flushed in the meantime
     if (current_.left < bytes_) return nullptr;
     in_use_ = true;
     return current_.data;
@@ -121,7 +121,7 @@ StreamCallback::Result StreamQueue::fetch(void* p) noexcept {
     {
       const std::lock_guard lock(mutex_);
       n = std::min(current_.left, bytes_ - filled_);
-      if (n == 0) continue;  // flushed meanwhile
+      if (n == 0) continue;  // flushed in the meantime
       auto* const at = static_cast<std::byte*>(p) + filled_;
       std::memcpy(is_input_ ? at : current_.data, is_input_ ? current_.data : at, n);
       in_use_ = true;

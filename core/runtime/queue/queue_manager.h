@@ -1,4 +1,4 @@
-// Queues of pointers to user memory as the callbacks of a session's anchors.
+// Queues of pointers to user memory, which serve as the callbacks of a session's anchors.
 #pragma once
 
 #include <atomic>
@@ -19,42 +19,43 @@
 
 namespace poprt::runtime {
 
-// Called on the serving thread when the element was consumed or filled (ok), or will never be
-// (cancelled). Must not block.
+// Called on the thread that runs the programs when the element was consumed or filled (ok), or
+// never will be (cancelled). Must not block.
 struct QueueCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;
 };
 
-// What happened in a queue so far.
+// The counters of a queue.
 struct QueueCounts {
   uint64_t enqueued = 0, finished = 0;  // elements
-  uint64_t high_water = 0;              // the most that ever waited
-  uint64_t stalls = 0;                  // times that the device had to wait
+  uint64_t high_water = 0;              // maximum number of waiting elements
+  uint64_t stalls = 0;                  // how often the device had to wait
 };
 
-// An element is memory of any size: less than a transfer, then several elements make one; or more,
-// then it serves several. Memory that covers a transfer is used in place, anything else is copied
-// when the device asks. The memory stays the caller's and must be valid until the element's
-// callback, which is called exactly once: `ok` when it was consumed or filled, `cancelled` when it
-// never will be. One thread at a time enqueues.
+// An element is memory of any size. Several small elements make up one transfer, and a large
+// element serves several transfers. Memory that covers a whole transfer is used in place; otherwise
+// it is copied when the device needs it. The memory belongs to the caller and must be valid until
+// the element's callback, which is called exactly once: with `ok` when it was consumed or filled,
+// with `cancelled` if it never will be. Only one thread at a time may enqueue.
 class StreamQueue : public StreamCallback {
  public:
   ~StreamQueue() override = default;
 
   const program::Anchor& anchor() const { return *anchor_; }
   size_t capacity() const noexcept { return ring_.capacity(); }
-  // Elements that wait; any thread.
+  // The number of waiting elements. Any thread may call it.
   size_t read_available() const noexcept { return ring_.size(); }
   QueueCounts counts() const noexcept;
 
-  // Counts in a telemetry record from now on, which `owner` keeps. Before anything is enqueued.
+  // From now on counts in a telemetry record, which `owner` keeps alive. Must be called before the
+  // first element.
   void count_in(telemetry::Queue& record, std::shared_ptr<const void> owner);
 
-  // Gives back what waits, each element with `cancelled`; what the device uses right now is left.
+  // Returns all waiting elements with `cancelled`, except the memory that the device is using.
   void flush() noexcept;
 
-  // A timeout is a call of the user's.
+  // With a timeout, the queue calls a function of the user.
   bool any_thread() const noexcept override { return timeout_.count() == 0; }
   void* acquire() noexcept override;
   Result fetch(void* p) noexcept override;
@@ -66,11 +67,11 @@ class StreamQueue : public StreamCallback {
  protected:
   StreamQueue(const program::Anchor& anchor, size_t buffers, bool is_input);
 
-  // Blocks while the queue is full. False when it was disconnected, or when it is full and the
-  // session was stopped: then nothing was enqueued, and the callback will not be called. Throws
-  // invalid_argument for null or no bytes.
+  // Blocks while the queue is full. Returns false if the queue was disconnected, or if it is full
+  // and the session was stopped. Then nothing is enqueued, and the callback is not called. Throws
+  // invalid_argument for null or zero bytes.
   bool push(void* data, uint64_t bytes, QueueCallback callback);
-  // The device waited as long as it may.
+  // Called when the device has waited for the maximum time.
   virtual void on_timeout() noexcept {}
   std::chrono::nanoseconds timeout_{0};
 
@@ -83,7 +84,7 @@ class StreamQueue : public StreamCallback {
   };
 
   bool wait_front() noexcept;
-  bool take_front() noexcept;  // with mutex_ held
+  bool take_front() noexcept;  // requires mutex_
   void advance(uint64_t bytes) noexcept;
   void disconnect() noexcept;
 
@@ -97,10 +98,10 @@ class StreamQueue : public StreamCallback {
   telemetry::Queue* counts_ = &own_counts_;
   std::shared_ptr<const void> counts_owner_;
 
-  std::mutex mutex_;  // the consumer's side of the ring, and the next three
+  std::mutex mutex_;  // guards the consumer's side of the ring and the next three members
   Element current_;
-  bool in_use_ = false;  // by the device, in place
-  uint64_t filled_ = 0;  // bytes of a transfer that is made of several elements
+  bool in_use_ = false;  // whether the device uses memory of the current element
+  uint64_t filled_ = 0;  // bytes so far of a transfer that consists of several elements
 };
 
 class InputStreamQueue final : public StreamQueue {
@@ -126,7 +127,7 @@ class OutputStreamQueue final : public StreamQueue {
   }
 };
 
-// The queues of a session. Made by Session::create_queue_manager().
+// The queues of a session. Created by Session::create_queue_manager().
 class QueueManager {
  public:
   using Inputs = std::vector<std::shared_ptr<InputStreamQueue>>;
@@ -140,14 +141,14 @@ class QueueManager {
 
   const Inputs& inputs() const { return inputs_; }
   const Outputs& outputs() const { return outputs_; }
-  // Throw not_found listing the names there are.
+  // Throws not_found with the existing names in the message.
   InputStreamQueue& input_queue(std::string_view name) const;
   OutputStreamQueue& output_queue(std::string_view name) const;
 
-  // Any thread. StreamQueue::flush() of every queue.
+  // Calls StreamQueue::flush() for every queue. Any thread may call it.
   void flush_all() noexcept;
-  // Any thread. From now on enqueue() is false and runs find no data; what waits is given back with
-  // `cancelled`.
+  // From now on, enqueue() returns false and runs find no data; waiting elements are returned with
+  // `cancelled`. Any thread may call it.
   void disconnect_all() noexcept;
 
  private:

@@ -28,7 +28,7 @@ bool Request::wait(std::optional<std::chrono::nanoseconds> timeout) noexcept {
   std::optional<Clock::TimePoint> limit;
   if (timeout) {
     const auto now = Waiter::Clock::now();
-    // A timeout past the clock's end is no timeout.
+    // A timeout beyond the range of the clock has no effect.
     if (*timeout < Waiter::Clock::time_point::max() - now) limit = now + *timeout;
   }
   watchers_.fetch_add(1, std::memory_order_seq_cst);
@@ -37,7 +37,7 @@ bool Request::wait(std::optional<std::chrono::nanoseconds> timeout) noexcept {
   bool result;
   if (has_deadline() && !pool_.clock.manual() && (!limit || deadline_ < *limit)) {
     result = waiter_.wait(ready, deadline_);
-    // The runner may be busy with another request: this one is late all the same.
+    // The runner may be busy with another request; this one is late nevertheless.
     if (!result && !expire(deadline_)) result = waiter_.wait(ready, limit);
     result = result || done();
   } else {
@@ -61,9 +61,10 @@ void Request::check() const {
   if (const Failure f = failure()) throw Error(*f);
 }
 
-// The result is there: somebody may go on, but has no right to the last reference before this ends.
-// Waiters first: a callback may ask its own request for the error, and may need a lock that whoever
-// waits holds meanwhile; called first, it would wait for them, and they for it.
+// The result is available: waiting threads may continue, but must not release the last reference
+// before this function ends. Waiting threads are woken before the callback is called: the callback
+// may need a lock that a waiting thread holds, so in the other order both could wait for each
+// other.
 void Request::announce(ErrorCode code) noexcept {
   waiter_.notify();
   callback_(code, *this);
@@ -80,7 +81,7 @@ bool Request::finish_queued(ErrorCode code) noexcept {
   int expected = kQueued;
   if (!state_.compare_exchange_strong(expected, kAnswering, std::memory_order_acq_rel))
     return false;
-  retain();  // the caller's may be the runner's, which goes with the wake
+  retain();  // the caller's reference may belong to the runner, which releases it after the wake
   if (pool_.on_answered.call) pool_.on_answered.call(pool_.on_answered.context, code);
   state_.store(static_cast<int>(code), std::memory_order_release);
   announce(code);
@@ -102,7 +103,7 @@ void Request::release() noexcept {
 Request* RequestPool::take(uint32_t references, RequestCallback callback,
                            Clock::TimePoint submitted, Clock::TimePoint deadline) {
   Request* r = head_.load(std::memory_order_acquire);
-  // Only one thread pops at a time, so that the head's next cannot change under us.
+  // Only one thread at a time pops, so the next pointer of the head cannot change.
   while (r && !head_.compare_exchange_weak(r, r->next_, std::memory_order_acquire)) continue;
   if (!r) {
     std::unique_ptr<Request> made(new Request(*this));

@@ -1,4 +1,4 @@
-// A run that was submitted and will be done.
+// A request: a run that was submitted and will be answered.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,16 @@ namespace poprt::runtime {
 
 class Request;
 
-// Called once: on a thread of the runner, or on the thread that cancels the request or finds that
-// its time is over. Must not block and must not wait for another request.
+// Called once, on a thread of the runner, or on the thread that cancels the request or finds that
+// its deadline has passed. Must not block and must not wait for another request.
 struct RequestCallback {
   void (*call)(void* context, ErrorCode code) noexcept = nullptr;
   void* context = nullptr;
-  // Other forms of it, one of the three: as the C ABI spells it, and with the request.
+  // Other forms of the callback, of which one is set: the form of the C ABI, and one with the
+  // request as a parameter.
   void (*c_call)(int32_t code, void* context) = nullptr;
   void (*full)(void* context, const Request& request) noexcept = nullptr;
-  // Of a request that succeeds: called before anybody sees that it is done.
+  // Called for a successful request before any thread can see that it is done.
   void (*before)(void* context) noexcept = nullptr;
 
   explicit operator bool() const noexcept { return call || c_call || full; }
@@ -37,92 +38,93 @@ struct RequestCallback {
   }
 };
 
-// What a submission does when as many requests are in flight as the queue has places.
+// The behaviour of a submission when the queue has no free place.
 enum class WhenFull : uint8_t {
-  wait,  // until there is a place
-  fail,  // with unavailable
-  line,  // the request stands in a line, which has no limit; the call never waits
+  wait,  // wait for a place
+  fail,  // fail with unavailable
+  line,  // append the request to a line without limit; the call never waits
 };
 
 struct RequestOptions {
-  // Counts from the call. Fails with deadline_exceeded when it has not begun by then. A run that
-  // has begun is not interrupted.
+  // Starts at the call. The request fails with deadline_exceeded if it has not begun by then. A run
+  // that has begun is not interrupted.
   std::optional<std::chrono::nanoseconds> timeout;
   WhenFull when_full = WhenFull::wait;
-  // Which replica it is for, so that it meets the state that earlier requests have left there; -1:
-  // any. Throws not_found.
+  // The replica that must execute it, for example because earlier requests have left state there;
+  // -1: any. Throws not_found.
   int64_t replica = -1;
-  // Of whole batches: a step does not wait for others. Whoever submits it waits for the answer.
+  // For whole batches only: the step does not wait for other requests. For submitters that wait for
+  // the answer.
   bool at_once = false;
 };
 
-// `timeout` after `start`; TimePoint::max() is never.
+// `timeout` after `start`; TimePoint::max() if there is no timeout.
 Clock::TimePoint deadline_after(Clock::TimePoint start,
                                 std::optional<std::chrono::nanoseconds> timeout) noexcept;
 
 [[noreturn]] void fail_stopped_runner();
-// What requests fail with that waited when the runner was stopped.
+// The error of requests that wait when the runner is stopped.
 const std::shared_ptr<const Error>& stopped_failure();
 
-// What all requests that one device error hits share.
+// All requests that fail because of one device error share the object.
 using Failure = std::shared_ptr<const Error>;
 
 class RequestPool;
 
-// Shared by the submitter and the runner; any thread may use it. Comes from a pool and goes back to
-// it, so that submitting allocates nothing.
+// Shared by the submitter and the runner. Thread-safe. Requests come from a pool and return to it,
+// so submitting allocates nothing.
 class Request {
  public:
   bool done() const noexcept { return state_.load(std::memory_order_acquire) >= 0; }
-  // False when it is not done after `timeout`; without one waits for ever.
+  // Returns false if the request is not done after `timeout`; without one waits without limit.
   bool wait(std::optional<std::chrono::nanoseconds> timeout = std::nullopt) noexcept;
-  // Throws what the run failed with; only after done().
+  // Throws the error of the run. Only after done().
   void check() const;
-  // What it failed with, null when it has not; only after done().
+  // The error of the run, or null. Only after done().
   Failure failure() const;
   // Only after done().
   ErrorCode code() const noexcept {
     return static_cast<ErrorCode>(state_.load(std::memory_order_acquire));
   }
-  // True: it has failed with cancelled, and its memory is not used any more. False: it has begun or
-  // is done.
+  // Returns true if the request now has failed with cancelled; its memory is then not used any
+  // more. Returns false if it has begun or is done.
   bool cancel() noexcept;
 
   void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
 
-  // From here on for runners.
+  // The following functions are for runners.
   static constexpr int kQueued = -1, kRunning = -2, kAnswering = -3;
 
-  // Neither begun nor answered.
+  // Whether it has neither begun nor been answered.
   bool queued() const noexcept { return state_.load(std::memory_order_acquire) == kQueued; }
-  // After claim() was false: whoever answers the request is about to have done so.
+  // To be called after claim() has returned false: another thread is about to finish answering it.
   void wait_for_answer() const noexcept {
     while (!done()) std::this_thread::yield();
   }
 
-  // A request cannot be cancelled any more after claim(); false: it is done already.
+  // After claim() a request cannot be cancelled any more. Returns false if it is answered already.
   bool claim() noexcept {
     int expected = kQueued;
     return state_.compare_exchange_strong(expected, kRunning, std::memory_order_acq_rel);
   }
-  // Whoever has claimed it publishes the result: wakes waiters, then calls the callback.
+  // Publishes the result of a claimed request: wakes waiting threads, then calls the callback.
   void complete(ErrorCode code, Failure failure = nullptr) noexcept;
-  // Fails it with deadline_exceeded if it is still queued and late.
+  // Fails it with deadline_exceeded if it is still queued and its deadline has passed.
   bool expire(Clock::TimePoint now) noexcept;
-  // Somebody waits for the result, or will be called.
+  // Whether a thread waits for the result, or a callback will be called.
   bool watched() const noexcept {
     return static_cast<bool>(callback_) || watchers_.load(std::memory_order_seq_cst) > 0;
   }
   bool has_deadline() const noexcept { return deadline_ != Clock::TimePoint::max(); }
   Clock::TimePoint deadline() const noexcept { return deadline_; }
 
-  // Of the runner that serves it.
+  // Used by the runner that executes it.
   std::unique_ptr<const void*[]> inputs;
   std::unique_ptr<void*[]> outputs;
   uint64_t rows = 0, taken = 0, stored = 0;
   bool at_once = false;
-  Failure failed;  // of a step, until the request is done
+  Failure failed;  // the error of a step, until the request is done
   uint64_t sequence = 0;
   Clock::TimePoint submitted;
   Tracepoint trace;
@@ -134,10 +136,10 @@ class Request {
   void announce(ErrorCode code) noexcept;
 
   RequestPool& pool_;
-  Request* next_ = nullptr;  // in the pool
+  Request* next_ = nullptr;  // next in the pool
   std::atomic<uint32_t> references_{0};
   std::atomic<uint32_t> watchers_{0};
-  std::atomic<int> state_{kQueued};  // then the ErrorCode; its store pairs with done()
+  std::atomic<int> state_{kQueued};  // later the ErrorCode; its store pairs with done()
   Clock::TimePoint deadline_ = Clock::TimePoint::max();
   RequestCallback callback_;
   Failure failure_;
@@ -170,7 +172,7 @@ class RequestPtr {
   Request* request_ = nullptr;
 };
 
-// Where requests come from. Lives until its owner has closed it and the last request is released.
+// Allocates requests. Lives until its owner has closed it and the last request is released.
 class RequestPool {
  public:
   struct Close {
@@ -181,14 +183,14 @@ class RequestPool {
     return Owner(new RequestPool(inputs, outputs, clock));
   }
 
-  // One thread at a time. With `references` references.
+  // Returns a request with `references` references. Only one thread at a time may call it.
   Request* take(uint32_t references, RequestCallback callback, Clock::TimePoint submitted,
                 Clock::TimePoint deadline);
 
-  // The runner waits here: for requests, and for wakeups() to change.
+  // The runner waits here for requests, and for changes of wakeups().
   Waiter arrived;
   uint64_t wakeups() const noexcept { return wakeups_.load(std::memory_order_acquire); }
-  // Something that the runner looks at has changed.
+  // Tells the runner that something it waits for has changed.
   void wake() noexcept {
     wakeups_.fetch_add(1, std::memory_order_acq_rel);
     arrived.notify();
@@ -196,7 +198,8 @@ class RequestPool {
   const Clock clock;
   // Set before the first request.
   bool wake_on_watch = false;
-  // Told of a request that is cancelled or late while it waits, before anybody sees the answer.
+  // Called for a request that is cancelled or late while it waits, before any thread can see the
+  // answer.
   struct {
     void (*call)(void* context, ErrorCode code) noexcept = nullptr;
     void* context = nullptr;
@@ -212,9 +215,10 @@ class RequestPool {
   void drop_object() noexcept;
 
   const size_t inputs_, outputs_;
-  // A stack that any thread pushes to and one at a time pops from; kClosed when there is no owner.
+  // A stack to which any thread pushes and from which one thread at a time pops; kClosed if the
+  // owner is gone.
   std::atomic<Request*> head_{nullptr};
-  std::atomic<int64_t> objects_{1};  // requests that exist, and the owner
+  std::atomic<int64_t> objects_{1};  // number of requests, plus 1 for the owner
   std::atomic<uint64_t> wakeups_{0};
 };
 

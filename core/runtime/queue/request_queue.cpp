@@ -41,7 +41,7 @@ void RequestQueue::admit(const RequestOptions& options, Clock::TimePoint deadlin
        "the request was not run: its time was over while {} others were in flight", depth_);
 }
 
-// Admission keeps room in the ring.
+// Admission guarantees a free slot in the ring.
 void RequestQueue::push(Request* request) noexcept {
   ring_.begin()[0] = request;
   ring_.commit();
@@ -50,7 +50,7 @@ void RequestQueue::push(Request* request) noexcept {
 void RequestQueue::leave(size_t n) noexcept {
   if (n == 0) return;
   in_flight_.fetch_sub(n, std::memory_order_seq_cst);
-  // Whoever lined up since then saw the free place.
+  // A submitter that joined the line since then has seen the free place.
   if (lined_.load(std::memory_order_seq_cst)) move_up();
   room_.notify();
 }

@@ -1,4 +1,4 @@
-// Where a runner's requests wait, from submission until its thread takes them.
+// The queue of a runner's requests, from submission until the runner's thread takes them.
 #pragma once
 
 #include <atomic>
@@ -13,45 +13,45 @@
 
 namespace poprt::runtime {
 
-// A ring of `depth` requests that the runner's thread takes from, in order. What happens when
-// `depth` are in flight is the submitter's choice (WhenFull): it waits, it is refused, or its
-// request stands in a line without limit behind the ring. Requests of the line come first when
-// places are free. Requests whose time is over, or that are cancelled, are answered and counted at
-// once, wherever they stand; the runner's thread drops them when it meets them.
+// A ring of `depth` requests, which the runner's thread takes in order. If `depth` requests are in
+// flight, WhenFull determines what a submission does: it waits, fails, or appends the request to a
+// line without limit. Requests of the line get free places first. A request that is cancelled or
+// whose deadline passes is answered and counted immediately, both in the ring and in the line; the
+// runner's thread drops it later.
 class RequestQueue {
  public:
-  // `thread_safe`: several threads submit at a time. `on_answered` counts a request that is
-  // cancelled, late or stopped while it waits; it is called on any thread, before anybody sees the
-  // answer.
+  // `thread_safe`: several threads may submit at the same time. `on_answered` counts a request that
+  // is cancelled, late or stopped while it waits. It is called on any thread, before any thread can
+  // see the answer.
   using OnAnswered = std::function<void(ErrorCode code)>;
   RequestQueue(size_t inputs, size_t outputs, size_t depth, Clock clock, bool thread_safe,
                OnAnswered on_answered);
 
-  // `prepare(request)` fills the request in, on this thread, one at a time; what it throws leaves
-  // nothing behind. Throws cancelled (stopped), unavailable (full; WhenFull::fail),
-  // deadline_exceeded (no place in time) and resource_exhausted (full, on the runner's own thread,
-  // which cannot wait).
+  // `prepare(request)` fills in the request, on the calling thread and one at a time; if it throws,
+  // nothing is submitted. Throws cancelled (stopped), unavailable (full; WhenFull::fail),
+  // deadline_exceeded (no place in time) and resource_exhausted (full, and called on the runner's
+  // own thread, which cannot wait).
   template <class Prepare>
   RequestPtr submit(RequestCallback callback, const RequestOptions& options, bool on_runner_thread,
                     Prepare&& prepare);
 
-  // Of the runner's thread.
+  // For the runner's thread.
   bool try_pop(Request*& request) noexcept { return ring_.try_pop(request); }
   bool empty() const noexcept { return ring_.empty(); }
-  // `n` requests that were taken have no place any more; those in the line move up.
+  // Frees the places of `n` requests that were taken; requests of the line move up.
   void leave(size_t n) noexcept;
-  // Gives back a request that was answered while it waited.
+  // Releases a request that was answered while it waited.
   void drop(Request* request) noexcept;
 
-  // Nothing new is taken, and what stands in the line fails with `failure`; when it returns, no
-  // submission is under way.
+  // Refuses new requests and fails those in the line with `failure`. When it returns, no submission
+  // is running.
   void stop(const Failure& failure) noexcept;
   bool stopped() const noexcept { return stopped_.load(std::memory_order_acquire); }
 
-  // Requests that were submitted and not answered.
+  // The number of requests that were submitted and not answered.
   size_t in_flight() const noexcept;
   size_t depth() const noexcept { return depth_; }
-  // The sequence of the last request.
+  // The sequence number of the last request.
   uint64_t submitted() const noexcept { return submitted_.load(std::memory_order_acquire); }
 
   RequestPool& pool() noexcept { return *pool_; }
@@ -67,17 +67,18 @@ class RequestQueue {
   const bool thread_safe_;
   const OnAnswered on_answered_;
   const RequestPool::Owner pool_;
-  std::mutex submit_mutex_;  // the producer's side of ring_, the pool's take(), line_
+  std::mutex submit_mutex_;  // guards the producer's side of ring_, the pool's take() and line_
   RingBuffer<Request*> ring_;
   std::deque<Request*> line_;
-  std::atomic<size_t> line_count_{0};  // of line_; those who wait let it go first
-  std::atomic<bool> lined_{false};     // line_ was used: pairs with leave()
-  std::atomic<size_t> in_flight_{0};   // places that are taken
-  std::atomic<size_t> answered_{0};    // requests that were answered and not yet dropped
+  std::atomic<size_t> line_count_{
+      0};                             // length of line_; submitters that wait let the line go first
+  std::atomic<bool> lined_{false};    // whether line_ was used; pairs with leave()
+  std::atomic<size_t> in_flight_{0};  // places in use
+  std::atomic<size_t> answered_{0};   // requests that were answered and not yet dropped
   std::atomic<uint64_t> submitted_{0};
   std::atomic<bool> stopped_{false};
   Waiter room_;
-  DeadlineWatch watch_;  // gone before the pool
+  DeadlineWatch watch_;  // destroyed before the pool
 };
 
 template <class Prepare>
@@ -99,7 +100,7 @@ RequestPtr RequestQueue::submit(RequestCallback callback, const RequestOptions& 
     if (deadline != Clock::TimePoint::max() && !pool_->clock.manual()) watch_.add(request);
     request->sequence = submitted_.load(std::memory_order_relaxed) + 1;
     submitted_.store(request->sequence, std::memory_order_release);
-    request->retain();  // the queue's
+    request->retain();  // a reference for the queue
     if (!placed) placed = line_.empty() && try_admit();
     if (placed) {
       push(request.get());

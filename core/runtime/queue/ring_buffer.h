@@ -9,33 +9,32 @@
 //   │ element   │ │               │  [..][h]......[t][..] element   │ │               │
 //   └────────── read by consumer ─┘                     └────────── read by producer ─┘
 //
-// Indices are 64-bit, only grow, and are masked on use: full (tail - head == capacity) and empty
-// (tail == head) never look alike, every slot is usable, and they do not wrap in the life of a
-// machine.
+// Indices have 64 bits, only grow, and are masked on use. So full (tail - head == capacity) and
+// empty (tail == head) differ, every slot is usable, and indices never wrap in practice.
 //
-// Two ways to use it, which may follow one another:
+// There are two ways to use it, which may be mixed:
 //  - try_push / try_pop: an element at a time, visible at once.
 //  - begin + commit / peek + consume: several at a time, in place.
 //
-// What makes it fast, in the order of what it is worth:
-//  1. Each side keeps its own index and its last view of the other's in a line that nobody else
-//     touches, and looks at the other's lines only when that view does not suffice. A call that
-//     does not look compares two words, moves the element and stores its index twice.
-//  2. A processor makes stores visible in order, and combines them only while they go to one line
-//     in ascending order. So an index beside each element holds the elements back: commit()
-//     shows several at once.
-//  3. A line that both sides use travels for each use, and the side that writes it stands still
-//     meanwhile. So a side whose last look showed many elements waits at the *coarse* index, which
-//     its owner writes once for many elements, and turns to the exact one only when the coarse one
-//     has not moved for 64 pauses. Any other looks at the exact one, so that an answer is taken up
-//     as soon as it is there.
-//  4. A consumer fetches lines of published slots well before it needs them, several at a time; one
-//     after the other, each would cost a trip to the producer's cache.
+// Its speed comes from the following, most important first:
+//   1. Each side keeps its own index and its last copy of the other's index in a cache line that
+//      the other side does not access. It reads the other's lines only if the copy is not
+//      sufficient. A call that does not read them compares two words, moves the element and
+//      stores its index twice.
+//   2. A processor makes stores visible in order, and combines them only while they go to one
+//      line in ascending order. An index store after each element would delay the elements, so
+//      commit() publishes several elements at once.
+//   3. A line that both sides use moves between caches for each use, and the side that writes it
+//      stalls. So a side that found many elements at its last look waits at the *coarse* index,
+//      which its owner writes once for many elements. It reads the exact index only if the coarse
+//      one has not changed for 64 pauses. Any other side reads the exact index, so that an answer
+//      is noticed immediately.
+//   4. A consumer prefetches lines of published slots well before it needs them, several at a
+//      time. One after the other, each would wait for the producer's cache.
 //
-// Memory order: storing an index is a release that pairs with the other side's acquire of it;
-// slots themselves are plain memory. Wait-free on both sides: every call ends after a bounded
-// number of steps. Nothing allocates after construction. Waiting for room or elements is
-// waiter.h's.
+// Memory order: the store of an index is a release that pairs with the other side's acquire; slots
+// are plain memory. Both sides are wait-free: every call ends after a bounded number of steps.
+// Nothing is allocated after construction. waiter.h waits for space or elements.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +55,7 @@ class RingBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  // Capacity is `at_least` rounded up to a power of two, and at least 1.
+  // The capacity is `at_least`, rounded up to a power of two.
   explicit RingBuffer(size_t at_least)
       : mask_(std::bit_ceil(std::max<size_t>(at_least, 1)) - 1), slots_(new T[mask_ + 1]()) {
     producer_.step = std::clamp<uint64_t>(capacity() / 4, 1, kTailStep);
@@ -67,21 +66,21 @@ class RingBuffer {
 
   size_t capacity() const noexcept { return mask_ + 1; }
 
-  // Elements that are waiting: for the consumer at least so many, for the producer at most; any
-  // thread may ask.
+  // The number of waiting elements. For the consumer it is a lower bound, for the producer an upper
+  // bound. Any thread may call it.
   size_t size() const noexcept {
     const uint64_t head = head_.exact.load(std::memory_order_acquire);
     return static_cast<size_t>(tail_.exact.load(std::memory_order_acquire) - head);
   }
   bool empty() const noexcept { return size() == 0; }
 
-  // Producer: up to `wanted` neighbouring free slots (fewer at the end of the storage or when the
-  // ring is nearly full, none when it is full). Nothing is visible before commit().
+  // Producer: returns up to `wanted` contiguous free slots: fewer at the end of the storage or if
+  // the ring is nearly full, none if it is full. Nothing is visible before commit().
   std::span<T> begin(size_t wanted = 1) noexcept {
     if (room() < wanted) look(producer_, head_);
     return window(producer_.own, std::min<uint64_t>(room(), wanted));
   }
-  // Producer: the first `n` slots of the last begin() are filled.
+  // Producer: publishes the first `n` slots of the last begin(), which must be filled.
   void commit(size_t n = 1) noexcept {
     producer_.own += n;
     tail_.exact.store(producer_.own, std::memory_order_release);  // pairs with look()
@@ -97,7 +96,7 @@ class RingBuffer {
     return true;
   }
 
-  // Consumer: neighbouring waiting elements, oldest first, up to `wanted`; empty when there is
+  // Consumer: returns up to `wanted` contiguous waiting elements, oldest first; empty if there are
   // none.
   std::span<const T> peek(size_t wanted = SIZE_MAX) noexcept {
     if (waiting() < wanted) look(consumer_, tail_);
@@ -107,7 +106,7 @@ class RingBuffer {
         __builtin_prefetch(&slots_[(consumer_.own + i) & mask_]);
     return front;
   }
-  // Consumer: gives the first `n` elements' slots back.
+  // Consumer: frees the slots of the first `n` elements.
   void consume(size_t n = 1) noexcept {
     consumer_.own += n;
     head_.exact.store(consumer_.own, std::memory_order_release);  // pairs with look()
@@ -123,11 +122,11 @@ class RingBuffer {
     return true;
   }
 
- protected:  // for rings that are made of this one (tests/bench/streamed_ring.h)
+ protected:  // for rings that are derived from this one (tests/bench/streamed_ring.h)
   static constexpr size_t kLine = 128;  // processors fetch lines of 64 bytes in pairs
   static constexpr uint64_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;
-  static constexpr uint64_t kAhead = 16 * kPerLine;  // fetched
-  static constexpr uint64_t kTailStep = 256;         // elements between coarse tails, at most
+  static constexpr uint64_t kAhead = 16 * kPerLine;  // prefetch distance
+  static constexpr uint64_t kTailStep = 256;  // maximum number of elements between coarse tails
   static constexpr uint64_t kMany = 16;
   static constexpr int kPatience = 64;  // pauses, of 27 ns on Zen 4
 
@@ -136,12 +135,12 @@ class RingBuffer {
     alignas(kLine) std::atomic<uint64_t> coarse{0};
   };
   struct alignas(kLine) Side {
-    uint64_t own = 0;    // as published
-    uint64_t limit = 0;  // try_push, try_pop: below it there is nothing to do but move an element
-    uint64_t other = 0;  // when last looked at
-    uint64_t told = 0;   // own when last published as coarse
-    uint64_t step = 1;   // from one coarse index to the next; a power of two
-    uint64_t news = 0;   // elements that the last look showed
+    uint64_t own = 0;    // own index, as published
+    uint64_t limit = 0;  // try_push, try_pop: below it only the element needs to be moved
+    uint64_t other = 0;  // index of the other side at the last look
+    uint64_t told = 0;   // own index when it was last published as coarse
+    uint64_t step = 1;   // distance between coarse indices; a power of two
+    uint64_t news = 0;   // number of elements at the last look
   };
 
   uint64_t room() const noexcept { return capacity() - (producer_.own - producer_.other); }
@@ -152,7 +151,7 @@ class RingBuffer {
     side.told = side.own & ~(side.step - 1);
     index.coarse.store(side.own, std::memory_order_release);  // pairs with look()
   }
-  // Brings side.other up to date.
+  // Updates side.other.
   static void look(Side& side, const Index& index) noexcept {
     const uint64_t known = side.other;
     if (side.news >= kMany) {
@@ -164,13 +163,13 @@ class RingBuffer {
     side.news = side.other - known;
   }
 
-  // This and the next out of line: inlined by clang -O2 they cost loops over elements of 64 and
-  // 1024 bytes more than half of their speed (ring_bench).
+  // This and the next function are not inlined: clang -O2 would make loops over elements of 64 and
+  // 1024 bytes less than half as fast (ring_bench).
   [[gnu::noinline]] bool more_room() noexcept {
     tell(producer_, tail_);
     if (room() == 0) look(producer_, head_);
     if (room() == 0) return false;
-    // Returns here for the coarse tail.
+    // Called again when the coarse tail is due.
     producer_.limit = producer_.own + std::min(room(), producer_.step);
     return true;
   }
@@ -181,10 +180,11 @@ class RingBuffer {
     consumer_.limit = fetch(fresh);
     return consumer_.limit != consumer_.own;
   }
-  // Up to where the consumer may read without asking again; its slots are on their way then.
+  // Returns the position up to which the consumer may read without another look, and prefetches the
+  // slots.
   uint64_t fetch(bool fresh) noexcept {
     const uint64_t at = consumer_.own, count = waiting();
-    // The processor sees a stream of large elements by itself.
+    // The hardware prefetcher handles a stream of large elements.
     if constexpr (sizeof(T) > 64) return at + std::min(count, consumer_.step);
     for (uint64_t i = fresh ? kPerLine : kAhead; i <= kAhead && i < count; i += kPerLine)
       __builtin_prefetch(&slots_[(at + i) & mask_]);

@@ -1,44 +1,45 @@
-// What a session asks for the data of one anchor, or gives it to.
+// The callback with which a session exchanges the data of one anchor.
 #pragma once
 
 #include <cstdint>
 
 namespace poprt::runtime {
 
-// Poplar's protocol. For every transfer of an input the session calls prefetch() (ahead of time) or
-// fetch(), and then complete() once; for every transfer of an output fetch() and then complete(). A
-// transfer is the anchor's bytes; of an anchor that is per replica, one replica's slice. Calls come
-// one at a time, from the thread that runs the programs, except interrupt(). Where all
-// callbacks of a session allow it (any_thread()), a model compiled for overlapped I/O asks for
-// inputs from one thread and gives outputs from another: an input's complete() follows its fetch()
-// at once then.
+// This is the protocol of Poplar. For every transfer of an input the session calls prefetch()
+// (ahead of time) or fetch(), and then complete() once; for every transfer of an output it calls
+// fetch() and then complete(). A transfer has the anchor's bytes; for an anchor that is per
+// replica, it is the slice of one replica. Calls are made one at a time, on the thread that runs
+// the programs, except interrupt(). If all callbacks of a session allow it (any_thread()), a model
+// that is compiled for overlapped I/O calls inputs on one thread and outputs on another; an input's
+// complete() then directly follows its fetch().
 class StreamCallback {
  public:
   enum class Result : uint8_t { success, not_available };
 
   virtual ~StreamCallback() = default;
 
-  // Whether threads of the session may call, one at a time. What users write counts on theirs, for
-  // example to carry what it throws.
+  // Whether other threads of the session may call, one at a time. Callbacks that users write rely
+  // on their own thread, for example to pass on an exception.
   virtual bool any_thread() const noexcept { return false; }
 
-  // Memory to be used in place instead of being copied from or to: blocks until there is some, and
-  // keeps it until complete(). Null: fetch() is called.
+  // Returns memory that is used in place instead of a copy. Blocks until memory is available; the
+  // session keeps it until complete(). If null, fetch() is called.
   virtual void* acquire() noexcept { return nullptr; }
-  // Inputs: writes the next transfer to `p` when it is there already; must not block. Delivers the
-  // same data again when fetch() or prefetch() is called before complete().
+  // Inputs: writes the next transfer to `p` if it is available; must not block. If fetch() or
+  // prefetch() is called again before complete(), it must deliver the same data.
   virtual Result prefetch(void* p) noexcept {
     static_cast<void>(p);
     return Result::not_available;
   }
-  // Inputs: writes the transfer to `p`, blocking until it is there. Outputs: takes it from `p`.
-  // not_available only after interrupt(), or when no data will ever come: the run ends.
+  // Inputs: writes the transfer to `p`, blocking until it is available. Outputs: reads it from `p`.
+  // Returns not_available only after interrupt(), or if there will be no more data: then the run
+  // ends.
   virtual Result fetch(void* p) noexcept = 0;
-  // The transfer is over: go on to the next one.
+  // The transfer is finished; the next call is for the next transfer.
   virtual void complete() noexcept {}
-  // What was prefetched will not be used.
+  // The prefetched data will not be used.
   virtual void invalidate_prefetched() noexcept {}
-  // Any thread: a call that blocks returns soon, and calls do not block until resume().
+  // A blocking call returns soon, and calls do not block until resume(). Any thread may call it.
   virtual void interrupt() noexcept {}
   virtual void resume() noexcept {}
 };

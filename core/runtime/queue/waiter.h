@@ -1,4 +1,4 @@
-// Blocking for lock-free structures: spins briefly, then sleeps, so that an idle process uses no
+// Blocking for lock-free structures. It spins briefly and then sleeps, so an idle process uses no
 // CPU.
 #pragma once
 
@@ -11,22 +11,22 @@
 
 namespace poprt::runtime {
 
-// Whoever changes the state that others wait for calls notify() afterwards; that costs a few
-// nanoseconds when nobody sleeps. Any number of threads on both sides.
+// A thread that changes the state that others wait for calls notify() afterwards; if no thread
+// sleeps, that costs a few nanoseconds. Both sides may have any number of threads.
 class Waiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Returns when `ready()` holds (true) or the deadline passed first (false). No deadline: waits
-  // for ever. `ready` reads state that is published before notify().
+  // Returns true when `ready()` is true, or false when the deadline passes first. Without a
+  // deadline it waits without limit. `ready` must read state that is published before notify().
   template <class Ready>
   bool wait(Ready&& ready, std::optional<Clock::time_point> deadline = std::nullopt) noexcept {
     for (int i = 0; i < kSpins; i++) {
       if (ready()) return true;
       spin_pause();
     }
-    // Both this and notify() do a read-modify-write on sleepers_: whichever comes second sees what
-    // the other did before, so either we see the new state or notify() sees us.
+    // This and notify() both do a read-modify-write on sleepers_. The second one sees the writes of
+    // the first, so either this thread sees the new state or notify() sees this thread.
     sleepers_.fetch_add(1, std::memory_order_acq_rel);
     bool result;
     for (;;) {
@@ -44,9 +44,9 @@ class Waiter {
   }
 
  private:
-  static constexpr int kSpins = 200;  // some 5 microseconds
+  static constexpr int kSpins = 200;  // about 5 microseconds
 
-  // False when the deadline has passed.
+  // Returns false if the deadline has passed.
   bool sleep(uint32_t epoch, std::optional<Clock::time_point> deadline) noexcept;
   void wake() noexcept;
 

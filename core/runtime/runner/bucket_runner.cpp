@@ -25,12 +25,12 @@ std::vector<std::byte> bytes_of(T value) {
   return bytes;
 }
 
-// `value` as an element. Zero is one of every type.
+// `value` as an element of the anchor's type. Zero is valid for every type.
 std::vector<std::byte> element_of(const program::Anchor& anchor, double value) {
   if (value == 0) return std::vector<std::byte>(dtype_bytes(anchor.dtype, 1));
   const auto integer = [&](auto zero) {
     using T = decltype(zero);
-    // The first number that is too large: the largest one of 64 bits is no double.
+    // The first number that is too large; the largest integer of 64 bits is not a double.
     const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
     if (std::trunc(value) != value || value < static_cast<double>(std::numeric_limits<T>::min()) ||
         value >= end)
@@ -75,7 +75,7 @@ void copy_box(const std::byte* from, std::span<const int64_t> from_shape, std::b
     std::memcpy(to, from, element);
     return;
   }
-  // Dimensions at the end that are whole in both make one run of bytes.
+  // Trailing dimensions of equal size in both arrays are contiguous.
   size_t last = real.size() - 1;
   uint64_t run = element * static_cast<uint64_t>(real[last]);
   while (last > 0 && from_shape[last] == real[last] && to_shape[last] == real[last])
@@ -113,9 +113,10 @@ RunnerConfig without_checks(RunnerConfig config, const Model& model) {
 
 }  // namespace
 
-// One request's copies, and what to do when it is done.
+// The copies of one request, and the callback when it is done.
 struct BucketRunner::Staging {
-  std::vector<TensorMemory> inputs, outputs;  // by anchor, of the largest size; made when needed
+  std::vector<TensorMemory> inputs,
+      outputs;  // by anchor, of the largest size; allocated when needed
   std::vector<InputBinding> in;
   std::vector<OutputBinding> out;
   std::vector<bool> given;
@@ -132,7 +133,7 @@ struct BucketRunner::Staging {
   RequestCallback callback;
   std::shared_ptr<Shared> shared;
 
-  // Of an output's bucket into the caller's memory.
+  // Copies the part without padding from an output of the bucket to the caller's memory.
   void crop() const {
     for (const Cropped& c : cropped) {
       const Shape& shape = model->variants->buckets[bucket].outputs[c.output];
@@ -154,7 +155,7 @@ struct BucketRunner::Shared {
     return s;
   }
   void give(std::unique_ptr<Staging> s) {
-    const auto keep = std::move(s->shared);  // this, perhaps for the last time
+    const auto keep = std::move(s->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
     free.push_back(std::move(s));
   }
@@ -194,7 +195,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
            anchors[i].name);
     if (a.mask) inputs_[i].popef_contains_tensor_data = true;
   }
-  // What the runner makes, no request gives.
+  // Requests do not have inputs that the runner fills.
   std::erase_if(inputs_, [](const DataDesc& d) {
     return d.anchor.name == program::kBucketIndex ||
            d.anchor.name.starts_with(program::kRealPlaces);
@@ -207,7 +208,7 @@ BucketRunner::BucketRunner(std::shared_ptr<const Model> model, RunnerConfig conf
 
 BucketRunner::~BucketRunner() = default;
 
-// By position in the model's anchors, where the bucket's number comes last.
+// The index among the model's anchors, of which the bucket's number is the last.
 size_t BucketRunner::input_at(const InputBinding& binding, size_t hint) const {
   const auto& anchors = runner_.model().inputs();
   if (!binding.name.data()) {
@@ -236,7 +237,8 @@ void set_size(const Variants& b, std::string_view name, int32_t dimension, int64
 
 }  // namespace
 
-// What an input says about sizes. False when it says less than it might once others are known.
+// Determines sizes from an input. Returns false if more can be determined when other sizes are
+// known.
 bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes) const {
   const program::Anchor& a = runner_.model().inputs()[input];
   const std::vector<Extent>& extents = variants().inputs[input].extents;
@@ -269,10 +271,10 @@ bool BucketRunner::learn(const InputBinding& binding, size_t input, Sizes& sizes
   }
   if (open >= 0 && known > 0 && binding.bytes % known == 0)
     set_size(variants(), a.name, open, static_cast<int64_t>(binding.bytes / known), sizes);
-  return true;  // bytes that say nothing else are compared with the shape
+  return true;  // otherwise the bytes are compared with the shape
 }
 
-// Bytes that leave several choices may be those of a bucket.
+// If the bytes allow several choices, they may be the size of a bucket.
 bool BucketRunner::match_bucket(std::span<const InputBinding> inputs, Sizes& sizes) const {
   const auto& anchors = runner_.model().inputs();
   for (const Bucket& bucket : variants().buckets) {
@@ -511,7 +513,7 @@ RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
                                        RequestCallback callback, const RequestOptions& options) {
   auto s = prepare(inputs, outputs);
   s->callback = callback;
-  // Its memory is used until the request is done, whoever makes it so.
+  // Its memory is used until the request is done, for any reason.
   RequestCallback done;
   done.context = s.get();
   done.before = [](void* context) noexcept { static_cast<const Staging*>(context)->crop(); };
@@ -524,7 +526,7 @@ RequestPtr BucketRunner::execute_async(std::span<const InputBinding> inputs,
   };
   count(*s);
   RequestPtr request = runner_.execute_async(s->in, s->out, done, options);
-  static_cast<void>(s.release());  // the callback's
+  static_cast<void>(s.release());  // the callback owns it now
   return request;
 }
 

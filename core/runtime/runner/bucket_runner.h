@@ -1,4 +1,4 @@
-// Serves a model that was compiled at several shapes.
+// A runner for a model that was compiled at several shapes.
 #pragma once
 
 #include <atomic>
@@ -13,30 +13,33 @@
 
 namespace poprt::runtime {
 
-// What became of one bucket.
+// The statistics of one bucket.
 struct BucketStatistics {
-  uint64_t requests = 0;  // accepted
-  uint64_t padded = 0;    // of those, smaller than the bucket
-  uint64_t elements = 0;  // of their inputs
-  uint64_t room = 0;      // what the bucket has for them
+  uint64_t requests = 0;  // accepted requests
+  uint64_t padded = 0;    // requests that are smaller than the bucket
+  uint64_t elements = 0;  // elements of the requests' inputs
+  uint64_t room = 0;      // elements of the bucket's inputs for these requests
 };
 
-// A request has any sizes up to the largest; dimensions of one name have one size in it. The first
-// bucket that all sizes fit computes it (the compiler sorts them by size): what is as large as the
-// bucket is used in place, the rest is copied, inputs with padding behind, outputs without.
+// A request may have any sizes up to the largest bucket; dimensions with the same name must have
+// the same size. The first bucket that is large enough computes it (the compiler sorts buckets by
+// size). Memory of exactly the bucket's size is used in place. Otherwise inputs are copied with
+// padding at the end, and outputs are copied without it.
 //
-// A binding without a shape says by its bytes what size it has, where that leaves one choice, or is
-// a bucket's. An input that is a mask may be left out: it is made, ones for what is real.
+// If a binding has no shape, its size in bytes determines the sizes, if only one choice is possible
+// or if it is the size of a bucket. An input that is a mask may be omitted: the runner fills it
+// with ones for the positions that are not padding.
 //
-// Requests are not merged: batching_dim must be off, and so must overlap_io, which copies.
+// Requests are not merged, so batching_dim must be off. overlap_io must also be off, because it
+// copies.
 class BucketRunner final : public BaseRunner {
  public:
-  // Throws failed_precondition when the model has no buckets, invalid_argument for a configuration
-  // that does not fit, and what ModelRunner throws.
+  // Throws failed_precondition if the model has no buckets, invalid_argument for an unsuitable
+  // configuration, and the errors of ModelRunner.
   explicit BucketRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
   ~BucketRunner() override;
 
-  // Of the largest bucket, which is the last one, without the bucket's number.
+  // The inputs of the largest bucket, which is the last one, without the number of the bucket.
   const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }
   const std::vector<DataDesc>& execute_outputs() const override { return outputs_; }
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
@@ -44,8 +47,8 @@ class BucketRunner final : public BaseRunner {
 
   using BaseRunner::execute;
   using BaseRunner::execute_async;
-  // Throw what ModelRunner's do, and invalid_argument for sizes that contradict each other or that
-  // no bucket holds.
+  // Throw the errors of ModelRunner, and invalid_argument for sizes that contradict each other or
+  // are too large for every bucket.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
   RequestPtr execute_async(std::span<const InputBinding> inputs,
@@ -88,10 +91,10 @@ class BucketRunner final : public BaseRunner {
   const std::shared_ptr<const Model> model_;
   ModelRunner runner_;
   std::vector<DataDesc> inputs_, outputs_;
-  std::vector<std::vector<std::byte>> padding_, ones_;  // an element per input
-  std::vector<int64_t> most_;                           // per dimension
+  std::vector<std::vector<std::byte>> padding_, ones_;  // one element for each input
+  std::vector<int64_t> most_;                           // by dimension
   std::vector<Counts> counts_;
-  std::shared_ptr<Shared> shared_;  // memory that is free
+  std::shared_ptr<Shared> shared_;  // memory that is currently unused
 };
 
 }  // namespace poprt::runtime

@@ -1,4 +1,4 @@
-// How a replica makes steps of its requests: batches, flushes, failures.
+// Forms the steps of a replica from its requests: batching, padding, failures.
 #include <algorithm>
 #include <utility>
 
@@ -22,7 +22,7 @@ void Replica::Step::clear() {
   failed.store(false, std::memory_order_relaxed);
 }
 
-// The next request that is not done; null when none waits.
+// The next request that is not done; null if none waits.
 Request* Replica::next() noexcept {
   for (;;) {
     Request* r = std::exchange(carry_, nullptr);
@@ -40,12 +40,12 @@ Failure Replica::failure_of(const Request& request) noexcept {
   return failure_;
 }
 
-// Rows after them may be under way already.
+// Later rows of the request may be running already.
 void Replica::take(const Segment& s) noexcept {
   s.request->taken = std::max(s.request->taken, s.first + s.count);
 }
 
-// Gives the queue's reference to the segment when it is the request's last.
+// Adds a segment. If it is the last one of the request, it takes over the queue's reference.
 void Replica::add(std::vector<Segment>& to, Request* request, uint64_t count) noexcept {
   if (!to.empty() && to.back().request == request &&
       to.back().first + to.back().count == request->taken) {
@@ -56,7 +56,8 @@ void Replica::add(std::vector<Segment>& to, Request* request, uint64_t count) no
   to.push_back({request, request->taken, count});
 }
 
-// Puts what is left of `request` into a step that fails. False: it is done already, and dropped.
+// Adds the rest of `request` to a step that fails. Returns false if the request is done already and
+// was dropped.
 bool Replica::fail_step(Step& step, Request* request, Failure failure) noexcept {
   if (request->taken == 0 && !request->claim()) {
     queue_.drop(request);
@@ -74,7 +75,7 @@ bool Replica::may_flush() const noexcept {
                      [](const Segment& s) { return s.request->watched(); });
 }
 
-// When the open step is to go although it is not complete.
+// The time at which the open step runs although it is incomplete.
 std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
   const RunnerConfig& c = plan_->config;
   std::optional<Clock::TimePoint> time;
@@ -89,7 +90,7 @@ std::optional<Clock::TimePoint> Replica::flush_time() const noexcept {
   return time;
 }
 
-// Moves the open rows into `step`, if they still make one.
+// Moves the open rows to `step`. Returns false if none are left or they are no longer complete.
 bool Replica::flush(Step& step, bool complete) noexcept {
   for (size_t i = 0; i < open_.size();) {
     Request* r = open_[i].request;
@@ -97,7 +98,7 @@ bool Replica::flush(Step& step, bool complete) noexcept {
       i++;
       continue;
     }
-    // Cancelled or late meanwhile.
+    // Cancelled or late in the meantime.
     open_sum_ -= open_[i].count;
     if (carry_ == r) {
       carry_ = nullptr;
@@ -109,7 +110,7 @@ bool Replica::flush(Step& step, bool complete) noexcept {
   for (const Segment& s : open_)
     if (Failure f = failure_of(*s.request)) step.failure = std::move(f);
   if (open_.empty() || (complete && open_sum_ < plan_->step_rows && !step.failure)) {
-    // Those that were claimed stay, and keep their place.
+    // Claimed segments stay, in the same order.
     for (const Segment& s : open_) take(s);
     open_rows_.store(open_sum_, std::memory_order_relaxed);
     return false;
@@ -125,13 +126,13 @@ bool Replica::flush(Step& step, bool complete) noexcept {
   return true;
 }
 
-// Takes what fits of the request's rows: whole steps at once (and what asks for it), the rest into
-// the open batch.
+// Takes as many rows of the request as possible: whole steps (and requests with at_once) run
+// immediately, the rest is added to the open batch.
 Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
   const RunnerPlan& p = *plan_;
   const uint64_t left = r->rows - r->taken;
   if (left >= p.step_rows || r->at_once) {
-    // Whole steps do not wait behind a batch that is still open.
+    // Whole steps do not wait for a batch that is still open.
     const uint64_t count = std::min(left, p.step_rows);
     if (r->taken == 0 && !r->claim()) {
       queue_.drop(r);
@@ -152,12 +153,12 @@ Replica::Taken Replica::take_rows(Step& step, Request* r) noexcept {
   open_sum_ += count;
   if (count < left) {
     r->retain();
-    carry_ = r;  // its `taken` moves on at the flush
+    carry_ = r;  // its `taken` is updated by flush()
   }
   return open_sum_ == p.step_rows ? Taken::batch : Taken::nothing;
 }
 
-// Late and cancelled requests leave the open batch now rather than with it.
+// Removes late and cancelled requests from the open batch immediately.
 void Replica::drop_late() noexcept {
   const auto now = plan_->config.clock.now();
   for (size_t i = 0; i < open_.size();) {
@@ -173,7 +174,7 @@ void Replica::drop_late() noexcept {
   }
 }
 
-// Fills `step` with the next rows to run, or with requests that fail. `stopped`: the last one.
+// Fills `step` with the next rows to run, or with requests that fail. `stopped` is the last result.
 Replica::Formed Replica::form_batch(Step& step) noexcept {
   step.clear();
   const RunnerPlan& p = *plan_;
@@ -191,12 +192,12 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
         fail_step(step, r, stopped_failure());
         if (step.segments.size() + 1 >= step.segments.capacity()) {
           step.begun = stamp();
-          return Formed::step;  // and again
+          return Formed::step;  // call it again
         }
       }
       return finish();
     }
-    // What was open when the device failed fails alone.
+    // Rows that were open when the device failed must fail without later ones.
     if (!open_.empty() && failure_of(*open_.front().request) && flush(step, false)) return finish();
     while (Request* r = next()) {
       if (Failure f = failure_of(*r)) {
@@ -205,7 +206,7 @@ Replica::Formed Replica::form_batch(Step& step) noexcept {
           return finish();
         continue;
       }
-      if (!step.segments.empty()) {  // failing ones go first
+      if (!step.segments.empty()) {  // failing requests first
         carry_ = r;
         return finish();
       }

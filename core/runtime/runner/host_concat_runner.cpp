@@ -47,9 +47,9 @@ std::map<std::string, HostConcatConfig> find_config(const Model& model,
 
 }  // namespace
 
-// One request's joined inputs, and what to do when it is done.
+// The joined inputs of one request, and the callback when it is done.
 struct HostConcatRunner::Buffers {
-  std::vector<TensorMemory> memory;  // per target
+  std::vector<TensorMemory> memory;  // by target
   std::vector<InputBinding> bindings;
   std::vector<bool> given;
   RequestCallback callback;
@@ -68,7 +68,7 @@ struct HostConcatRunner::Shared {
     return b;
   }
   void give(std::unique_ptr<Buffers> b) {
-    const auto keep = std::move(b->shared);  // this, perhaps for the last time
+    const auto keep = std::move(b->shared);  // this may be the last reference
     const std::lock_guard lock(mutex);
     free.push_back(std::move(b));
   }
@@ -97,7 +97,7 @@ HostConcatRunner::HostConcatRunner(std::shared_ptr<const Model> model,
            "input '{}': {} bytes do not divide among {} inputs with {} sizes", c.tensor_name, bytes,
            n, c.sizes.size());
     targets_.emplace_back(target, bytes);
-    // Along a first axis of their own the inputs keep the shape that they had before.
+    // If the inputs are stacked along a new first axis, they keep their original shape.
     const bool stacked = c.sizes.empty() && a.shape.size() > 1 && std::cmp_equal(a.shape[0], n);
     uint64_t offset = 0;
     for (size_t i = 0; i < n; i++) {
@@ -186,7 +186,7 @@ RequestPtr HostConcatRunner::execute_async(std::span<const InputBinding> inputs,
   buffers->shared = shared_;
   buffers->callback = callback;
   join(inputs, *buffers);
-  // Its memory is used until the request is done, whoever makes it so.
+  // Its memory is used until the request is done, for any reason.
   RequestCallback done;
   done.context = buffers.get();
   done.full = [](void* context, const Request& request) noexcept {
@@ -197,7 +197,7 @@ RequestPtr HostConcatRunner::execute_async(std::span<const InputBinding> inputs,
     theirs(request.code(), request);
   };
   RequestPtr request = runner_.execute_async(buffers->bindings, outputs, done, options);
-  static_cast<void>(buffers.release());  // the callback's
+  static_cast<void>(buffers.release());  // the callback owns it now
   return request;
 }
 

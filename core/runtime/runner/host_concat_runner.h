@@ -1,4 +1,5 @@
-// A runner for models whose many inputs were joined into few, so that one copy serves them all.
+// A runner for models whose inputs were joined into fewer ones, so that one copy to the device is
+// sufficient.
 #pragma once
 
 #include <map>
@@ -12,35 +13,36 @@
 
 namespace poprt::runtime {
 
-// One input of the model, `tensor_name`, is these inputs' bytes one after the other.
+// The input `tensor_name` of the model consists of the bytes of these inputs, in sequence.
 struct HostConcatConfig {
   std::string tensor_name;
   std::vector<std::string> input_tensor_names;
   Shape shape;                   // of the joined tensor; empty: not checked
-  uint64_t data_size_bytes = 0;  // of the joined tensor; 0: as the model says
-  std::vector<uint64_t> sizes;   // ours: bytes of each input; empty: equal parts
+  uint64_t data_size_bytes = 0;  // of the joined tensor; 0: the size in the model
+  std::vector<uint64_t> sizes;   // an extension of PopRT: bytes of each input; empty: equal parts
 };
 
 struct HostConcatRunnerConfig {
   RunnerConfig runner;  // batching_dim must be off
-  // By tensor name. Empty: the model's opaque blob "HostConcatRunnerConfig", JSON of the same form:
-  // {"NAME": {"tensor_name", "input_tensor_names", "shape", "data_size_bytes", "sizes"}}.
+  // By tensor name. If empty, the model's opaque blob "HostConcatRunnerConfig" is used, which is
+  // JSON of the form {"NAME": {"tensor_name", "input_tensor_names", "shape", "data_size_bytes",
+  // "sizes"}}.
   std::map<std::string, HostConcatConfig> host_concat_config;
 };
 
-// Throws data_loss naming what is wrong.
+// Throws data_loss with the invalid part in the message.
 std::map<std::string, HostConcatConfig> parse_host_concat_config(std::string_view json);
 
-// Joins are made by the thread that submits, into memory that is used again; inputs need to be
-// valid only until the call returns. Thread-safe.
+// The thread that submits joins the inputs, in memory that is reused. Inputs must be valid only
+// until the call returns. Thread-safe.
 class HostConcatRunner final : public BaseRunner {
  public:
-  // Throws not_found (no such input of the model, or no configuration), invalid_argument (sizes),
-  // and what ModelRunner throws.
+  // Throws not_found (the model has no such input, or there is no configuration), invalid_argument
+  // (sizes), and the errors of ModelRunner.
   explicit HostConcatRunner(std::shared_ptr<const Model> model, HostConcatRunnerConfig config = {});
   ~HostConcatRunner() override;
 
-  // The original names. The model's own inputs that are not joined come last.
+  // The original inputs, followed by the inputs of the model that are not joined.
   const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }
   const std::vector<DataDesc>& execute_outputs() const override {
     return runner_.execute_outputs();
@@ -60,20 +62,21 @@ class HostConcatRunner final : public BaseRunner {
   std::vector<Tracepoint> tracepoints() const override { return runner_.tracepoints(); }
 
  private:
-  struct Part {  // of the model's input `target` (index), or all of it when not joined
+  struct Part {  // a part of the model's input `target` (index), or all of it if it is not joined
     size_t target;
     uint64_t offset;
     bool joined;
   };
   struct Buffers;
   struct Shared;
-  // Fills `buffers` and the model's bindings.
+  // Fills `buffers` and the bindings for the model.
   void join(std::span<const InputBinding> inputs, Buffers& buffers) const;
 
   std::vector<DataDesc> inputs_;
   std::vector<Part> parts_;
-  std::vector<std::pair<size_t, uint64_t>> targets_;  // model inputs to join, and their bytes
-  std::shared_ptr<Shared> shared_;                    // buffers that are free
+  std::vector<std::pair<size_t, uint64_t>>
+      targets_;                     // the joined inputs of the model, and their sizes in bytes
+  std::shared_ptr<Shared> shared_;  // buffers that are currently unused
   ModelRunner runner_;
 };
 

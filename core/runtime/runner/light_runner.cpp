@@ -19,7 +19,7 @@ InputMemoryView views(const std::map<std::string, TensorMemory>& memory) {
 LightRunner::LightRunner(std::shared_ptr<const Model> model, LightRunnerConfig config)
     : model_(std::move(model)), config_(std::move(config)) {
   reload();
-  // From now on any device will do: a stopped runner holds none.
+  // From now on any device is used, because a stopped runner does not keep one.
   config_.session.device = nullptr;
   config_.replica_id_to_device.clear();
   model_inputs_ = runner_->execute_inputs();

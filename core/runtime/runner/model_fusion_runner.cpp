@@ -34,7 +34,7 @@ RunnerConfig without_checks(RunnerConfig config) {
   return config;
 }
 
-// What the executable is besides; it may also have been fused by hand.
+// Checks that the executable is a fused one; it may also have been fused by hand.
 void check_fused(const Model& model) {
   if (model.variants && model.variants->kind != Variants::Kind::graphs)
     fail(ErrorCode::failed_precondition,
@@ -82,7 +82,7 @@ std::vector<uint64_t> ModelFusionRunner::graph_requests() const {
   return counts;
 }
 
-// Every anchor of the graph is there.
+// Checks that the request has every anchor of the graph.
 void ModelFusionRunner::check_complete(uint32_t graph, std::span<const InputBinding> inputs,
                                        std::span<const OutputBinding> outputs) const {
   const auto missing = [&](const auto& descs, const auto& given, std::string_view direction) {
@@ -100,7 +100,7 @@ void ModelFusionRunner::check_complete(uint32_t graph, std::span<const InputBind
   missing(execute_outputs(), outputs, "output");
 }
 
-// An index that a request has all the same says what the names say.
+// If a request contains the index, it must agree with the names.
 void ModelFusionRunner::check_index(const InputBinding& given, uint32_t graph) const {
   uint32_t value = 0;
   if (!given.data || given.bytes != index_bytes_)
@@ -167,7 +167,7 @@ ModelFusionRunner::Selected ModelFusionRunner::select(
          graphs());
   if (index) check_index(*index, *graph);
   if (validate_) check_complete(*graph, list, outputs);
-  // Little-endian, so that the first byte is a u8 as well.
+  // Little-endian, so the first byte is also a valid u8.
   list.push_back({kIndex, 0, variant_number(*graph), index_bytes_});
   return {std::move(list), *graph};
 }

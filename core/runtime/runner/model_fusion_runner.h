@@ -1,4 +1,4 @@
-// Serves several models that were fused into one executable.
+// A runner for several models that were fused into one executable.
 #pragma once
 
 #include <atomic>
@@ -12,32 +12,34 @@
 
 namespace poprt::runtime {
 
-// A fused model's anchors are called "graphK/NAME", and an input "index" (one u32, or u8 as in
-// version 1.0.2) says which graph runs. A request names anchors of one graph only; the runner gives
-// the index (a request that has it, as programs for version 1.2 do, must say the same). Inputs of
-// the other graphs deliver zeros and their outputs are dropped.
+// The anchors of a fused model are called "graphK/NAME", and an input "index" (one u32, or u8 as in
+// version 1.0.2) selects the graph. A request names anchors of one graph only, and the runner adds
+// the index. A request may contain the index, as programs for version 1.2 do; then it must select
+// the same graph. Inputs of the other graphs get zeros, and their outputs are dropped.
 //
-// Requests are not merged: batching_dim must be off.
+// Requests are not merged, so batching_dim must be off.
 class ModelFusionRunner final : public BaseRunner {
  public:
-  // `config` as for ModelRunner; validate_io_params is off underneath, names and sizes are checked
-  // here against the chosen graph unless it is off already. Throws failed_precondition when the
-  // model is not a fused one.
+  // `config` is as for ModelRunner. validate_io_params is off for the inner runner; unless it is
+  // off in `config`, this class checks names and sizes against the chosen graph. Throws
+  // failed_precondition if the model is not a fused one.
   explicit ModelFusionRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
 
-  const std::vector<DataDesc>& execute_inputs() const override { return inputs_; }  // no index
+  const std::vector<DataDesc>& execute_inputs() const override {
+    return inputs_;
+  }  // without the index
   const std::vector<DataDesc>& execute_outputs() const override {
     return runner_.execute_outputs();
   }
   size_t graphs() const { return requests_.size(); }
-  // Requests of each graph that were accepted.
+  // The number of accepted requests by graph.
   std::vector<uint64_t> graph_requests() const;
-  // Those of the graph whose anchors the inputs are.
+  // The outputs of the graph to which the inputs belong.
   std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const override;
 
   using BaseRunner::execute;
   using BaseRunner::execute_async;
-  // Throw what ModelRunner's do, and invalid_argument for names of two graphs or of none.
+  // Throw the errors of ModelRunner, and invalid_argument for names of two graphs or of none.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
   RequestPtr execute_async(std::span<const InputBinding> inputs,
@@ -51,7 +53,7 @@ class ModelFusionRunner final : public BaseRunner {
 
  private:
   struct Selected {
-    std::vector<InputBinding> inputs;  // with the index; names instead of positions
+    std::vector<InputBinding> inputs;  // with the index, and with names instead of indices
     uint32_t graph;
   };
   Selected select(std::span<const InputBinding> inputs,

@@ -1,4 +1,4 @@
-// Serves a model to any number of threads.
+// A runner for one model that serves any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,29 @@
 
 namespace poprt::runtime {
 
-// Memory stays the caller's and must be valid until the call returns or the request is done. Whole
-// batches are used in place; parts of batches are copied to and from the device's memory. Every
-// input that requests give, and every output, is given exactly once, unless validate_io_params is
+// Memory belongs to the caller and must be valid until the call returns or the request is done.
+// Whole batches are used in place; parts of batches are copied to and from memory of the device.
+// Every input of requests and every output must be given exactly once, unless validate_io_params is
 // off.
 //
-// A request may have a whole number of batches, or with batching_dim any number of rows. Batches
-// run at once; the rows that are left wait up to `timeout` for other requests to complete the
-// batch, which is then padded with zeros.
+// A request has a whole number of batches or, with batching_dim, any number of rows. Whole batches
+// run immediately. Remaining rows wait up to `timeout` for other requests that complete the batch;
+// then it is padded with zeros.
 //
-// execute*() throw not_found (a name that is not there, listing those that are), invalid_argument
-// (missing, twice, null, wrong size), cancelled (stopped), and what the device failed with.
+// execute*() throw not_found (an unknown name, with the existing names in the message),
+// invalid_argument (missing, duplicate, null, wrong size), cancelled (stopped), and errors of the
+// device.
 class ModelRunner : public BaseRunner {
  public:
   static constexpr size_t kMaxQueueDepth = size_t{1} << 20;
 
-  // Acquires devices, prepares the program and runs its load programs. Throws what Session throws,
-  // unavailable (no free device in time), and invalid_argument or failed_precondition for a
-  // configuration that does not fit.
+  // Acquires devices, prepares the program and runs its load programs. Throws the errors of
+  // Session, unavailable (no free device in time), and invalid_argument or failed_precondition for
+  // an unsuitable configuration.
   explicit ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config = {});
-  // As stop(), but what has begun is finished: no request uses its memory afterwards, each was
-  // answered, and the devices are free. From a callback all that follows when the callback returns.
+  // Like stop(), but requests that have begun are finished. Afterwards no request uses its memory,
+  // each is answered, and the devices are free. If a callback destroys the runner, this is true
+  // after the callback returns.
   ~ModelRunner() override;
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
@@ -49,29 +51,29 @@ class ModelRunner : public BaseRunner {
   using BaseRunner::execute;
   using BaseRunner::execute_async;
 
-  // Whole steps run on the calling thread; calls of several threads take turns. No allocation.
+  // Whole steps run on the calling thread; calls of several threads take turns. Does not allocate.
   void execute(std::span<const InputBinding> inputs,
                std::span<const OutputBinding> outputs) override;
-  // One pointer per anchor in the model's order, sizes unchecked: one batch (for every compiled-in
-  // replica). Throws invalid_argument (a null pointer for an anchor that has bytes) or cancelled.
+  // One pointer for each anchor, in the model's order and without size checks: one batch (for every
+  // compiled-in replica). Throws invalid_argument (a null pointer for an anchor that has bytes) or
+  // cancelled.
   void execute(const void* const* inputs, void* const* outputs);
 
-  // Requests of one replica run in the order of submission; RequestOptions::replica names it.
-  // RequestOptions::when_full says what happens while queue_depth requests are in flight; a
-  // callback cannot wait then, so that WhenFull::wait throws resource_exhausted there. Throws
-  // failed_precondition in a process that was forked off after the first asynchronous request. No
-  // allocation once as many requests have been alive at a time.
+  // Requests of one replica (RequestOptions::replica selects it) run in the order of submission.
+  // RequestOptions::when_full determines the behaviour while queue_depth requests are in flight; a
+  // callback cannot wait, so WhenFull::wait throws resource_exhausted there. Throws
+  // failed_precondition in a process that was forked after the first asynchronous request. Does not
+  // allocate once as many requests have existed at the same time.
   RequestPtr execute_async(std::span<const InputBinding> inputs,
                            std::span<const OutputBinding> outputs, RequestCallback callback = {},
                            const RequestOptions& options = {}) override;
 
-  // Requests that wait fail with cancelled, and so do later calls and what computes, which ends
-  // early (as by Session::stop()). Returns when the device is idle and every request is done. Not
-  // from a callback (it would wait for itself): there it only asks.
+  // Fails waiting requests, running ones (which end early, as by Session::stop()) and later calls
+  // with cancelled. Returns when the devices are idle and every request is done. In a callback it
+  // returns immediately, because it would wait for itself.
   void stop() noexcept override;
 
-  // True in callbacks of requests that were served: whoever waits for a request there waits for
-  // ever.
+  // True in callbacks of requests that were served. Waiting for a request there would never end.
   bool on_thread() const noexcept;
 
   RunnerStatistics statistics() const override;
@@ -79,12 +81,13 @@ class ModelRunner : public BaseRunner {
   size_t replicas() const override;
   std::vector<Tracepoint> tracepoints() const override;
 
-  // New bytes for inputs that are frozen or come with the model; all at once, between two runs.
-  // Throws not_found, invalid_argument (wrong size), failed_precondition (requests give it).
+  // Sets new bytes for inputs that are frozen or for which the model has data, all of them between
+  // two runs. Throws not_found, invalid_argument (wrong size) and failed_precondition (an input of
+  // requests).
   void update_inputs(const InputMemoryView& values);
 
-  // Per instruction of replica 0 since the runner was made. Throws failed_precondition unless the
-  // session was loaded with profile.
+  // Times by instruction of replica 0 since the runner was created. Throws failed_precondition
+  // unless the session was loaded with profile.
   std::vector<device::InstructionProfile> profile();
   int threads() const;
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kUnpackInfo = "unpack_info";
 
-// The runner gives them, or they come with the model.
+// Whether callers provide the input, and neither the runner nor the model does.
 bool is_callers(const Model& model, size_t input, std::string_view unpack_info) {
   const bool fixed = input < model.input_data.size() && !model.input_data[input].empty();
   return !fixed && !model.is_seed(input) && model.inputs()[input].name != unpack_info;

@@ -1,4 +1,5 @@
-// What a model says about how it is packed, for a runner that is told nothing but a timeout.
+// The description in a model of how it is packed, for a runner whose configuration has only a
+// timeout.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace poprt::runtime {
 
-// Pass packed_transformer writes it into the model: JSON under kPackDescription of the ONNX
+// Pass packed_transformer writes it into the model: JSON under the key kPackDescription of the ONNX
 // metadata.
 struct PackDescription {
   std::string unpack_info;
@@ -21,12 +22,12 @@ struct PackDescription {
 };
 inline constexpr std::string_view kPackDescription = "prop.PackRunnerConfig";
 
-// Throws data_loss when it is there and is no such thing.
+// Throws data_loss if the text is invalid.
 std::optional<PackDescription> pack_description(const Model& model);
 
-// Fills in what the configuration leaves open: from the description; else the mask is the dynamic
-// input, or the first input that callers give; and an s32 input "unpack_info" has the lengths.
-// Throws invalid_argument for what contradicts the description.
+// Completes the configuration from the description. Without one, the dynamic input is the mask, or
+// the first input of callers, and an s32 input "unpack_info" has the lengths. Throws
+// invalid_argument if the configuration contradicts the description.
 void complete(PackRunnerConfig& config, const Model& model,
               const std::optional<PackDescription>& description);
 

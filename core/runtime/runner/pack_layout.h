@@ -1,4 +1,4 @@
-// Where variable-length items go in a batch of rows.
+// The positions of items of variable length in a batch of rows.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,26 @@
 namespace poprt::runtime {
 
 enum class PackAlgorithm : uint8_t {
-  next_fit,   // the row of the previous item, else the next one
-  first_fit,  // the first row with room
+  next_fit,   // the row of the previous item, or the next one
+  first_fit,  // the first row with enough space
 };
 
-// `rows` rows of `length` places, numbered row by row. With across_rows items lie one after the
-// other and may cross from a row into the next; the algorithm is then of no account.
+// A batch has `rows` rows of `length` places, which are numbered row by row. With across_rows,
+// items follow each other and may continue in the next row; the algorithm has no effect then.
 class PackLayout {
  public:
   struct Place {
     uint64_t offset = 0;  // place of the first element
     uint64_t row = 0;
-    uint64_t number = 0;  // of the item in its row, from 1 (in all of the batch with across_rows)
+    uint64_t number =
+        0;  // number of the item in its row, beginning with 1; with across_rows in the whole batch
   };
 
-  // `delimiter`: unused places between two items, none before a row's first.
+  // `delimiter` is the number of unused places between two items of a row.
   PackLayout(uint64_t rows, uint64_t length, PackAlgorithm algorithm, bool across_rows,
              uint64_t delimiter);
 
-  // Nothing: it does not fit behind what is there.
+  // nullopt if the item does not fit after the previous ones.
   std::optional<Place> place(uint64_t items_length);
   void clear();
   uint64_t places() const { return rows_ * length_; }

@@ -24,13 +24,14 @@ using program::Anchor;
 
 enum class Role : uint8_t {
   dynamic,   // as many places as the item has
-  numbers,   // a dynamic mask that gets item numbers
+  numbers,   // a dynamic mask that contains item numbers
   lengths,   // unpack_info
   per_item,  // one row of the first dimension
-  fixed,     // comes with the model, or is frozen
+  fixed,     // from the model, or frozen
 };
 
-// Writes the small number `n` as a mask element. False: no such mask type.
+// Writes the small number `n` as an element of a mask. Returns false if the type is not supported
+// for masks.
 bool write_number(DType type, uint64_t n, std::byte* to) {
   const auto put = [&](auto value) { std::memcpy(to, &value, sizeof value); };
   switch (type) {
@@ -69,7 +70,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
     std::vector<InputBinding> input_bindings;
     std::vector<OutputBinding> output_bindings;
     std::vector<Item> items;
-    std::shared_ptr<State> state;  // while it is on the device
+    std::shared_ptr<State> state;  // set while it is on the device
   };
 
   uint64_t resolve(std::span<const InputBinding> in, std::span<const OutputBinding> out,
@@ -91,14 +92,15 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   void take_roles(const std::vector<Anchor>& in);
   void take_outputs(const std::vector<Anchor>& out);
   void make_packs(const std::vector<Anchor>& in, const std::vector<Anchor>& out);
-  // As a request has it: one row (or one dimension) of the longest item's places.
+  // Describes an anchor for requests: one row (or one dimension) with the places of the longest
+  // item.
   void describe(DataDesc& d, uint64_t unit) const;
   uint64_t longest() const { return std::min(layout.longest(), most_places); }
 
   PackRunnerConfig config;
   std::optional<PackDescription> description;
-  bool matrix = false;              // dynamic inputs have rows
-  uint64_t most_places = SIZE_MAX;  // of an item; as many are unpacked
+  bool matrix = false;              // whether dynamic inputs have rows
+  uint64_t most_places = SIZE_MAX;  // maximum number of places of an item that the model unpacks
   size_t segments = 1;              // of an item, in unpack_info
   size_t lengths_input = SIZE_MAX;
   std::vector<Role> roles;
@@ -117,7 +119,7 @@ struct PackRunner::State : std::enable_shared_from_this<State> {
   Waiter finish_waiter;
   std::atomic<std::thread::id> thread_id{};
 
-  std::vector<Item> open;  // of the thread
+  std::vector<Item> open;  // used by the thread
   Request* next = nullptr;
 
   std::vector<std::unique_ptr<Pack>> packs;
@@ -155,7 +157,7 @@ void PackRunner::State::check_config() const {
          config.max_valid_num);
 }
 
-// Rows and places.
+// Determines rows and places.
 void PackRunner::State::lay_out(const std::vector<Anchor>& in) {
   const Anchor& main = in[find_anchor(in, config.dynamic_input_name, 0, "input")];
   const Shape& s = main.shape;
@@ -212,8 +214,8 @@ void PackRunner::State::describe(DataDesc& d, uint64_t unit) const {
   }
 }
 
-// What each input is. One that has as many rows and places as the dynamic one is packed with it,
-// named or not.
+// Determines the role of each input. An input with the same rows and places as the dynamic one is
+// packed with it, whether it is listed or not.
 void PackRunner::State::take_roles(const std::vector<Anchor>& in) {
   roles.resize(in.size());
   input_units.resize(in.size());
@@ -335,7 +337,7 @@ void PackRunner::State::make_packs(const std::vector<Anchor>& in, const std::vec
   free_count = free.size();
 }
 
-// Places of the item that these inputs are, as far as they tell; resolve() checks.
+// The number of places of the item, from the inputs that have it; resolve() checks it.
 uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
   uint64_t least = layout.longest();
   for (size_t i = 0; i < in.size(); i++) {
@@ -350,7 +352,7 @@ uint64_t PackRunner::State::places(std::span<const InputBinding> in) const {
   return least;
 }
 
-// The parts of an item that its caller states.
+// Checks the segments of an item, which the caller provides.
 void PackRunner::State::check_segments(const int32_t* lengths, uint64_t places) const {
   int64_t sum = 0;
   for (size_t i = 0; i < segments; i++) {
@@ -444,7 +446,7 @@ uint64_t PackRunner::State::resolve(std::span<const InputBinding> in,
       fail(ErrorCode::invalid_argument, "output '{}': expected {} bytes, given {} bytes", name,
            bytes, b.bytes);
     request.outputs[at] = b.data;
-    // Where the caller's padding was.
+    // The positions of the caller's padding.
     const uint64_t padded = std::min<uint64_t>(b.bytes, output_units[at] * given);
     if (!unpacks && padded > bytes)
       std::memset(static_cast<std::byte*>(b.data) + bytes, 0, padded - bytes);
@@ -522,7 +524,7 @@ void PackRunner::State::serve() noexcept {
       if (open.size() == max_items) send();
     }
   }
-  // What waits fails.
+  // Waiting requests fail.
   const Failure& failure = stopped_failure();
   for (const Item& item : open)
     item.request->claim() ? finish(*item.request, ErrorCode::cancelled, failure)
@@ -563,8 +565,9 @@ void PackRunner::State::send() noexcept {
   }
   open.clear();
   if (pack->items.empty()) return put_back();
-  // Lengths say where items lie: those that were cancelled leave no gap. In rows of their own the
-  // others might not fit any more: first fit may need more rows for fewer items.
+  // With lengths, the model finds items by their lengths, so cancelled ones must not leave a gap.
+  // If items must not continue in another row, the others might not fit any more: first fit may
+  // need more rows for fewer items.
   if (lengths_input != SIZE_MAX && !config.disable_data_across_rows) {
     for (Item& item : pack->items)
       if (const auto place = layout.place(item.request->rows)) item.place = *place;
@@ -631,7 +634,7 @@ void PackRunner::State::fill(Pack& pack) {
   }
 }
 
-// On the inner runner's thread.
+// Called on a thread of the inner runner.
 void PackRunner::State::done(Pack& pack, const Request& inner) noexcept {
   const ErrorCode code = inner.code();
   const Failure failure = inner.failure();
@@ -668,7 +671,7 @@ PackRunner::PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig conf
 PackRunner::~PackRunner() {
   stop();
   State& s = *state_;
-  // Frees the device now rather than when the thread has let go of the state.
+  // Frees the device now, instead of when the thread has released the state.
   if (s.finished.load() && !s.runner->on_thread()) s.runner.reset();
 }
 
@@ -676,7 +679,7 @@ const std::vector<DataDesc>& PackRunner::execute_inputs() const { return state_-
 std::vector<Shape> PackRunner::output_shapes(std::span<const InputBinding> inputs) const {
   auto shapes = BaseRunner::output_shapes(inputs);
   if (!state_->config.unpack_info_input_name.empty()) return shapes;
-  // Rows stay 1.
+  // The number of rows stays 1.
   for (Shape& shape : shapes)
     shape[state_->matrix && shape.size() > 1 ? 1 : 0] =
         static_cast<int64_t>(state_->places(inputs));
@@ -710,7 +713,7 @@ void PackRunner::stop() noexcept {
   State& s = *state_;
   s.end();
   s.runner->stop();
-  // In a callback, on either thread, they would wait for themselves.
+  // A callback on either thread would wait for itself.
   if (s.process != getpid() || s.thread_id.load() == std::this_thread::get_id() ||
       s.runner->on_thread())
     return;

@@ -1,4 +1,4 @@
-// Packs requests of variable length into batches of a fixed one.
+// A runner that packs requests of variable length into batches of a fixed length.
 #pragma once
 
 #include <chrono>
@@ -14,30 +14,32 @@ namespace poprt::runtime {
 
 // PopRT's PackRunnerConfig.
 struct PackRunnerConfig {
-  RunnerConfig runner;  // of the runner underneath; batching_dim must be off
-  // From the first item of a pack until it goes as it is; must be more than 0.
+  RunnerConfig runner;  // for the inner runner; batching_dim must be off
+  // The longest time from the first item of a pack until it is sent incomplete; must be above 0.
   std::chrono::microseconds timeout{0};
-  // Items per pack; 0: as many as fit (with unpack_info: as it has room for).
+  // Items per pack; 0: as many as fit (with unpack_info: as many as it has entries).
   uint64_t max_valid_num = 0;
-  // The variable-length input. Empty: what the model says that pass packed_transformer made; else
-  // the mask, else the first input that callers give.
+  // The input of variable length. If empty: the input in the description that pass
+  // packed_transformer wrote; else the mask; else the first input of callers.
   std::string dynamic_input_name;
-  // s32 [max_valid_num] or [max_valid_num, segments]: lengths. Empty: what the model says; else, if
-  // the dynamic input is not named either, an s32 input "unpack_info".
+  // The input with the lengths, s32 [max_valid_num] or [max_valid_num, segments]. If empty: the
+  // input in the description; else, if the dynamic input is not named either, an s32 input
+  // "unpack_info".
   std::string unpack_info_input_name;
   std::string mask_name;
-  // Further inputs of the same length; those with the rows and places of the dynamic one need not
-  // be named.
+  // Further inputs of variable length. Inputs with the same rows and places as the dynamic one are
+  // found without being listed.
   std::vector<std::string> dynamic_group;
   PackAlgorithm algo = PackAlgorithm::next_fit;
   int64_t compile_batch_size = -1;  // -1: the first dimension of the dynamic input
   bool disable_data_across_rows = false;
   bool enable_padding_remove = false;
   uint64_t delimiter_num = 0;  // zeros between two items
-  // Fill the next pack while one computes.
+  // Whether the next pack is filled during a computation.
   bool enable_prefetch_datastreams = true;
 
-  // No item crosses a row; the mask carries the number of the item in its row, 1, 2, 3 ...
+  // No item continues in another row; the mask contains the number of the item in its row, 1, 2, 3
+  // ...
   void enable_single_row_mode(std::string mask, std::string unpack_info = {},
                               uint64_t delimiter = 0) {
     disable_data_across_rows = true;
@@ -45,7 +47,7 @@ struct PackRunnerConfig {
     unpack_info_input_name = std::move(unpack_info);
     delimiter_num = delimiter;
   }
-  // Requests come padded: an item ends after the last place where its mask is not zero.
+  // Requests are padded: an item ends after the last place where its mask is not zero.
   void enable_padding_remove_pattern(std::string mask, std::vector<std::string> group) {
     enable_padding_remove = true;
     mask_name = std::move(mask);
@@ -53,28 +55,28 @@ struct PackRunnerConfig {
   }
 };
 
-// The dynamic input has shape [B, L, ...] (or [T, ...] with compile_batch_size saying B). A request
-// gives every dynamic input with the same number n of places, up to L (B * L when items may cross
-// rows; with unpack_info what the model unpacks); inputs whose first dimension is max_valid_num
-// with one item of it; the mask when padding is to be removed; and unpack_info, [segments], when
-// items have several. Without unpack_info an output gets the n places of its item (and zeros where
-// padding was removed; a longer buffer is left alone past them), with it one item of its first
-// dimension.
+// The dynamic input has the shape [B, L, ...] (or [T, ...]; then compile_batch_size is B). In a
+// request, every dynamic input has the same number n of places, up to L, to B * L if items may
+// continue in the next row, or, with unpack_info, to the number that the model unpacks. Inputs
+// whose first dimension is max_valid_num have one item of it. The mask is required if padding is to
+// be removed, and unpack_info, [segments], if items have several segments. Without unpack_info an
+// output has the n places of its item, with zeros where padding was removed; a longer buffer is not
+// written beyond them. With unpack_info an output has one item of its first dimension.
 //
-// A pack goes when it has max_valid_num items, when the next item does not fit, or after `timeout`.
-// Thread-safe.
+// A pack is sent when it has max_valid_num items, when the next item does not fit, or after
+// `timeout`. Thread-safe.
 class PackRunner final : public BaseRunner {
  public:
-  // Throws invalid_argument (configuration), failed_precondition (a model that does not fit it),
-  // and what ModelRunner throws.
+  // Throws invalid_argument (configuration), failed_precondition (an unsuitable model), and the
+  // errors of ModelRunner.
   PackRunner(std::shared_ptr<const Model> model, PackRunnerConfig config);
-  // As stop(): a pack that has not begun to compute fails, too.
+  // Like stop(): also fails a pack that has not begun to compute.
   ~PackRunner() override;
   PackRunner(const PackRunner&) = delete;
   PackRunner& operator=(const PackRunner&) = delete;
 
-  // Sizes are the longest that a request may have, shapes with a first dimension of 1 where the
-  // model has rows or items.
+  // Sizes are those of the longest request; the first dimension is 1 if it has rows or items in the
+  // model.
   const std::vector<DataDesc>& execute_inputs() const override;
   const std::vector<DataDesc>& execute_outputs() const override;
   RequestRows request_rows() const override { return {RequestRows::any, 0, 0}; }
@@ -90,7 +92,8 @@ class PackRunner final : public BaseRunner {
   void stop() noexcept override;
 
   using BaseRunner::statistics;
-  // Of requests; steps are packs, rows are places with data, padded_rows those without.
+  // Counted by request. Steps are packs, rows are places with data, and padded_rows are places
+  // without.
   RunnerStatistics statistics() const override;
   std::vector<Tracepoint> tracepoints() const override;  // of the packs
 

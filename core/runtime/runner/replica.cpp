@@ -43,8 +43,9 @@ Replica::Replica(std::shared_ptr<const RunnerPlan> plan, int index,
   make_sessions();
 }
 
-// What anchors get that a request does not name. The graphs of a fused model run one at a time, so
-// that their outputs share memory, but for those of a pipeline, where stages have different ones.
+// Allocates memory for anchors that a request does not name. Only one graph of a fused model runs
+// at a time, so the outputs of the graphs share memory. In a pipeline the stages may run different
+// graphs, so they do not.
 void Replica::make_unconnected() {
   const RunnerPlan& p = *plan_;
   zeros_ = TensorMemory(p.largest_input);
@@ -120,7 +121,7 @@ void Replica::set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& chan
     for (const auto& s : sessions_)
       s->update_weights(plan_->model->inputs()[i].name, memory.const_view());
   }
-  // Load programs may have read them.
+  // Load programs may have read the frozen inputs.
   for (const auto& s : sessions_)
     if (reload) s->run_load_programs();
 }
@@ -135,7 +136,7 @@ int64_t Replica::stamp() const noexcept {
   return plan_->tracing ? nanoseconds(plan_->config.clock.now()) : 0;
 }
 
-// Synchronous.
+// Synchronous calls.
 
 void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t rows) {
   const RunnerPlan& p = *plan_;
@@ -189,7 +190,7 @@ void Replica::execute(const void* const* inputs, void* const* outputs, uint64_t 
 bool Replica::execute_checked(std::span<const InputBinding> inputs,
                               std::span<const OutputBinding> outputs) {
   const RunnerPlan& p = *plan_;
-  // Few anchors: on the stack, so that callers need no lock to resolve.
+  // For few anchors the pointers are on the stack, so callers need no lock.
   constexpr size_t kFew = 16;
   const void* few_inputs[kFew];
   void* few_outputs[kFew];
@@ -230,7 +231,7 @@ RequestPtr Replica::submit(std::span<const InputBinding> inputs,
   });
 }
 
-// Of a request that was cancelled, late or stopped while it waited.
+// Counts a request that was cancelled, late or stopped while it waited.
 void Replica::count_answered(ErrorCode code) noexcept {
   Counters::add(code == ErrorCode::cancelled ? counters_.cancelled : counters_.timed_out);
   tell([](Telemetry& t) {
@@ -249,7 +250,7 @@ void Replica::start_threads() {
   }
   const BlockedSignals blocked;
   finished_.store(false);
-  // The serving thread's: a forked child does not know them.
+  // Owned by the serving thread, because a forked child must not use them.
   const auto helpers = std::make_shared<Helpers>();
   try {
     make_steps();
@@ -266,7 +267,7 @@ void Replica::start_threads() {
 void Replica::make_steps() {
   const RunnerPlan& p = *plan_;
   const bool overlap = p.config.overlap_io;
-  // One is formed, one stored, and each stage has one.
+  // One step is being formed, one is being stored, and each stage has one.
   const size_t staged_steps = pipelined() ? stages_ + 2 : 1;
   const size_t count =
       overlap ? std::max(p.config.ring_buffer_size_multiplier + 1, staged_steps) : staged_steps;
@@ -285,7 +286,7 @@ void Replica::make_steps() {
         s.input_memory.emplace_back(p.fixed[i] ? 0 : p.inputs[i].bytes);
       for (const AnchorRows& o : p.outputs) s.output_memory.emplace_back(o.bytes);
     }
-    // Touched now rather than by the first requests.
+    // Accesses the pages now, so that the first requests do not have to.
     for (TensorMemory& m : s.input_memory)
       if (m.bytes()) std::memset(m.data(), 0, m.bytes());
     for (TensorMemory& m : s.output_memory)
@@ -307,7 +308,7 @@ void Replica::start(Helpers& helpers) {
   add([this] { store_loop(); });
 }
 
-// What was made of a runner that cannot begin.
+// Ends the threads of a runner that cannot start.
 void Replica::give_up(Helpers& helpers) noexcept {
   go_.store(Go::no, std::memory_order_release);
   handed_.notify();
@@ -320,7 +321,7 @@ void Replica::give_up(Helpers& helpers) noexcept {
 
 // Serving.
 
-// Threads have names, for those who count them.
+// The threads have names, for tools that list threads.
 void Replica::serve(Helpers& helpers) noexcept {
   pthread_setname_np(pthread_self(), "poprt-runner");
   take_thread();
@@ -381,7 +382,7 @@ void Replica::store_loop() noexcept {
   }
 }
 
-// The end.
+// Shutdown.
 
 void Replica::end() noexcept {
   queue_.stop(stopped_failure());
@@ -403,14 +404,14 @@ void Replica::wait_for_end() noexcept {
   if (on_thread()) return;
   // A forked child has no threads.
   if (process_ == getpid()) finish_.wait([&] { return finished_.load(std::memory_order_acquire); });
-  const std::lock_guard lock(device_mutex_);  // a synchronous run is over
+  const std::lock_guard lock(device_mutex_);  // waits for a synchronous run
 }
 
 void Replica::close() noexcept {
   closed_.store(true);
   end();
   wait_for_end();
-  if (!on_thread()) release_devices();  // else the forming thread does, at its end
+  if (!on_thread()) release_devices();  // otherwise the forming thread does it at its end
 }
 
 RunnerStatistics Replica::statistics() const {

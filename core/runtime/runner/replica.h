@@ -1,6 +1,6 @@
-// One copy of a model: its device(s), its queue, and the threads that serve it.
-// dynamic_batching.cpp makes steps of requests, replica_step.cpp runs them, replica_pipeline.cpp
-// on several IPUs at the same time, replica.cpp is the rest.
+// One copy of a model: its devices, its queue, and the threads that serve it. dynamic_batching.cpp
+// forms steps from requests, replica_step.cpp runs them, replica_pipeline.cpp runs them on several
+// IPUs at the same time, and replica.cpp contains the rest.
 #pragma once
 
 #include <sys/types.h>
@@ -23,59 +23,61 @@
 
 namespace poprt::runtime {
 
-// Threads, made by the first asynchronous request: one forms steps and copies inputs in, one
-// computes, one copies outputs out and completes requests. Without overlap_io the first does all.
-// A step in flight belongs to one of them; single-producer rings hand it on.
+// The first asynchronous request starts the threads: one forms steps and copies inputs, one
+// computes, and one copies outputs and completes requests. Without overlap_io the first thread does
+// all of it. A step in flight belongs to one thread; single-producer rings pass it on.
 //
-// A pipelined model has a thread for each stage instead of the computing one. The first hands a
-// step on before it begins, so that stages share it: a chunk is its from when the stage before has
-// counted it (finished) until it counts it itself. Chunks have numbers of their own, over all
-// steps, and chunk n has the frame n % frames for what crosses between IPUs.
+// A pipelined model has a thread for each stage instead of the computing one. The first stage
+// passes a step on before it begins, so several stages have the step. A stage may process a chunk
+// when the previous stage has counted it (finished), until it counts the chunk itself. Chunks are
+// numbered over all steps, and chunk n uses frame n % frames for the transfers between IPUs.
 class Replica : public std::enable_shared_from_this<Replica> {
  public:
-  // One device for every compiled-in copy. Prepares them and runs load programs.
+  // Needs one device for each compiled-in copy. Prepares the program on them and runs the load
+  // programs.
   Replica(std::shared_ptr<const RunnerPlan> plan, int index,
           std::vector<std::shared_ptr<device::Device>> devices,
           std::shared_ptr<TraceBuffer> traces);
 
-  // Runs on the calling thread: `rows` make whole batches. Throws what the device failed with, or
+  // Runs on the calling thread; `rows` must be whole batches. Throws errors of the device and
   // cancelled.
   void execute(const void* const* inputs, void* const* outputs, uint64_t rows);
-  // execute() with its own memory for pointers. False: needs the queue (rows do not make whole
-  // batches, or need a copy).
+  // execute() with separate memory for the pointers. Returns false if the request needs the queue,
+  // because its rows are not whole batches or need a copy.
   bool execute_checked(std::span<const InputBinding> inputs,
                        std::span<const OutputBinding> outputs);
 
   RequestPtr submit(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                     RequestCallback callback, const RequestOptions& options);
 
-  // Nothing new is taken, what waits fails. Does not wait for that.
+  // Refuses new requests and fails waiting ones, without waiting for that.
   void end() noexcept;
-  // And ends what computes; returns when no request is left and the devices are idle, on a thread
-  // of the replica (a callback) at once.
+  // Also ends computations. Returns when no request is left and the devices are idle; on a thread
+  // of the replica (a callback) immediately.
   void stop() noexcept;
-  // The runner is gone: as stop(), but what computes is finished; then the devices are released.
+  // For the destruction of the runner: like stop(), but computations are finished; then the devices
+  // are released.
   void close() noexcept;
   bool on_thread() const noexcept;
 
-  // Requests are run by threads of its own, also those of execute_checked().
+  // Whether other threads run all requests, including those of execute_checked().
   bool pipelined() const noexcept { return stages_ > 1; }
 
   size_t in_flight() const noexcept { return queue_.in_flight(); }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
-  // A started batch that waits for rows.
+  // Whether a started batch waits for rows.
   bool open() const noexcept { return open_rows_.load(std::memory_order_relaxed) != 0; }
 
   RunnerStatistics statistics() const;
   std::vector<device::InstructionProfile> profile();
   int threads() const noexcept { return threads_; }
 
-  // For changes of fixed inputs: the devices are idle while it is held.
+  // Locked while fixed inputs change; the devices are then idle.
   std::mutex& device_mutex() noexcept { return device_mutex_; }
   void set_fixed(const std::vector<std::pair<size_t, TensorMemory>>& changes);
 
  private:
-  struct Segment {  // a request's part of a step
+  struct Segment {  // the part of a request in a step
     Request* request;
     uint64_t first, count;  // rows of the request
   };
@@ -83,21 +85,22 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::vector<Segment> segments;
     uint64_t rows = 0;
     Failure failure;
-    std::vector<const void*> inputs;  // per chunk and anchor
+    std::vector<const void*> inputs;  // by chunk and anchor
     std::vector<void*> outputs;
-    std::vector<bool> staged;  // per chunk
+    std::vector<bool> staged;  // by chunk
     std::vector<TensorMemory> input_memory, output_memory;
     int64_t begun = 0, loaded = 0, compute_begin = 0, compute_end = 0;
-    // Of a pipeline: the number of its first chunk, and how many there are.
+    // For a pipeline: the number of its first chunk, and the number of chunks.
     uint64_t first_chunk = 0, chunks = 0;
-    std::atomic<bool> failed{false};  // some stage has set failure
+    std::atomic<bool> failed{false};  // whether a stage has set failure
     void clear();
   };
   enum class Formed : uint8_t { step, stopped };
 
   void start_threads();
   void make_steps();
-  // Threads that compute and store beside the forming one. They wait until all are there.
+  // Threads that compute and store, in addition to the forming one. They wait until all are
+  // started.
   using Helpers = std::vector<std::thread>;
   void start(Helpers& helpers);
   void give_up(Helpers& helpers) noexcept;
@@ -108,15 +111,15 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void make_pipeline();
   void stage_loop(size_t stage) noexcept;
   void admit(Step& step) noexcept;
-  // Chunks `first` and those behind it. When the last is counted, the step is the next stage's, and
-  // soon another's.
+  // Processes chunk `first` and the following ones. When the last is counted, the step belongs to
+  // the next stage, and may soon be reused.
   void run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunks) noexcept;
   void finish(Step& step) noexcept;
-  // With device_mutex_, which keeps others out: nothing is between the first stage and the last.
+  // Waits until no step is between the first and the last stage. Requires device_mutex_.
   void drain() noexcept;
 
   Formed form_batch(Step& step) noexcept;
-  // What became of a request's rows: nothing to run yet, a whole step, or a full batch.
+  // The result of taking rows of a request: nothing to run yet, a whole step, or a full batch.
   enum class Taken { nothing, step, batch };
   Taken take_rows(Step& step, Request* r) noexcept;
   void drop_late() noexcept;
@@ -131,19 +134,19 @@ class Replica : public std::enable_shared_from_this<Replica> {
   bool may_flush() const noexcept;
 
   void load(Step& step) noexcept;
-  // What fails a step before it begins, or null.
+  // An error that makes a step fail before it begins, or null.
   Failure begin_step(const Step& step) noexcept;
   void count_step(const Step& step) noexcept;
   void compute(Step& step) noexcept;
   void store(Step& step) noexcept;
   void gather(Step& step, uint64_t chunk) noexcept;
   void scatter(Step& step, uint64_t chunk) noexcept;
-  // What anchors that no request gives or wants get.
+  // Sets the pointers of anchors that no request names.
   void connect(const void** inputs, void** outputs) const noexcept;
-  // In front of a run: a fault that was asked for, or null.
+  // An injected fault before a run, or null.
   Failure inject() noexcept;
-  Failure failure_of(const Error& error) const noexcept;  // of a session
-  // Under device_mutex_: a failure, or null.
+  Failure failure_of(const Error& error) const noexcept;  // for an error of a session
+  // Returns a failure, or null. Requires device_mutex_.
   Failure run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept;
   Failure ensure_usable() noexcept;
   Failure device_failed(const DeviceError& error) noexcept;
@@ -157,7 +160,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
   }
   int64_t stamp() const noexcept;
-  // Calls f(telemetry) when the session publishes any.
+  // Calls f(telemetry) if the session publishes telemetry.
   template <class F>
   void tell(F&& f) noexcept {
     if (!telemetry_.load(std::memory_order_acquire)) return;
@@ -169,36 +172,36 @@ class Replica : public std::enable_shared_from_this<Replica> {
   const int index_;
   const std::shared_ptr<TraceBuffer> traces_;
   Counters counters_;
-  std::mutex sessions_mutex_;  // changes of sessions_, for those who do not hold device_mutex_
-  bool interrupted_ = false;   // with it: so are sessions to come
+  std::mutex sessions_mutex_;  // guards changes of sessions_, for threads without device_mutex_
+  bool interrupted_ = false;   // requires sessions_mutex_; future sessions are interrupted, too
   std::atomic<Telemetry*> telemetry_{nullptr};  // of sessions_[0]
   int threads_ = 1;
 
-  std::mutex device_mutex_;  // sessions, direct pointers, fixed inputs, faults
-  // None once closed and idle.
+  std::mutex device_mutex_;  // guards sessions, direct pointers, fixed inputs and faults
+  // Empty when the replica is closed and idle.
   std::vector<std::shared_ptr<device::Device>> devices_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::vector<const void*> direct_inputs_, request_inputs_;
   std::vector<void*> direct_outputs_, request_outputs_;
   std::vector<TensorMemory> fixed_;                           // frozen inputs
-  std::vector<std::pair<size_t, TensorMemory>> new_weights_;  // replace what the model has
-  TensorMemory zeros_;                                        // for inputs that are not connected
+  std::vector<std::pair<size_t, TensorMemory>> new_weights_;  // replace weights of the model
+  TensorMemory zeros_;                                        // for inputs that no request names
   TensorMemory dropped_memory_;
-  std::vector<void*> dropped_;  // for such outputs
+  std::vector<void*> dropped_;  // memory for outputs that no request names
   bool needs_reset_ = false;
   Failure failure_;                      // of broken_, and of requests up to fail_until_
-  std::atomic<bool> broken_{false};      // for good
+  std::atomic<bool> broken_{false};      // permanently
   std::atomic<uint64_t> fail_until_{0};  // the last request that waited when a device failed
-  std::atomic<bool> ended_{false};       // nothing new is taken, no submission is under way
+  std::atomic<bool> ended_{false};  // no new requests are accepted, and no submission is running
   std::atomic<bool> closed_{false};
 
   RequestQueue queue_;
-  pid_t process_ = 0;  // whose threads serve; 0: none yet
+  pid_t process_ = 0;  // the process whose threads serve; 0: none yet
   enum class Go : uint8_t { wait, yes, no };
-  std::atomic<Go> go_{Go::wait};  // told to the helpers
+  std::atomic<Go> go_{Go::wait};  // read by the helper threads
   std::atomic<uint32_t> waiting_sync_{0};
 
-  // Of the forming thread.
+  // Used by the forming thread.
   std::deque<Step> steps_;
   std::vector<Segment> open_;
   uint64_t open_sum_ = 0;
@@ -206,17 +209,17 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Clock::TimePoint open_first_, open_last_, open_chunk_;
   Request* carry_ = nullptr;  // a request that has rows left
 
-  RingBuffer<Step*> free_, loaded_, computed_;  // overlap_io, pipelines
-  // Of a pipeline.
+  RingBuffer<Step*> free_, loaded_, computed_;  // for overlap_io and pipelines
+  // For a pipeline.
   std::atomic<size_t> stages_{1};
   struct Stage {
     explicit Stage(size_t steps) : handed(steps) {}
-    RingBuffer<Step*> handed;           // from the stage before
-    std::atomic<uint64_t> finished{0};  // chunks
+    RingBuffer<Step*> handed;           // steps from the previous stage
+    std::atomic<uint64_t> finished{0};  // number of chunks
   };
   std::deque<Stage> pipeline_;
   std::vector<TensorMemory> frames_;
-  std::mutex failure_mutex_;            // of steps that several stages have
+  std::mutex failure_mutex_;            // guards failures of steps that several stages have
   std::atomic<uint64_t> under_way_{0};  // steps between the first stage and the last
   Waiter handed_;
   std::atomic<bool> finished_{true};

@@ -1,4 +1,4 @@
-// What the threads of a pipelined model do with steps: each runs one stage, on an IPU of its own.
+// Runs the steps of a pipelined model: each thread runs one stage, on a separate IPU.
 #include <pthread.h>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@ namespace poprt::runtime {
 void Replica::make_pipeline() {
   if (!pipelined()) return;
   for (size_t s = 0; s < stages_; s++) pipeline_.emplace_back(steps_.size() + 1);
-  // One for each stage, and one that the first may fill meanwhile.
+  // One frame for each stage, and one that the first stage may fill in the meantime.
   for (size_t f = 0; f <= stages_; f++) frames_.emplace_back(sessions_[0]->frame_bytes());
 }
 
@@ -21,8 +21,8 @@ void Replica::stage_loop(size_t stage) noexcept {
   for (Step* step = nullptr;;) {
     handed_.wait([&] { return from.try_pop(step); });
     if (step && stage == 0) admit(*step);
-    // Read before it is handed on: a step without chunks, all of whose requests were cancelled, may
-    // be another's at once.
+    // Read before the step is passed on: a step without chunks, all of whose requests were
+    // cancelled, may be reused immediately.
     const uint64_t first = step ? step->first_chunk : 0, chunks = step ? step->chunks : 0;
     if (!last) {
       pipeline_[stage + 1].handed.try_push(step);
@@ -38,7 +38,7 @@ void Replica::stage_loop(size_t stage) noexcept {
   }
 }
 
-// Of the first stage. A device that failed is reset when nothing is on it any more.
+// For the first stage. A failed device is reset when no step is left on it.
 void Replica::admit(Step& step) noexcept {
   const RunnerPlan& p = *plan_;
   const std::lock_guard lock(device_mutex_);
@@ -58,7 +58,7 @@ void Replica::drain() noexcept {
 void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunks) noexcept {
   const RunnerPlan& p = *plan_;
   const std::atomic<uint64_t>& before = pipeline_[stage == 0 ? stages_ - 1 : stage - 1].finished;
-  // The first stage is ahead of the last by no more chunks than there are frames.
+  // The first stage is ahead of the last one by at most as many chunks as there are frames.
   const uint64_t ahead = stage == 0 ? frames_.size() : 0;
   for (uint64_t c = 0; c < chunks; c++) {
     const uint64_t n = first + c;
@@ -95,7 +95,7 @@ void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunk
   }
 }
 
-// Of the last stage: the others have counted all chunks of the step.
+// For the last stage, when the other stages have counted all chunks of the step.
 void Replica::finish(Step& step) noexcept {
   if (!step.failed.load(std::memory_order_acquire)) count_step(step);
   step.compute_end = stamp();

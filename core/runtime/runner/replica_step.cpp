@@ -1,4 +1,4 @@
-// What a replica does with a step: copies in, computes, copies out and completes.
+// Runs a step of a replica: copies inputs, computes, copies outputs and completes requests.
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -8,9 +8,9 @@
 
 namespace poprt::runtime {
 
-// Copies in.
+// Copies of inputs.
 
-// Calls body(segment, row of the segment, row of the chunk, rows) for the parts of a chunk.
+// Calls body(segment, row of the segment, row of the chunk, rows) for each part of a chunk.
 template <class Segments, class F>
 void for_parts(const Segments& segments, uint64_t chunk, uint64_t chunk_rows, F&& body) {
   const uint64_t begin = chunk * chunk_rows, end = begin + chunk_rows;
@@ -62,7 +62,7 @@ void Replica::load(Step& step) noexcept {
   if (!step.failure) {
     const uint64_t chunks = (step.rows + p.chunk_rows - 1) / p.chunk_rows;
     for (uint64_t c = 0; c < chunks; c++) {
-      // In place when one request covers all of it.
+      // The memory is used in place if one request covers all of the chunk.
       bool in_place = false;
       if (!p.config.overlap_io)
         for_parts(step.segments, c, p.chunk_rows,
@@ -91,7 +91,7 @@ void Replica::load(Step& step) noexcept {
   Counters::add(counters_.steps_loaded);
 }
 
-// Computes.
+// Computation.
 
 Failure Replica::device_failed(const DeviceError& error) noexcept {
   Counters::add(counters_.device_errors);
@@ -102,7 +102,7 @@ Failure Replica::device_failed(const DeviceError& error) noexcept {
   else
     broken_.store(true, std::memory_order_release);
   fail_until_.store(queue_.submitted(), std::memory_order_release);
-  queue_.pool().wake();  // what waits for a batch fails now
+  queue_.pool().wake();  // requests that wait for a batch fail now
   return failure_;
 }
 
@@ -142,7 +142,7 @@ Failure Replica::inject() noexcept {
   return nullptr;
 }
 
-// stop(), or somebody else has interrupted or unloaded the session.
+// stop() was called, or another thread has interrupted or unloaded the session.
 Failure Replica::failure_of(const Error& error) const noexcept {
   if (ended_.load(std::memory_order_acquire)) {
     static const auto interrupted = std::make_shared<const Error>(
@@ -170,7 +170,7 @@ Failure Replica::begin_step(const Step& step) noexcept {
   if (step.failure) return step.failure;
   if (!step.segments.empty() &&
       step.segments.front().request->sequence <= fail_until_.load(std::memory_order_acquire))
-    return failure_;  // it waited when the device failed
+    return failure_;  // the request waited when the device failed
   return ensure_usable();
 }
 
@@ -183,7 +183,7 @@ void Replica::count_step(const Step& step) noexcept {
 
 void Replica::compute(Step& step) noexcept {
   const RunnerPlan& p = *plan_;
-  // A mutex is not fair: synchronous calls would starve behind a full queue.
+  // A mutex is not fair: synchronous calls would starve if the queue is full.
   if (waiting_sync_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
   {
     const std::lock_guard lock(device_mutex_);
@@ -198,7 +198,7 @@ void Replica::compute(Step& step) noexcept {
   step.compute_end = stamp();
 }
 
-// Copies out and completes.
+// Copies of outputs, and completion.
 
 void Replica::scatter(Step& step, uint64_t chunk) noexcept {
   const RunnerPlan& p = *plan_;
@@ -231,7 +231,7 @@ void Replica::store(Step& step) noexcept {
       if (step.staged[c]) scatter(step, c);
   }
   const auto now = p.config.clock.now();
-  // First those places, so that callbacks may submit.
+  // Frees their places first, so that callbacks may submit.
   size_t finished = 0;
   for (const Segment& s : step.segments) {
     Request& r = *s.request;
@@ -258,8 +258,8 @@ void Replica::store(Step& step) noexcept {
   tell([finished](Telemetry& t) { t.finished(finished); });
   for (const Segment& s : step.segments) {
     Request& r = *s.request;
-    // A request that fails is done when its last step is, too: until then steps that follow may
-    // use its memory.
+    // A request that fails is also done only after its last step: until then later steps may use
+    // its memory.
     if (r.stored == r.rows && !r.done()) {
       const Failure failure = std::move(r.failed);
       if (p.tracing) traces_->record(r.trace);

@@ -1,4 +1,4 @@
-// What all runners have in common.
+// The base class of all runners.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace poprt::runtime {
 
-// One anchor's memory in a request: by name, or by index when the name has a null data(). The shape
-// may be null: only runners for several shapes ask for it.
+// The memory of one anchor in a request: by name, or by index if data() of the name is null. The
+// shape may be null; only runners for several shapes use it.
 struct InputBinding {
   std::string_view name;
   size_t index = 0;
@@ -40,38 +40,38 @@ struct OutputBinding {
 struct DataDesc {
   program::Anchor anchor;
   uint64_t size_in_bytes = 0;
-  bool popef_contains_tensor_data = false;  // need not be given
+  bool popef_contains_tensor_data = false;  // whether requests may omit it
 };
-// Which shapes a request may have.
+// The shapes that a request may have.
 struct RequestRows {
   enum Kind : uint8_t {
-    batches,  // a whole number of compiled ones, as another dimension or along the first
+    batches,  // a whole number of compiled batches, as a new dimension or along the first one
     along,    // any number along dimension `dim`
-    any,      // the runner's own rules, by size
+    any,      // checked by the runner, by size
   };
   Kind kind = batches;
   uint32_t dim = 0;
-  uint32_t left_out = 0;  // leading dimensions of descriptions that requests do not have
+  uint32_t left_out = 0;  // number of leading dimensions of descriptions that requests do not have
 };
 using InputDesc = DataDesc;
 using OutputDesc = DataDesc;
 
-// Memory stays the caller's and must be valid until the call returns or the request is done.
-// Inputs and outputs do not overlap.
+// Memory belongs to the caller and must be valid until the call returns or the request is done.
+// Inputs and outputs must not overlap.
 class BaseRunner {
  public:
   virtual ~BaseRunner() = default;
 
-  // In the order that indices of bindings mean.
+  // In the order of the indices in bindings.
   virtual const std::vector<DataDesc>& execute_inputs() const = 0;
   virtual const std::vector<DataDesc>& execute_outputs() const = 0;
   virtual RequestRows request_rows() const { return {}; }
-  // Shapes of the outputs of a request with these inputs, in the order of execute_outputs(). Throws
-  // what execute() would throw for the inputs.
+  // The shapes of the outputs of a request with these inputs, in the order of execute_outputs().
+  // Throws the errors of execute() for the inputs.
   virtual std::vector<Shape> output_shapes(std::span<const InputBinding> inputs) const;
 
-  // Which outputs a request with these inputs has, in the order of execute_outputs(): all, but for
-  // a fused model. Throws as above.
+  // The indices of the outputs of a request with these inputs, in the order of execute_outputs():
+  // all of them, except for a fused model. Throws as above.
   virtual std::vector<size_t> outputs_of(std::span<const InputBinding> inputs) const;
 
   virtual void execute(std::span<const InputBinding> inputs,
@@ -81,23 +81,25 @@ class BaseRunner {
                                    RequestCallback callback = {},
                                    const RequestOptions& options = {}) = 0;
 
-  // Requests that wait or run fail with cancelled, and so do later calls. Returns when no request
-  // is left.
+  // Fails waiting and running requests and later calls with cancelled. Returns when no request is
+  // left.
   virtual void stop() noexcept = 0;
 
-  // Of all replicas; and of one, where they count for themselves: else replicas() is 0. Throws
-  // not_found (an unknown one), unimplemented (none counts for itself).
+  // The statistics of all replicas, and of one replica. replicas() is 0 if the runner has no
+  // separate statistics for them. Throws not_found (an unknown replica) and unimplemented (no
+  // separate statistics).
   virtual RunnerStatistics statistics() const = 0;
   virtual RunnerStatistics statistics(size_t replica) const;
   virtual size_t replicas() const { return 0; }
   virtual std::vector<Tracepoint> tracepoints() const = 0;
 
-  // The same by name. The second allocates the outputs, of the sizes that execute_outputs() says.
+  // The same by name. The second function allocates the outputs with the sizes in
+  // execute_outputs().
   void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs);
   OutputMemory execute(const InputMemoryView& inputs);
   RequestPtr execute_async(const InputMemoryView& inputs, const OutputMemoryView& outputs,
                            RequestCallback callback = {});
-  // The memory must live until the request is done.
+  // The input memory must live until the request is done.
   std::pair<RequestPtr, OutputMemory> execute_async(const InputMemoryView& inputs);
 
  private:

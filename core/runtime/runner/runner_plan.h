@@ -1,10 +1,9 @@
-// What a model runner settles once: configuration, and how requests divide into the device's
-// batches.
+// The fixed properties of a model runner: its configuration, and the division of requests into
+// batches of the device.
 //
-// A row is what a request is made of: with batching_dim, one index along that dimension; without,
-// one whole batch. A chunk is what one run of the device computes: `chunk_rows` rows. A step is
-// what the device is given at a time: one chunk for every compiled-in replica and every one of
-// batches_per_step.
+// A row is the unit of requests: with batching_dim, one index along that dimension, otherwise one
+// whole batch. A chunk is the unit of one run of the device: `chunk_rows` rows. A step is the unit
+// that the device receives: one chunk for each compiled-in replica and each of batches_per_step.
 #pragma once
 
 #include <chrono>
@@ -22,69 +21,74 @@
 
 namespace poprt::runtime {
 
-// A padding request: rows of `inputs` stand for the missing rows of a batch, whose results go to
-// `outputs`. As any request it names all that requests give and all outputs (unless
-// validate_io_params is off); or nothing. The memory has the anchor's size and outlives the runner.
+// A padding request: rows of `inputs` replace the missing rows of a batch, and their results are
+// written to `outputs`. Like any request it names all inputs of requests and all outputs (unless
+// validate_io_params is off), or nothing. The memory has the anchor's size and must outlive the
+// runner.
 struct FlushByName {
   InputMemoryView inputs;
   OutputMemoryView outputs;
 };
 
-// PopRT's RuntimeConfig, with its defaults; what is ours says so.
+// PopRT's RuntimeConfig with its defaults. Extensions are marked.
 struct RunnerConfig {
   static constexpr auto kNever = std::chrono::nanoseconds::max();
   static constexpr auto kDoNotWait = std::chrono::nanoseconds::zero();
 
-  SessionConfig session;  // the device of replica 0, and how engines are loaded
-  // Ours: requests in flight per replica; one more makes execute_async() block. 0: the ring size.
+  SessionConfig session;  // the device of replica 0, and options for loading
+  // An extension: requests in flight per replica; one more makes execute_async() block. 0: the ring
+  // size.
   size_t queue_depth = 0;
-  // Locks a mutex per replica at submission. Off: only one thread at a time uses the runner.
+  // Locks a mutex per replica at submission. If false, only one thread at a time may use the
+  // runner.
   bool thread_safe = true;
-  // How long a started batch waits for its next rows before it is padded; 0: for ever.
+  // The longest time that a started batch waits for its next rows before it is padded; 0: without
+  // limit.
   std::chrono::nanoseconds timeout = std::chrono::milliseconds(10);
-  // Off: unknown names are ignored, anchors that are not named deliver zeros or are dropped, and
-  // sizes are believed: the first named anchor's tells how many rows all have.
+  // If false, unknown names are ignored, anchors that are not named get zeros or are dropped, and
+  // sizes are not checked: the first named anchor determines the number of rows.
   bool validate_io_params = true;
   // The dimension along which requests may have any size; UINT32_MAX: whole batches only.
   uint32_t batching_dim = UINT32_MAX;
-  // Ring size in requests: it x the rows of a step. The default is at least 64 requests, so that
-  // single rows do not wait for each other's callers. With overlap_io also how many steps are
-  // staged.
+  // The ring has this number of requests for each row of a step, and at least 64 requests, so that
+  // single rows do not wait for the callers of others. With overlap_io it is also the number of
+  // staged steps.
   static constexpr size_t kDefaultMultiplier = 2;
   size_t ring_buffer_size_multiplier = kDefaultMultiplier;
   bool auto_reset = false;
-  // Pad only when somebody waits for a request of the batch (or has given a callback).
+  // Pad only if a thread waits for a request of the batch, or a request has a callback.
   bool flush_on_waiting_outputs = false;
-  // With is_batch_size_timeout_enabled: from a batch's first row until it is padded, and from the
-  // first complete batch of a step until the step goes without the others.
+  // With is_batch_size_timeout_enabled: the longest time from the first row of a batch until it is
+  // padded, and from the first complete batch of a step until the step runs without the others.
   std::chrono::nanoseconds batch_size_timeout = kNever;
   std::chrono::nanoseconds data_parallel_timeout = kNever;
   bool is_batch_size_timeout_enabled = false;
-  // Tracepoints kept, 0: all. Recorded only with flush_on_waiting_outputs, as PopRT documents.
+  // Number of tracepoints, 0: all. They are recorded only with flush_on_waiting_outputs, as PopRT
+  // documents.
   size_t request_tracepoints_buffer_size = 1000;
-  // Copies of the model, each on its own device(s), that share the requests.
+  // Copies of the model that share the requests, each on separate devices.
   int replication_factor = 1;
-  // Devices of the replicas by number; the others get any free one.
+  // Devices of the replicas by number; the others use any free device.
   std::map<int, std::shared_ptr<device::Device>> replica_id_to_device;
-  // Ours: which processes the devices are shared with, as device::ManagerConfig::shared.
+  // An extension: the processes with which devices are shared, as device::ManagerConfig::shared.
   std::string shared_devices;
-  // Constant values, copied, of the compiled size: those inputs are left out of requests.
+  // Constant values of the compiled size (copied). Requests do not have these inputs.
   InputMemoryView frozen_inputs;
   FlushByName flush_by_name;
-  // How long to try when no device is free (kDoNotWait, kNever), and the pause between attempts.
+  // How long to try if no device is free (kDoNotWait, kNever), and the pause between attempts.
   std::chrono::nanoseconds device_wait_timeout = std::chrono::seconds(1);
   std::chrono::nanoseconds device_wait_sleep = std::chrono::seconds(6);
-  // Ours: copy a step's inputs in and outputs out on threads of their own while another computes.
-  // On also when the model was compiled so.
+  // An extension: copy the inputs and the outputs of a step on separate threads while another step
+  // is computed. Also enabled if the model was compiled for it.
   bool overlap_io = false;
-  // Ours: 0 is what the model was compiled for, or as many as kStagedBytes have room for.
+  // An extension: 0 is the compiled number, limited to the steps for which kStagedBytes has space.
   int64_t batches_per_step = 0;
-  // Ours: null is what POPRT_INJECT_FAULTS says.
+  // An extension: null uses POPRT_INJECT_FAULTS.
   std::shared_ptr<FaultInjector> faults;
   Clock clock;
 };
 
-// How an anchor's bytes divide in rows: `outer` blocks, each with its rows next to each other.
+// The layout of an anchor's bytes: `outer` blocks, in each of which the rows are contiguous.
 struct AnchorRows {
   uint64_t bytes = 0;      // of a chunk
   uint64_t outer = 1;      // product of the dimensions before batching_dim
@@ -96,31 +100,33 @@ class RunnerPlan {
   // Throws invalid_argument and failed_precondition (the model does not have batching_dim).
   RunnerPlan(std::shared_ptr<const Model> model, RunnerConfig config);
 
-  // Checks a request and writes one pointer per anchor: null for one that is not connected (or is
-  // frozen). Returns how many rows it has. Throws not_found or invalid_argument.
+  // Checks a request and writes one pointer for each anchor: null for an anchor that is not named
+  // or is frozen. Returns the number of rows. Throws not_found or invalid_argument.
   uint64_t resolve(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                    const void** input_pointers, void** output_pointers) const;
 
-  // The part of resolve() about inputs.
+  // The part of resolve() for inputs.
   uint64_t rows_of_inputs(std::span<const InputBinding> inputs) const;
-  // Shape of output `i` of a request with so many rows.
+  // The shape of output `i` of a request with this number of rows.
   Shape output_shape(size_t i, uint64_t rows) const;
 
-  // Whole batches, which a caller that waits for them need not share a step with others.
+  // Whether the rows are whole batches. If the caller waits for them, they need not share a step
+  // with others.
   bool whole(uint64_t rows) const noexcept { return rows % (chunk_rows * replicas) == 0; }
-  // The device can use a request's memory without a copy, a chunk at a time.
+  // Whether the device can use a request's memory without a copy, one chunk at a time.
   bool contiguous(uint64_t rows) const noexcept { return flat || rows == chunk_rows; }
 
   const std::shared_ptr<const Model> model;
   RunnerConfig config;
   std::vector<AnchorRows> inputs, outputs;
   std::vector<DataDesc> input_descs, output_descs;
-  std::vector<bool> fixed;                  // inputs that requests do not give
-  std::vector<TensorMemory> fixed_data;     // of frozen ones; what the model has stays there
-  std::vector<const std::byte*> padding;    // of flush_by_name, per input, or null
-  std::vector<std::byte*> padding_results;  // per output
+  std::vector<bool> fixed;  // inputs that requests do not have
+  std::vector<TensorMemory>
+      fixed_data;  // values of frozen inputs; those of the model are used in place
+  std::vector<const std::byte*> padding;    // of flush_by_name, by input, or null
+  std::vector<std::byte*> padding_results;  // by output
   bool dynamic = false;
-  bool flat = true;  // no anchor has dimensions before batching_dim
+  bool flat = true;  // whether no anchor has dimensions before batching_dim
   uint64_t chunk_rows = 1;
   uint64_t replicas = 1;  // compiled in
   uint64_t step_chunks = 1, step_rows = 1;
@@ -129,7 +135,7 @@ class RunnerPlan {
   uint64_t largest_input = 0;
 
  private:
-  // The steps of construction, in their order.
+  // The steps of the constructor, in order.
   void fix_inputs();
   void divide_in_rows();
   void require_separate_rows() const;

@@ -1,4 +1,4 @@
-// Finding an anchor by name, with an error that helps.
+// Finds an anchor by name.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace poprt::runtime {
 
-// Looks at `hint` first: callers mostly give anchors in order. `direction` is "input" or "output".
-// Throws not_found listing the names there are.
+// Checks `hint` first, because callers mostly pass anchors in order. `direction` is "input" or
+// "output". Throws not_found with the existing names in the message.
 size_t find_anchor(std::span<const program::Anchor> anchors, std::string_view name, size_t hint,
                    std::string_view direction);
 
-// Throws invalid_argument with expected and found bytes, dtype and shape.
+// Throws invalid_argument with the expected and the actual size, type and shape.
 [[noreturn]] void fail_wrong_size(const program::Anchor& anchor, uint64_t found,
                                   std::string_view direction);
 

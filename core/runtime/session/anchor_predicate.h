@@ -1,4 +1,4 @@
-// Which anchors get a user's callback.
+// Predicates that select the anchors with a user's callback.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace poprt::runtime {
 
-// What a session binds to the stream of an anchor that has no data in the file.
+// The callback that a session binds to an anchor without data in the file.
 enum class AnchorCallbackPolicy : uint8_t {
-  bind_user_cb,   // the user's; verify_connected() asks for it
+  bind_user_cb,   // the user's, which verify_connected() requires
   bind_empty_cb,  // inputs are zeros, outputs are dropped
 };
 
@@ -22,7 +22,7 @@ namespace predicate_factory::anchor_callbacks {
 inline constexpr auto kUser = AnchorCallbackPolicy::bind_user_cb;
 inline constexpr auto kEmpty = AnchorCallbackPolicy::bind_empty_cb;
 
-// `accept` when one of the anchor's programs is in the flow's list, else `reject`.
+// `accept` if any of the anchor's programs is in the list of the flow, else `reject`.
 AnchorCallbackPredicate pred_program_flow_load(popef::ProgramFlow flow,
                                                AnchorCallbackPolicy accept = kUser,
                                                AnchorCallbackPolicy reject = kEmpty);
@@ -32,22 +32,23 @@ AnchorCallbackPredicate pred_program_flow_main(popef::ProgramFlow flow,
 AnchorCallbackPredicate pred_program_flow_save(popef::ProgramFlow flow,
                                                AnchorCallbackPolicy accept = kUser,
                                                AnchorCallbackPolicy reject = kEmpty);
-// `accept` when the anchor names one of these programs.
+// `accept` if the anchor names any of these programs.
 AnchorCallbackPredicate pred_program_index(std::vector<uint32_t> programs,
                                            AnchorCallbackPolicy accept = kUser,
                                            AnchorCallbackPolicy reject = kEmpty);
-// `accept` when the anchor names no program.
+// `accept` if the anchor names no program.
 AnchorCallbackPredicate pred_program_not_assigned(AnchorCallbackPolicy accept = kUser,
                                                   AnchorCallbackPolicy reject = kEmpty);
 
-// `accept` when any / all of the predicates say `accept`, else `reject`. Of none: reject / accept.
+// `accept` if any / all of the predicates return `accept`, else `reject`. Without predicates:
+// reject / accept.
 AnchorCallbackPredicate or_bind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
                                 std::vector<AnchorCallbackPredicate> predicates);
 AnchorCallbackPredicate and_bind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
                                  std::vector<AnchorCallbackPredicate> predicates);
 
-// What sessions use when they are given none: the user's for anchors of main programs and of no
-// program, else empty.
+// The default of sessions: the user's callback for anchors of main programs and of no program,
+// otherwise the empty one.
 AnchorCallbackPredicate default_predicate(const popef::ProgramFlow& flow);
 
 }  // namespace predicate_factory::anchor_callbacks

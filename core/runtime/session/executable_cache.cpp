@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kOpaqueName = "poprt.cache";
 
-// Every word goes through invertible steps in its lane, so one changed word always shows. Made to
-// be as fast as memory: it finds damage, not forgery.
+// Every word passes through invertible steps in its lane, so a single changed word always changes
+// the result. It is as fast as memory. It detects damage, not forgery.
 uint64_t checksum(std::span<const std::byte> bytes) {
   constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
   std::array<uint64_t, 8> lanes{1, 2, 3, 4, 5, 6, 7, 8};
@@ -39,7 +39,7 @@ uint64_t checksum(std::span<const std::byte> bytes) {
   return sum;
 }
 
-// What stands in the opaque blob.
+// The contents of the opaque blob.
 std::string note(const CacheKey& key, uint64_t sum) {
   return fmt::format("{}\n{}\n{:016x}\n", key.hash, key.description, sum);
 }
@@ -141,7 +141,7 @@ std::vector<CacheEntry> ExecutableCache::list() const {
       reader.parseFile(file.path().string());
       entry.description = line_of(read_note(reader), 1);
     } catch (const Error&) {
-      // Listed all the same, so that it can be pruned.
+      // It is listed nevertheless, so that it can be pruned.
     }
     entries.push_back(std::move(entry));
   }

@@ -1,4 +1,4 @@
-// A folder of compiled executables, each under the hash of what it was compiled from.
+// A folder of compiled executables, each named by the hash of everything that it was compiled from.
 #pragma once
 
 #include <chrono>
@@ -14,11 +14,11 @@
 
 namespace poprt::runtime {
 
-// What an executable is made from. `hash` names the file; `description` is kept in it and must be
-// the same when it is used.
+// The source of an executable. `hash` is its file name; `description` is stored in the file and
+// must be equal when the file is used.
 struct CacheKey {
-  std::string hash;         // 64 hexadecimal digits, over everything that decides the result
-  std::string description;  // one line for people: package, options ...
+  std::string hash;         // 64 hexadecimal digits, over everything that determines the result
+  std::string description;  // one line for users: package, options and so on
   std::string name;         // of the executable
 };
 
@@ -26,26 +26,27 @@ struct CacheEntry {
   std::filesystem::path path;
   uint64_t bytes = 0;
   std::filesystem::file_time_type last_used;
-  std::string description;  // empty when the file cannot be read
+  std::string description;  // empty if the file cannot be read
 };
 
-// Any number of processes may use one folder: files appear complete, by renaming, and a mapped one
-// stays usable when it is removed. Safe from any thread.
+// Any number of processes may use one folder: files are renamed when they are complete, and a
+// mapped file stays usable when it is removed. Thread-safe.
 class ExecutableCache {
  public:
   explicit ExecutableCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   std::filesystem::path path_of(const CacheKey& key) const;
 
-  // Null when there is none. One that is damaged, of another package, or made from something else
-  // than its name says is null with a warning in the log. Marks the entry as used now.
+  // Null if there is no entry. An entry that is damaged, of another package, or made from another
+  // source than its name states is ignored with a warning in the log. Marks the entry as used now.
   std::shared_ptr<const Model> find(const CacheKey& key) const;
 
-  // Makes the folder when it is missing. What goes wrong is a warning only: a result is never lost
-  // for its cache.
+  // Creates the folder if it is missing. Errors are only logged as warnings, because the result of
+  // the compilation must not be lost.
   void store(const CacheKey& key, std::span<const std::byte> payload) const noexcept;
 
-  // Least recently used first. A missing folder is empty. Throws permission_denied and the like.
+  // The least recently used entries first; empty if the folder is missing. Throws permission_denied
+  // and other file errors.
   std::vector<CacheEntry> list() const;
 
   struct Limits {
@@ -55,9 +56,9 @@ class ExecutableCache {
   struct Pruned {
     uint64_t files = 0, bytes = 0;
   };
-  // Removes entries that are too old, then the least recently used ones until the rest fits, and
-  // what writers that died an hour ago left behind. Without limits: every entry. Other files are
-  // left alone.
+  // Removes entries that are too old, then the least recently used ones until the rest is small
+  // enough, and temporary files of writers that died at least an hour ago. Without limits, removes
+  // every entry. Other files are not removed.
   Pruned prune(const Limits& limits) const;
 
  private:

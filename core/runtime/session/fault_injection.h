@@ -1,4 +1,4 @@
-// Device errors, and a way to cause them: the emulator has no hardware that could break.
+// Device errors, and a way to cause them, because the emulator has no hardware that can break.
 #pragma once
 
 #include <atomic>
@@ -15,24 +15,24 @@
 
 namespace poprt::runtime {
 
-// Poplar's exception tree under runtime_error.
+// The exception classes of Poplar under runtime_error.
 enum class DeviceErrorClass : uint8_t {
   application_runtime_error,
   recoverable_runtime_error,
   unrecoverable_runtime_error,
   unknown_runtime_error,
-  runtime_error,  // any other
+  runtime_error,  // all others
 };
 enum class RecoveryAction : uint8_t { none, ipu_reset, link_reset, partition_reset, full_reset };
 
 std::string_view device_error_name(DeviceErrorClass error);
-std::string_view recovery_action_name(RecoveryAction action);  // as Poplar spells them
+std::string_view recovery_action_name(RecoveryAction action);  // in Poplar's spelling
 
 struct DeviceError {
   DeviceErrorClass error = DeviceErrorClass::application_runtime_error;
   RecoveryAction action = RecoveryAction::none;
 
-  // A reset of this IPU alone makes it usable again.
+  // Whether a reset of this IPU makes it usable again.
   bool resettable() const {
     return error == DeviceErrorClass::application_runtime_error ||
            (error == DeviceErrorClass::recoverable_runtime_error &&
@@ -40,35 +40,38 @@ struct DeviceError {
   }
   // aborted, unavailable, internal, unknown, failed_precondition, in the order of DeviceErrorClass.
   ErrorCode code() const;
-  // "recoverable_runtime_error (IPU_RESET) on replica 0: ..." and what to do.
+  // For example "recoverable_runtime_error (IPU_RESET) on replica 0: ...", with a hint for the
+  // user.
   std::string message(int replica, bool auto_reset) const;
 };
 
-// One fault: hits `count` runs from the `at`-th (from 1) of `replica` (-1: of any).
+// A fault of `count` runs, beginning with run `at` (from 1) of `replica` (-1: any).
 struct Fault {
-  std::optional<DeviceError> error;   // none: only slow
+  std::optional<DeviceError> error;   // none: the run is only slow
   std::chrono::nanoseconds delay{0};  // before the run
   uint64_t at = 1, count = 1;
   int replica = -1;
 };
 
-// Thread-safe; may be shared by runners.
+// Thread-safe; several runners may share it.
 class FaultInjector {
  public:
   FaultInjector() = default;
-  // Faults separated by ';', each CLASS[:ACTION] or slow:NANOSECONDS, then any of @RUN, *COUNT,
-  // /REPLICA: "application_runtime_error@3;recoverable_runtime_error:IPU_RESET@5*2/1". Throws
+  // Faults are separated by ';'. Each is CLASS[:ACTION] or slow:NANOSECONDS, followed by any of
+  // @RUN, *COUNT and /REPLICA:
+  // "application_runtime_error@3;recoverable_runtime_error:IPU_RESET@5*2/1". Throws
   // invalid_argument.
   explicit FaultInjector(std::string_view text);
-  // What POPRT_INJECT_FAULTS says; null when it is not set.
+  // The faults in POPRT_INJECT_FAULTS; null if it is unset.
   static std::shared_ptr<FaultInjector> from_environment();
 
   void add(const Fault& fault);
-  // From now on, `per_million` of all runs fail with `error`, chosen by a generator seeded with
-  // `seed`.
+  // From now on, `per_million` of all runs fail with `error`. A generator with the seed `seed`
+  // selects them.
   void add_random(uint64_t seed, uint32_t per_million, DeviceError error);
 
-  // Before each run of a batch: sleeps if it is to be slow; what it fails with.
+  // Called before each run of a batch. Sleeps if the run is to be slow, and returns the error of
+  // the run.
   std::optional<DeviceError> before_run(int replica);
   uint64_t runs() const;
 
@@ -81,7 +84,7 @@ class FaultInjector {
   mutable std::mutex mutex_;
   std::vector<Fault> faults_;
   std::vector<Random> random_;
-  std::vector<uint64_t> runs_;  // per replica
+  std::vector<uint64_t> runs_;  // by replica
   uint64_t all_runs_ = 0;
 };
 

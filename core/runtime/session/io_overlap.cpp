@@ -12,7 +12,7 @@
 namespace poprt::runtime {
 
 IoOverlap::IoOverlap() : process_(getpid()) {
-  // Signals are the application's: the threads block all of them.
+  // Signals belong to the application: the threads block all of them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -61,8 +61,8 @@ void IoOverlap::serve(bool loads) noexcept {
   }
 }
 
-// The items up to end_, each when the stage before has done it, or (loading) when the one whose
-// slot it takes was stored.
+// Processes the items up to end_. Each waits until the previous stage has processed it; loading
+// waits until the item that used the same slot before is stored.
 void IoOverlap::work_through(Stage stage, const std::atomic<uint64_t>& before, uint64_t ahead,
                              std::atomic<uint64_t>& done) noexcept {
   for (uint64_t item = 0;; item++) {
@@ -84,7 +84,8 @@ void IoOverlap::work_through(Stage stage, const std::atomic<uint64_t>& before, u
 void IoOverlap::fail_at(uint64_t item, std::exception_ptr why, bool loading) noexcept {
   {
     const std::lock_guard lock(failure_mutex_);
-    if (item >= end_.load(std::memory_order_relaxed)) return;  // an earlier one failed meanwhile
+    if (item >= end_.load(std::memory_order_relaxed))
+      return;  // an earlier item has failed in the meantime
     failure_ = std::move(why);
     end_.store(item, std::memory_order_release);
   }

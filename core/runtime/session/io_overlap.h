@@ -1,6 +1,6 @@
-// Items that are loaded, computed and stored, each by a thread of its own: while item n computes,
-// n + 1 is loaded and n - 1 is stored. A device's loop over its batches, when it was compiled for
-// overlapped I/O.
+// Loads, computes and stores items on a thread each: while item n is computed, item n + 1 is loaded
+// and item n - 1 is stored. It is the loop of a device over its batches if the model was compiled
+// for overlapped I/O.
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +17,18 @@ namespace poprt::runtime {
 
 class IoOverlap {
  public:
-  // Items that are under way at the same time: item n uses what belongs to slot n % kSlots.
+  // The number of items in progress at the same time. Item n uses the objects of slot n % kSlots.
   static constexpr uint64_t kSlots = 3;
 
-  // What is done with an item. An exception ends the run: items before it are finished, others are
-  // not begun.
+  // The operations on an item. An exception ends the run: earlier items are finished, later ones
+  // are not begun.
   class Work {
    public:
     virtual ~Work() = default;
     virtual void load(uint64_t item) = 0;
     virtual void compute(uint64_t item) = 0;
     virtual void store(uint64_t item) = 0;
-    // A load() that waits is to end: its item will not be computed. Any thread.
+    // Makes a blocked load() return; its item will not be computed. Any thread may call it.
     virtual void interrupt() noexcept = 0;
   };
 
@@ -38,10 +38,11 @@ class IoOverlap {
   IoOverlap(const IoOverlap&) = delete;
   IoOverlap& operator=(const IoOverlap&) = delete;
 
-  // False in a process that was forked from the one that made it: the threads are not there.
+  // Returns false in a child process that was forked after construction, because it does not have
+  // the threads.
   bool usable() const noexcept;
-  // Computes on the calling thread; one run at a time. Throws what the first item that failed
-  // threw.
+  // Computes on the calling thread; one run at a time. Throws the exception of the first item that
+  // failed.
   void run(uint64_t count, Work& work);
 
  private:
@@ -54,11 +55,11 @@ class IoOverlap {
   Waiter changed_;
   std::atomic<uint64_t> runs_{0};
   std::atomic<bool> ending_{false};
-  // Of a run.
+  // The state of a run.
   Work* work_ = nullptr;
   std::atomic<uint64_t> loaded_{0}, computed_{0}, stored_{0};
-  std::atomic<uint64_t> end_{0};  // items from here on are not worked on
-  std::atomic<int> idle_{0};      // threads that are through
+  std::atomic<uint64_t> end_{0};  // items from this one on are not processed
+  std::atomic<int> idle_{0};      // number of threads that have finished
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
 

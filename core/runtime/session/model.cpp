@@ -88,7 +88,7 @@ popef::Metadata describe(const std::string& name, const program::Program& progra
 
 constexpr std::string_view kBatchesPerStep = "batches_per_step", kIoTiles = "num_io_tiles";
 
-// A number that the compilation was given; 0: none, or no number.
+// The number that an option of the compilation has; 0 without the option, or if it is not a number.
 uint64_t number_of(const popef::Metadata& metadata, std::string_view option) {
   const auto& options = metadata.engineOptions();
   const auto found = std::ranges::find(options, option, &popef::Option::name);
@@ -115,7 +115,7 @@ void set_engine_options(Model& model, std::vector<popef::Option> options) {
 device::Constraints constraints_of(const Model& model) {
   device::Constraints c;
   c.num_ipus = int64_t{model.replication_factor} * model.ipus;
-  // A Bow IPU (21) runs what was compiled for its predecessor.
+  // A Bow IPU (21) also runs programs for its predecessor (2).
   if (model.metadata.ipuVersion() != 2) c.ipu_version = model.metadata.ipuVersion();
   return c;
 }

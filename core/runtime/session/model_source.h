@@ -1,4 +1,5 @@
-// What an executable was compiled from, as its PopEF file says it (popef/FORMAT.md).
+// The description of the model that an executable was compiled from, in its PopEF file
+// (popef/FORMAT.md).
 #pragma once
 
 #include <string>
@@ -6,13 +7,13 @@
 
 namespace poprt::runtime {
 
-// Engine options of the metadata, behind those of the compilation: the file name of the ONNX model
-// (absent for one that came from memory), and the hash of all its files (onnx/model_hash.h).
+// Engine options of the metadata, after those of the compilation: the file name of the ONNX model
+// (absent if it was compiled from memory), and the hash of all its files (onnx/model_hash.h).
 inline constexpr std::string_view kSourceName = "source";
 inline constexpr std::string_view kSourceHash = "source_hash";
 
-// Opaque blobs of a source that is embedded: the model, and "poprt.source/LOCATION" for each file
-// of its external data.
+// Opaque blobs of an embedded source: the model, and "poprt.source/LOCATION" for each file of its
+// external data.
 inline constexpr std::string_view kSourceBlob = "poprt.source";
 
 inline bool is_source_blob(std::string_view name) {
@@ -20,7 +21,7 @@ inline bool is_source_blob(std::string_view name) {
          (name.size() == kSourceBlob.size() || name[kSourceBlob.size()] == '/');
 }
 
-// The blob of one file; `location` is empty for the model itself.
+// The name of the blob of one file; `location` is empty for the model itself.
 inline std::string source_blob(std::string_view location) {
   std::string name(kSourceBlob);
   return location.empty() ? name : name.append("/").append(location);

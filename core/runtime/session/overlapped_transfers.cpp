@@ -28,7 +28,7 @@ void Session::OverlappedTransfers::begin() {
     if (!memory.data()) memory = TensorMemory(s.bytes);
     return memory.data();
   };
-  // What a run without overlap has asked for ahead of time is fetched again.
+  // A run without overlap may have prefetched data, which must be fetched again.
   for (Stream& s : session_.inputs_)
     if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
   for (Slot& slot : slots_) {
@@ -38,7 +38,7 @@ void Session::OverlappedTransfers::begin() {
     for (size_t i = 0; i < session_.outputs_.size(); i++) {
       Stream& s = session_.outputs_[i];
       if (s.weights) continue;
-      // What nobody takes is written to one place.
+      // Outputs that are not stored share one buffer.
       slot.outputs[i] = reserve(is_called(s) ? slot.output_memory[i] : s.memory, s);
     }
   }
@@ -98,8 +98,8 @@ void Session::OverlappedTransfers::interrupt() noexcept {
     if (is_called(s)) s.callback->interrupt();
 }
 
-// False: the model has nothing to overlap, a callback wants the thread that runs, or the threads
-// for it are another process's.
+// Returns false if there is nothing to overlap, if a callback requires the thread that runs, or in
+// a forked child, which does not have the threads.
 bool Session::run_overlapped(uint64_t iterations) {
   if (!model_->overlap_io || iterations < kOverlapped || model_->replication_factor != 1)
     return false;

@@ -1,5 +1,5 @@
-// A session's loop over the batches of a step when transfers overlap with the computation. Included
-// by the session's own files only.
+// A session's loop over the batches of a step if transfers overlap with the computation. Only files
+// of the session include it.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace poprt::runtime {
 
-// What an item of IoOverlap is here: a transfer of every stream, in memory of its slot. With the
+// Here an item of IoOverlap is one transfer of every stream, in memory of its slot. Requires the
 // session's run_mutex_.
 class Session::OverlappedTransfers final : public IoOverlap::Work {
  public:
   explicit OverlappedTransfers(Session& session);
-  bool possible() const noexcept;  // all callbacks allow it
-  void begin();                    // of a run: which streams have callbacks, and their memory
-  void end() noexcept;             // of a run that failed
+  bool possible() const noexcept;  // whether all callbacks allow it
+  void begin();         // begins a run: determines which streams have callbacks, and their memory
+  void end() noexcept;  // ends a run that failed
 
   void load(uint64_t item) override;
   void compute(uint64_t item) override;
@@ -27,7 +27,8 @@ class Session::OverlappedTransfers final : public IoOverlap::Work {
 
  private:
   struct Slot {
-    std::vector<TensorMemory> input_memory, output_memory;  // of streams with a callback, and seeds
+    std::vector<TensorMemory> input_memory,
+        output_memory;  // of streams with a callback, and of seeds
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     Telemetry::Clock::time_point loaded;
@@ -38,7 +39,7 @@ class Session::OverlappedTransfers final : public IoOverlap::Work {
   Session& session_;
   std::array<Slot, IoOverlap::kSlots> slots_;
   std::atomic<bool> interrupted_{false};
-  uint64_t begun_ = 0, answered_ = 0;  // transfers of a run
+  uint64_t begun_ = 0, answered_ = 0;  // transfers of the current run
 };
 
 }  // namespace poprt::runtime

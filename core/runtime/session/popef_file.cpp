@@ -18,8 +18,8 @@
 namespace poprt::runtime {
 namespace {
 
-// What caller memory looks like is said twice in a file, by the metadata and by the program. A
-// reader of one must not be misled about the other.
+// The metadata and the program both describe the caller's memory. They must agree, because readers
+// use either.
 void check_anchors(const popef::Metadata& metadata, const std::vector<program::Anchor>& anchors,
                    popef::TensorType type) {
   for (const program::Anchor& a : anchors) {
@@ -28,7 +28,7 @@ void check_anchors(const popef::Metadata& metadata, const std::vector<program::A
       if (m.type() == type && m.name() == a.name) {
         found = true;
         popef::TensorInfo info(popef::data_type_of(a.dtype), a.shape);
-        // A program is one replica's.
+        // A program is for one replica.
         if (m.isPerReplica())
           info.shape().insert(info.shape().begin(), metadata.replicationFactor());
         if (m.tensorInfo() != info)
@@ -52,7 +52,7 @@ std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
   image.program = std::make_shared<const program::Program>(std::move(loaded.program));
   image.weights = loaded.weights;
   const std::vector<program::NarrowWeights> narrow = std::move(loaded.narrow);
-  // Weights may have moved to memory of their own; `file` and `payload` need the first owner.
+  // Weights may have been moved to separate memory; `file` and `payload` need the original owner.
   struct Owners {
     std::shared_ptr<const void> first, second;
   };
@@ -63,7 +63,7 @@ std::shared_ptr<Model> make(std::string name, program::LoadedProgram loaded,
   return made;
 }
 
-// What a program means is settled by the kernels that run it.
+// The kernels that run a program define its meaning.
 void check_package(const std::string& package, const OpenOptions& options) {
   if (!options.check_package_hash || package == program::package()) return;
   fail(
@@ -74,7 +74,7 @@ void check_package(const std::string& package, const OpenOptions& options) {
       package, program::package());
 }
 
-// `file` as in Model.
+// `file` is as in Model.
 std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& found,
                                    std::span<const std::byte> file,
                                    std::shared_ptr<const void> owner, const OpenOptions& options) {
@@ -106,7 +106,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
   }
   check_anchors(metadata, loaded.program.inputs, popef::TensorType::INPUT);
   check_anchors(metadata, loaded.program.outputs, popef::TensorType::OUTPUT);
-  // Blobs may have been unpacked into memory of their own.
+  // Blobs may have been decompressed into separate memory.
   struct All {
     std::shared_ptr<const void> file, blobs;
   };
@@ -115,7 +115,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
       make(metadata.executable(), std::move(loaded), file, {},
            std::make_shared<All>(All{std::move(owner), owners}), metadata, input_data);
   made->blobs = found;
-  constexpr uint64_t kMaxOpaque = uint64_t{1} << 24;  // larger ones are nothing the runtime reads
+  constexpr uint64_t kMaxOpaque = uint64_t{1} << 24;  // the runtime does not use larger blobs
   for (const popef::OpaqueReader& blob : found->opaqueBlobs) {
     if (blob.size() > kMaxOpaque || is_source_blob(blob.name)) continue;
     const popef::Payload text = blob.payload();
@@ -128,7 +128,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<const popef::Model>& fo
   return made;
 }
 
-// Of what `reader` has parsed.
+// Builds the model that `reader` has parsed.
 std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
                                    std::span<const std::byte> file,
                                    std::shared_ptr<const void> owner, const OpenOptions& options) {
@@ -138,7 +138,7 @@ std::shared_ptr<const Model> build(const std::shared_ptr<popef::Reader>& reader,
       file, std::move(owner), options);
 }
 
-// One sequential read: on a network file system, page faults in any order are slow.
+// Reads sequentially, because page faults in random order are slow on a network file system.
 void preload(const std::filesystem::path& path) {
   const char* wanted = std::getenv("POPART_PRELOAD_POPEF");
   if (!wanted || std::string_view(wanted) != "full-preload") return;
@@ -228,7 +228,7 @@ void write_opaque(popef::Writer& writer, const std::string& executable,
 
 namespace {
 
-// A program whose inputs have data, as a file has it: the data is in tensor blobs.
+// A program without the data of its inputs, as a file stores it: the data is in tensor blobs.
 struct Parts {
   program::Program program;
   std::vector<program::Weight> weights;
@@ -252,7 +252,7 @@ Parts take_apart(const program::Program& program, std::span<const program::Weigh
     parts.weights.assign(weights.begin(), weights.end());
     return parts;
   }
-  // What instructions use stays, of data too that an input shares with them.
+  // Weights that instructions use stay, even if an input's data shares them.
   uint64_t end = 0;
   for (const program::Buffer& b : p.buffers)
     if (b.space == program::Space::weights) end = std::max(end, b.offset + b.bytes);
@@ -266,7 +266,7 @@ Parts take_apart(const program::Program& program, std::span<const program::Weigh
   return parts;
 }
 
-// Executable blob's payload of a model that has a file or a payload.
+// The payload of the executable blob of a model with a file or a payload.
 popef::Payload payload_of(const Model& model) {
   if (!model.payload.empty()) return {model.payload, model.image.owner};
   if (!model.blobs)
@@ -274,7 +274,7 @@ popef::Payload payload_of(const Model& model) {
   return model.blobs->executable.payload();
 }
 
-// What a payload has of the weights, which may lie in a blob of their own.
+// The weights as the payload stores them; they may be in a separate blob.
 popef::Payload stored_weights(const Model& model) {
   popef::Payload payload = payload_of(model);
   payload.bytes = program::weights_of(payload.bytes);
@@ -283,8 +283,8 @@ popef::Payload stored_weights(const Model& model) {
   return tensor ? tensor->payload() : payload;
 }
 
-// A record of what is packed in the model's memory, which is asked for its plain weights, too:
-// these are in the payload.
+// A record of weights that are packed in the model's memory. It also returns the plain weights,
+// which are in the payload.
 program::Weight with_plain(program::Weight packed, const popef::Payload& stored,
                            const program::StoredPiece& piece) {
   const auto fill = [bytes = packed.bytes, pack = packed.fill, form = *piece.narrow, stored,
@@ -330,8 +330,8 @@ Parts take_apart(const Model& model) {
   return take_apart(model.program(), weight_records(model), model.narrow);
 }
 
-// Whether the payload of a model in memory holds what has blobs of its own in a file: the data of
-// inputs, notes.
+// Whether the payload of a model in memory contains objects that have separate blobs in a file: the
+// data of inputs, and notes.
 bool has_more_than_a_file(const Model& model) {
   const std::vector<program::Anchor>& inputs = model.inputs();
   return !model.opaque.empty() ||
@@ -386,7 +386,7 @@ void copy_blob(const popef::BlobData& blob, popef::BlobWriter& to) {
   to.close();
 }
 
-// Those of the files, then those that were added.
+// Copies the blobs of the files, then those that were added.
 void copy_opaque(const Model& from, popef::Writer& writer) {
   std::map<std::string, std::string> added = from.opaque;
   if (from.blobs)
@@ -397,14 +397,14 @@ void copy_opaque(const Model& from, popef::Writer& writer) {
   write_opaque(writer, from.name, added);
 }
 
-// `except`: the name of a tensor that is not copied.
+// `except` is the name of a tensor that is not copied.
 void copy_data(const popef::Model& from, popef::Writer& writer, std::string_view except = {}) {
   for (const auto& t : from.tensors)
     if (t.info.name() != except) copy_blob(t, *writer.createTensorData(t.info, t.executable));
   for (const auto& f : from.feeds) copy_blob(f, *writer.createFeedData(f.info, f.executable));
 }
 
-// Throws where a model in memory has anchors of types that PopEF does not have.
+// Throws if a model in memory has anchors of types that PopEF does not have.
 popef::Metadata metadata_of(const Model& model) {
   if (model.blobs) return model.metadata;
   popef::Metadata metadata = make_metadata(model.name, model.program());
@@ -473,7 +473,7 @@ void save_parts(const Model& model, const std::filesystem::path& executable,
   }
   const std::vector<std::byte> program = program::without_weights(payload.bytes);
   const std::string name(kWeightsName);
-  // As they are stored; of a payload without weights they are apart already.
+  // The weights in stored form. If the payload has no weights, they are separate already.
   std::span<const std::byte> weights = program::weights_of(payload.bytes);
   popef::Payload apart;
   if (weights.empty() && model.blobs)

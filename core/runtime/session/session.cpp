@@ -41,14 +41,15 @@ std::string list(const std::vector<std::string>& names) {
   fail(ErrorCode::cancelled, "the session was stopped; reload() starts it again");
 }
 
-// `copies`: of the model that have a device of their own.
+// `copies` is the number of copies of the model that have separate devices.
 void check_fits(const Model& model, const device::Device& device, uint32_t copies) {
   device::Constraints wanted = constraints_of(model);
   wanted.num_ipus = std::max(wanted.num_ipus / static_cast<int64_t>(copies), int64_t{1});
   if (device.num_ipus() < wanted.num_ipus)
     fail(ErrorCode::failed_precondition, "the model is for {} IPUs, device {} has {}",
          wanted.num_ipus, device.id(), device.num_ipus());
-  // An IPU model runs any: only its reports differ. What is no IPU has no version.
+  // An IPU model runs any version, because only its reports differ. A device that is not an IPU has
+  // no version.
   if (wanted.ipu_version != 0 && device.ipu_version() != 0 &&
       wanted.ipu_version != device.ipu_version() && !device.properties().ipu_model)
     fail(ErrorCode::failed_precondition, "the model is for ipu{}, device {} is an ipu{}",
@@ -107,7 +108,8 @@ void Session::connect() {
     rewind(inputs_[i]);
     if (!inputs_[i].data.empty() || inputs_[i].seed) inputs_[i].user = false;
   }
-  // The save programs return the weights: not the device's work, the session has their values.
+  // The save programs return the weights. The device is not involved, because the session has their
+  // values.
   for (const Stream& in : inputs_) {
     const auto is_program_output = [&](const program::Anchor& a) {
       return a.name == in.anchor->name;
@@ -158,7 +160,7 @@ void Session::interrupt_all() noexcept {
       if (s.callback) s.callback->interrupt();
 }
 
-// With run_mutex_.
+// Requires run_mutex_.
 void Session::drop_engine() noexcept {
   for (auto* streams : {&inputs_, &outputs_})
     for (Stream& s : *streams) {
@@ -193,7 +195,7 @@ void Session::bind_to_device(std::shared_ptr<device::Device> device) {
 }
 
 void Session::load_on(const std::shared_ptr<device::Device>& device) {
-  evict();  // what runs ends first
+  evict();  // ends current runs first
   const std::lock_guard lock(run_mutex_);
   try {
     auto engine = device->load(model_->image, config_.load);
@@ -282,8 +284,8 @@ void Session::set_user_output_handler(std::string_view name,
   set_callback(s, std::move(callback));
 }
 
-// With run_mutex_ and streams_mutex_. What the one before has given ahead of time is not the next
-// one's.
+// Requires run_mutex_ and streams_mutex_. Data that the previous callback has prefetched is
+// discarded.
 void Session::set_callback(Stream& s, std::shared_ptr<StreamCallback> callback) {
   if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
   s.callback = std::move(callback);
@@ -374,12 +376,12 @@ void Session::run_save_programs() { run_flow(Flow::save); }
 
 void Session::run_programs(std::span<const uint32_t> indices) {
   const popef::ProgramFlow& flow = model_->metadata.programFlow();
-  std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program that does nothing
+  std::map<uint32_t, std::optional<Flow>> known;  // without a flow: a program without effect
   for (const auto& [index, name] : model_->metadata.programsMap()) known[index] = std::nullopt;
   for (const uint32_t index : flow.save()) known[index] = Flow::save;
   for (const uint32_t index : flow.main()) known[index] = Flow::main;
   for (const uint32_t index : flow.load()) known[index] = Flow::load;
-  // Programs of a flow that follow each other are one run of it; a repeated one begins another.
+  // Adjacent programs of one flow are one run of it; a repeated one begins another run.
   struct Run {
     Flow flow;
     std::vector<uint32_t> programs;
@@ -446,7 +448,7 @@ void Session::fail_transfer(const Stream& s, std::string_view did) const {
        s.anchor->name, did);
 }
 
-// Of a transfer that the callback gives or takes.
+// Begins a transfer for a stream with a callback.
 void* Session::begin_transfer(Stream& s, bool is_input) {
   void* const memory = s.prefetched ? nullptr : s.callback->acquire();
   s.in_place = memory != nullptr;
@@ -462,13 +464,13 @@ void* Session::input_pointer(Stream& s) {
   return s.callback && s.served ? begin_transfer(s, true) : own_data(s);
 }
 
-// To the first value that is this session's.
+// Sets the stream to the first value of this session.
 void Session::rewind(Stream& s) const {
   s.next = s.per_replica ? config_.copy : 0;
   s.stride = s.per_replica ? config_.copies : 1;
 }
 
-// The next value of an input that no caller gives: the file's, zeros, or a new seed.
+// The next value of an input that no caller provides: from the file, zeros, or a new seed.
 void* Session::own_data(Stream& s) {
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes, at = s.next % values;
@@ -501,7 +503,7 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
     Stream& s = inputs_[i];
     if (s.used[f] && (first_replica || s.per_replica)) input_pointers_[i] = input_pointer(s);
   }
-  // A request is one transfer of the main program, from the moment that its inputs are there.
+  // A request is one transfer of the main program; it begins when its inputs are available.
   Telemetry* const counts = flow == Flow::main ? telemetry_.get() : nullptr;
   const auto begin = counts ? Telemetry::Clock::now() : Telemetry::Clock::time_point();
   if (counts) counts->submitted();
@@ -518,7 +520,7 @@ void Session::run_once(Flow flow, bool first_replica, bool last_replica) {
       s.prefetched = s.callback->prefetch(s.memory.data()) == StreamCallback::Result::success;
 }
 
-// With the inputs where input_pointers_ says.
+// The inputs are in input_pointers_.
 void Session::run_and_answer(Flow flow, bool first_replica, bool last_replica) {
   const auto f = static_cast<size_t>(flow);
   for (size_t i = 0; i < outputs_.size(); i++) {

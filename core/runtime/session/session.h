@@ -31,43 +31,43 @@ class IoOverlap;
 class QueueManager;
 class InputStreamQueue;
 
-// immediate: the constructor acquires a device and loads; deferred: bind_to_device() or the first
-// run does.
+// immediate: the constructor acquires a device and loads the model. deferred: bind_to_device() or
+// the first run does.
 enum class LaunchPolicy : uint8_t { immediate, deferred };
 
 struct SessionConfig {
-  std::shared_ptr<device::Device> device;  // null: any free one that fits the model
+  std::shared_ptr<device::Device> device;  // null: any free device that is suitable
   device::LoadOptions load;
   LaunchPolicy policy = LaunchPolicy::immediate;
-  device::WaitConfig wait = {};  // when it acquires a device
-  // Others cannot bind the device while this session has it. Otherwise a session that binds it
-  // unloads this one.
+  device::WaitConfig wait = {};  // how to wait for a device
+  // Whether other sessions cannot bind the device while this session has it. If false, a session
+  // that binds the device unloads this one.
   bool exclusive = false;
-  bool check_package_hash = true;  // of files
-  std::string executable = {};     // which one, when files hold several; empty: the only one
-  // Publish what it does (telemetry/README.md), or POPRT_TELEMETRY=1 in the environment; `replica`
-  // tells sessions of one runner apart.
+  bool check_package_hash = true;  // for files
+  std::string executable = {};     // selects one if files have several; empty: the only one
+  // Whether to publish telemetry (telemetry/README.md); POPRT_TELEMETRY=1 in the environment also
+  // enables it. `replica` distinguishes the sessions of one runner.
   bool telemetry = false;
   uint32_t replica = 0;
-  // Of the compiled-in copies, when each has a session of its own: a feed's values are dealt out to
-  // them by turns.
+  // The index and the number of the compiled-in copies, if each has a separate session: the values
+  // of a feed are distributed to them in turn.
   uint32_t copy = 0, copies = 1;
-  // Which anchors without data get a user's callback; null: default_predicate().
+  // Select the anchors without data that get a user's callback; null: default_predicate().
   AnchorCallbackPredicate input_predicate = {}, output_predicate = {};
 };
 
-// Loads a model on a device and runs its programs, either on pointers (run_main_programs(inputs,
+// Loads a model on a device and runs its programs, either with pointers (run_main_programs(inputs,
 // outputs)) or with a callback for each anchor (run_main_programs()).
 //
-// Any thread may call any function; those that run programs, load, unload or change handlers take
-// turns. Callbacks must not call the session.
+// Thread-safe; functions that run programs, load, unload or change handlers exclude each other.
+// Callbacks must not call the session.
 class Session final : private device::Occupant {
  public:
-  // Throws unavailable (no free device), not_found (no device can ever fit), failed_precondition
-  // (the device is an exclusive session's, too small or of another version, or a kernel is
-  // missing), and what device::Device::load throws.
+  // Throws unavailable (no free device), not_found (no suitable device exists), failed_precondition
+  // (an exclusive session has the device, it is too small or of another version, or a kernel is
+  // missing), and the errors of device::Device::load.
   explicit Session(std::shared_ptr<const Model> model, SessionConfig config = {});
-  // Throws what open_popef() throws, too.
+  // Also throws the errors of open_popef().
   explicit Session(std::span<const std::filesystem::path> paths, SessionConfig config = {});
   ~Session();
   Session(const Session&) = delete;
@@ -75,70 +75,74 @@ class Session final : private device::Occupant {
 
   const Model& model() const { return *model_; }
   const std::shared_ptr<const Model>& shared_model() const { return model_; }
-  // Null before a device was acquired.
+  // Null before a device is acquired.
   std::shared_ptr<device::Device> device() const;
-  // False before the upload, and after unload_from_device() or when another session took the
-  // device.
+  // False before the model is loaded, and after unload_from_device() or when another session has
+  // taken the device.
   bool is_loaded() const noexcept;
 
-  // Acquires a device when none is given, and uploads. What was loaded elsewhere is unloaded.
+  // Acquires a device if none is given, and loads the model. If it is loaded on another device, it
+  // is unloaded there.
   void bind_to_device(std::shared_ptr<device::Device> device = nullptr);
-  // Runs that are under way end as by stop(). The device stays this session's handle, but others
+  // Ends current runs like stop(). The session keeps its pointer to the device, but other sessions
   // may bind it.
   void unload_from_device() noexcept;
-  // Uploads again, to the same device: initial state, and no stop(). Weights that were updated
-  // stay.
+  // Loads again on the same device: restores the initial state, and ends stop(). Updated weights
+  // keep their values.
   void reload();
-  // Any thread, callbacks too: a run ends soon with cancelled (at the next callback or instruction,
-  // in a long one after some 5 ms of it, but not within a kernel that is one task, such as a TopK
-  // of one row), and so do later ones until reload() or bind_to_device().
+  // Makes a current run fail soon with cancelled: at the next callback or instruction, in a long
+  // instruction after about 5 ms, but not inside of a kernel with a single task, such as a TopK of
+  // one row. Later runs also fail until reload() or bind_to_device(). Any thread may call it, also
+  // in a callback.
   void stop() noexcept;
 
-  // By name, the outputs of weights that the save programs return (weight_d2h_NAME) too. Throw
-  // not_found listing the names there are.
+  // An anchor by name, including the outputs of weights that the save programs return
+  // (weight_d2h_NAME). Throw not_found with the existing names in the message.
   const program::Anchor& input_anchor(std::string_view name) const;
   const program::Anchor& output_anchor(std::string_view name) const;
-  // The callback of an anchor; null takes it away. Also for anchors that the predicate rejected.
-  // Throws as above, and failed_precondition for an anchor without a handle: it has no stream.
+  // Sets the callback of an anchor; null removes it. Also works for anchors that the predicate
+  // rejected. Throws as above, and failed_precondition for an anchor without a handle, because it
+  // has no stream.
   void set_user_input_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
   void set_user_output_handler(std::string_view name, std::shared_ptr<StreamCallback> callback);
-  // One queue for each anchor that the predicates accept (null: the session's), connected as its
-  // callback. `buffers` elements fit into a queue. `timeout` is called on the running thread when
-  // an input waited for `timeout_ns` (0: never), again and again; it may enqueue. The session keeps
-  // the queues; references are good until the session goes or makes queues again.
+  // Connects a queue to each anchor that the predicates accept (null: those of the session). A
+  // queue has room for `buffers` elements. If an input waits for `timeout_ns` (0: without limit),
+  // `timeout` is called repeatedly on the thread that runs; it may enqueue. The session owns the
+  // queues; references are valid until it is destroyed or creates queues again.
   QueueManager& create_queue_manager(size_t buffers,
                                      std::function<void(InputStreamQueue&)> timeout = {},
                                      std::chrono::nanoseconds timeout_ns = {},
                                      const AnchorCallbackPredicate& input_predicate = {},
                                      const AnchorCallbackPredicate& output_predicate = {});
 
-  // Anchors that a user's callback must serve, in the model's order.
+  // The anchors that need a user's callback, in the model's order.
   std::vector<const program::Anchor*> user_input_anchors() const;
   std::vector<const program::Anchor*> user_output_anchors() const;
-  // Of those, the ones without a callback.
+  // Those of them that have no callback.
   std::vector<std::string> unconnected_anchors() const;
-  // Throws failed_precondition listing unconnected_anchors().
+  // Throws failed_precondition with unconnected_anchors() in the message.
   void verify_connected() const;
 
-  // Blocking. Run main programs after load programs; they transfer every stream deviceIterations
-  // times for each replica. Of a model compiled with I/O tiles for at least kOverlapped of them
-  // (and no replicas), whose callbacks are queues without timeouts, the next transfer's inputs are
-  // fetched and the last one's outputs taken while one computes, by threads of their own; transfers
-  // are copied then. Throw cancelled
-  // (stopped, or a callback had no data), failed_precondition (unconnected anchors, not loaded).
+  // These functions block. Run main programs after load programs; they transfer every stream
+  // deviceIterations times for each replica. If the model was compiled with I/O tiles, without
+  // replicas and for at least kOverlapped iterations, and its callbacks are queues without
+  // timeouts, then other threads fetch the inputs of the next transfer and store the outputs of the
+  // previous one during a computation; transfers are copied then. Throw cancelled (stopped, or a
+  // callback had no data) and failed_precondition (unconnected anchors, not loaded).
   void run_load_programs();
   void run_main_programs();
   void run_save_programs();
-  // By PopEF's program indices, in this order: those of the flows and of the programs map. The
-  // device runs a flow as a whole, so programs of one flow that follow each other are one run, in
-  // which the callbacks of the anchors that these programs use are called; other inputs keep their
-  // last value. A repeated index begins another run; a program of no flow does nothing. Throws
-  // not_found listing those there are.
+  // Runs programs by PopEF's indices, in this order; the flows and the programs map define them.
+  // The device runs a flow as a whole, so adjacent programs of one flow are one run. It calls the
+  // callbacks of the anchors that these programs use; other inputs keep their last value. A
+  // repeated index begins another run; a program of no flow has no effect. Throws not_found with
+  // the existing indices in the message.
   void run_programs(std::span<const uint32_t> indices);
 
-  // One transfer with a pointer for each anchor, in the program's order, to memory of the anchor's
-  // size. Null for an input that has data takes its next value, for the seed a new one. Throw
-  // failed_precondition when not loaded, invalid_argument for a variant that is not there.
+  // Runs one transfer with a pointer for each anchor, in the program's order, to memory of the
+  // anchor's size. Null for an input with data takes its next value, and for the seed a new one.
+  // Throw failed_precondition if not loaded, and invalid_argument for a variant that does not
+  // exist.
   void run_main_programs(const void* const* inputs, void* const* outputs) {
     run_pointers(device::Flow::main, inputs, outputs);
   }
@@ -146,49 +150,51 @@ class Session final : private device::Occupant {
     run_pointers(device::Flow::save, inputs, outputs);
   }
 
-  // Of a pipelined model (device::Engine): the stages of a transfer, each run by one thread at a
-  // time; whoever does sees to it that nobody else runs, loads, unloads or updates meanwhile.
-  // complete_inputs() puts in what the model has, once for each transfer, and throws
-  // invalid_argument for a variant that there is not. run_stage() throws cancelled, and what an
-  // operator failed with.
+  // For a pipelined model (device::Engine): runs the stages of a transfer. Only one thread at a
+  // time may run a stage, and the caller must ensure that no other thread runs, loads, unloads or
+  // updates at the same time. complete_inputs() adds the inputs for which the model has data, once
+  // for each transfer; it throws invalid_argument for a variant that does not exist. run_stage()
+  // throws cancelled and the errors of operators.
   size_t stages() const;
   uint64_t frame_bytes() const;
   void complete_inputs(const void** inputs);
   void run_stage(size_t stage, const void* const* inputs, void* const* outputs, std::byte* frame);
 
-  // The value of an input that has data: for the runs that begin later. Bytes are copied. Throws
-  // not_found (no such input, or it has no data; lists those that do), invalid_argument (size).
+  // Sets the value of an input with data, for runs that begin later. Copies the bytes. Throws
+  // not_found (no such input, or no data; with the inputs that have data in the message) and
+  // invalid_argument (size).
   void update_weights(std::string_view name, ConstTensorMemoryView value);
-  // The same bytes, valid until the next update.
+  // The current bytes, valid until the next update.
   ConstTensorMemoryView weights(std::string_view name) const;
 
-  // Null when nothing is published. Runs and queues are counted by the session, and as requests the
-  // transfers through its callbacks; those of runs with pointers by whoever serves them.
+  // Null if telemetry is off. The session counts runs and queues, and transfers through its
+  // callbacks as requests. A caller that runs with pointers counts its requests itself.
   Telemetry* telemetry() const noexcept { return telemetry_.get(); }
 
   std::vector<device::InstructionProfile> profile() const;
   int threads() const noexcept;
 
  private:
-  // The first and the last transfer of a run have nothing to overlap with.
+  // The number of transfers from which overlapping pays: the first and the last transfer of a run
+  // have no other to overlap with.
   static constexpr uint64_t kOverlapped = 3;
 
-  // One anchor's connection.
+  // The connection of one anchor.
   struct Stream {
     const program::Anchor* anchor = nullptr;
-    const popef::Anchor* metadata = nullptr;  // null: PopEF cannot describe it
+    const popef::Anchor* metadata = nullptr;  // null if PopEF cannot describe the anchor
     uint64_t bytes = 0;
     bool per_replica = true;
-    bool user = false;           // the predicate accepts it
-    bool connectable = true;     // it has a handle
-    bool seed = false;           // random numbers of the session
+    bool user = false;           // whether the predicate accepts it
+    bool connectable = true;     // whether it has a handle
+    bool seed = false;           // whether the session generates its values
     std::array<bool, 3> used{};  // by flow
-    bool served = false;  // by its callback in this run: a program that was asked for uses it
-    const Stream* weights = nullptr;  // of an output: the input whose value it returns
+    bool served = false;  // whether a program of this run uses it, so that its callback serves it
+    const Stream* weights = nullptr;  // for an output: the input whose value it returns
     std::shared_ptr<StreamCallback> callback;
-    std::span<const std::byte> data;  // of an input that has some; then `next` counts values
+    std::span<const std::byte> data;  // for an input with data; `next` then counts its values
     uint64_t next = 0, stride = 1;
-    TensorMemory memory;  // staging, or updated data
+    TensorMemory memory;  // for staging, or for updated data
     bool prefetched = false;
     bool in_place = false;
   };
@@ -223,7 +229,7 @@ class Session final : private device::Occupant {
 
   std::shared_ptr<Telemetry> telemetry_;
 
-  // Taken for binding and unloading, then run_mutex_. An eviction takes run_mutex_ alone.
+  // Locked for binding and unloading, before run_mutex_. An eviction locks only run_mutex_.
   std::mutex bind_mutex_;
   mutable std::mutex run_mutex_;
   std::shared_ptr<device::Device> device_;
@@ -233,12 +239,13 @@ class Session final : private device::Occupant {
   std::atomic<bool> evicting_{false};
   std::atomic<int> threads_{1};
 
-  mutable std::mutex streams_mutex_;      // callbacks of streams_, for interrupt_all() during a run
-  std::vector<Stream> inputs_, outputs_;  // the program's, then those that return weights
+  mutable std::mutex
+      streams_mutex_;  // guards callbacks of streams_, for interrupt_all() during a run
+  std::vector<Stream> inputs_, outputs_;  // those of the program, then those that return weights
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   std::unique_ptr<QueueManager> queues_;
-  // Of overlapped runs; made by the first.
+  // For overlapped runs; created by the first one.
   std::unique_ptr<IoOverlap> io_;
   std::unique_ptr<OverlappedTransfers> transfers_;
   std::mt19937_64 random_{random_seed()};

@@ -9,7 +9,7 @@
 namespace poprt::runtime {
 namespace {
 
-// [2, 8, 10] or [16, 10] are two batches of [8, 10]: the same bytes.
+// For example [2, 8, 10] or [16, 10] are two batches of [8, 10], with the same bytes.
 bool whole_batches(std::span<const int64_t> batch, std::span<const int64_t> found) {
   if (found.size() == batch.size() + 1)
     return found[0] > 0 && std::ranges::equal(found.subspan(1), batch);
@@ -47,7 +47,7 @@ void check_tensor(const program::Anchor& expected, const RequestRows& rows, cons
 
 void crop(std::byte* data, DType dtype, std::span<const int64_t> shape,
           std::span<const int64_t> real) {
-  // Rows of the last dimension that differs; what lies behind it moves along.
+  // Moves whole rows of the last dimension that differs; the following dimensions move along.
   size_t last = shape.size();
   while (last > 0 && shape[last - 1] == real[last - 1]) last--;
   if (last == 0 || std::ranges::find(real, 0) != real.end()) return;

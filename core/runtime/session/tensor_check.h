@@ -1,4 +1,4 @@
-// What callers say their memory holds, against what a runner expects.
+// Checks the type and the shape of a caller's memory against those that a runner expects.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace poprt::runtime {
 
-// Elements and shape of a caller's memory.
+// The element type and the shape of a caller's memory.
 struct TensorType {
   DType dtype = DType::undefined;
   std::span<const int64_t> shape;
 };
 
-// Throws invalid_argument naming the anchor, what is expected and what was found, unless `found` is
-// what `rows` allows for the anchor. `direction` is "input" or "output".
+// Throws invalid_argument, with the anchor, the expected type and the actual type in the message,
+// unless `rows` allows `found` for the anchor. `direction` is "input" or "output".
 void check_tensor(const program::Anchor& expected, const RequestRows& rows, const TensorType& found,
                   std::string_view direction);
 
-// Moves the part of `data` that is real, `real` of `shape` from the origin, together, so that it is
-// dense. Both have as many dimensions; no dimension of `real` is larger.
+// Removes padding: moves the part of size `real` at the origin of `data`, which has the shape
+// `shape`, so that it is dense. Both have the same number of dimensions; no dimension of `real` is
+// larger than that of `shape`.
 void crop(std::byte* data, DType dtype, std::span<const int64_t> shape,
           std::span<const int64_t> real);
 

@@ -1,4 +1,4 @@
-// Memory of tensors as Model Runtime names it: views of user memory, and memory that we own.
+// Memory of tensors with the names of Model Runtime: views of user memory, and owned memory.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct ConstTensorMemoryView {
   uint64_t bytes = 0;
 };
 
-// Copies share the bytes, which are 64-byte aligned and not initialised.
+// Copies share the bytes, which are aligned to 64 and not initialised.
 class TensorMemory {
  public:
   TensorMemory() = default;

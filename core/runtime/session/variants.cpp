@@ -78,7 +78,7 @@ std::vector<VariantAnchor> read_anchors(const Json& json,
   return list;
 }
 
-// Shapes of a bucket must fit the anchors: variants read and write that much.
+// The shapes of a bucket must fit the anchors, because variants read and write that many elements.
 std::vector<Shape> read_shapes(const Json& json, const std::vector<program::Anchor>& anchors,
                                std::string_view index) {
   std::vector<Shape> shapes;
@@ -101,7 +101,7 @@ void read_sizes(const Variants& b, Bucket& bucket) {
     for (size_t d = 0; d < b.inputs[i].extents.size(); d++)
       if (const int32_t at = b.inputs[i].extents[d].dimension; at >= 0)
         bucket.sizes[static_cast<size_t>(at)] = bucket.inputs[i][d];
-  constexpr int64_t kMostSize = int64_t{1} << 40;  // scaled without overflow
+  constexpr int64_t kMostSize = int64_t{1} << 40;  // can be scaled without overflow
   for (const int64_t size : bucket.sizes)
     if (size > kMostSize) broken(fmt::format("a size of {} is out of range", size));
   const auto agree = [&](const std::vector<VariantAnchor>& anchors,
@@ -202,7 +202,8 @@ void check_variant(const Variants& variants, const void* index) {
 
 namespace {
 
-// A model as a variant: values of inputs that its file has in blobs are among the weights again.
+// A model in the form of a variant: the values of inputs that its file stores in blobs are among
+// the weights again.
 struct Part {
   program::Program program;
   std::vector<std::byte> weights;
@@ -246,8 +247,8 @@ std::unique_ptr<Part> make_part(const Model& model, std::string prefix) {
   return part;
 }
 
-// Blobs of one model under the names that they have in a fused one. What is said of an output has
-// its name at the end.
+// Adds the blobs of one model with their names in a fused model. A blob about an output has the
+// name of the output at its end.
 void add_notes(const Model& model, const std::string& prefix, program::Notes& notes,
                Json& metadata) {
   constexpr std::string_view kOfOutput = "class_labels/";

@@ -1,4 +1,4 @@
-// What a runner tells about itself: counters that are always on, and a trace of single requests.
+// The statistics of a runner: counters that are always on, and a trace of single requests.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@
 
 namespace poprt::runtime {
 
-// One request's way: nanoseconds of the steady clock at the end of each stage, in order. A request
-// of several steps shows its first step's begin and its last step's rest.
+// The times of one request: nanoseconds of the steady clock at the end of each stage, in order. A
+// request of several steps has the begin of its first step and the other times of its last step.
 struct Tracepoint {
   enum Stage : uint8_t {
-    submitted,      // the caller came in
-    begun,          // the runner took it: a batch is complete, or was padded
-    loaded,         // its inputs are where the device reads them
+    submitted,      // the caller submitted it
+    begun,          // the runner took it, because a batch is complete or was padded
+    loaded,         // its inputs are in the memory that the device reads
     compute_begin,  // the device started
     compute_end,    // the device stopped
     stored,         // its outputs are in the caller's memory
     stages
   };
-  uint64_t request = 0;  // counts up per replica, from 1
+  uint64_t request = 0;  // number of the request per replica, beginning with 1
   uint64_t rows = 0;
   int32_t replica = 0;
   ErrorCode code = ErrorCode::ok;
@@ -51,31 +51,31 @@ class TraceBuffer {
   uint64_t recorded_ = 0;
 };
 
-// Latencies from submission to the written output; bucket i counts [2^i, 2^(i+1)) nanoseconds.
+// Latencies from submission to the written output. Bucket i counts [2^i, 2^(i+1)) nanoseconds.
 struct LatencyHistogram {
   static constexpr size_t kBuckets = 40;
   std::array<uint64_t, kBuckets> counts{};
   uint64_t count = 0, total_ns = 0, max_ns = 0;
-  // The upper end of the bucket that holds the q-th part (0 to 1); 0 when there are none.
+  // The upper end of the bucket with the q-quantile (0 to 1); 0 without requests.
   uint64_t quantile_ns(double q) const;
 };
 
-// One replica's, or the sum of all.
+// The statistics of one replica, or the sum of all.
 struct RunnerStatistics {
-  uint64_t submitted = 0, completed = 0;  // accepted; and written
+  uint64_t submitted = 0, completed = 0;  // accepted; outputs written
   uint64_t failed = 0, cancelled = 0, timed_out = 0;
-  uint64_t rows = 0, padded_rows = 0;  // computed for callers; and to fill batches
-  uint64_t batches = 0, steps = 0;     // runs of the device; and groups of batches_per_step
+  uint64_t rows = 0, padded_rows = 0;  // rows of callers; rows that fill batches
+  uint64_t batches = 0, steps = 0;     // runs of the device; groups of batches_per_step
   uint64_t steps_loaded = 0, steps_stored = 0;
   uint64_t device_errors = 0, resets = 0;
   uint64_t in_flight = 0;
-  uint64_t queue_capacity = 0;  // places; what is in flight beyond stands in the line
+  uint64_t queue_capacity = 0;  // places; further requests in flight are in the line
   LatencyHistogram latency;
 
   RunnerStatistics& operator+=(const RunnerStatistics& o);
 };
 
-// The counters behind RunnerStatistics: written by a replica's threads, read by any.
+// The counters of RunnerStatistics. Threads of a replica write them; any thread reads them.
 class Counters {
  public:
   using Counter = std::atomic<uint64_t>;

@@ -26,7 +26,7 @@ using namespace telemetry;
 
 namespace {
 
-// One writer, or one at a time (Change): no read-modify-write is needed.
+// For counters with one writer at a time, which need no read-modify-write.
 void add(Counter& counter, uint64_t n) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
@@ -42,8 +42,8 @@ void copy_name(std::array<char, N>& to, std::string_view name) {
   std::copy_n(name.data(), std::min(name.size(), N - 1), to.data());
 }
 
-// Odd from construction to destruction, which one thread has at a time: while one computes, another
-// may answer requests.
+// The sequence is odd during the life of this object. Only one thread at a time has one: while one
+// thread computes, another may answer requests.
 class Change {
  public:
   explicit Change(telemetry::Replica& r) noexcept
@@ -53,12 +53,15 @@ class Change {
          !r.sequence.compare_exchange_weak(sequence_, sequence_ + 1, std::memory_order_acquire,
                                            std::memory_order_relaxed);
          tries++) {
-      if (tries > 100) sched_yield();  // the other one was interrupted in its few nanoseconds
+      if (tries > 100)
+        sched_yield();  // the other thread was interrupted during its few nanoseconds
       sequence_ = r.sequence.load(std::memory_order_relaxed);
     }
     std::atomic_thread_fence(std::memory_order_release);  // before the changes
   }
-  ~Change() { replica_.sequence.store(sequence_ + 2, std::memory_order_release); }  // after them
+  ~Change() {
+    replica_.sequence.store(sequence_ + 2, std::memory_order_release);
+  }  // after the changes
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
@@ -67,7 +70,7 @@ class Change {
   uint64_t sequence_;
 };
 
-// What killed processes have left.
+// Removes the segments of killed processes.
 void remove_stale(const std::filesystem::path& folder) {
   std::error_code ignored;
   for (const SegmentName& s : list_segments(folder))
@@ -99,7 +102,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   const auto started = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   path_ =
       folder / fmt::format("{}{}.{}.{:x}", kSegmentPrefix, getpid(), made.fetch_add(1), started);
-  // Locked and complete before it gets the name that readers look for.
+  // The file is locked and complete before it gets the name that readers look for.
   const std::filesystem::path hidden = folder / ("." + path_.filename().string());
   const auto refuse = [&](const char* what) {
     const int error = errno;
@@ -115,7 +118,7 @@ Telemetry::Telemetry(std::string_view name, uint32_t replica, uint32_t queues,
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   if (fcntl(fd_, F_OFD_SETLK, &lock) != 0) refuse("lock");
-  // Space is taken now: a full disk must be an error here and no signal later.
+  // Allocates the space now: a full disk must be an error here, not a signal later.
   if (const int error = posix_fallocate(fd_, 0, static_cast<off_t>(bytes_)); error != 0) {
     errno = error;
     refuse("allocate");

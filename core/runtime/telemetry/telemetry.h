@@ -1,4 +1,4 @@
-// Publishes what a session does to other processes.
+// Publishes the activity of a session to other processes.
 #pragma once
 
 #include <chrono>
@@ -15,19 +15,20 @@
 
 namespace poprt::runtime {
 
-// True when POPRT_TELEMETRY is set to something else than "" and "0".
+// Whether POPRT_TELEMETRY is set to a value other than "" and "0".
 bool telemetry_wanted();
 
-// The folder of segments: POPRT_TELEMETRY_DIR, else device::runtime_dir(). Throws as that.
+// The folder of segments: POPRT_TELEMETRY_DIR, else device::runtime_dir(). Throws the errors of
+// that function.
 std::filesystem::path telemetry_dir();
 
-// One segment in shared memory. Readers never write to it and hold no lock, so they may come and go
-// at any time. The segment is removed with the object; one that a killed process has left is
-// removed by the next publisher.
+// One segment in shared memory. Readers do not write to it and hold no lock, so they may start and
+// end at any time. The destructor removes the segment; a segment of a killed process is removed by
+// the next publisher.
 //
-// Counting functions allocate nothing, and any thread calls them. submitted() waits for nobody;
-// completed(), failed() and ran() take turns, each of some nanoseconds. Those of a ring, which is
-// written by one thread at a time, are wait-free.
+// Counting functions allocate nothing, and any thread may call them. submitted() does not wait;
+// completed(), failed() and ran() exclude each other for some nanoseconds. The counters of a ring,
+// which one thread at a time writes, are wait-free.
 class Telemetry {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,7 +41,8 @@ class Telemetry {
   Telemetry(const Telemetry&) = delete;
   Telemetry& operator=(const Telemetry&) = delete;
 
-  // Null, with a warning in the log, when the segment cannot be made: serving goes on without.
+  // Returns null, with a warning in the log, if the segment cannot be created: the session
+  // continues without it.
   static std::unique_ptr<Telemetry> try_make(std::string_view name, uint32_t replica,
                                              uint32_t queues,
                                              std::span<const std::string> variants = {}) noexcept;
@@ -50,11 +52,11 @@ class Telemetry {
   void failed() noexcept;
   void ran(Clock::time_point begin, Clock::time_point end, size_t variant = 0) noexcept;
 
-  // The record of queue `index`, whose counters the queue's two sides write.
+  // The record of queue `index`. The two sides of the queue write its counters.
   telemetry::Queue* queue(uint32_t index, std::string_view name, bool is_output, uint64_t capacity);
 
-  // One ring of requests that carry all these anchors (name, is output): one set of counters,
-  // written by one thread at a time, for as many records.
+  // Records for one ring of requests that contain all these anchors (name, is output). They share
+  // one set of counters, which one thread at a time writes.
   void ring(std::span<const std::pair<std::string_view, bool>> anchors, uint64_t capacity);
   void enqueued(uint64_t fill) noexcept;
   void finished(uint64_t n) noexcept;

@@ -21,7 +21,7 @@ using namespace telemetry;
 namespace {
 
 constexpr int kAttempts = 100;
-constexpr uint32_t kMaxRecord = 1 << 16;  // of a later minor version
+constexpr uint32_t kMaxRecord = 1 << 16;  // maximum size of a record of a later minor version
 
 class File {
  public:
@@ -43,10 +43,10 @@ class File {
   [[noreturn]] void broken(std::string_view what) const {
     fail(ErrorCode::data_loss, "'{}' is no telemetry segment: {}", path_.string(), what);
   }
-  // The publisher's lock.
+  // Whether a process holds the publisher's lock.
   bool locked() const {
     struct flock lock{};
-    lock.l_type = F_RDLCK;  // what a read-only descriptor may ask for
+    lock.l_type = F_RDLCK;  // the kind of lock that a read-only descriptor may request
     lock.l_whence = SEEK_SET;
     return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   }
@@ -60,7 +60,7 @@ class File {
   const int fd_;
 };
 
-// As it lies in the file.
+// The record as it is in the file.
 struct RawReplica {
   uint64_t sequence, completed, failed, latency_sum_ns, latency_max_ns, runs, busy_ns, updated_ns;
   std::array<uint64_t, kBuckets> histogram;
@@ -78,7 +78,7 @@ struct RawVariant {
 };
 static_assert(offsetof(RawVariant, busy_ns) == offsetof(Variant, busy_ns));
 
-// Names go to terminals and JSON.
+// Names are printed on terminals and in JSON.
 std::string printable(const std::array<char, kNameBytes>& name) {
   std::string s(name.data(), strnlen(name.data(), name.size()));
   for (char& c : s)
@@ -97,7 +97,7 @@ std::vector<SegmentName> list_segments(const std::filesystem::path& folder) {
     if (!name.starts_with(kSegmentPrefix)) continue;
     try {
       list.push_back({it->path(), File(it->path()).locked()});
-    } catch (const Error&) {  // gone, or nothing of ours
+    } catch (const Error&) {  // removed, or not a segment
     }
   }
   std::sort(list.begin(), list.end(),
@@ -150,7 +150,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
       static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 
   RawReplica r;
-  const int attempts = s.alive ? kAttempts : 1;  // what a dead one left does not change
+  const int attempts = s.alive ? kAttempts : 1;  // the record of a dead process does not change
   for (int i = 0; i < attempts && !s.consistent; i++) {
     uint64_t before, after;
     file.read(h.header_bytes, &before, sizeof before);
@@ -161,7 +161,7 @@ TelemetrySnapshot read_segment(const std::filesystem::path& path) {
   s.submitted = r.submitted;
   s.completed = r.completed;
   s.failed = r.failed;
-  // `submitted` is read at another moment than the rest.
+  // `submitted` is read at another time than the other counters.
   const uint64_t done = r.completed + r.failed;
   s.in_flight = r.submitted > done ? r.submitted - done : 0;
   s.latency_sum_ns = r.latency_sum_ns;
@@ -257,7 +257,7 @@ std::string telemetry_json(const std::filesystem::path& folder) {
   for (const SegmentName& segment : list_segments(folder)) {
     try {
       all.push_back(json_of(read_segment(segment.path)));
-    } catch (const Error&) {  // went away, or is nothing of ours
+    } catch (const Error&) {  // removed, or not a segment
     }
   }
   return text(all);

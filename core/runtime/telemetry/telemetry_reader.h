@@ -16,10 +16,10 @@ inline constexpr std::string_view kSegmentPrefix = "telemetry.";
 
 struct SegmentName {
   std::filesystem::path path;
-  bool alive = false;  // a process publishes to it
+  bool alive = false;  // whether a process publishes to it
 };
 
-// Sorted by name. A missing folder is empty. Never throws for what lies in the folder.
+// Sorted by name; empty if the folder is missing. Files in the folder never cause an exception.
 std::vector<SegmentName> list_segments(const std::filesystem::path& folder);
 
 struct QueueSnapshot {
@@ -34,29 +34,30 @@ struct VariantSnapshot {
 };
 
 struct TelemetrySnapshot {
-  std::string name;                                  // printable, whatever the segment says
+  std::string name;                                  // printable, for any contents of the segment
   uint64_t pid = 0, started_ns = 0, sampled_ns = 0;  // CLOCK_REALTIME
   uint32_t replica = 0;
   bool alive = false;
-  // False when the process died in the middle of a change, or changed all the time: the numbers of
-  // requests and runs may then not fit each other.
+  // False if the process died during a change, or changed the record during every attempt: the
+  // numbers of requests and runs may then be inconsistent.
   bool consistent = false;
   uint64_t submitted = 0, completed = 0, failed = 0, in_flight = 0;
   uint64_t latency_sum_ns = 0, latency_max_ns = 0, runs = 0, busy_ns = 0;
   std::array<uint64_t, telemetry::kBuckets> histogram{};
   std::vector<QueueSnapshot> queues;
-  std::vector<VariantSnapshot> variants;  // of an executable that has several
+  std::vector<VariantSnapshot> variants;  // of an executable with several variants
 
-  // Upper end of the bucket in which the q-quantile lies, at most the maximum; 0 without requests.
+  // Upper end of the bucket with the q-quantile, at most the maximum; 0 without requests.
   uint64_t quantile_ns(double q) const;
 };
 
-// The segment is another process's and may be damaged, truncated or made to deceive: it is copied
-// by read(), never mapped, and everything is checked. Throws not_found, permission_denied,
-// data_loss (no segment, or sizes that make no sense), failed_precondition (a newer major version).
+// The segment belongs to another process and is not trusted: it may be damaged, truncated or
+// forged. It is copied by read(), never mapped, and everything is checked. Throws not_found,
+// permission_denied, data_loss (not a segment, or invalid sizes) and failed_precondition (a newer
+// major version).
 TelemetrySnapshot read_segment(const std::filesystem::path& path);
 
-// A JSON object, and an array of those of all segments that can be read.
+// A JSON object for a snapshot, and an array for all segments that can be read.
 std::string to_json(const TelemetrySnapshot& snapshot);
 std::string telemetry_json(const std::filesystem::path& folder);
 
