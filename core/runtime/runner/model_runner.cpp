@@ -13,7 +13,7 @@
 namespace poprt::runtime {
 namespace {
 
-// The devices of one replica: those that the configuration pins, and free ones.
+// The devices of one replica: those that the configuration assigns, else free ones.
 std::shared_ptr<device::Device> find_device(const RunnerConfig& config, int id, int64_t ipus) {
   if (const auto found = config.replica_id_to_device.find(id);
       found != config.replica_id_to_device.end() && found->second)
@@ -35,8 +35,8 @@ struct ModelRunner::State {
   std::atomic<size_t> turn{0};
   std::mutex update_mutex;
 
-  // The replica for the next request: one with a started batch, else the least busy; a broken one
-  // only when all are.
+  // The replica for the next request: one with a started batch, else the least busy one. A broken
+  // one is chosen only if all are broken.
   Replica& choose() {
     if (replicas.size() == 1) return *replicas[0];
     const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
@@ -56,7 +56,7 @@ struct ModelRunner::State {
            options.replica, replicas.size());
     return *replicas[static_cast<size_t>(options.replica)];
   }
-  // For a synchronous run: one that is idle, else any.
+  // For a synchronous run: an idle replica, else any.
   Replica& choose_idle() {
     if (replicas.size() == 1) return *replicas[0];
     const size_t start = turn.fetch_add(1, std::memory_order_relaxed);
@@ -78,7 +78,7 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
   std::vector<std::vector<std::shared_ptr<device::Device>>> devices;
   for (int r = 0; r < plan->config.replication_factor; r++) {
     devices.emplace_back();
-    // A device of as many IPUs takes all compiled-in copies.
+    // A device with as many IPUs has all compiled-in copies.
     const auto& given = plan->config.session.device;
     const int64_t ipus = plan->model->ipus;
     if (compiled > 1 && r == 0 && given && given->num_ipus() >= compiled * ipus) {
@@ -88,7 +88,7 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
     for (int c = 0; c < compiled; c++)
       devices.back().push_back(find_device(plan->config, r * compiled + c, ipus));
   }
-  // The replicas hold them from here on, and nothing longer than they.
+  // From here on, only the replicas keep the devices.
   plan->config.session.device = nullptr;
   plan->config.replica_id_to_device.clear();
   state_->plan = plan;
@@ -128,7 +128,7 @@ std::vector<Shape> ModelRunner::output_shapes(std::span<const InputBinding> inpu
 
 namespace {
 
-// Of calls that wait for the answer.
+// For calls that wait for the answer.
 constexpr RequestOptions kAtOnce = {
     .timeout = {}, .when_full = WhenFull::wait, .replica = -1, .at_once = true};
 
@@ -155,7 +155,7 @@ void ModelRunner::execute(const void* const* inputs, void* const* outputs) {
   check(outputs, p.outputs, p.model->outputs(), false);
   Replica& replica = state_->choose_idle();
   if (!replica.pipelined()) return replica.execute(inputs, outputs, p.chunk_rows * p.replicas);
-  // The stages are other threads'.
+  // Other threads run the stages.
   std::vector<InputBinding> from;
   std::vector<OutputBinding> to;
   for (size_t i = 0; i < p.inputs.size(); i++)

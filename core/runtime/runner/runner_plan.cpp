@@ -17,15 +17,15 @@ namespace {
 using program::Anchor;
 
 constexpr size_t kMaxQueueDepth = size_t{1} << 20;
-// What the inputs and outputs of a step may take that are copied, when the model says how many
-// batches a step has: a chip streams them through few buffers.
+// The maximum size of the copied inputs and outputs of a step, if the model determines the number
+// of batches of a step. A chip would stream them through few buffers.
 constexpr uint64_t kStagedBytes = uint64_t{64} << 20;
 constexpr uint32_t kNoBatchingDim = std::numeric_limits<uint32_t>::max();
 
-// Stands for the memory of an anchor without bytes, for which null is fine.
+// The memory of an anchor without bytes, for which null is allowed.
 char no_bytes;
 
-// Index of `name`, or of none when unknown names are ignored.
+// The index of `name`; SIZE_MAX for an unknown name if these are ignored.
 size_t lookup(std::span<const Anchor> anchors, std::string_view name, size_t hint,
               std::string_view direction, bool strict) {
   if (strict) return find_anchor(anchors, name, hint, direction);
@@ -35,7 +35,7 @@ size_t lookup(std::span<const Anchor> anchors, std::string_view name, size_t hin
   return i;
 }
 
-// Binds one direction. `rows` is 0 until an anchor has told it; `told` is that anchor.
+// Binds one direction. `rows` is 0 until an anchor has determined it; `told` is that anchor.
 template <class Binding, class Pointer>
 void bind_anchors(const RunnerPlan& plan, std::span<const Binding> bindings,
                   std::span<const Anchor> anchors, std::span<const AnchorRows> layout,
@@ -112,7 +112,8 @@ void check(const RunnerConfig& config, const Model& model) {
       fail(ErrorCode::not_found, "there is no replica {}: ids are 0 to {}", id, replicas - 1);
 }
 
-// What the caller has for an input or output beside requests: of the anchor's size.
+// The memory that the caller provides for an input or output in addition to requests; it must have
+// the anchor's size.
 size_t find_view(const std::vector<Anchor>& anchors, std::string_view name, uint64_t bytes,
                  std::string_view direction, std::string_view what) {
   const size_t i = find_anchor(anchors, name, 0, direction);
@@ -147,7 +148,7 @@ std::vector<AnchorRows> RunnerPlan::rows_of(const std::vector<Anchor>& anchors) 
   return list;
 }
 
-// Batches of a step, as compiled: no more than there is room for.
+// The compiled number of batches of a step, limited by the available memory.
 uint64_t RunnerPlan::compiled_loops() const {
   uint64_t bytes = 1;
   if (config.overlap_io || chunk_rows > 1) {
@@ -174,7 +175,7 @@ RunnerPlan::RunnerPlan(std::shared_ptr<const Model> m, RunnerConfig c)
   take_padding();
 }
 
-// Inputs that requests do not give: what comes with the model is used where it lies.
+// Fixes the inputs that requests do not have. Values of the model are used in place.
 void RunnerPlan::fix_inputs() {
   const auto& in = model->inputs();
   fixed.resize(in.size());
@@ -194,7 +195,7 @@ void RunnerPlan::fix_inputs() {
 void RunnerPlan::divide_in_rows() {
   const auto& in = model->inputs();
   if (dynamic) {
-    // The first input that requests give says what a batch is.
+    // The first input of requests determines the size of a batch.
     size_t first = 0;
     while (first < in.size() && fixed[first]) first++;
     const Anchor& a = first < in.size() ? in[first] : model->outputs()[0];
@@ -252,7 +253,7 @@ void RunnerPlan::require_separate_rows() const {
 }
 
 void RunnerPlan::plan_steps() {
-  // Of a model at several shapes each request is used where it is.
+  // For a model at several shapes, each request is used in place.
   const bool shapes = model->variants && model->variants->kind == Variants::Kind::shapes;
   config.overlap_io = config.overlap_io || (model->overlap_io && !shapes);
   const uint64_t loops =
@@ -280,7 +281,7 @@ void RunnerPlan::describe(const std::vector<Anchor>& anchors, std::vector<DataDe
   }
 }
 
-// The request of flush_by_name, which is complete like any other, or none.
+// The request of flush_by_name, which must be complete like any other, or nothing.
 void RunnerPlan::take_padding() {
   const auto& in = model->inputs();
   const auto& out = model->outputs();
