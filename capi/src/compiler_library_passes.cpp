@@ -10,7 +10,7 @@
 #include "compiler/pass_listing.h"
 #include "onnx/export.h"
 #include "ops/op.h"
-#include "passes/custom.h"
+#include "passes/common/custom.h"
 #include "passes/pass.h"
 #include "plugins/registry.h"
 

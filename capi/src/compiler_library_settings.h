@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "passes/custom.h"
+#include "passes/common/custom.h"
 
 namespace poprt::capi {
 

@@ -19,7 +19,7 @@
 #include "ops/common/conv.h"
 #include "ops/common/required_inputs.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::compiler {
 namespace {

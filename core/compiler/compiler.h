@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "passes/custom.h"
+#include "passes/common/custom.h"
 #include "passes/pass.h"
 #include "program/builder.h"
 #include "program/narrow_weights.h"

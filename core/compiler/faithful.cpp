@@ -11,8 +11,8 @@
 #include "base/quarter.h"
 #include "ops/common/evaluate.h"
 #include "ops/facts.h"
-#include "passes/rewrite.h"
-#include "passes/weighted_products.h"
+#include "passes/common/rewrite.h"
+#include "passes/common/weighted_products.h"
 
 namespace poprt::compiler {
 namespace {

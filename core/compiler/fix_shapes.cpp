@@ -1,6 +1,6 @@
 #include "compiler/fix_shapes.h"
 
-#include "passes/input_shapes.h"
+#include "passes/common/input_shapes.h"
 
 namespace poprt::compiler {
 

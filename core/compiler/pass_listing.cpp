@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "compiler/pipeline.h"
-#include "passes/custom.h"
+#include "passes/common/custom.h"
 
 namespace poprt::compiler {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "ir/placement.h"
 #include "ir/verifier.h"
-#include "passes/custom.h"
+#include "passes/common/custom.h"
 
 namespace poprt::passes {
 namespace {

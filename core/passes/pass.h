@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "passes/arguments.h"
-#include "passes/precision_parameters.h"
+#include "passes/common/arguments.h"
+#include "passes/common/precision_parameters.h"
 
 namespace poprt::passes {
 

@@ -12,7 +12,7 @@
 #include "compiler/quantize/format_search.h"
 #include "compiler/quantize/gptq.h"
 #include "compiler/quantize/samples.h"
-#include "passes/weighted_products.h"
+#include "passes/common/weighted_products.h"
 
 namespace poprt::compiler {
 namespace {

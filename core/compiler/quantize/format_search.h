@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/quantize/loss.h"
-#include "passes/precision_parameters.h"
+#include "passes/common/precision_parameters.h"
 
 namespace poprt::compiler {
 

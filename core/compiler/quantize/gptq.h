@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "passes/precision_parameters.h"
+#include "passes/common/precision_parameters.h"
 
 namespace poprt::compiler {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::compiler {
 namespace {

@@ -10,7 +10,7 @@
 #include <array>
 
 #include "ops/axes.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::attention_pattern_pass {
 namespace {

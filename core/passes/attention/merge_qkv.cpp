@@ -3,7 +3,7 @@
 #include <array>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::merge_qkv_pass {
 namespace {

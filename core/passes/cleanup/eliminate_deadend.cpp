@@ -1,5 +1,5 @@
 #include "ops/common/state.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::eliminate_deadend_pass {
 namespace {

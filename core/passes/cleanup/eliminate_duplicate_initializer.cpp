@@ -2,7 +2,7 @@
 #include <map>
 #include <utility>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::eliminate_duplicate_initializer_pass {
 namespace {

@@ -2,7 +2,7 @@
 #include <unordered_map>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::eliminate_duplicate_nodes_pass {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/bypass.h"
+#include "passes/common/bypass.h"
 
 namespace poprt::passes::eliminate_nop_arithmetic_pass {
 namespace {

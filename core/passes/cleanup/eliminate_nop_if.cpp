@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "passes/branches.h"
+#include "passes/common/branches.h"
 
 namespace poprt::passes::eliminate_nop_if_pass {
 namespace {

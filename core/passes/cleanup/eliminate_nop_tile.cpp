@@ -1,4 +1,4 @@
-#include "passes/bypass.h"
+#include "passes/common/bypass.h"
 
 namespace poprt::passes::eliminate_nop_tile_pass {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::extract_constant_to_initializer_pass {
 namespace {

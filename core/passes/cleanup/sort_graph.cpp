@@ -1,6 +1,6 @@
 #include <unordered_set>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::sort_graph_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "passes/branches.h"
-#include "passes/build.h"
+#include "passes/common/branches.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::expand_if_pass {
 namespace {

@@ -1,5 +1,5 @@
-#include "passes/branches.h"
-#include "passes/build.h"
+#include "passes/common/branches.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::merge_variant_if_pass {
 namespace {

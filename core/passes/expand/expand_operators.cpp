@@ -1,5 +1,5 @@
 #include "ops/common/expansion.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::expand_operators_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_einsum_with_matmul_pass {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "base/checked.h"
 #include "ops/op.h"
-#include "passes/constant_cone.h"
-#include "passes/rewrite.h"
+#include "passes/common/constant_cone.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::constant_folding_pass {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "ir/newest.h"
 #include "ops/common/evaluate.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::dequantize_weights_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::fold_periodic_initializer_pass {
 namespace {

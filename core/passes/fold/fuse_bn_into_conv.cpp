@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "passes/batch_normalization.h"
+#include "passes/common/batch_normalization.h"
 
 namespace poprt::passes::fuse_bn_into_conv_pass {
 namespace {

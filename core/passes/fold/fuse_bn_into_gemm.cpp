@@ -1,4 +1,4 @@
-#include "passes/batch_normalization.h"
+#include "passes/common/batch_normalization.h"
 
 namespace poprt::passes::fuse_bn_into_gemm_pass {
 namespace {

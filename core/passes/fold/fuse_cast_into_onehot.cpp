@@ -1,5 +1,5 @@
 #include "ops/op.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::fuse_cast_into_onehot_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::fuse_consecutive_arithmetic_pass {
 namespace {

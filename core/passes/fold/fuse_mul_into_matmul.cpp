@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::fuse_mul_into_matmul_pass {
 namespace {

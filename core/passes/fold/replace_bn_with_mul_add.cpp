@@ -1,4 +1,4 @@
-#include "passes/batch_normalization.h"
+#include "passes/common/batch_normalization.h"
 
 namespace poprt::passes::replace_bn_with_mul_add_pass {
 namespace {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::replace_div_with_mul_pass {
 namespace {

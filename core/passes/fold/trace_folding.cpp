@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::trace_folding_pass {
 namespace {

@@ -8,7 +8,7 @@
 #include "ops/common/elementwise_program.h"
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::byte_maps_pass {
 namespace {

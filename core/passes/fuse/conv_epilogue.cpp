@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "passes/epilogue.h"
-#include "passes/rewrite.h"
+#include "passes/common/epilogue.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::conv_epilogue_pass {
 namespace {

@@ -1,7 +1,7 @@
 // A convolution of few channels whose result is wanted in plain layout computes it so, with pixels
 // and not filters in the lanes.
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::conv_plain_result_pass {
 namespace {

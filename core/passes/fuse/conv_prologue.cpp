@@ -5,7 +5,7 @@
 // Only where the convolution is computed directly: it copies its inputs anyway, or does so much
 // with each that a copy does not count. Winograd's transform has no place for it.
 #include "ops/common/conv_kernel.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::conv_prologue_pass {
 namespace {

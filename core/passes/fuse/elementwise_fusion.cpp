@@ -9,7 +9,7 @@
 
 #include "ops/common/elementwise_program.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::elementwise_fusion_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <numbers>
 
+#include "passes/common/rewrite.h"
 #include "passes/fuse/gelu_product.h"
-#include "passes/rewrite.h"
 
 namespace poprt::passes::erf_gelu_pattern_pass {
 namespace {

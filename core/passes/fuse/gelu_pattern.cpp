@@ -1,8 +1,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "passes/common/rewrite.h"
 #include "passes/fuse/gelu_product.h"
-#include "passes/rewrite.h"
 
 namespace poprt::passes::gelu_pattern_pass {
 namespace {

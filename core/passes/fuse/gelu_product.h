@@ -1,8 +1,8 @@
 // GELU that is written with other operators: x * 1/2 * (1 + f(x)), its factors in any order.
 #pragma once
 
+#include "passes/common/rewrite.h"
 #include "passes/pass.h"
-#include "passes/rewrite.h"
 
 namespace poprt::passes {
 

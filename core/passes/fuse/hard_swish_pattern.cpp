@@ -2,7 +2,7 @@
 
 #include "ir/newest.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::hard_swish_pattern_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::layer_norm_pattern_pass {
 namespace {

@@ -1,5 +1,5 @@
-#include "passes/epilogue.h"
-#include "passes/rewrite.h"
+#include "passes/common/epilogue.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::linear_fusion_pass {
 namespace {

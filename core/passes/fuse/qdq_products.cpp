@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::qdq_products_pass {
 namespace {

@@ -2,7 +2,7 @@
 // of Add is dequantised bytes as well, becomes one poprt.QLinearConv with a residual.
 #include "ops/common/quantized_conv.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::quantized_residual_pass {
 namespace {

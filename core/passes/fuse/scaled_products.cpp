@@ -4,7 +4,7 @@
 #include <array>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::scaled_products_pass {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "ops/common/conv.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::blocked_layout_pass {
 namespace {

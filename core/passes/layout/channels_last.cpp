@@ -12,7 +12,7 @@
 #include "ops/common/quantized_conv.h"
 #include "ops/common/window.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::channels_last_pass {
 namespace {

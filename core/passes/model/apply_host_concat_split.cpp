@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "ops/op.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::apply_host_concat_split_pass {
 namespace {

@@ -1,5 +1,5 @@
-#include "passes/custom.h"
-#include "passes/rewrite.h"
+#include "passes/common/custom.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::apply_ir_pass_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include "base/log.h"
 #include "ir/schemas.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::check_unsupported_attribute_pass {
 namespace {

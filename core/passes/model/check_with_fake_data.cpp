@@ -6,9 +6,9 @@
 
 #include "ops/common/evaluate.h"
 #include "ops/op.h"
-#include "passes/constant_cone.h"
-#include "passes/describe.h"
-#include "passes/rewrite.h"
+#include "passes/common/constant_cone.h"
+#include "passes/common/describe.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::check_with_fake_data_pass {
 namespace {

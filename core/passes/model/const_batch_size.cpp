@@ -1,6 +1,6 @@
 #include <map>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::const_batch_size_pass {
 namespace {

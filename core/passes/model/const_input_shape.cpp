@@ -1,7 +1,7 @@
 #include <charconv>
 
-#include "passes/input_shapes.h"
-#include "passes/rewrite.h"
+#include "passes/common/input_shapes.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::const_input_shape_pass {
 namespace {

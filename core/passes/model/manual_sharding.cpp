@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::manual_sharding_pass {
 namespace {

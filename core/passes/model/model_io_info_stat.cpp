@@ -1,4 +1,4 @@
-#include "passes/describe.h"
+#include "passes/common/describe.h"
 
 namespace poprt::passes::model_io_info_stat_pass {
 namespace {

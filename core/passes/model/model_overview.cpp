@@ -1,6 +1,6 @@
 #include <map>
 
-#include "passes/describe.h"
+#include "passes/common/describe.h"
 
 namespace poprt::passes::model_overview_pass {
 namespace {

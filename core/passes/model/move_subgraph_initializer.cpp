@@ -1,4 +1,4 @@
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::move_subgraph_initializer_pass {
 namespace {

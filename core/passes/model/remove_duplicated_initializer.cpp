@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::remove_duplicated_initializer_pass {
 namespace {

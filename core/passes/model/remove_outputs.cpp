@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::remove_outputs_pass {
 namespace {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::cumsum_workaround_pass {
 namespace {

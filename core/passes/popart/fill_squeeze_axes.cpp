@@ -1,4 +1,4 @@
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::fill_squeeze_axes_pass {
 namespace {

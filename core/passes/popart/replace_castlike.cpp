@@ -1,5 +1,5 @@
 #include "base/onnx_dtype.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_castlike_pass {
 namespace {

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_clip_empty_inputs_pass {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_consecutive_cast_with_notzero_pass {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_erf_with_erfv2_pass {
 namespace {

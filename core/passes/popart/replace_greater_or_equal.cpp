@@ -1,4 +1,4 @@
-#include "passes/comparison.h"
+#include "passes/common/comparison.h"
 
 namespace poprt::passes::replace_greater_or_equal_pass {
 namespace {

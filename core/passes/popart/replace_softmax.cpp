@@ -1,5 +1,5 @@
 #include "ops/axes.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_softmax_pass {
 namespace {

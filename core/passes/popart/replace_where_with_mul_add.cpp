@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_where_with_mul_add_pass {
 namespace {

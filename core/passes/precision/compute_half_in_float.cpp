@@ -5,8 +5,8 @@
 
 #include "ops/common/custom.h"
 #include "ops/op.h"
-#include "passes/retype.h"
-#include "passes/rewrite.h"
+#include "passes/common/retype.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::compute_half_in_float_pass {
 namespace {

@@ -1,5 +1,5 @@
-#include "passes/retype.h"
-#include "passes/rewrite.h"
+#include "passes/common/retype.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::double_to_float_pass {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::eight_bits_io_pass {
 namespace {

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/quarter.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
-#include "passes/weighted_products.h"
+#include "passes/common/rewrite.h"
+#include "passes/common/weighted_products.h"
 
 namespace poprt::passes::float_to_fp8_pass {
 namespace {

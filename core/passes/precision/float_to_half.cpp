@@ -15,9 +15,9 @@
 #include "ops/common/custom.h"
 #include "ops/facts.h"
 #include "opsets/types.h"
-#include "passes/constant_cone.h"
-#include "passes/retype.h"
-#include "passes/rewrite.h"
+#include "passes/common/constant_cone.h"
+#include "passes/common/retype.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::float_to_half_pass {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/arrays_file.h"
 #include "base/log.h"
 #include "ops/op.h"
-#include "passes/rewrite.h"
-#include "passes/weighted_products.h"
+#include "passes/common/rewrite.h"
+#include "passes/common/weighted_products.h"
 
 namespace poprt::passes::float_to_int8_pass {
 namespace {

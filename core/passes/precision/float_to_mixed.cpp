@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "ops/op.h"
-#include "passes/rewrite.h"
-#include "passes/weighted_products.h"
+#include "passes/common/rewrite.h"
+#include "passes/common/weighted_products.h"
 
 namespace poprt::passes::float_to_mixed_pass {
 namespace {

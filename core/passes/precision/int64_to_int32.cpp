@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "ops/facts.h"
-#include "passes/retype.h"
-#include "passes/rewrite.h"
+#include "passes/common/retype.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::int64_to_int32_pass {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::fuse_consecutive_cast_pass {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::fuse_consecutive_reshape_pass {
 namespace {

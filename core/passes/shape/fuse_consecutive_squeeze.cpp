@@ -1,4 +1,4 @@
-#include "passes/consecutive_axes.h"
+#include "passes/common/consecutive_axes.h"
 
 namespace poprt::passes::fuse_consecutive_squeeze_pass {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::fuse_consecutive_transpose_pass {
 namespace {

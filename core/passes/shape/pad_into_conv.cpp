@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::pad_into_conv_pass {
 namespace {

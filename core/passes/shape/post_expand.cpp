@@ -1,5 +1,5 @@
 #include "ops/facts.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::post_expand_pass {
 namespace {

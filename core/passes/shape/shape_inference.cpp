@@ -1,5 +1,5 @@
 #include "ops/op.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::passes::shape_inference_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::auto_insert_remap_pass {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/facts.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::compress_pattern_pass {
 namespace {

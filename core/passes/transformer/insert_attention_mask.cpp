@@ -9,10 +9,10 @@
 
 #include "base/log.h"
 #include "ops/op.h"
-#include "passes/build.h"
-#include "passes/constant_cone.h"
-#include "passes/key_masks.h"
-#include "passes/token_places.h"
+#include "passes/common/build.h"
+#include "passes/common/constant_cone.h"
+#include "passes/common/key_masks.h"
+#include "passes/common/token_places.h"
 
 namespace poprt::passes::insert_attention_mask_pass {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ops/common/evaluate.h"
 #include "ops/facts.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::matmul_rotary_embedding_pass {
 namespace {

@@ -1,5 +1,5 @@
-#include "passes/build.h"
-#include "passes/products.h"
+#include "passes/common/build.h"
+#include "passes/common/products.h"
 
 namespace poprt::passes::merge_matmul_pass {
 namespace {

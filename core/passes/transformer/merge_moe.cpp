@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "ops/facts.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::merge_moe_pass {
 namespace {

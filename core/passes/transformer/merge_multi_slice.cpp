@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::merge_multi_slice_pass {
 namespace {

@@ -7,8 +7,9 @@
 //   x [2, 256, 768] -> MatMul, Add -> Unpack [40, 128, 768] -> attention -> Repack, Reshape
 //     -> MatMul, Add, LayerNormalization ... [2, 256, 768] -> Unpack: output [40, 128, 768]
 //
-// Nothing is matched by its look: passes/token_places.h tells what treats tokens by themselves, and
-// shape inference what the axes of everything else become (passes/sequence_axes.h).
+// Nothing is matched by its look: passes/common/token_places.h tells what treats tokens by
+// themselves, and shape inference what the axes of everything else become
+// (passes/common/sequence_axes.h).
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -17,11 +18,11 @@
 #include "base/json.h"
 #include "ops/axes.h"
 #include "ops/op.h"
-#include "passes/build.h"
-#include "passes/chains.h"
-#include "passes/key_masks.h"
-#include "passes/sequence_axes.h"
-#include "passes/token_places.h"
+#include "passes/common/build.h"
+#include "passes/common/chains.h"
+#include "passes/common/key_masks.h"
+#include "passes/common/sequence_axes.h"
+#include "passes/common/token_places.h"
 
 namespace poprt::passes::packed_transformer_pass {
 namespace {

@@ -1,4 +1,4 @@
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::passes::replace_groupnorm_with_fast_norm_pass {
 namespace {

@@ -1,5 +1,5 @@
-#include "passes/build.h"
-#include "passes/serialize.h"
+#include "passes/common/build.h"
+#include "passes/common/serialize.h"
 
 namespace poprt::passes::serialize_matmul_pass {
 namespace {

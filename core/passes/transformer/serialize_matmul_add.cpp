@@ -1,6 +1,6 @@
-#include "passes/build.h"
-#include "passes/products.h"
-#include "passes/serialize.h"
+#include "passes/common/build.h"
+#include "passes/common/products.h"
+#include "passes/common/serialize.h"
 
 namespace poprt::passes::serialize_matmul_add_pass {
 namespace {

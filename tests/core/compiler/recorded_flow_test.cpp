@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "core/compiler/flow/support.h"
 #include "core/compiler/flow_bodies.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 #include "support/bent_text.h"
 #include "support/recorded_lines.h"
 

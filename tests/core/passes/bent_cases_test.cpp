@@ -7,7 +7,7 @@
 #include "core/passes/bend.h"
 #include "core/passes/case_file.h"
 #include "ir/schemas.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 #include "support/bent_text.h"
 #include "support/recorded_lines.h"
 

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <map>
 
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::test {
 

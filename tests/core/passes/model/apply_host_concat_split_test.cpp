@@ -1,5 +1,5 @@
 #include "core/passes/pass_case.h"
-#include "passes/build.h"
+#include "passes/common/build.h"
 
 namespace poprt::test {
 namespace {

@@ -1,5 +1,5 @@
 #include "core/passes/pass_case.h"
-#include "passes/rewrite.h"
+#include "passes/common/rewrite.h"
 
 namespace poprt::test {
 namespace {

@@ -1,0 +1,55 @@
+#include "passes/common/consecutive_axes.h"
+
+#include <algorithm>
+
+namespace poprt::passes {
+namespace {
+
+using ir::Graph;
+using ir::Node;
+
+// Axes of the node as nonnegative numbers, ascending.
+std::optional<std::vector<int64_t>> axes_of(const Node& n, int64_t rank) {
+  auto axes = ints_param(n, "axes", 1);
+  if (!axes || axes->empty()) return std::nullopt;
+  for (int64_t& a : *axes) a = normalize_axis(a, rank);
+  std::sort(axes->begin(), axes->end());
+  return axes;
+}
+
+// Axes of both nodes among the `rank` dimensions of the larger value; `inner` counts those that
+// `outer` leaves.
+std::optional<std::vector<int64_t>> both(const Node& outer, const Node& inner, int64_t rank) {
+  const auto a = axes_of(outer, rank);
+  if (!a) return std::nullopt;
+  const auto b = axes_of(inner, rank - static_cast<int64_t>(a->size()));
+  if (!b) return std::nullopt;
+  std::vector<int64_t> kept, all = *a;
+  for (int64_t i = 0; i < rank; i++)
+    if (!std::binary_search(a->begin(), a->end(), i)) kept.push_back(i);
+  for (const int64_t i : *b) all.push_back(kept[static_cast<size_t>(i)]);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace
+
+void merge_consecutive_axes(Graph& graph, PassContext& context, std::string_view op_type) {
+  for_each_node(graph, [&](Node& n) {
+    if (!n.is(op_type)) return;
+    Node* first = producer_if(n.input(0), op_type);
+    if (!first || !first->input(0)->type.has_shape || !n.output()->type.has_shape) return;
+    const auto rank = [](const ir::Value* v) { return static_cast<int64_t>(v->shape().size()); };
+    const auto all = op_type == "Squeeze" ? both(*first, n, rank(first->input(0)))
+                                          : both(n, *first, rank(n.output()));
+    if (!all || !context.allow()) return;
+    if (n.find_attr("axes"))
+      n.attributes["axes"] = *all;
+    else
+      n.set_input(1, add_ints(n.graph(), n.output()->name() + "_axes", *all));
+    n.set_input(0, first->input(0));
+    erase_if_dead(first);
+  });
+}
+
+}  // namespace poprt::passes

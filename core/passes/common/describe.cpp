@@ -1,0 +1,65 @@
+#include "passes/common/describe.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ops/facts.h"
+
+namespace poprt::passes {
+
+std::string describe_type(const ir::Value& v) {
+  std::string shape;
+  for (const int64_t d : v.shape())
+    shape += fmt::format("{}{}", shape.empty() ? "" : ", ", std::max<int64_t>(d, 0));
+  return fmt::format("dtype - {}, shape - {}", dtype_name(v.dtype()),
+                     v.type.has_shape ? "[" + shape + "]" : "unknown");
+}
+
+std::string io_statistics(const ir::Graph& graph) {
+  std::string text;
+  const auto add = [&](const char* direction, const std::vector<ir::Value*>& values) {
+    std::vector<std::pair<std::string, size_t>> counts;
+    for (const ir::Value* v : values) {
+      const std::string type = describe_type(*v);
+      const auto found = std::ranges::find(counts, type, &std::pair<std::string, size_t>::first);
+      if (found == counts.end())
+        counts.emplace_back(type, 1);
+      else
+        found->second++;
+    }
+    text += fmt::format("{}s: {}\n", direction, values.size());
+    for (const auto& [type, count] : counts) text += fmt::format("  {} x {}\n", count, type);
+  };
+  add("input", graph.inputs());
+  add("output", graph.outputs());
+  return text;
+}
+
+std::string layer_results(const ir::Graph& before, const ir::Graph& after) {
+  const auto is_computed = [&](const ir::Value* v) {
+    const ir::Value* same = before.find(v->name());
+    return same && same->producer();
+  };
+  std::string text;
+  for (const ir::Node* n : after.nodes()) {
+    if (ops::facts_of(*n).layer == ops::LayerForm::none) continue;
+    // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
+    // factors and addend follow.
+    const ir::Value* v = n->output();
+    for (int step = 0; step < 3 && !is_computed(v) && !v->uses().empty(); step++) {
+      const ir::Node& next = *v->uses()[0].node;
+      if (next.is("Cast") || next.is("Mul") || next.is("Add")) v = next.output();
+    }
+    if (is_computed(v)) text += fmt::format("{} {}\n", n->op_type, v->name());
+  }
+  return text;
+}
+
+void tell(const PassContext& context, const std::string& text) {
+  if (context.say)
+    context.say(text);
+  else
+    fmt::print("{}", text);
+}
+
+}  // namespace poprt::passes

@@ -1,0 +1,79 @@
+#include "passes/common/input_shapes.h"
+
+#include <unordered_map>
+
+#include "base/log.h"
+
+namespace poprt::passes {
+namespace {
+
+std::string input_names(const ir::Graph& graph) {
+  std::string s;
+  for (const ir::Value* v : graph.inputs()) s += (s.empty() ? "" : ", ") + v->name();
+  return s;
+}
+
+}  // namespace
+
+bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
+  bool changed = false;
+  if ((wanted.batch_size > 0) != (wanted.batch_axis >= 0))
+    fail(ErrorCode::invalid_argument, "batch_size and batch_axis are given together or not at all");
+  std::unordered_map<std::string, int64_t> symbols;
+  const auto fix = [&](ir::Value& v, size_t axis, int64_t size, std::string_view option) {
+    int64_t& d = v.type.shape[axis];
+    if (size < 0)
+      fail(ErrorCode::invalid_argument, "{}: input '{}' axis {}: {} is no size", option, v.name(),
+           axis, size);
+    if (d >= 0 && d != size)
+      fail(ErrorCode::invalid_argument,
+           "{}: input '{}' is {}, axis {} is fixed and cannot become {}", option, v.name(),
+           type_string(v.type), axis, size);
+    if (d < 0 && axis < v.type.symbols.size() && !v.type.symbols[axis].empty()) {
+      const auto [it, added] = symbols.emplace(v.type.symbols[axis], size);
+      if (!added && it->second != size)
+        fail(ErrorCode::invalid_argument,
+             "{}: dimension '{}' of input '{}' becomes {} here and {} elsewhere", option,
+             v.type.symbols[axis], v.name(), size, it->second);
+    }
+    changed |= d != size;
+    d = size;
+  };
+
+  for (const auto& [name, shape] : wanted.shapes) {
+    ir::Value* v = graph.find(name);
+    if (!v || !graph.is_input(v)) {
+      // As PopRT: one list of shapes may do for several models. Of a misspelt name the input that
+      // stays variable says the rest.
+      log().warn("input_shape: the model has no input '{}'; its inputs are: {}", name,
+                 input_names(graph));
+      continue;
+    }
+    if (!v->type.has_shape) {
+      v->type.shape.assign(shape.size(), kUnknownDim);
+      v->type.has_shape = true;
+      v->type.symbols.clear();
+    }
+    if (v->type.shape.size() != shape.size())
+      fail(ErrorCode::invalid_argument, "input_shape: input '{}' is {}, {} has another rank", name,
+           type_string(v->type), shape_string(shape));
+    for (size_t i = 0; i < shape.size(); i++) fix(*v, i, shape[i], "input_shape");
+  }
+  if (wanted.batch_size > 0) {
+    const auto axis = static_cast<size_t>(wanted.batch_axis);
+    for (ir::Value* v : graph.inputs()) {
+      if (!v->type.has_shape || axis >= v->type.shape.size())
+        fail(ErrorCode::invalid_argument, "batch_axis: input '{}' is {}, it has no axis {}",
+             v->name(), type_string(v->type), axis);
+      fix(*v, axis, wanted.batch_size, "batch_size");
+    }
+  }
+  for (ir::Value* v : graph.inputs())
+    for (size_t i = 0; i < v->type.symbols.size() && i < v->type.shape.size(); i++)
+      if (const auto it = symbols.find(v->type.symbols[i]);
+          it != symbols.end() && v->type.shape[i] < 0)
+        v->type.shape[i] = it->second;
+  return changed;
+}
+
+}  // namespace poprt::passes

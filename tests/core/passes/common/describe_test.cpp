@@ -1,0 +1,74 @@
+#include "passes/common/describe.h"
+
+#include "core/passes/pass_case.h"
+
+namespace poprt::test {
+namespace {
+
+TEST(Describe, TypesAreSaidWithZeroForWhatIsUnknown) {
+  const auto graph = parsed(
+      "input %x : f32[?,3]\ninput %s : s64[]\ninput %e : u8[0]\n%y = Abs(%x)"
+      "\noutput %y");
+  EXPECT_EQ(passes::describe_type(*graph->find("x")), "dtype - f32, shape - [0, 3]");
+  EXPECT_EQ(passes::describe_type(*graph->find("s")), "dtype - s64, shape - []");
+  EXPECT_EQ(passes::describe_type(*graph->find("e")), "dtype - u8, shape - [0]");
+  graph->find("x")->type.has_shape = false;
+  EXPECT_EQ(passes::describe_type(*graph->find("x")), "dtype - f32, shape - unknown");
+}
+
+TEST(Describe, InputsAndOutputsAreCountedByType) {
+  const auto graph = parsed(R"(
+    input %a : f32[2]
+    input %b : s64[2]
+    input %c : f32[2]
+    input %d : f32[3]
+    %y = Neg(%d)
+    output %y
+  )");
+  EXPECT_EQ(passes::io_statistics(*graph),
+            "inputs: 4\n  2 x dtype - f32, shape - [2]\n  1 x dtype - s64, shape - [2]\n"
+            "  1 x dtype - f32, shape - [3]\noutputs: 1\n  1 x dtype - f32, shape - [3]\n");
+}
+
+// The result that both models have of each product or normalisation: its own, or what casts,
+// factors and addends make of it, three of them at most.
+TEST(Describe, LayersAreToldByTheResultThatBothModelsHave) {
+  const auto results = [](const char* before, const char* after) {
+    return passes::layer_results(*parsed(before), *parsed(after));
+  };
+  const std::string head = "input %x : f32[2,2]\nconst %w : f32[2,2] = [1.0, 2.0, 3.0, 4.0]\n";
+  const std::string plain = head + "%p = MatMul(%x, %w)\n%r = Relu(%p)\n%y = Add(%r, %w)\n";
+  const std::string before = plain + "output %y";
+  EXPECT_EQ(results(before.c_str(), before.c_str()), "MatMul p\n");
+  const auto behind = [&](const std::string& steps) {
+    return results(before.c_str(), (head + "%q = MatMul(%x, %w)\n" + steps).c_str());
+  };
+  EXPECT_EQ(behind("%p = Cast(%q) {to = 1}\noutput %p"), "MatMul p\n");
+  EXPECT_EQ(behind("%p = Mul(%q, %w)\noutput %p"), "MatMul p\n");
+  EXPECT_EQ(behind("%p = Add(%q, %w)\noutput %p"), "MatMul p\n");
+  EXPECT_EQ(behind("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%p = Add(%b, %w)\noutput %p"),
+            "MatMul p\n");
+  EXPECT_EQ(behind("%a = Cast(%q) {to = 1}\n%b = Mul(%a, %w)\n%c = Add(%b, %w)\n"
+                   "%p = Cast(%c) {to = 1}\noutput %p"),
+            "");
+  EXPECT_EQ(behind("%p = Neg(%q)\noutput %p"), "");  // it computes something else
+  EXPECT_EQ(behind("output %q"), "");
+  EXPECT_EQ(behind("%x2 = Mul(%q, %w)\noutput %x2"), "");
+  // An input of that name is nothing that was computed.
+  EXPECT_EQ(results("input %p : f32[2,2]\n%z = Relu(%p)\noutput %z", before.c_str()), "");
+}
+
+TEST(Describe, WhatIsSaidGoesToWhoListensElseToTheOutput) {
+  passes::PassContext context;
+  std::string said;
+  context.say = [&](std::string_view text) { said += text; };
+  testing::internal::CaptureStdout();
+  passes::tell(context, "one {} line\n");
+  context.say = nullptr;
+  passes::tell(context, "another\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "another\n");
+  EXPECT_EQ(said, "one {} line\n");
+}
+
+}  // namespace
+}  // namespace poprt::test
