@@ -8,7 +8,7 @@ import re
 import tree
 
 MOST = 3  # names in one braced list
-PATTERNS = ("core/passes/attention/", "core/passes/fuse/")
+PATTERNS = ("core/passes/fuse/",)
 KNOWING = ("core/ops/", "core/onnx/", "core/ir/schemas.inc")
 MATCHING = ("core/passes/", "core/opsets/")
 

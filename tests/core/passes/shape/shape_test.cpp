@@ -1,6 +1,3 @@
-#include <map>
-
-#include "base/onnx_dtype.h"
 #include "core/passes/bend.h"
 #include "core/passes/pass_case.h"
 
@@ -19,108 +16,8 @@ TEST(ShapeInference, ForgetsStaleTypes) {
   EXPECT_EQ(graph->find("y")->shape(), (Shape{8, 3}));
 }
 
-TEST(FuseConsecutiveTranspose, ComposesPermutations) {
-  expect_rewrite({"fuse_consecutive_transpose"}, R"(
-    input %x : f32[2,3,4]
-    %a = Transpose(%x) {perm = [1, 2, 0]}
-    %y = Transpose(%a) {perm = [0, 2, 1]}
-    output %y
-  )",
-                 R"(
-    input %x : f32[2,3,4]
-    %y = Transpose(%x) {perm = [1, 0, 2]}
-    output %y
-  )");
-}
-
-TEST(FuseConsecutiveReshape, OneViewIsEnough) {
-  const auto graph = expect_ops({"fuse_consecutive_reshape", "eliminate_unused_initializer"}, R"(
-    input %x : f32[2,3,4]
-    const %s : s64[2] = [4, -1]
-    const %axis : s64[1] = [0]
-    %a = Flatten(%x)
-    %b = Reshape(%a, %s)
-    %y = Unsqueeze(%b, %axis)
-    output %y
-  )",
-                                "Reshape");
-  EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_int64s(), (std::vector<int64_t>{1, 4, 6}));
-}
-
-TEST(FuseConsecutiveSqueeze, AxesAreCountedInTheFirstInput) {
-  const auto graph = expect_ops({"fuse_consecutive_squeeze"}, R"(
-    input %x : f32[1,2,1,3,1]
-    const %first : s64[1] = [2]
-    const %second : s64[2] = [0, -1]
-    %a = Squeeze(%x, %first)
-    %y = Squeeze(%a, %second)
-    output %y
-  )",
-                                "Squeeze");
-  EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_int64s(), (std::vector<int64_t>{0, 2, 4}));
-}
-
-TEST(FuseConsecutiveUnsqueeze, AxesAreCountedInTheLastOutput) {
-  const auto graph = expect_ops({"fuse_consecutive_unsqueeze"}, R"(
-    input %x : f32[2,3]
-    const %first : s64[1] = [1]
-    const %second : s64[1] = [0]
-    %a = Unsqueeze(%x, %first)
-    %y = Unsqueeze(%a, %second)
-    output %y
-  )",
-                                "Unsqueeze");
-  EXPECT_EQ(graph->nodes()[0]->input(1)->constant().to_int64s(), (std::vector<int64_t>{0, 2}));
-}
-
-TEST(FuseConsecutiveCast, OnlyThroughTypesThatHoldEveryValue) {
-  expect_ops({"fuse_consecutive_cast"}, R"(
-    input %x : s32[4]
-    %a = Cast(%x) {to = 7}
-    %y = Cast(%a) {to = 1}
-    output %y
-  )",
-             "Cast");
-  expect_ops({"fuse_consecutive_cast"}, R"(
-    input %x : f32[4]
-    %a = Cast(%x) {to = 6}
-    %y = Cast(%a) {to = 1}
-    output %y
-  )",
-             "Cast Cast");
-}
-
 // Which types hold every value of a type: by the bits of integers and of significands, by signs and
 // by the range of exponents.
-TEST(FuseConsecutiveCast, GoesThroughEveryTypeThatHoldsTheOtherOnesValues) {
-  const std::map<std::string, std::string> holders = {
-      {"f64", " f64 "},
-      {"f32", " f32 f64 "},
-      {"f16", " f16 f32 f64 "},
-      {"bf16", " bf16 f32 f64 "},
-      {"s64", " s64 "},
-      {"u64", " u64 "},
-      {"s32", " s32 s64 f64 "},
-      {"u32", " u32 u64 s64 f64 "},
-      {"s16", " s16 s32 s64 f32 f64 "},
-      {"u16", " u16 u32 u64 s32 s64 f32 f64 "},
-      {"s8", " s8 s16 s32 s64 f16 bf16 f32 f64 "},
-      {"u8", " u8 u16 u32 u64 s16 s32 s64 f16 bf16 f32 f64 "},
-      {"bool", " bool u8 u16 u32 u64 s8 s16 s32 s64 f16 bf16 f32 f64 "},
-      {"f8e5m2", " f8e5m2 "},  // known to be a value of itself alone
-  };
-  for (const auto& [from, list] : holders)
-    for (const auto& [to, _] : holders) {
-      const auto graph = parsed(fmt::format("input %x : {}[2]\n%a = Cast(%x) {{to = {}}}\n"
-                                            "%y = Cast(%a) {{to = 11}}\noutput %y",
-                                            from, *onnx_from_dtype(*dtype_from_name(to))),
-                                19);
-      run(*graph, {"fuse_consecutive_cast"});
-      const bool holds = list.find(" " + to + " ") != std::string::npos;
-      EXPECT_EQ(ops_of(*graph), holds ? "Cast" : "Cast Cast") << from << " as " << to;
-    }
-}
-
 TEST(TransposeToReshape, MovingOnesIsFree) {
   expect_ops({"transpose_to_reshape"}, R"(
     input %x : f32[2,1,3,1]
