@@ -91,7 +91,7 @@ void apply_passes(const poprt_library_source* source, const poprt_pass_call* pas
     manager.origin = origin.get();
     size_t next = 0;
     if (o.text)
-      manager.say = [&](std::string_view text) {
+      manager.print = [&](std::string_view text) {
         o.text(std::string(calls[next].pass->name).c_str(), std::string(text).c_str(), o.user_data);
       };
     manager.after_each = [&](const passes::PassReport& r, const ir::Graph&) {

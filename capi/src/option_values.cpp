@@ -182,16 +182,16 @@ void check_serialized(std::string_view option, std::string_view word) {
     return text;
   };
   const auto factor = parse_number<int64_t>(part());
-  if (!factor || *factor < 1) refuse("the factor is no whole number of at least 1");
+  if (!factor || *factor < 1) refuse("the factor is not a whole number of at least 1");
   if (pair) {
     if (!rest.empty()) refuse("there is something behind the factor");
     return;
   }
   if (rest.empty()) return;
   if (!is_one_of("input_channels,output_channels,reducing_dim,none", part()))
-    refuse("there is no such mode");
+    refuse("the mode is unknown");
   if (rest.empty()) return;
-  if (!is_one_of("True,False", part()) || !rest.empty()) refuse("KEEP is True or False");
+  if (!is_one_of("True,False", part()) || !rest.empty()) refuse("KEEP must be True or False");
 }
 
 }  // namespace poprt::capi

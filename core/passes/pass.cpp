@@ -104,14 +104,14 @@ std::vector<PassReport> run_passes(ir::Graph& graph, std::span<const PassCall> c
   context.max_tensor_size = options.max_tensor_size;
   context.fp16_skip_op_types = options.fp16_skip_op_types;
   context.origin = options.origin;
-  context.say = options.say;
+  context.print = options.print;
   context.precision = &options.precision;
   std::vector<PassReport> reports;
   if (!options.stop_after.empty() && std::none_of(calls.begin(), calls.end(), [&](const auto& c) {
         return is_called(*c.pass, options.stop_after);
       }))
-    pass_of(options.stop_after);  // a typing error is one even when the pass is not in this list
-  // Before any work.
+    pass_of(options.stop_after);  // throws for a misspelt name
+  // Arguments are checked before any pass runs.
   std::vector<Arguments> arguments;
   for (const PassCall& c : calls) arguments.push_back(checked_arguments(*c.pass, c.arguments));
   std::unique_ptr<ir::Graph> origin;
@@ -154,14 +154,15 @@ void check_order(std::span<const PassDef* const> passes) {
     for (const std::string_view needed : pass.depend)
       if (std::none_of(passes.begin(), passes.begin() + static_cast<std::ptrdiff_t>(i),
                        [&](const PassDef* p) { return p->name == needed; }))
-        fail(ErrorCode::failed_precondition,
-             "pass {} must run after {}, which is not in front of it", pass.name, needed);
+        fail(ErrorCode::failed_precondition, "pass {} must run after {}, which is not before it",
+             pass.name, needed);
     for (size_t j = 0; j < passes.size(); j++) {
       if (i != j && contains(pass.against, passes[j]->name))
         fail(ErrorCode::failed_precondition, "passes {} and {} exclude each other", pass.name,
              passes[j]->name);
     }
-    // A pass may stand in a list more than once; its last run must be followed by what it prepares.
+    // A pass may occur several times in a list. Its last run must precede the passes that it
+    // prepares.
     for (const std::string_view later : pass.before) {
       const auto is_later = [&](const PassDef* p) { return p->name == later; };
       const bool present = std::any_of(passes.begin(), passes.end(), is_later);
@@ -171,14 +172,14 @@ void check_order(std::span<const PassDef* const> passes) {
           std::none_of(passes.begin(), passes.begin() + static_cast<std::ptrdiff_t>(i),
                        [&](const PassDef* p) { return p == &pass; });
       if (present && !follows && first)
-        fail(ErrorCode::failed_precondition,
-             "pass {} must run before {}, which stands in front of it", pass.name, later);
+        fail(ErrorCode::failed_precondition, "pass {} must run before {}, which is before it",
+             pass.name, later);
     }
   }
 }
 
 std::vector<const PassDef*> sort_passes(std::span<const std::string> names) {
-  // Wanted passes and what they depend on; a dependency stands in front of its first user.
+  // The selected passes and their dependencies; a dependency precedes its first user.
   std::vector<const PassDef*> wanted;
   std::set<const PassDef*> seen, open;
   const auto add = [&](auto&& self, const PassDef& pass) -> void {
@@ -192,7 +193,7 @@ std::vector<const PassDef*> sort_passes(std::span<const std::string> names) {
   };
   for (const std::string& name : names) add(add, pass_of(name));
 
-  // Always the first of the rest that nothing in the rest must precede.
+  // Repeatedly takes the first remaining pass that no other remaining pass must precede.
   std::vector<const PassDef*> sorted;
   while (!wanted.empty()) {
     const auto is_ready = [&](const PassDef* pass) {

@@ -104,12 +104,12 @@ TEST(OptionGrammar, SerializedProducts) {
                {"n=2/", "ok"},
                {"n", no("n", "there is no name")},
                {"=2", no("=2", "there is no name")},
-               {"n=0", no("n=0", "the factor is no whole number of at least 1")},
-               {"n=", no("n=", "the factor is no whole number of at least 1")},
-               {"n=x", no("n=x", "the factor is no whole number of at least 1")},
-               {"n=2/x", no("n=2/x", "there is no such mode")},
-               {"n=2/none/true", no("n=2/none/true", "KEEP is True or False")},
-               {"n=2/none/True/x", no("n=2/none/True/x", "KEEP is True or False")}});
+               {"n=0", no("n=0", "the factor is not a whole number of at least 1")},
+               {"n=", no("n=", "the factor is not a whole number of at least 1")},
+               {"n=x", no("n=x", "the factor is not a whole number of at least 1")},
+               {"n=2/x", no("n=2/x", "the mode is unknown")},
+               {"n=2/none/true", no("n=2/none/true", "KEEP must be True or False")},
+               {"n=2/none/True/x", no("n=2/none/True/x", "KEEP must be True or False")}});
   const auto pair = [](const std::string& word, const std::string& why) {
     return "`serialize_matmul_add`: expected MATMUL/ADD=FACTOR, found '" + word + "': " + why;
   };
@@ -117,7 +117,7 @@ TEST(OptionGrammar, SerializedProducts) {
               {{"a/b=2", "ok"},
                {"a=2", pair("a=2", "there is one name only")},
                {"=2", pair("=2", "there is no name")},
-               {"a/b=0", pair("a/b=0", "the factor is no whole number of at least 1")},
+               {"a/b=0", pair("a/b=0", "the factor is not a whole number of at least 1")},
                {"a/b=2/none", pair("a/b=2/none", "there is something behind the factor")}});
 }
 

@@ -230,8 +230,8 @@ class GraphOptimisation(OptionTest):
         self.assertIn("input %hcsr_a : f32[3,2,1]", self.graph("m.optimized.onnx"))
         self.succeeds("--popef", "executable.popef", "--runner", "hostConcatRunner", "--iteration", "1",
                       command="poprt_exec poprt_run_popef")
-        self.fails(["-i", "m.onnx", "--apply_hcsr", "int32,[2,1]"], "no input is s32[2,1]")
-        self.fails(["-i", "m.onnx", "--apply_hcsr", "fp32"], "there is no shape in brackets")
+        self.fails(["-i", "m.onnx", "--apply_hcsr", "int32,[2,1]"], "the model has no input of type s32[2,1]")
+        self.fails(["-i", "m.onnx", "--apply_hcsr", "fp32"], "the shape in brackets is missing")
 
     def test_pack_args(self):
         model_path = self.sums()

@@ -334,7 +334,7 @@ class Patterns(PluginTest):
 
     def test_patterns_that_go_wrong(self):
         self.chain("tan.onnx", [w.node("Tan", ["x"], ["a"]), w.node("Neg", ["a"], ["y"])])
-        for name, why in (("Endless", "still matches"), ("EraseUsed", "'a', which Tan node 'node_a' makes, is read"),
+        for name, why in (("Endless", "still matches"), ("EraseUsed", "'a', a result of Tan node 'node_a', has readers"),
                           ("Throwing", "threw an exception: nothing rhymes with it")):
             result = self.run_command("-i", "tan.onnx", "--custom_library_so_paths", library("trial"), "--compiler_options",
                                       f"custom_patterns={name}", "--export_popef")
@@ -443,7 +443,7 @@ class Passes(PluginTest):
         words = ["-i", "add.onnx", "--custom_library_so_paths", library("replace_type"), "--passes", "replace_type"]
         self.misused(words, "pass replace_type needs its parameter 'to': what they become")
         for given, why in (("most=few", "parameter most: expected a whole number, found 'few'"), ("verbose=maybe", "expected True or False"),
-                           ("types=Add,,Mul", "without an empty one"), ("by=3", "has no parameter 'by'; its parameters are: types, to, most, verbose")):
+                           ("types=Add,,Mul", "names of at least one character"), ("by=3", "has no parameter 'by'; its parameters are: types, to, most, verbose")):
             self.misused([*words, "--pass_args", "replace_type.to=Sub", "replace_type." + given], "replace_type", why)
 
     def test_parameters_in_yaml_files(self):
@@ -468,7 +468,7 @@ custom_library_so_paths: [{library("trial")}, {library("replace_type")}]
 
     def test_a_parameter_that_was_not_declared(self):
         self.fails(["-i", model("relu"), "--custom_library_so_paths", library("trial"), "--passes", "trial_parameter"],
-                   "pass trial_parameter", "get_parameter: 'undeclared' is none of the pass's parameters")
+                   "pass trial_parameter", "get_parameter: 'undeclared' is not a parameter of the pass")
 
     def test_poprt_exec_opt_runs_it(self):
         self.chain("add.onnx", [w.node("Relu", ["x"], ["a"]), w.node("Add", ["a", "x"], ["y"])])

@@ -1,4 +1,4 @@
-"""docs/passes.md is what `poprt_exec passes --markdown` prints below its heading. Writes it with --write.
+"""Checks that docs/passes.md is a heading and the output of `poprt_exec passes --markdown`. Writes it with --write.
 
     passes.py POPRT_EXEC [--write]"""
 
@@ -6,25 +6,25 @@ import generated
 
 HEADING = """# Passes
 
-What rewrites a model on its way to a program, by the same table that the compiler uses. Made by
-`tests/lint/passes.py POPRT_EXEC --write`.
+The passes that rewrite a model, from the table that the compiler uses. Made by `tests/lint/passes.py POPRT_EXEC --write`.
 
-* *where*: what must hold for a rewrite; everything else stays as it is.
-* *parameters*: `NAME=DEFAULT`, by `--pass_args PASS.NAME=TEXT`, by the option that stands for the pass, or by the languages.
-* *numerics*: *exact* (no result changes), *rounding* (products and sums are rounded in another order or less often: the
-  last bits of a result may differ), *precision* (values are kept in another element type).
-* *runs*: in the converter, whose result `poprt --output_model` saves; in the compiler, after it; or only when `--passes` names it
-  (or an option such as `--precision fp16` stands for it). The order is that of `core/compiler/pipeline.cpp`.
-* *after*: passes that must run before it in a list given with `--passes`; they are added.
+* *where*: the condition of a rewrite. If it does not hold, the graph does not change.
+* *parameters*: `NAME=DEFAULT`. They are set by `--pass_args PASS.NAME=TEXT`, by the option for the pass, or through the language
+  bindings.
+* *numerics*: *exact* (no result changes), *rounding* (products and sums are rounded in another order or less often, so the
+  last bits of a result may differ), *precision* (values are stored in another element type).
+* *runs*: in the converter, whose result `poprt --output_model` saves; in the compiler, after the converter; or only if `--passes`
+  or an option such as `--precision fp16` selects the pass. `core/compiler/pipeline.cpp` defines the order.
+* *after*: passes that must run earlier in a list given with `--passes`. They are added automatically.
 
-`poprt --skip_passes NAME` leaves a pass out, `--passes NAME` adds one to the converter. `poprt_exec opt` shows a model
-after each; `poprt_exec opt --rewrite_limit N` stops after N rewrites, which finds the one that matters by bisection.
-`poprt --list_all_passes --json` has all of this for programs.
+`poprt --skip_passes NAME` omits a pass, and `--passes NAME` adds one to the converter. `poprt_exec opt` shows the model
+after each pass. `poprt_exec opt --rewrite_limit N` stops after N rewrites, which finds a wrong rewrite by bisection.
+`poprt --list_all_passes --json` prints this table as JSON.
 
-Names are PopRT's where it has the pass. What a chip or PopART's opset 11 needed and this runtime does not (the `_workaround`s,
-WhereV2, RoundV2, IsInfV2, SoftmaxV2, ErfV2, NotZero, FastNorm, Remap ...) runs when it is asked for; those operators
-of `ai.graphcore` share kernels with the standard ones, so nothing is won or lost but what other tools can read. `attention_pattern` is the
-compiler's own fusion; `fused_attention` is PopRT's, of projections.
+If PopRT has a pass, its name is used here, too. Passes that only a chip or PopART's opset 11 needs (the `_workaround`s,
+WhereV2, RoundV2, IsInfV2, SoftmaxV2, ErfV2, NotZero, FastNorm, Remap ...) run only if they are selected. These operators of
+`ai.graphcore` have the same kernels as the standard ones, so the results and the speed do not change, but other tools may not
+read them. `attention_pattern` is the compiler's fusion of attention; `fused_attention` is PopRT's pass, which merges projections.
 
 """
 

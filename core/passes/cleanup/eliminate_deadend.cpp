@@ -24,8 +24,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "eliminate_deadend",
-    .summary = "removes nodes whose outputs nobody reads",
-    .condition = "nobody reads any output of the node and it has no effect besides",
+    .summary = "removes nodes whose results are not used",
+    .condition = "no output of the node has a reader, and the node has no side effect",
     .numerics = Numerics::exact,
     .run = run};
 

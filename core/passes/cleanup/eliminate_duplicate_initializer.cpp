@@ -10,7 +10,7 @@ namespace {
 using ir::Graph;
 using ir::Value;
 
-// Comparing is cheaper than hashing: tensors of one type and shape that differ nearly always differ
+// Comparing is cheaper than hashing: different tensors of one type and shape nearly always differ
 // in their first bytes.
 void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {

@@ -22,7 +22,8 @@ void put_list(std::string& key, const std::vector<T>& values) {
   if (count) put(key, values.data(), count * sizeof(T));
 }
 
-// Nodes with the same key compute the same; empty when that cannot be told (subgraphs, tensors).
+// Nodes with equal keys compute the same. The key is empty if the node has subgraphs or tensor
+// attributes, which are not compared.
 std::string key_of(const Node& n) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
   if (!op || !op->pure) return {};
@@ -75,13 +76,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "eliminate_duplicate_nodes",
-    .summary = "computes equal expressions once",
-    .condition =
-        "nodes of one operator with equal attributes and inputs, whose results depend on those "
-        "alone",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "eliminate_duplicate_nodes",
+                     .summary = "computes equal expressions once",
+                     .condition =
+                         "nodes of one operator with equal attributes and inputs, whose results "
+                         "depend on nothing else",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::eliminate_duplicate_nodes_pass

@@ -17,7 +17,7 @@ bool all_equal(const Value* v, double expected) {
   return std::all_of(values.begin(), values.end(), [&](double x) { return x == expected; });
 }
 
-// Broadcasting with the neutral operand must not change the shape of x.
+// Whether broadcasting with the neutral operand keeps the shape of x.
 bool keeps_shape(const Value* x, const Value* neutral, const Value* out) {
   if (same_static_shape(x, out)) return true;
   if (!x->type.has_shape || neutral->shape().size() > x->shape().size()) return false;
@@ -40,13 +40,12 @@ void run(Graph& graph, PassContext& context) { bypass_unchanged(graph, context, 
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "eliminate_nop_arithmetic",
-    .summary = "removes x + 0, x - 0, x * 1, x / 1 and x ** 1",
-    .condition =
-        "the other operand is a constant 0 or 1 that broadcasts nothing; x + 0 may turn -0 into 0 "
-        "or keep it",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "eliminate_nop_arithmetic",
+                     .summary = "removes x + 0, x - 0, x * 1, x / 1 and x ** 1",
+                     .condition =
+                         "the other operand is a constant 0 or 1 and does not change the shape; x "
+                         "+ 0 may turn -0 into 0 or keep it",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::eliminate_nop_arithmetic_pass

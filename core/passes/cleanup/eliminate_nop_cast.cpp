@@ -20,7 +20,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_cast",
-                     .summary = "removes Cast to the type that the value has",
+                     .summary = "removes Cast to the type that the value already has",
                      .condition = "the type is known and the same",
                      .numerics = Numerics::exact,
                      .run = run};

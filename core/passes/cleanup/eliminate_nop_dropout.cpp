@@ -26,7 +26,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_dropout",
                      .summary = "removes Dropout of an inference graph",
-                     .condition = "training_mode is not set and nobody reads the mask",
+                     .condition = "training_mode is not set and the mask has no reader",
                      .numerics = Numerics::exact,
                      .run = run};
 

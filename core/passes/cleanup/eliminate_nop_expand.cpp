@@ -11,7 +11,7 @@ void run(ir::Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_expand",
-                     .summary = "removes Expand to the shape that the value has",
+                     .summary = "removes Expand to the shape that the value already has",
                      .condition = "shapes are static and the same",
                      .numerics = Numerics::exact,
                      .run = run};

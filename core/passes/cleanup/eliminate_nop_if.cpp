@@ -23,7 +23,7 @@ void run(Graph& graph, PassContext& context) {
     std::vector<Value*> distinct;
     for (size_t i = 0; i < results.size(); i++) {
       Value *old = n.output(i), *by = results[i];
-      // A graph output needs a node of its own when the branch hands an outer value through.
+      // If the branch returns an outer value, the graph output needs its own node.
       const bool taken = std::find(distinct.begin(), distinct.end(), by) != distinct.end();
       if (n.graph().is_output(old) &&
           (!by->producer() || &by->graph() != &n.graph() || taken || n.graph().is_output(by)))
@@ -39,7 +39,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_if",
-                     .summary = "replaces If on a constant condition by the branch taken",
+                     .summary = "replaces If with a constant condition by the branch that it takes",
                      .condition = "the condition is constant",
                      .numerics = Numerics::exact,
                      .run = run};

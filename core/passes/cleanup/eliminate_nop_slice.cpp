@@ -11,7 +11,8 @@ using ir::Value;
 
 Value* unchanged(const Node& n) {
   if (!same_static_shape(n.input(0), n.output())) return nullptr;
-  // The same extent in forward steps is everything; a negative step reverses.
+  // With positive steps, a result of the same size contains every element in order; a negative step
+  // reverses.
   const auto steps = const_ints(n.input(4));
   if (n.input(4) && !steps) return nullptr;
   if (steps && std::any_of(steps->begin(), steps->end(), [](int64_t s) { return s < 0; }))
@@ -27,8 +28,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_slice",
-                     .summary = "removes Slice that takes everything in order",
-                     .condition = "constant starts, ends and steps take every element in order",
+                     .summary = "removes Slice that copies its input",
+                     .condition = "constant starts, ends and steps select every element in order",
                      .numerics = Numerics::exact,
                      .run = run};
 

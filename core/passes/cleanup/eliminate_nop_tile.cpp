@@ -11,7 +11,7 @@ void run(ir::Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_nop_tile",
-                     .summary = "removes Tile by one",
+                     .summary = "removes Tile that repeats once",
                      .condition = "all repeats are constant 1",
                      .numerics = Numerics::exact,
                      .run = run};

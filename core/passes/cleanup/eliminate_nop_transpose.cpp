@@ -9,7 +9,7 @@ using ir::Value;
 
 Value* unchanged(const Node& n) {
   std::vector<int64_t> perm = n.ints_attr("perm");
-  if (perm.empty()) {  // the default reverses
+  if (perm.empty()) {  // the default reverses the axes
     const ir::ValueType& type = n.input(0)->type;
     return type.has_shape && type.shape.size() < 2 ? n.input(0) : nullptr;
   }

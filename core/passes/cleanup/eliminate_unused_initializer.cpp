@@ -17,8 +17,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "eliminate_unused_initializer",
-                     .summary = "removes constants that nobody reads",
-                     .condition = "nobody reads the constant and it is no output",
+                     .summary = "removes constants that are not used",
+                     .condition = "the constant has no reader and is not an output",
                      .numerics = Numerics::exact,
                      .run = run};
 

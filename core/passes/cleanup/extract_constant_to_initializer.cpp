@@ -7,10 +7,10 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Null for what has no dense tensor (sparse values).
+// Returns nothing if the value is not a dense tensor (a sparse value).
 std::optional<Tensor> tensor_in(const Node& n) {
   for (const auto& [key, attribute] : n.attributes) {
-    if (!key.starts_with("value")) continue;  // where the node is, for one
+    if (!key.starts_with("value")) continue;  // for example an attribute with the node's position
     if (const auto* t = std::get_if<Tensor>(&attribute)) return *t;
     if (const auto* i = std::get_if<int64_t>(&attribute)) return Tensor::scalar<int64_t>(*i);
     if (const auto* f = std::get_if<float>(&attribute)) return Tensor::scalar<float>(*f);
@@ -31,7 +31,7 @@ void run(Graph& graph, PassContext& context) {
       if (!n->is("Constant")) continue;
       const auto tensor = tensor_in(*n);
       Value* old = n->output();
-      // A graph output keeps its node: an initializer cannot take its name over.
+      // A graph output keeps its node, because an initializer cannot take its name.
       if (!tensor || g.is_output(old) || !context.allow()) continue;
       const std::string name = old->name();
       Value* constant = g.add_constant(name + "_value", *tensor);

@@ -12,8 +12,8 @@ using ir::Node;
 
 void run(Graph& graph, PassContext& context) {
   std::unordered_set<std::string> taken;
-  // All numbers below are taken: exporters that name no node have tens of thousands of one
-  // operator.
+  // The next number to try for each operator. All lower numbers are taken; without this, models
+  // with tens of thousands of unnamed nodes of one operator would take quadratic time.
   std::unordered_map<std::string, uint64_t> next;
   for_each_node(graph, [&](Node& n) {
     if (!n.name.empty() && taken.insert(n.name).second) return;
@@ -29,7 +29,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "unique_name_for_nodes",
-                     .summary = "gives every node a name of its own",
+                     .summary = "gives every node a unique name",
                      .condition = "none",
                      .numerics = Numerics::exact,
                      .run = run};

@@ -76,7 +76,9 @@ std::string checked_argument(const Parameter& parameter, std::string_view label,
       const char separator = parameter.kind == ParameterKind::names ? ',' : '\n';
       std::string list;
       for (const std::string& part : split_text(value, separator)) {
-        if (part.empty()) refuse(separator == ',' ? "names without an empty one" : "no empty word");
+        if (part.empty())
+          refuse(separator == ',' ? "names of at least one character"
+                                  : "words of at least one character");
         if (!list.empty()) list += separator;
         list += part;
       }
@@ -110,7 +112,7 @@ Arguments checked_arguments(const PassDef& pass, const Arguments& given) {
 
 const std::string& PassContext::text(std::string_view name) const {
   const auto found = arguments.find(name);
-  if (found == arguments.end()) fail(ErrorCode::internal, "no parameter '{}' is stated", name);
+  if (found == arguments.end()) fail(ErrorCode::internal, "the pass has no parameter '{}'", name);
   return found->second;
 }
 

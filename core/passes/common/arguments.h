@@ -1,4 +1,5 @@
-// Parameters of passes: each is a text by name, as options, YAML files and the languages give them.
+// Parameters of passes. Values are texts by name, as options, YAML files and the language bindings
+// pass them.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +11,33 @@
 
 namespace poprt::passes {
 
-// What a value looks like, as OptionKind of the command's options.
+// The form of a value, like OptionKind of the command's options.
 enum class ParameterKind : uint8_t {
   flag,     // True or False
   integer,  // digits
   text,     // one word or name
-  names,    // separated by commas, blanks around them are nothing
-  words,    // a line each
+  names,    // separated by commas; blanks around them are ignored
+  words,    // one per line
 };
 std::string_view parameter_kind_name(ParameterKind kind);
 
 struct Parameter {
   std::string_view name;
   ParameterKind kind = ParameterKind::text;
-  std::string_view summary;        // what it is, for people
-  std::string_view standard = {};  // the value when none is given
+  std::string_view summary;        // its meaning, shown to users
+  std::string_view standard = {};  // the default
   bool required = false;
 };
 
-// Values by name of the parameter.
+// Values by parameter name.
 using Arguments = std::map<std::string, std::string, std::less<>>;
 
-// The text of a value in its standard form ("True", names without blanks). Throws invalid_argument
-// with `label` in front.
+// Returns the value in its standard form ("True", names without blanks). Throws invalid_argument
+// with `label` as prefix.
 std::string checked_argument(const Parameter& parameter, std::string_view label,
                              std::string_view value);
 
-// The parts of a text; none of "".
+// Splits a text at each separator. An empty text has no parts.
 std::vector<std::string> split_text(std::string_view text, char separator);
 std::string_view without_blanks(std::string_view text);
 

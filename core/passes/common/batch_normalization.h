@@ -1,4 +1,4 @@
-// BatchNormalization whose parameters are constants, as passes fold it.
+// BatchNormalization with constant parameters, for the passes that fold it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace poprt::passes {
 
-// A constant of that many f32, f64, f16 or bf16.
+// Whether `value` is a constant of `count` elements of type f32, f64, f16 or bf16.
 bool is_constant_floats(const ir::Value* value, int64_t count);
 
 // y = (x - mean) * factor + shift for each channel.
@@ -20,10 +20,10 @@ struct ChannelNorm {
   }
 };
 
-// `bn` works as it does in inference, its parameters are constants of `channels` elements, and
-// nothing reads its further outputs.
+// Whether `bn` runs in inference mode, its parameters are constants of `channels` elements, and its
+// optional outputs have no reader.
 bool is_foldable_norm(const ir::Node& bn, int64_t channels);
-// Of a foldable one.
+// Requires a foldable `bn`.
 ChannelNorm channel_norm_of(const ir::Node& bn);
 
 }  // namespace poprt::passes

@@ -1,4 +1,4 @@
-// What rewrites of If share.
+// Helpers of the passes that rewrite If.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,18 @@
 
 namespace poprt::passes {
 
-// Moves the nodes of `branch` into `graph`, in front of `before` (null: to the end); returns what
-// stands for the branch's outputs.
+// Moves the nodes of `branch` into `graph`, before `before` (null: to the end). Returns the values
+// that replace the branch's outputs.
 std::vector<ir::Value*> inline_graph(ir::Graph& branch, ir::Graph& graph, ir::Node* before);
 
-// A branch of an If; null when there is none.
+// Returns a branch of an If, or null if the attribute is missing.
 std::shared_ptr<ir::Graph> branch_of(const ir::Node& node, std::string_view attribute);
 
-// All that a node reads from its graph and from those around it, what its subgraphs read included.
+// Returns all values that a node reads, from its graph and outer graphs, including those that its
+// subgraphs read.
 std::unordered_set<const ir::Value*> values_read(const ir::Node& node);
 
-// A function of its inputs that keeps nothing and holds no subgraphs.
+// Whether a node depends on its inputs only, has no state and has no subgraphs.
 bool is_pure(const ir::Node& node);
 
 }  // namespace poprt::passes

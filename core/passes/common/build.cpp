@@ -86,7 +86,8 @@ int64_t opset_of(const Node& at) {
 Value* reshaped(Node& at, Value* v, const Shape& shape) {
   if (v->type.is_static() && v->shape() == shape) return v;
   const std::array inputs{v, add_ints(at.graph(), v->name() + "_shape", shape)};
-  // A 0 would keep the dimension at its place: it means none since opset 14.
+  // A 0 in the shape would keep the input's dimension. `allowzero`, since opset 14, makes it an
+  // empty dimension.
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   if (empty && opset_of(at) >= kReshapeToNothing)
     return insert_node(at, "Reshape", "", inputs, {{"allowzero", int64_t{1}}})->output();
@@ -96,7 +97,9 @@ Value* reshaped(Node& at, Value* v, const Shape& shape) {
 Value* sliced(Node& at, Value* v, int64_t axis, int64_t begin, int64_t end, int64_t step) {
   if (opset_of(at) < kSliceInputs) {
     if (step != 1)
-      fail(ErrorCode::unimplemented, "Slice of opset {} has no steps; `convert_version` 10 or more",
+      fail(ErrorCode::unimplemented,
+           "Slice of opset {} has no steps; convert the model to opset 10 or later "
+           "(`convert_version`)",
            opset_of(at));
     return insert_node(at, "Slice", "", {v},
                        {{"starts", std::vector<int64_t>{begin}},
@@ -163,7 +166,7 @@ void replace_outputs(Node& node, std::span<Value* const> by) {
 
 namespace {
 
-// Bytes of what lies behind `axis`, an element of it; how many there are in front.
+// `element`: bytes of one index of `axis`; `count`: number of such slices before it.
 struct Along {
   uint64_t inner = 1, outer = 1;
 };

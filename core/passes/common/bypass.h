@@ -1,4 +1,4 @@
-// What the passes share that remove nodes that do nothing.
+// Helpers of the passes that remove nodes which do nothing.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,15 @@
 
 namespace poprt::passes {
 
-// The value that a node hands on unchanged, or null.
+// Returns the input that a node returns unchanged, or null if it changes it.
 using Unchanged = ir::Value* (*)(const ir::Node& node);
 
-// Readers of what a node hands on read the value itself. An empty `op_type`: of any node.
+// Makes the readers of each node that changes nothing read its input. If `op_type` is empty, all
+// nodes are tried.
 void bypass_unchanged(ir::Graph& graph, PassContext& context, std::string_view op_type,
                       Unchanged unchanged);
 
-// For operators that change nothing but the shape: input 0 when they do not.
+// For operators that change only the shape: returns input 0 if the shape stays the same, else null.
 ir::Value* input_of_same_shape(const ir::Node& node);
 
 }  // namespace poprt::passes

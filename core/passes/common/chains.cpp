@@ -12,7 +12,7 @@ using ir::Graph;
 using ir::Node;
 
 struct Pattern {
-  std::map<std::string, std::string> types;  // by key; without s and e
+  std::map<std::string, std::string> types;  // by key; "s" and "e" are not included
   std::vector<std::pair<std::string, std::string>> edges;
 };
 
@@ -21,7 +21,7 @@ bool is_open(std::string_view type) { return type == "s" || type == "e"; }
 void read_chain(Pattern& pattern, std::string_view label, std::string_view chain) {
   const auto refuse = [&](std::string_view element) {
     fail(ErrorCode::invalid_argument,
-         "{}: expected OpType:key joined by ->, s:key at the begin and e:key at the end, found "
+         "{}: expected OpType:key joined by ->, s:key at the start and e:key at the end, found "
          "'{}' in '{}'",
          label, element, chain);
   };
@@ -58,7 +58,7 @@ class Search {
  public:
   Search(const Pattern& pattern, std::vector<Node*> nodes)
       : pattern_(pattern), nodes_(std::move(nodes)) {
-    // Each key, where possible, beside one that stands before it.
+    // Orders the keys so that each is next to an earlier one if possible.
     std::vector<std::string> rest;
     for (const auto& [key, type] : pattern.types) rest.push_back(key);
     while (!rest.empty()) {
@@ -75,7 +75,7 @@ class Search {
     }
   }
 
-  std::unordered_set<const Node*> all() {
+  std::unordered_set<const Node*> all_matches() {
     assign(0);
     return found_;
   }
@@ -92,7 +92,7 @@ class Search {
       return true;
     });
   }
-  // What the neighbours that are chosen leave to choose from.
+  // Nodes that fit `key`, given the neighbours that are already assigned.
   std::vector<Node*> candidates(const std::string& key) const {
     for (const auto& [from, to] : pattern_.edges) {
       std::vector<Node*> near;
@@ -145,10 +145,10 @@ std::unordered_set<const Node*> nodes_of_chains(Graph& graph, std::string_view l
     read_chain(pattern, label, chain);
   }
   if (pattern.types.empty())
-    fail(ErrorCode::invalid_argument, "{}: '{}' names no operator", label, text);
-  auto found = Search(pattern, graph.nodes()).all();
+    fail(ErrorCode::invalid_argument, "{}: '{}' contains no operator", label, text);
+  auto found = Search(pattern, graph.nodes()).all_matches();
   if (found.empty())
-    fail(ErrorCode::not_found, "{}: the model has no nodes as in '{}'", label, text);
+    fail(ErrorCode::not_found, "{}: no nodes of the model match '{}'", label, text);
   return found;
 }
 

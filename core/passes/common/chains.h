@@ -1,6 +1,6 @@
-// Patterns of nodes as PopRT's users write them: chains, elements joined by "->", which read each
-// other. "OpType:key" is a node of that type; the same key in two chains is the same node. "s:key"
-// at the begin is whatever makes a value, "e:key" at the end whatever reads it.
+// Patterns of nodes in PopRT's notation. A pattern is a list of chains whose elements, joined by
+// "->", read each other. "OpType:key" is a node of that type; the same key in two chains means the
+// same node. "s:key" at the start of a chain is any producer, "e:key" at the end is any reader.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace poprt::passes {
 
-// All nodes of all places where the chains of `text` ("'s:0->MatMul:1->e:2','Add:3->MatMul:1'",
-// quoted or not) are found; none for an empty text. Throws invalid_argument for a text that is no
-// pattern and not_found when it is nowhere, with `label` in front.
+// Returns all nodes of all matches of `text` (for example "'s:0->MatMul:1->e:2','Add:3->MatMul:1'",
+// with or without quotes). An empty text matches nothing. Throws invalid_argument for a malformed
+// pattern and not_found for one without a match, with `label` as prefix.
 std::unordered_set<const ir::Node*> nodes_of_chains(ir::Graph& graph, std::string_view label,
                                                     const std::string& text);
 

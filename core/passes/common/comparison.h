@@ -1,4 +1,4 @@
-// Comparisons that are not strict, in terms of strict ones.
+// Replaces non-strict comparisons (>=, <=) by strict ones.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace poprt::passes {
 
-// Nodes `op_type` of integers become Not of `opposite`, others `strict` or Equal.
+// For integers, `op_type` becomes Not of `opposite`; for other types, `strict` or Equal.
 void replace_or_equal(ir::Graph& graph, PassContext& context, std::string_view op_type,
                       std::string_view strict, std::string_view opposite);
 

@@ -17,9 +17,10 @@ std::optional<std::vector<int64_t>> axes_of(const Node& n, int64_t rank) {
   return axes;
 }
 
-// Axes of both nodes among the `rank` dimensions of the larger value; `inner` counts those that
-// `outer` leaves.
-std::optional<std::vector<int64_t>> both(const Node& outer, const Node& inner, int64_t rank) {
+// Axes of both nodes, counted in the larger value of `rank` dimensions. `inner` counts the axes
+// that `outer` leaves.
+std::optional<std::vector<int64_t>> merged_axes(const Node& outer, const Node& inner,
+                                                int64_t rank) {
   const auto a = axes_of(outer, rank);
   if (!a) return std::nullopt;
   const auto b = axes_of(inner, rank - static_cast<int64_t>(a->size()));
@@ -40,8 +41,8 @@ void merge_consecutive_axes(Graph& graph, PassContext& context, std::string_view
     Node* first = producer_if(n.input(0), op_type);
     if (!first || !first->input(0)->type.has_shape || !n.output()->type.has_shape) return;
     const auto rank = [](const ir::Value* v) { return static_cast<int64_t>(v->shape().size()); };
-    const auto all = op_type == "Squeeze" ? both(*first, n, rank(first->input(0)))
-                                          : both(n, *first, rank(n.output()));
+    const auto all = op_type == "Squeeze" ? merged_axes(*first, n, rank(first->input(0)))
+                                          : merged_axes(n, *first, rank(n.output()));
     if (!all || !context.allow()) return;
     if (n.find_attr("axes"))
       n.attributes["axes"] = *all;

@@ -1,4 +1,4 @@
-// Squeeze of a Squeeze and Unsqueeze of an Unsqueeze are one.
+// Merges Squeeze of Squeeze and Unsqueeze of Unsqueeze.
 #pragma once
 
 #include <string_view>

@@ -13,7 +13,7 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-// The node alone, with the values of its inputs.
+// Computes one node from the values of its inputs.
 std::vector<Tensor> evaluate_node(const Node& n, const std::vector<Tensor>& inputs) {
   const auto alone = ops::isolate(n);
   Node* copy = alone->nodes().front();
@@ -91,7 +91,7 @@ double work_of(const std::vector<Node*>& cone) {
   try {
     for (const Node* n : cone) work += ops::work_of(*n);
   } catch (const Error&) {
-    return 0;  // one can only be lowered when its inputs are constants
+    return 0;  // some nodes can only be lowered if their inputs are constants
   }
   return work;
 }

@@ -1,4 +1,4 @@
-// What a graph computes from constants alone: constant folding's view of it.
+// Finds and computes the parts of a graph that depend on constants only, for constant folding.
 #pragma once
 
 #include <unordered_map>
@@ -10,26 +10,26 @@ namespace poprt::passes {
 
 bool has_subgraphs(const ir::Node& node);
 
-// Whether the results of a node can be computed when its inputs are known: no larger than `largest`
-// bytes.
+// Whether the results of a node can be computed once its inputs are known, and each has at most
+// `largest` bytes.
 bool can_be_computed(const ir::Node& node, uint64_t largest);
 
-// Whether the results of a node can be computed when its inputs are known and are worth being
-// constants at all: no larger than `largest` bytes, and no quantized weights widened (they stay
-// quantized; the compiler widens those that no integer kernel takes).
+// Whether results that can be computed should become constants. Widened quantized weights should
+// not: weights stay quantized until the compiler widens those that no integer kernel reads.
 bool can_be_constant(const ir::Node& node, uint64_t largest);
 
-// Nodes that only constants and other such nodes feed, at any depth. Valid until the graph changes.
+// The nodes that depend on constants only, directly or through other such nodes. Valid until the
+// graph changes.
 class ConstantCones {
  public:
-  // Leaves out nodes of which a result is larger than `largest` bytes.
+  // Nodes with a result larger than `largest` bytes are not included.
   ConstantCones(const ir::Graph& graph, uint64_t largest);
 
-  // In the order of the graph.
+  // In graph order.
   const std::vector<ir::Node*>& nodes() const { return nodes_; }
   bool contains(const ir::Node* node) const { return position_.contains(node); }
 
-  // The node and those that feed it, in the order of the graph.
+  // Returns the node and all nodes that it depends on, in graph order.
   std::vector<ir::Node*> of(ir::Node* node) const;
 
  private:
@@ -37,18 +37,20 @@ class ConstantCones {
   std::unordered_map<const ir::Node*, size_t> position_;
 };
 
-// The value of a constant, or of what is computed from constants alone; an undefined tensor for
-// anything else, and for more than `largest` bytes on the way.
+// Returns the value of a constant, or computes it if it depends on constants only. Returns an
+// undefined tensor for other values, and if an intermediate result has more than `largest` bytes.
 Tensor known_value(const ir::Value* value, uint64_t largest);
 
-// What computing a cone reads (constants, each once), and takes in nanoseconds on one thread.
+// The bytes of constants that a cone reads (each constant once), and the nanoseconds that it takes
+// on one thread.
 uint64_t bytes_read(const std::vector<ir::Node*>& cone);
 double work_of(const std::vector<ir::Node*>& cone);
-// The results of its last node; `known` are values that are no constants but read.
+// Returns the results of the last node of the cone. `known` has the values that the cone reads and
+// that are not constants.
 std::vector<Tensor> evaluate(const std::vector<ir::Node*>& cone,
                              std::unordered_map<const ir::Value*, Tensor> known = {});
 
-// Bytes of all results of a node whose types are static.
+// Bytes of all results of a node with static types.
 uint64_t bytes_made(const ir::Node& node);
 
 }  // namespace poprt::passes

@@ -33,7 +33,7 @@ Parameter parameter_of(const poprt_pass_parameter& p) {
   return {p.name, kKinds[p.kind], p.summary, p.standard, p.required != 0};
 }
 
-// One PassDef for each, made when it is asked for first.
+// Returns the PassDef of a plug-in's pass, which is created at the first call.
 const CustomPass& def_of(const poprt_pass& pass) {
   static auto* const mutex = new std::mutex;
   static auto* const defs = new std::map<const poprt_pass*, std::unique_ptr<const CustomPass>>;
@@ -44,7 +44,7 @@ const CustomPass& def_of(const poprt_pass& pass) {
     made->name = pass.name;
     made->summary = pass.summary;
     made->condition = *pass.condition ? pass.condition : "none";
-    made->numerics = Numerics::precision;  // nobody knows
+    made->numerics = Numerics::precision;  // the effect of a plug-in's pass is unknown
     made->run = run_nothing;
     made->pass = &pass;
     for (const poprt_pass_parameter* p : std::span(pass.parameters, pass.parameter_count))
@@ -54,8 +54,8 @@ const CustomPass& def_of(const poprt_pass& pass) {
   return *def;
 }
 
-// Types of everything, after a plug-in has changed what it liked.
-void settle(Graph& graph, std::string_view what) {
+// Verifies the graph and infers all types after a plug-in changed it.
+void infer_and_verify(Graph& graph, std::string_view what) {
   try {
     ir::verify(graph);
     PassContext context;
@@ -66,7 +66,8 @@ void settle(Graph& graph, std::string_view what) {
   }
 }
 
-// Of PopART: they tune what it makes of a graph, and graphs here have passes of their own.
+// PopART's own patterns. They are accepted and have no effect, because the compiler has its own
+// passes.
 constexpr std::string_view kPopartPatterns[] = {
     "InPlace",
     "PostNRepl",
@@ -144,7 +145,8 @@ bool is_on(const poprt_pattern& pattern, const PatternSettings& settings) {
   return given != settings.end() ? given->second : pattern.enabled || pattern.mandatory;
 }
 
-// Each node once, those that the pattern makes left out. Gives how often it was applied.
+// Applies the pattern to each node that exists at the start. Nodes that the pattern adds are not
+// tried. Returns the number of applications.
 int64_t apply_once(Graph& graph, const poprt_pattern& pattern) {
   const std::string title = fmt::format("pattern {}", pattern.name);
   int64_t applied = 0;
@@ -196,7 +198,7 @@ void run_pass(const PassDef& pass, Graph& graph, PassContext& context) {
   call_with_graph(
       "run", [&] { return custom.run(&graph_host(), handle(graph), custom.user_data); }, true,
       &context.arguments);
-  settle(graph, "the graph that it left");
+  infer_and_verify(graph, "the graph that it left");
 }
 
 PatternSettings parse_patterns(std::string_view text) {
@@ -230,11 +232,11 @@ void check_patterns(const PatternSettings& settings) {
     const poprt_pattern* pattern = find(&plugins::Library::patterns, name);
     if (!pattern && std::ranges::count(kPopartPatterns, name) == 0)
       fail(ErrorCode::not_found,
-           "custom_patterns: there is no pattern '{}'; those of the plug-ins that are loaded: {}",
-           name, names_of(&plugins::Library::patterns));
+           "custom_patterns: there is no pattern '{}'; the loaded plug-ins have: {}", name,
+           names_of(&plugins::Library::patterns));
     if (pattern && pattern->mandatory && !on)
       fail(ErrorCode::invalid_argument,
-           "custom_patterns: pattern '{}' is mandatory, it cannot be turned off", name);
+           "custom_patterns: pattern '{}' is mandatory and cannot be turned off", name);
   }
 }
 
@@ -248,8 +250,8 @@ void check_transforms(const TransformSettings& settings) {
     for (const std::string& name : names)
       if (!find(&plugins::Library::transforms, name))
         fail(ErrorCode::not_found,
-             "custom_transform_applier_settings: there is no transform '{}'; those of the plug-ins "
-             "that are loaded: {}",
+             "custom_transform_applier_settings: there is no transform '{}'; the loaded plug-ins "
+             "have: {}",
              name, names_of(&plugins::Library::transforms));
   }
 }
@@ -265,11 +267,12 @@ int64_t run_patterns(Graph& graph, const PatternSettings& settings) {
         applied += now;
         if (applied > most)
           fail(ErrorCode::failed_precondition,
-               "pattern {}: was applied {} times and still matches: it must not match what it "
-               "leaves",
+               "pattern {}: was applied {} times and still matches: it must not match its own "
+               "result",
                pattern.name, applied);
       }
-      if (applied > 0) settle(graph, fmt::format("the graph that pattern {} left", pattern.name));
+      if (applied > 0)
+        infer_and_verify(graph, fmt::format("the graph that pattern {} left", pattern.name));
       total += applied;
     }
   return total;
@@ -280,13 +283,13 @@ void run_transforms(Graph& graph, const TransformSettings& settings, std::string
   if (found == settings.end()) return;
   for (const std::string& name : found->second) {
     const poprt_transform* transform = find(&plugins::Library::transforms, name);
-    if (!transform) continue;  // checked before
+    if (!transform) continue;  // check_transforms() has reported it
     const std::string title = fmt::format("transform {} at {}", name, checkpoint);
     call_with_graph(title, [&] {
       return transform->apply(&graph_host(), handle(graph), std::string(checkpoint).c_str(),
                               transform->user_data);
     });
-    settle(graph, fmt::format("the graph that {} left", title));
+    infer_and_verify(graph, fmt::format("the graph that {} left", title));
   }
 }
 

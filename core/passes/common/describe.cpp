@@ -43,8 +43,8 @@ std::string layer_results(const ir::Graph& before, const ir::Graph& after) {
   std::string text;
   for (const ir::Node* n : after.nodes()) {
     if (ops::facts_of(*n).layer == ops::LayerForm::none) continue;
-    // An output of the model is its Cast, which has taken the name; of a Gemm on 8-bit floats
-    // factors and addend follow.
+    // The model's output may be a later Cast that took the name. After a Gemm on 8-bit floats the
+    // factors and the addend follow.
     const ir::Value* v = n->output();
     for (int step = 0; step < 3 && !is_computed(v) && !v->uses().empty(); step++) {
       const ir::Node& next = *v->uses()[0].node;
@@ -55,9 +55,9 @@ std::string layer_results(const ir::Graph& before, const ir::Graph& after) {
   return text;
 }
 
-void tell(const PassContext& context, const std::string& text) {
-  if (context.say)
-    context.say(text);
+void print_text(const PassContext& context, const std::string& text) {
+  if (context.print)
+    context.print(text);
   else
     fmt::print("{}", text);
 }

@@ -1,4 +1,4 @@
-// What a graph is, in words for people.
+// Describes a graph as text for users.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace poprt::passes {
 
 // "dtype - f32, shape - [1, 3]"; variable dimensions are 0.
 std::string describe_type(const ir::Value& v);
-// How many inputs and outputs have each type, in the order in which they come.
+// Number of inputs and outputs of each type, in the order of their first occurrence.
 std::string io_statistics(const ir::Graph& graph);
-// Of each layer (Facts::layer) of a converted model whose result `before` computes, too: its type
-// and the name of that result, one line each.
+// For each layer (Facts::layer) of a converted model whose result `before` also computes: a line
+// with its type and the name of that result.
 std::string layer_results(const ir::Graph& before, const ir::Graph& after);
-// Hands text to PassContext::say, or prints it.
-void tell(const PassContext& context, const std::string& text);
+// Passes the text to PassContext::print, or prints it to the standard output.
+void print_text(const PassContext& context, const std::string& text);
 
 }  // namespace poprt::passes

@@ -14,7 +14,7 @@ void absorb(Node& op, Node& node) {
   replace_node(node, op.output());
 }
 
-bool takes_bias(const Node& n, size_t residual_input) {
+bool can_take_bias(const Node& n, size_t residual_input) {
   return n.string_attr("activation", "").empty() &&
          (residual_input == kNoResidual || !n.input(residual_input));
 }
@@ -37,7 +37,7 @@ bool fuse_activation(Node& node, std::string_view op_type, PassContext& context)
 bool fuse_residual(Node& add, std::string_view op_type, size_t residual_input,
                    PassContext& context) {
   if (!add.is("Add") || add.input(0) == add.input(1)) return false;
-  // The later of two candidates: the other one is ready by then.
+  // The later of two candidates is taken, because the other operand is computed by then.
   for (const size_t side : {size_t{1}, size_t{0}}) {
     Node* op = sole_producer_of(add.input(side), op_type, "poprt");
     Value* residual = add.input(1 - side);

@@ -1,4 +1,4 @@
-// What may follow a matrix product or convolution inside the same kernel.
+// Merges the nodes that may follow a matrix product or convolution into the same kernel.
 #pragma once
 
 #include <limits>
@@ -11,21 +11,21 @@ namespace poprt::passes {
 
 inline constexpr size_t kNoResidual = std::numeric_limits<size_t>::max();
 
-// Merges an activation node into the internal operator `op_type` (domain poprt) that makes its
-// input, if nothing else reads that. True when done; `node` is gone then.
+// Merges an activation node into the internal operator `op_type` (domain poprt) that produces its
+// input, if the input has no other reader. Returns whether it did; if so, `node` is erased.
 bool fuse_activation(ir::Node& node, std::string_view op_type, PassContext& context);
 
-// Merges an Add with a value of exactly the result's shape as input `residual_input` of the
-// internal operator that makes the other operand.
+// Merges an Add into the internal operator that produces one operand. The other operand, which must
+// have exactly the shape of the result, becomes input `residual_input`.
 bool fuse_residual(ir::Node& add, std::string_view op_type, size_t residual_input,
                    PassContext& context);
 
-// True when the operator has neither an activation nor a residual: a constant may still go into its
-// bias.
-bool takes_bias(const ir::Node& node, size_t residual_input);
+// Whether the operator has neither an activation nor a residual, so that a constant can still be
+// added to its bias.
+bool can_take_bias(const ir::Node& node, size_t residual_input);
 
-// Moves the internal operator to the place of `node`, which reads its result last, and lets it make
-// the result of `node`.
+// Moves the internal operator to the position of `node`, the last reader of its result, and makes
+// it produce the result of `node`.
 void absorb(ir::Node& op, ir::Node& node);
 
 }  // namespace poprt::passes

@@ -17,7 +17,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Of the call that this thread is in; calls may nest when a pass runs inside of another's work.
+// The report of the current call of this thread. Calls nest if a pass runs another one.
 thread_local plugins::Report* current = nullptr;
 thread_local const Arguments* current_arguments = nullptr;
 
@@ -34,7 +34,8 @@ int32_t report(ErrorCode code, std::string_view message) noexcept {
   return current ? current->set(code, message) : static_cast<int32_t>(code);
 }
 
-// What `body` throws becomes the call's error: nothing is thrown through a plug-in.
+// Turns exceptions of `body` into the error of the call, because no exception may pass through a
+// plug-in.
 template <class F>
 int32_t reported(F&& body) noexcept {
   try {
@@ -54,7 +55,7 @@ size_t write_list(const std::vector<T*>& all, Handle** out, size_t capacity) {
   return all.size();
 }
 
-// As much of the struct as the caller knows.
+// Fills as much of the struct as the caller knows (`struct_size`).
 void write_tensor(poprt_op_tensor* out, DType dtype, bool has_shape, const Shape& shape,
                   const void* data, uint64_t bytes) {
   const poprt_op_tensor all = {std::min(out->struct_size, sizeof(poprt_op_tensor)),
@@ -66,7 +67,7 @@ void write_tensor(poprt_op_tensor* out, DType dtype, bool has_shape, const Shape
   std::memcpy(out, &all, all.struct_size);
 }
 
-// -- reading
+// Functions that read the graph.
 
 const char* graph_name(const poprt_graph* graph) { return of(graph).name.c_str(); }
 size_t graph_nodes(poprt_graph* graph, poprt_node** out, size_t capacity) {
@@ -171,7 +172,7 @@ int32_t value_is_output(const poprt_value* value) {
   return v.graph().is_output(&v);
 }
 
-// -- changing
+// Functions that change the graph.
 
 void import_domain(Graph& graph, const std::string& domain) {
   Graph* root = &graph;
@@ -261,7 +262,7 @@ int32_t remove_attribute(poprt_node* node, const char* name) {
 
 int32_t replace_value(poprt_value* from, poprt_value* to) {
   return reported([&] {
-    if (!to) fail(ErrorCode::invalid_argument, "replace_value: there is no value to put there");
+    if (!to) fail(ErrorCode::invalid_argument, "replace_value: the new value is null");
     Value& old = of(from);
     Value* by = &of(to);
     if (&old == by) return;
@@ -282,8 +283,8 @@ int32_t erase_node(poprt_node* node) {
     Node& n = of(node);
     for (const Value* v : n.outputs())
       if (is_used(v))
-        fail(ErrorCode::failed_precondition, "erase_node: '{}', which {} makes, is read", v->name(),
-             n.describe());
+        fail(ErrorCode::failed_precondition, "erase_node: '{}', a result of {}, has readers",
+             v->name(), n.describe());
     n.graph().erase_node(&n);
   });
 }
@@ -306,10 +307,10 @@ const char* get_parameter(poprt_graph*, const char* name) noexcept {
     if (found != current_arguments->end()) return found->second.c_str();
   }
   const char* const why =
-      current_arguments ? "is none of the pass's parameters" : "is asked for where no pass runs";
+      current_arguments ? "is not a parameter of the pass" : "is read while no pass runs";
   try {
     report(ErrorCode::not_found, fmt::format("get_parameter: '{}' {}", wanted, why));
-  } catch (const std::exception&) {  // no memory for the name
+  } catch (const std::exception&) {  // there is no memory for the name
     report(ErrorCode::not_found, why);
   }
   return nullptr;

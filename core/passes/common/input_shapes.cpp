@@ -23,8 +23,8 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
   const auto fix = [&](ir::Value& v, size_t axis, int64_t size, std::string_view option) {
     int64_t& d = v.type.shape[axis];
     if (size < 0)
-      fail(ErrorCode::invalid_argument, "{}: input '{}' axis {}: {} is no size", option, v.name(),
-           axis, size);
+      fail(ErrorCode::invalid_argument, "{}: input '{}' axis {}: {} is not a valid size", option,
+           v.name(), axis, size);
     if (d >= 0 && d != size)
       fail(ErrorCode::invalid_argument,
            "{}: input '{}' is {}, axis {} is fixed and cannot become {}", option, v.name(),
@@ -43,8 +43,8 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
   for (const auto& [name, shape] : wanted.shapes) {
     ir::Value* v = graph.find(name);
     if (!v || !graph.is_input(v)) {
-      // As PopRT: one list of shapes may do for several models. Of a misspelt name the input that
-      // stays variable says the rest.
+      // Like PopRT, only a warning: one list of shapes may serve several models. If a name is
+      // misspelt, the input that stays variable causes an error later.
       log().warn("input_shape: the model has no input '{}'; its inputs are: {}", name,
                  input_names(graph));
       continue;
@@ -55,8 +55,8 @@ bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted) {
       v->type.symbols.clear();
     }
     if (v->type.shape.size() != shape.size())
-      fail(ErrorCode::invalid_argument, "input_shape: input '{}' is {}, {} has another rank", name,
-           type_string(v->type), shape_string(shape));
+      fail(ErrorCode::invalid_argument, "input_shape: input '{}' is {}, but {} has another rank",
+           name, type_string(v->type), shape_string(shape));
     for (size_t i = 0; i < shape.size(); i++) fix(*v, i, shape[i], "input_shape");
   }
   if (wanted.batch_size > 0) {

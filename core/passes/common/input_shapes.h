@@ -1,4 +1,4 @@
-// Fixing the variable dimensions of a graph's inputs.
+// Makes the variable dimensions of a graph's inputs static.
 #pragma once
 
 #include <map>
@@ -9,14 +9,14 @@
 namespace poprt::passes {
 
 struct InputShapes {
-  std::map<std::string, Shape> shapes = {};  // by name
-  int64_t batch_size = 0;                    // of every input; 0: not given
+  std::map<std::string, Shape> shapes = {};  // by input name
+  int64_t batch_size = 0;                    // for all inputs; 0: not given
   int64_t batch_axis = -1;
 };
 
-// Known dimensions must not change. A symbolic dimension that one input fixes is fixed in all
-// inputs that use the same symbol. True when a dimension changed. Throws invalid_argument naming
-// the input and the option.
+// Known dimensions must not change. If one input fixes a symbolic dimension, all inputs with the
+// same symbol get its value. Returns whether a dimension changed. Throws invalid_argument with the
+// names of the input and the option.
 bool fix_input_shapes(ir::Graph& graph, const InputShapes& wanted);
 
 }  // namespace poprt::passes

@@ -15,9 +15,9 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kMost = int64_t{1} << 26;  // elements of a mask that is looked at
+constexpr int64_t kMost = int64_t{1} << 26;  // elements of the largest mask that is examined
 
-// On which input of the graph a value depends: none, one, or several.
+// The graph input that a value depends on: none, one, or several.
 class Sources {
  public:
   explicit Sources(const Graph& graph) {
@@ -59,7 +59,7 @@ bool has_form(const Value* v, const Shape& input) {
   return s[0] == input[0] && s.back() == input[1] && (queries == 1 || queries == input[1]);
 }
 
-// The nodes behind `v` in the order of the graph; nothing when one cannot be computed here.
+// Returns the nodes that compute `v`, in graph order, or nothing if one cannot be computed here.
 std::vector<Node*> cone_of(const Value* v, const std::unordered_map<const Node*, size_t>& order) {
   std::vector<Node*> cone{v->producer()};
   std::unordered_set<const Node*> seen{v->producer()};
@@ -73,7 +73,7 @@ std::vector<Node*> cone_of(const Value* v, const std::unordered_map<const Node*,
   return cone;
 }
 
-// What one trial tells: `tokens` is the input, `values` what became of it.
+// The result of one trial: `tokens` is the value of the input, `values` the computed value.
 class Trial {
  public:
   Trial(const std::vector<double>& tokens, std::vector<double> values, const Shape& shape)
@@ -85,9 +85,9 @@ class Trial {
     heads_ = static_cast<int64_t>(values_.size()) / (rows_ * queries_ * keys_);
   }
 
-  // Learns what the first trial shows and holds it against all of them.
-  bool agrees(KeyMask& mask, bool first) const {
-    if (first && !learn(mask)) return false;
+  // Checks the values against the mask. The first trial determines `kept` and `dropped`.
+  bool matches(KeyMask& mask, bool first) const {
+    if (first && !find_mask_values(mask)) return false;
     for (int64_t r = 0; r < rows_; r++)
       for (int64_t h = 0; h < heads_; h++)
         for (int64_t q = 0; q < queries_; q++)
@@ -107,8 +107,8 @@ class Trial {
   bool keeps(bool pairs, int64_t r, int64_t q, int64_t k) const {
     return token(r, k) && (!pairs || token(r, q));
   }
-  // A trial has both kinds of places in row 0.
-  bool learn(KeyMask& mask) const {
+  // Determines `kept` and `dropped`; row 0 of a trial has both kinds of places.
+  bool find_mask_values(KeyMask& mask) const {
     int64_t with = 0, without = 0;
     while (with < keys_ && !token(0, with)) with++;
     while (without < keys_ && token(0, without)) without++;
@@ -130,7 +130,8 @@ bool is_key_mask(KeyMask& mask, const std::vector<Node*>& cone) {
   const auto count = static_cast<size_t>(element_count(shape));
   const auto output = cone.back()->outputs();
   const auto which = static_cast<size_t>(std::ranges::find(output, mask.value) - output.begin());
-  // Patterns that no shift, reversal or other order of the places gives again.
+  // Pseudo-random patterns, so that no shift, reversal or permutation of the places gives the same
+  // pattern.
   uint32_t state = 12345;
   for (int trial = 0; trial < 3; trial++) {
     std::vector<double> tokens(count);
@@ -141,7 +142,7 @@ bool is_key_mask(KeyMask& mask, const std::vector<Node*>& cone) {
     tokens[0] = 1;
     tokens[1] = 0;
     const auto made = evaluate(cone, {{mask.input, tensor_of(mask.input->dtype(), shape, tokens)}});
-    if (!Trial(tokens, made[which].to_doubles(), mask.value->shape()).agrees(mask, trial == 0))
+    if (!Trial(tokens, made[which].to_doubles(), mask.value->shape()).matches(mask, trial == 0))
       return false;
   }
   return true;

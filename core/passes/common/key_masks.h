@@ -1,6 +1,7 @@
-// Masks of attention scores that a graph computes from one of its inputs [rows, length], which is 0
-// where there is no token: found by what they compute, not by how an exporter spells it (a chain of
-// Unsqueeze, Cast, Sub and Mul; Flatten and a Gather of every place; an outer product ...).
+// Finds masks of attention scores that a graph computes from one of its inputs, [rows, length],
+// which is 0 where there is no token. A mask is recognised by its values and not by its nodes,
+// because exporters spell it in many ways: a chain of Unsqueeze, Cast, Sub and Mul; Flatten and a
+// Gather of every place; an outer product.
 #pragma once
 
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace poprt::passes {
 
-// `value`, [1 or rows, ..., 1 or length, length]: `kept` where the key's place has a token (with
-// `pairs` the query's too), `dropped` elsewhere. A bool mask has 1 and 0, or 0 and 1.
+// `value`, [1 or rows, ..., 1 or length, length], is `kept` if the place of the key (with `pairs`
+// also that of the query) has a token, else `dropped`. A bool mask has 1 and 0, or 0 and 1.
 struct KeyMask {
   ir::Value* value = nullptr;
   ir::Value* input = nullptr;
@@ -18,11 +19,12 @@ struct KeyMask {
   double kept = 0, dropped = 0;
 };
 
-// Those that something else than the input joins: where scores meet them.
+// Returns the masks that a node combines with values that do not depend on the same input alone,
+// such as scores.
 std::vector<KeyMask> find_key_masks(ir::Graph& graph);
 
-// The same computed in the plainest way, in front of `at`: the input as bool, reshaped, and Where
-// for a mask of floats.
+// Adds the simplest nodes before `at` that compute the mask: the input as bool, a Reshape, and a
+// Where if the mask is a float.
 ir::Value* plain_key_mask(ir::Node& at, const KeyMask& mask);
 
 }  // namespace poprt::passes

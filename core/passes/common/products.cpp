@@ -43,7 +43,7 @@ Projection projection_of(Node& node) {
   return p;
 }
 
-std::optional<Projection> projection_behind(Value* v) {
+std::optional<Projection> find_projection(Value* v) {
   while (Node* n = single_use(v) ? v->producer() : nullptr) {
     const Projection p = projection_of(*n);
     if (p.matmul) return p;
@@ -59,7 +59,7 @@ std::optional<Projection> projection_behind(Value* v) {
   return std::nullopt;
 }
 
-Node* scores_behind(Value* v) {
+Node* find_scores_product(Value* v) {
   while (Node* n = single_use(v) ? v->producer() : nullptr) {
     if (n->is("MatMul")) return n;
     size_t next = n->inputs().size();
@@ -90,26 +90,25 @@ std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection
     }
     const Projection& first = found->front();
     if (&first.matmul->graph() != &p.matmul->graph())
-      fail(ErrorCode::invalid_argument,
-           "{} and {} stand in different graphs, they cannot be merged", first.matmul->describe(),
-           p.matmul->describe());
+      fail(ErrorCode::invalid_argument, "{} and {} are in different graphs and cannot be merged",
+           first.matmul->describe(), p.matmul->describe());
     if (first.weight()->dtype() != p.weight()->dtype() ||
         (first.bias == nullptr) != (p.bias == nullptr))
-      fail(ErrorCode::invalid_argument, "{} and {} differ in type or bias, they cannot be merged",
+      fail(ErrorCode::invalid_argument, "{} and {} differ in type or bias and cannot be merged",
            first.matmul->describe(), p.matmul->describe());
     found->push_back(p);
   }
   for (const auto& g : groups)
     if (g.size() == 1)
       fail(ErrorCode::invalid_argument,
-           "{} reads '{}', which no other named product does: nothing to merge with",
+           "{} is the only named product that reads '{}', so there is no product to merge it with",
            g[0].matmul->describe(), g[0].matmul->input(0)->name());
   return groups;
 }
 
 void merge_projections(std::span<const Projection> parts) {
   Graph& graph = parts[0].matmul->graph();
-  // All weights are constant, so what all read is there in front of the first of them.
+  // The weights are constant, so the shared input is available before the first product.
   Node* first = nullptr;
   for (Node* n : graph.nodes())
     if (!first && std::ranges::any_of(parts, [&](const Projection& p) { return p.matmul == n; }))

@@ -1,4 +1,4 @@
-// Products with constant weights, and several of them as one.
+// Finds products with constant weights and merges several of them.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace poprt::passes {
 
-// x [.., K] times constant weights [K, N], plus a constant bias of N elements where `add` is there.
+// x [.., K] times constant weights [K, N], plus a constant bias of N elements if `add` is set.
 struct Projection {
   ir::Node* matmul = nullptr;
-  ir::Node* add = nullptr;  // reads the product alone
+  ir::Node* add = nullptr;  // the only reader of the product
   ir::Value* bias = nullptr;
 
   ir::Node& last() const { return add ? *add : *matmul; }
@@ -19,21 +19,23 @@ struct Projection {
   int64_t columns() const { return weight()->shape()[1]; }
 };
 
-// What a node computes as a projection: MatMul, or Add of one and a bias. Null members where it is
-// none.
+// Returns the projection that a node computes: a MatMul, or the Add of a MatMul and a bias. All
+// members are null if it computes none.
 Projection projection_of(ir::Node& node);
 
-// The projection that a value comes from, through what reorders and scales and has no other reader.
-std::optional<Projection> projection_behind(ir::Value* v);
-// The product whose scaled and masked scores a value is, through what has no other reader.
-ir::Node* scores_behind(ir::Value* v);
+// Returns the projection that `v` is computed from through nodes that reorder or scale and whose
+// results have one reader.
+std::optional<Projection> find_projection(ir::Value* v);
+// Returns the product of which `v` is the scaled and masked scores, if the values between have one
+// reader.
+ir::Node* find_scores_product(ir::Value* v);
 
-// One product of weights side by side, and its parts in the place of the given ones, which read one
-// value in one type and all have a bias or none. The parts are outputs of a Split.
+// Replaces projections by one product with concatenated weights and a Split. All must read the same
+// value in one type, and all or none must have a bias.
 void merge_projections(std::span<const Projection> parts);
 
-// The projections of one input among those that a user named, in their order. Throws
-// invalid_argument for one that has no other with its input, or that differs from them.
+// Groups the projections that a user named by their input, in their order. Throws invalid_argument
+// for a projection that shares its input with no other, or that differs from the others.
 std::vector<std::vector<Projection>> grouped_by_input(std::span<const Projection> all);
 
 }  // namespace poprt::passes

@@ -28,7 +28,7 @@ class Retyper {
         narrowed_.insert(v);
         continue;
       }
-      // Readers that keep the old type get the old constant.
+      // The old constant, for readers that keep the old type.
       Value* kept = nullptr;
       const std::vector<ir::Use> uses = v->uses();
       for (const ir::Use& u : uses) {
@@ -46,7 +46,7 @@ class Retyper {
       narrowed_.insert(v);
     }
     for (Node* n : g.nodes()) {
-      // What the attributes of others mean only they know.
+      // Attributes of custom operators may hold types, but their meaning is unknown.
       if (ops::custom_op_of(*n) && !rule_.accepts(*n)) continue;
       const bool is_cast = n->op_type == "Cast" && ir::is_onnx_domain(n->domain);
       for (auto& [key, attribute] : n->attributes) {
@@ -104,7 +104,7 @@ class Retyper {
   }
 
   const Retype& rule_;
-  std::unordered_set<const Value*> narrowed_;  // were `from`, are `to`
+  std::unordered_set<const Value*> narrowed_;  // values that had `from` and have `to`
 };
 
 }  // namespace

@@ -46,12 +46,13 @@ double rounded(double x, DType half) {
 
 }  // namespace
 
-bool near(double value, double expected, DType dtype) {
+bool is_close(double value, double expected, DType dtype) {
   constexpr double kSingle = 1e-6;
   if (dtype == DType::f16) return within(value, expected, 1e-3);
   if (dtype == DType::bf16) return within(value, expected, 8e-3);
   if (within(value, expected, kSingle)) return true;
-  // A constant that was a half before the graph was computed in f32, or what divides by one.
+  // `expected` may have been rounded to f16 before the graph was computed in f32, or its reciprocal
+  // may have been.
   const auto was = [&](DType half) {
     return within(value, rounded(expected, half), kSingle) ||
            within(value, 1 / rounded(1 / expected, half), kSingle);
@@ -61,7 +62,7 @@ bool near(double value, double expected, DType dtype) {
 
 bool is_scalar(const Value* value, double expected) {
   const auto s = const_scalar(value);
-  return s && near(*s, expected, value->dtype());
+  return s && is_close(*s, expected, value->dtype());
 }
 
 std::optional<std::vector<int64_t>> ints_param(const Node& node, std::string_view attribute,
@@ -121,7 +122,8 @@ Tensor tensor_of(DType dtype, Shape shape, std::span<const double> values) {
     case DType::s64: store<int64_t>(t, values); break;
     case DType::u64: store<uint64_t>(t, values); break;
     case DType::boolean: store<bool>(t, values); break;
-    default: fail(ErrorCode::internal, "no tensor of {} from doubles", dtype_name(dtype));
+    default:
+      fail(ErrorCode::internal, "a tensor of {} cannot be made from doubles", dtype_name(dtype));
   }
   return t;
 }
@@ -158,7 +160,7 @@ Node* insert_node(
 }
 
 void erase_if_dead(Node* node) {
-  // A worklist, as chains can be long. A node may be listed twice: it is erased once.
+  // A worklist is used because chains can be long. A node may be in it twice, but is erased once.
   std::vector<Node*> work{node};
   while (!work.empty()) {
     Node* n = work.back();
@@ -190,7 +192,7 @@ void replace_node(Node& node, Value* by) {
   POPRT_ASSERT(by->producer() && &by->graph() == &graph);
   const std::string name = old->name();
   const bool was_output = graph.is_output(old);
-  if (!is_used(old)) {  // nor is `by` then, which may go with the node that reads it
+  if (!is_used(old)) {  // then `by` is unused, too; it may be erased with the node that reads it
     erase_if_dead(&node);
     return;
   }

@@ -1,7 +1,7 @@
-// What rewrites share: questions about values and constants, and safe replacement.
+// Helpers of rewrites: properties of values and constants, and safe replacement.
 //
-// Convention of the passes: walk graph.nodes() in order with the last node of a pattern as its
-// root, so that everything a rewrite erases is the visited node or stands in front of it.
+// Passes walk graph.nodes() in order and match a pattern at its last node, so that a rewrite erases
+// only the visited node or nodes before it.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,10 @@
 
 namespace poprt::passes {
 
-// The graph and all graphs inside it, innermost first.
+// Visits the graph and all its subgraphs, innermost first.
 void for_each_graph(ir::Graph& graph, const std::function<void(ir::Graph&)>& visit);
-// Each node of each of those graphs, in order. `visit` may erase the node and nodes in front of it.
+// Visits each node of each of those graphs in order. `visit` may erase the node and nodes before
+// it.
 void for_each_node(ir::Graph& graph, const std::function<void(ir::Node&)>& visit);
 
 using ir::const_ints;
@@ -30,33 +31,35 @@ using ir::producer_if;
 using ir::single_use;
 
 bool is_used(const ir::Value* value);
-// producer_if, and nothing else reads the value.
+// Like producer_if, but null if the value has more than one reader.
 ir::Node* sole_producer_of(const ir::Value* value, std::string_view op_type,
                            std::string_view domain = "");
 
-// Equal within the relative tolerance that suits constants of `dtype`: 1e-6, for f16 and bf16 one
-// rounding. An f32 may also be exactly what a half holds of it, since halves are computed in f32.
-bool near(double value, double expected, DType dtype);
-// A one-element constant within that tolerance of `expected`.
+// Whether two numbers are equal within the relative tolerance for constants of `dtype`: 1e-6, or
+// one rounding for f16 and bf16. For f32 one f16 rounding is also accepted, because f16 models are
+// computed in f32.
+bool is_close(double value, double expected, DType dtype);
+// Whether `value` is a one-element constant within that tolerance of `expected`.
 bool is_scalar(const ir::Value* value, double expected);
-// `axes` (or whatever) that older opsets keep as an attribute and newer ones as input `index`;
-// nullopt when it is an input that is not constant, empty when absent.
+// Reads integers, such as `axes`, that older opsets have as an attribute and newer ones as input
+// `index`. Returns nullopt if the input is not constant, and an empty list if both are missing.
 std::optional<std::vector<int64_t>> ints_param(const ir::Node& node, std::string_view attribute,
                                                size_t index);
 
-// Both shapes are static and equal.
+// Whether both shapes are static and equal.
 bool same_static_shape(const ir::Value* a, const ir::Value* b);
-// f32, f64, f16 or bf16.
+// Whether `dtype` is f32, f64, f16 or bf16.
 bool is_plain_float(DType dtype);
 
-// A tensor of a numeric dtype from doubles, rounded once (integers truncate, saturating).
+// Creates a tensor of a numeric dtype from doubles. Each value is rounded once; integers truncate
+// and saturate.
 Tensor tensor_of(DType dtype, Shape shape, std::span<const double> values);
-// New constants beside the nodes of `graph`.
+// Adds constants to `graph`.
 ir::Value* add_ints(ir::Graph& graph, std::string name, std::span<const int64_t> values);
 ir::Value* add_scalar(ir::Graph& graph, std::string name, DType dtype, double value);
 
-// Adds a node in front of `at`, named after it, and infers its types. Its first output takes the
-// name `at` output 0 + "_" + op_type.
+// Adds a node before `at` and infers its types. The name of its first output is that of `at` output
+// 0 + "_" + op_type.
 ir::Node* insert_node(
     ir::Node& at, std::string op_type, std::string domain, std::span<ir::Value* const> inputs,
     std::initializer_list<std::pair<const std::string_view, ir::Attribute>> attributes = {},
@@ -66,23 +69,24 @@ ir::Node* insert_node(
     std::initializer_list<std::pair<const std::string_view, ir::Attribute>> attributes = {},
     size_t output_count = 1);
 
-// Erases the node if nothing reads it, and then whatever only it read (constants included).
+// Erases the node if it has no readers, and then the nodes and constants that only it read.
 void erase_if_dead(ir::Node* node);
-// A single-output node's readers read `by`, a new value that computes the same and takes its name;
-// then the node and what only it needed are gone. `by` must be made by a node of the same graph.
+// Makes readers of a single-output node read `by`, which takes its name, and erases the node and
+// all nodes that only it needed. A node of the same graph must produce `by`.
 void replace_node(ir::Node& node, ir::Value* by);
 
-// For nodes that do nothing. True when readers of `value` can read `by` instead: always, unless the
-// only reader is the graph's output list and `by` cannot take over the output (it is an input, a
-// constant, another output or from an outer graph).
+// For nodes that do nothing: whether readers of `value` can read `by` instead. They cannot if
+// `value` is a graph output and `by` cannot become that output, because it is an input, a constant,
+// another output or a value of an outer graph, and there is no other reader.
 bool can_bypass(const ir::Value* value, const ir::Value* by);
-// Does it; nothing is erased. A graph output that `by` cannot take over keeps `value`.
+// Makes the readers of `value` read `by` and erases nothing. A graph output that `by` cannot become
+// keeps `value`.
 void redirect(ir::Value* value, ir::Value* by);
-// redirect, and the node goes if nothing reads it any more.
+// Calls redirect and erases the node if it has no reader left.
 void bypass(ir::Value* value, ir::Value* by);
 
 // Collects the factors of a product: descends through Mul (and Div by constants) as long as the
-// intermediate results have no other reader. Constants of one element end up in `scale`.
+// intermediate results have no other reader. `scale` is the product of the one-element constants.
 struct Product {
   double scale = 1;
   std::vector<ir::Value*> factors;

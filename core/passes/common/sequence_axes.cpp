@@ -17,7 +17,7 @@ using ir::Value;
 using Kind = AxisFactor::Kind;
 using Action = Adapted::Action;
 
-// Primes that no dimension of a model is a multiple of.
+// Primes, so that no dimension of a model is a multiple of them.
 constexpr int64_t kRows = 10007, kLength = 10009;
 
 Axis factors_of_probe(int64_t size) {
@@ -30,7 +30,7 @@ Axis factors_of_probe(int64_t size) {
   return axis;
 }
 
-// A factor's size with the old rows and length is not known from the probe: from the inputs it is.
+// The probe does not show the original size of a factor; the inputs do.
 void take_sizes(Axis& axis, std::span<const std::optional<Axes>> inputs) {
   for (const auto& axes : inputs)
     for (const Axis& from : axes.value_or(Axes{})) {
@@ -165,11 +165,11 @@ namespace {
 
 struct Aligned {
   const Axis* with_tokens = nullptr;
-  bool plain = false;  // an operand with tokens has something else there
+  bool plain = false;  // an operand with tokens has another factor there
 };
 
-// The axes of operands with tokens that meet this one: they lead to the same axis of the result, or
-// they are summed with it.
+// The axes of operands with tokens that correspond to this axis: both become the same axis of the
+// result, or both are summed together.
 Aligned aligned(const ops::AxisMap& map, ops::InputAxis of,
                 std::span<const std::optional<Axes>> inputs) {
   Aligned a;
@@ -191,7 +191,7 @@ Aligned aligned(const ops::AxisMap& map, ops::InputAxis of,
   return a;
 }
 
-// The operand picks places: its axis takes that of an axis with places which is mixed.
+// Whether the operand selects places: its axis replaces a mixed axis of places.
 bool picks_places(const ops::AxisMap& map, ops::InputAxis of,
                   std::span<const std::optional<Axes>> inputs) {
   const auto to = ops::carried(map, of);
@@ -205,7 +205,8 @@ bool picks_places(const ops::AxisMap& map, ops::InputAxis of,
   return false;
 }
 
-// The operand has fewer rows or places than those with tokens, and those beyond are left out.
+// Whether the operand has fewer rows or places than the operands with tokens, whose other rows or
+// places are omitted.
 bool takes_first_places(const ops::AxisMap& map, ops::InputAxis of,
                         std::span<const std::optional<Axes>> inputs) {
   const auto to = ops::carried(map, of);
@@ -234,7 +235,7 @@ std::optional<Action> action_of(const Node& node, const ops::AxisMap& map, ops::
   if (size == 1) return Action::keep;
   const Aligned a = aligned(map, of, inputs);
   if (a.with_tokens) {
-    // What only moves elements does not broadcast.
+    // Operators that only move elements do not broadcast.
     const auto action = action_for(*a.with_tokens, size, old, facts.per_element || !facts.moves);
     if (action) made = *action == Action::first ? Axis{} : *a.with_tokens;
     return action;
@@ -245,9 +246,9 @@ std::optional<Action> action_of(const Node& node, const ops::AxisMap& map, ops::
   return Action::cut;
 }
 
-constexpr uint64_t kLargest = uint64_t{1} << 30;  // of what is computed here
+constexpr uint64_t kLargest = uint64_t{1} << 30;  // bytes of an operand that is computed here
 
-// Whether all rows of something that is known hold the same along the axis.
+// Whether all rows of a known value are equal along the axis.
 bool rows_are_equal(const Value* v, int64_t axis, int64_t rows) {
   if (rows == 1) return true;
   const Tensor known = known_value(v, kLargest);

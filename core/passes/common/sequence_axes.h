@@ -1,5 +1,5 @@
-// The axes of tensors that hold sequences of tokens, as they change when rows of packed sequences,
-// [rows, length, ...], become one sequence a row, [items, longest, ...].
+// The axes of tensors that contain sequences of tokens, and how they change when rows of packed
+// sequences, [rows, length, ...], become one sequence per row, [items, longest, ...].
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace poprt::passes {
 
-// An axis is made of factors, the outer ones first: rows * heads of [rows * heads, length, length].
+// An axis consists of factors, outer ones first: rows * heads in [rows * heads, length, length].
 struct AxisFactor {
   enum class Kind : uint8_t { plain, row, place };
   Kind kind = Kind::plain;
-  int64_t size = 1;  // with rows and length
+  int64_t size = 1;  // including rows and length
 
   bool operator==(const AxisFactor&) const = default;
 };
@@ -30,33 +30,35 @@ bool is_only(const Axis& axis, AxisFactor::Kind kind);
 bool has(const Axis& axis, AxisFactor::Kind kind);
 Axes plain_axes(const Shape& shape);
 
-// Those of a Reshape to `to`; nothing when a factor would be cut that is not plain.
+// Axes of the result of a Reshape to `to`, or nothing if it would cut a factor that is not plain.
 std::optional<Axes> reshaped_axes(const Axes& from, const Shape& to);
-// Those of an Expand to `to` (or of broadcasting): what grows to the length is places.
+// Axes of the result of an Expand to `to` (or of broadcasting). An axis that grows to the length
+// becomes an axis of places.
 Axes expanded_axes(const Axes& from, const Shape& to, SequenceSizes old);
-// Those of every result, by shape inference with sizes that nothing else has. An input without axes
-// is left as it is. Nothing when inference refuses, or a result has other sizes.
+// Axes of every result, by shape inference with sizes that no other dimension has. An input without
+// axes keeps its shape. Returns nothing if inference fails or a result has other sizes.
 std::optional<std::vector<Axes>> inferred_axes(const ir::Node& node,
                                                std::span<const std::optional<Axes>> inputs);
 
-// What becomes of an operand that does not depend on tokens.
+// How to adapt an operand that does not depend on tokens.
 struct Adapted {
   enum class Action : uint8_t {
     keep,
-    cut,    // to the longest item, from the front
-    first,  // the part of the first row; it broadcasts
-    repeat  // the part of the first row for every item
+    cut,    // keep the first places, up to the longest item
+    first,  // keep the first row, which broadcasts
+    repeat  // repeat the first row for every item
   };
   Axes axes;
   std::vector<Action> actions;
 
   bool changes() const;
 };
-// Input `index` of a node whose other inputs have `inputs`; nothing when its shape does not fit.
+// Decides for input `index` of a node whose other inputs have the axes `inputs`. Returns nothing if
+// its shape does not fit.
 std::optional<Adapted> adapted_operand(const ir::Node& node, size_t index,
                                        std::span<const std::optional<Axes>> inputs,
                                        SequenceSizes old);
-// Does it in front of `at`.
+// Adds the nodes that adapt `v`, before `at`.
 ir::Value* adapted_value(ir::Node& at, ir::Value* v, const Adapted& plan, SequenceSizes old,
                          SequenceSizes now);
 

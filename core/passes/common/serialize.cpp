@@ -12,10 +12,10 @@ using ir::Value;
 
 namespace {
 
-// Equal parts of an operand; of a constant they are constants.
+// Splits an operand into equal parts. The parts of a constant are constants.
 std::vector<Value*> parts_of(Node& at, Value* v, int64_t axis, int64_t factor) {
   const int64_t size = v->shape()[static_cast<size_t>(axis)];
-  if (size % factor != 0 || size < factor)  // nothing divides by anything
+  if (size % factor != 0 || size < factor)  // a dimension of 0 has no parts
     fail(ErrorCode::invalid_argument,
          "{}: the factor {} does not divide dimension {} of '{}', which has {}", at.describe(),
          factor, axis, v->name(), size);
@@ -30,7 +30,7 @@ std::vector<Value*> parts_of(Node& at, Value* v, int64_t axis, int64_t factor) {
   return parts;
 }
 
-// Axis `from_end` of an operand, counted from its last (1).
+// The axis at distance `from_end` from the end (1 is the last axis).
 int64_t axis_of(const Node& at, const Value* v, int64_t from_end) {
   const auto rank = static_cast<int64_t>(v->shape().size());
   if (!v->type.is_static() || rank < from_end)
@@ -51,7 +51,7 @@ Serialize parse_serialize(std::string_view text, std::string_view word) {
   const char* end = parts.empty() ? nullptr : parts[0].data() + parts[0].size();
   if (parts.empty() || parts.size() > 3 ||
       std::from_chars(parts[0].data(), end, s.factor).ptr != end || s.factor < 1)
-    refuse("the factor is no whole number of at least 1");
+    refuse("the factor is not a whole number of at least 1");
   if (parts.size() > 1) {
     if (parts[1] == "none")
       s.mode = SerializeMode::none;
@@ -62,10 +62,10 @@ Serialize parse_serialize(std::string_view text, std::string_view word) {
     else if (parts[1] == "reducing_dim")
       s.mode = SerializeMode::reducing_dim;
     else
-      refuse("there is no such mode");
+      refuse("the mode is unknown");
   }
   if (parts.size() > 2) {
-    if (parts[2] != "True" && parts[2] != "False") refuse("KEEP is True or False");
+    if (parts[2] != "True" && parts[2] != "False") refuse("KEEP must be True or False");
     s.keep_precision = parts[2] == "True";
   }
   return s;

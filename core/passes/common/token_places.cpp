@@ -12,8 +12,8 @@ namespace {
 using ir::Node;
 using ir::Value;
 
-// A token's row and its place in the row, as digits of the axes of a value that has tokens: links
-// from an imaginary value [rows, length].
+// A token's row and place as digits of the axes of a value with tokens: links from an imaginary
+// value [rows, length].
 std::vector<ops::AxisLink> token_digits(Tokens form, TokenPlaces places) {
   if (form == Tokens::matrix) return {{0, 0, 0, 0, places.rows}, {0, 1, 0, 1, places.length}};
   return {{0, 0, 0, 0, places.rows, 1, places.length}, {0, 1, 0, 0, places.length}};
@@ -32,7 +32,7 @@ struct Question {
   ops::AxisMap map = ops::axis_map(node);
   ByToken answer = {};
 
-  // Rows and places of input i are those of an output of that form.
+  // Whether rows and places of input i become those of an output of that form.
   bool keeps_tokens(size_t i, size_t output, Tokens form) const {
     const auto wanted = token_digits(form, places);
     for (const ops::AxisLink& token : token_digits(inputs[i], places)) {
@@ -57,7 +57,8 @@ struct Question {
     return true;
   }
 
-  // Input i, which has no tokens, is the same for all of them, or (for a matrix) for all rows.
+  // Whether input i, which does not depend on tokens, is equal for all tokens or (for a matrix) for
+  // all rows.
   bool fits_all_tokens(size_t i, size_t output, Tokens form) {
     bool by_place = false;
     for (const ops::AxisLink& l : map.links) {
@@ -66,7 +67,7 @@ struct Question {
       by_place = by_place || (l.output_axis == 1 && form == Tokens::matrix);
     }
     if (!by_place) return true;
-    // A broadcast operand may be given for each token.
+    // A broadcast operand may have a value for each token.
     if (!ops::facts_of(node).per_element) return false;
     answer.by_place.push_back(i);
     return true;
@@ -86,7 +87,7 @@ struct Question {
     return true;
   }
 
-  // Weights are multiplied, or a row of a table is looked up.
+  // Whether the node multiplies weights or looks up rows of a table.
   bool is_heavy() const {
     for (size_t i = 0; i < inputs.size(); i++)
       if (inputs[i] == Tokens::none && node.input(i) &&

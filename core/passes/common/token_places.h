@@ -1,5 +1,5 @@
-// Which nodes compute every token of [rows, length] by itself, so that it does not matter in which
-// row and place of it a token stands.
+// Finds nodes that compute every token of [rows, length] independently, so that the row and place
+// of a token do not matter.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@
 
 namespace poprt::passes {
 
-// How an operand or a result has tokens: its first dimensions are [rows, length], or rows * length.
+// How tokens are stored in an operand or a result: its first dimensions are [rows, length], or rows
+// * length.
 enum class Tokens : uint8_t {
-  none,      // the same whatever the tokens are
+  none,      // does not depend on tokens
   flat,      // [rows * length, ...]
   matrix,    // [rows, length, ...]
-  elsewhere  // depends on tokens, and has them in another way
+  elsewhere  // depends on tokens in another form
 };
 
 struct TokenPlaces {
@@ -24,14 +25,14 @@ struct TokenPlaces {
 
 struct ByToken {
   Tokens result = Tokens::matrix;
-  // Inputs that are the same for all rows and have something of their own for every place, as
-  // position embeddings have.
+  // Inputs that are equal for all rows and differ by place, such as position embeddings.
   std::vector<size_t> by_place;
-  // A product with weights or a look-up in a table: worth computing for as few tokens as there are.
+  // Whether the node is a product with weights or a table look-up, so that it should run on as few
+  // tokens as possible.
   bool heavy = false;
 };
 
-// Nothing: the node brings tokens together, or it cannot be told. `inputs[i]` is input i's.
+// Returns nothing if the node combines tokens or this is unknown. `inputs[i]` describes input i.
 std::optional<ByToken> computed_by_token(const ir::Node& node, std::span<const Tokens> inputs,
                                          TokenPlaces places);
 

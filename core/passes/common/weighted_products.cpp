@@ -5,7 +5,7 @@
 namespace poprt::passes {
 namespace {
 
-// What a Cast from a half to f32 was made of, or the value itself.
+// Returns the value that a Cast from f16 or bf16 widens to f32, or the value itself.
 ir::Value* before_widening(ir::Value* v) {
   ir::Node* cast = v->producer();
   if (!cast || !cast->is("Cast") || v->dtype() != DType::f32) return v;

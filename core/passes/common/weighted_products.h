@@ -1,5 +1,6 @@
-// Products with constant weights, as the passes see them that narrow the weights: Conv, MatMul and
-// Gemm of ai.onnx, whatever float their operands are and whether casts stand between.
+// Finds products with constant weights (Conv, MatMul and Gemm of ai.onnx) for the passes that
+// narrow weights. The operands may have any float type, and casts may be between the weights and
+// the product.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,11 @@ namespace poprt::passes {
 
 struct WeightedProduct {
   ir::Node* node = nullptr;
-  ir::Value* data = nullptr;    // input 0, with a Cast from f16 looked through
-  ir::Value* weight = nullptr;  // the constant, f32, f16 or bf16
-  int64_t input_channels = -1;  // the axis of the weight that is summed over (Conv: the first one)
-  int64_t output_axis = 0;      // and the one of the result's columns or channels
-  // By what users call it: the node's name, else its result's.
+  ir::Value* data = nullptr;    // input 0, or the f16 value that a Cast widens to it
+  ir::Value* weight = nullptr;  // constant of f32, f16 or bf16
+  int64_t input_channels = -1;  // axis of the weight that is summed over (Conv: the first one)
+  int64_t output_axis = 0;      // axis of the weight that is the result's columns or channels
+  // The name that users select it by: the node's name, or the name of its result.
   const std::string& name() const {
     return node->name.empty() ? node->output()->name() : node->name;
   }
@@ -25,10 +26,10 @@ struct WeightedProduct {
   }
 };
 
-// A float constant as f32; f64 rounds.
+// Converts a float constant to f32; f64 is rounded.
 std::vector<float> to_floats(const Tensor& tensor);
 
-// Those of the graph and everything inside it, in order. `visit` may erase the node.
+// Visits the products of the graph and its subgraphs in order. `visit` may erase the node.
 void for_each_product(ir::Graph& graph, const std::function<void(WeightedProduct&)>& visit);
 
 }  // namespace poprt::passes

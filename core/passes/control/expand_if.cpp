@@ -14,7 +14,7 @@ bool may_run_always(const Graph& branch) {
   return std::ranges::all_of(branch.nodes(), [](const Node* n) { return is_pure(*n); });
 }
 
-// Where picks among whole tensors of one type.
+// Whether Where can select between the whole tensors: they have one type and static shape.
 bool selectable(const Value* a, const Value* b) {
   return same_static_shape(a, b) && a->dtype() == b->dtype() &&
          (is_plain_float(a->dtype()) || is_integer(a->dtype()) || a->dtype() == DType::boolean);
@@ -41,12 +41,13 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "expand_if",
-                     .summary = "computes both branches of an If and picks with Where",
-                     .condition =
-                         "both are functions of what they read, without subgraphs, and "
-                         "give results of one type and static shape",
-                     .numerics = Numerics::exact,
-                     .run = run};
+const PassDef def = {
+    .name = "expand_if",
+    .summary = "computes both branches of an If and selects the results with Where",
+    .condition =
+        "the branches depend on their inputs only, have no subgraphs, and their results have one "
+        "type and static shape",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes::expand_if_pass

@@ -10,7 +10,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Whether `later` reads what `first` makes, at any depth.
+// Whether `later` reads results of `first`, directly or through other nodes.
 bool depends_on(const Node& later, const Node& first) {
   std::unordered_set<const Value*> made(first.outputs().begin(), first.outputs().end());
   bool seen = false;
@@ -44,7 +44,7 @@ void merge(Node& first, Node& later) {
     both->output(i)->type = (i < own ? first.output(i) : later.output(i - own))->type;
   replace_outputs(later, both->outputs().subspan(own));
   replace_outputs(first, both->outputs().first(own));
-  graph.sort();  // what read the first one may stand in front
+  graph.sort();  // readers of the first If may precede the merged one
 }
 
 bool merge_pair(Graph& g, PassContext& context) {
@@ -73,8 +73,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "merge_if_with_same_cond",
-    .summary = "makes one If of those with the same condition",
-    .condition = "one value is the condition of both, and the second reads nothing of the first",
+    .summary = "merges Ifs with the same condition",
+    .condition = "both read the same condition, and the second does not depend on the first",
     .numerics = Numerics::exact,
     .run = run,
     .before = {"expand_if"}};

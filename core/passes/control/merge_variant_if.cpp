@@ -8,7 +8,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The branch of one If of this graph in which every reader of the node is; null otherwise.
+// Returns the branch of one If of this graph that contains every reader of the node, or null.
 Graph* branch_of_readers(const Node& n) {
   Graph* found = nullptr;
   for (const Value* v : n.outputs()) {
@@ -61,9 +61,9 @@ extern const PassDef def;
 const PassDef def = {
     .name = "merge_variant_if",
     .summary =
-        "moves nodes into the branch of an If that alone reads them, where the other branch does "
-        "without",
-    .condition = "a function of its inputs, read in one branch only",
+        "moves nodes into the branch of an If that is their only reader, so that they run only "
+        "with that branch",
+    .condition = "the node depends on its inputs only and is read in one branch only",
     .numerics = Numerics::exact,
     .run = run,
     .before = {"expand_if"}};

@@ -19,7 +19,7 @@ bool are_distinct(std::string labels) {
   return std::ranges::adjacent_find(labels) == labels.end();
 }
 
-// Of one or two operands, each label once in each.
+// Parses an equation of one or two operands in which no operand repeats a label.
 std::optional<Equation> parse(std::string text, size_t operands) {
   std::erase(text, ' ');
   Equation e;
@@ -33,7 +33,7 @@ std::optional<Equation> parse(std::string text, size_t operands) {
   if (operands == 2) e.b = left.substr(comma + 1);
   if (arrow != std::string::npos) {
     e.out = text.substr(arrow + 2);
-  } else {  // labels that come once, in alphabetical order
+  } else {  // without "->": labels that occur once, in alphabetical order
     for (const char c : e.a + e.b)
       if (std::ranges::count(e.a + e.b, c) == 1) e.out += c;
     std::ranges::sort(e.out);
@@ -54,7 +54,7 @@ struct Groups {
   std::string batch, left, right, summed;
 };
 
-// Nothing for a label that one operand alone has and the result has not.
+// Returns nothing if a label occurs in one operand only and not in the result.
 std::optional<Groups> groups_of(const Equation& e) {
   Groups g;
   for (const char c : e.a) {
@@ -113,7 +113,8 @@ void run(Graph& graph, PassContext& context) {
     if (n.input(1)->shape().size() != e->b.size()) return;
     const auto g = groups_of(*e);
     if (!g) return;
-    for (const char c : g->batch + g->summed)  // no broadcasting
+    // the sizes of one label must be equal, because MatMul would broadcast
+    for (const char c : g->batch + g->summed)
       if (n.input(0)->shape()[e->a.find(c)] != n.input(1)->shape()[e->b.find(c)]) return;
     if (!context.allow()) return;
     Value* result = product(n, *e, *g);
@@ -124,13 +125,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "replace_einsum_with_matmul",
-    .summary = "writes Einsum as MatMul between Transpose and Reshape",
-    .condition =
-        "one or two operands of static shapes; each label once in an operand; a label of one "
-        "operand alone is in the result",
-    .numerics = Numerics::rounding,
-    .run = run};
+const PassDef def = {.name = "replace_einsum_with_matmul",
+                     .summary = "replaces Einsum by MatMul between Transpose and Reshape",
+                     .condition =
+                         "one or two operands of static shapes; no operand repeats a label; a "
+                         "label that only one operand has is in the result",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
 }  // namespace poprt::passes::replace_einsum_with_matmul_pass

@@ -13,10 +13,10 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Results of up to this many bytes are always worth their place in the file.
+// Results of at most this many bytes are always stored.
 constexpr uint64_t kSmallResult = 1 << 20;
-// What a computed byte must save in every run, in nanoseconds on one thread, to be worth storing: a
-// few steps of arithmetic. Reading it takes 0.04; making it by Expand, Tile or Range 0.12.
+// Nanoseconds on one thread that storing a byte of a larger result must save in every run: a few
+// steps of arithmetic. Reading a byte takes 0.04; computing it by Expand, Tile or Range 0.12.
 constexpr double kWorthStoring = 0.5;
 
 bool is_weight_of(const ir::Use& use) {
@@ -25,11 +25,12 @@ bool is_weight_of(const ir::Use& use) {
   return op && use.input < 32 && op->packs >> use.input & 1;
 }
 
-// What may still be made of a graph.
+// How many bytes of constants folding may still create.
 struct Budget {
   uint64_t largest = UINT64_MAX;  // bytes of one result
-  uint64_t made = 0;              // of all results: nodes that each double a constant end somewhere
-  uint64_t stored = 0;            // of results that are larger than what they are made from
+  // bytes of all results, because a chain of nodes may double a constant again and again
+  uint64_t made = 0;
+  uint64_t stored = 0;  // bytes of results that are larger than their operands
 
   Budget(Graph& graph, const PassContext& context) {
     uint64_t given = 0;
@@ -46,7 +47,7 @@ struct Budget {
   }
 };
 
-// Shape and Size of a value of static shape need no value.
+// Computes Shape and Size of a value with a static shape. The value itself is not needed.
 std::optional<Tensor> shape_of(const Node& n) {
   if (!n.is("Shape") && !n.is("Size")) return std::nullopt;
   const ir::ValueType& type = n.input(0)->type;
@@ -71,15 +72,15 @@ bool is_result(const Node& n) {
                      [&](const Value* v) { return n.graph().is_output(v); });
 }
 
-// An Identity that does nothing but make a constant an output of the graph.
-bool hands_out_constant(const Node& n) {
+// Whether the node is an Identity that makes a constant an output of the graph. Such a node stays.
+bool is_output_of_constant(const Node& n) {
   return n.is("Identity") && n.input(0)->is_constant() && n.output()->uses().empty() &&
          is_result(n);
 }
 
-// Puts constants in the place of the node's results. Results of a graph come from nodes: those that
-// are get an Identity of the constant.
-void become(Node* n, std::span<const Tensor> results) {
+// Replaces the node's results by constants. A graph output must be the result of a node, so it
+// becomes the Identity of a constant.
+void replace_by_constants(Node* n, std::span<const Tensor> results) {
   Graph& g = n->graph();
   std::vector<std::pair<Value*, std::string>> names;
   for (size_t i = 0; i < results.size(); i++) {
@@ -98,19 +99,19 @@ void become(Node* n, std::span<const Tensor> results) {
   for (const auto& [value, name] : names) g.rename(value, name);
 }
 
-// In the order of the graph: a folded value may be the shape of what follows. True when something
-// was folded.
+// Folds nodes in graph order, because a folded value may determine the shape of later nodes.
+// Returns whether it folded any.
 bool fold_small(Graph& g, PassContext& context, Budget& budget) {
   bool any = false;
   for (Node* n : g.nodes()) {
     const ops::OpDef* op = ops::find_op(n->domain, n->op_type, n->opset());
-    if (has_subgraphs(*n) || hands_out_constant(*n)) continue;
+    if (has_subgraphs(*n) || is_output_of_constant(*n)) continue;
     if (op && std::any_of(n->outputs().begin(), n->outputs().end(),
                           [](const Value* v) { return !v->type.is_static(); }))
       ops::infer(*n);
     if (const auto shape = shape_of(*n)) {
       if (!context.allow()) continue;
-      become(n, std::span(&*shape, 1));
+      replace_by_constants(n, std::span(&*shape, 1));
       any = true;
       continue;
     }
@@ -122,7 +123,7 @@ bool fold_small(Graph& g, PassContext& context, Budget& budget) {
     if (made > kSmallResult && made > 2 * bytes_read({n})) continue;
     if (made > budget.made || !context.allow()) continue;
     budget.made -= made;
-    become(n, evaluate({n}));
+    replace_by_constants(n, evaluate({n}));
     any = true;
   }
   return any;
@@ -140,8 +141,9 @@ bool worth_storing(const std::vector<Node*>& cone, bool weight, Budget& budget) 
   return true;
 }
 
-// Large results of little: folded where the whole computation from the constants on is worth it, at
-// the last node for which it is. True when something was folded.
+// Folds large results of small operands if storing the result is worth it for the whole computation
+// from the constants to the result. It is done at the last node for which it is worth it. Returns
+// whether it folded any.
 bool fold_large(Graph& g, PassContext& context, Budget& budget) {
   const ConstantCones cones(g, budget.largest);
   std::unordered_set<const Node*> stays;
@@ -156,12 +158,12 @@ bool fold_large(Graph& g, PassContext& context, Budget& budget) {
       }
     if (!read) continue;
     std::vector<Node*> cone = cones.of(n);
-    if (!hands_out_constant(*n) && worth_storing(cone, weight, budget) && context.allow())
+    if (!is_output_of_constant(*n) && worth_storing(cone, weight, budget) && context.allow())
       folded.push_back(std::move(cone));
     else
       stays.insert(n);
   }
-  for (const std::vector<Node*>& cone : folded) become(cone.back(), evaluate(cone));
+  for (const std::vector<Node*>& cone : folded) replace_by_constants(cone.back(), evaluate(cone));
   return !folded.empty();
 }
 
@@ -179,14 +181,15 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "constant_folding",
-    .summary = "computes what depends on constants only",
+    .summary = "computes values that depend on constants only",
     .condition =
-        "all inputs are constant, the operator is a function of them alone, and the result is "
-        "small, feeds a packed weight or saves more time than its bytes cost; at most "
-        "--max_tensor_size",
+        "all inputs are constant, the operator depends on them only, and the result is small, is a "
+        "packed weight or saves more time than reading it costs; at most --max_tensor_size",
     .numerics = Numerics::exact,
     .run = run,
-    .parameters = {{"max_tensor_size", ParameterKind::integer,
-                    "bytes; nothing larger is made; -1: as --max_tensor_size says", "-1"}}};
+    .parameters = {
+        {"max_tensor_size", ParameterKind::integer,
+         "bytes of the largest constant that is created; -1: the value of --max_tensor_size",
+         "-1"}}};
 
 }  // namespace poprt::passes::constant_folding_pass

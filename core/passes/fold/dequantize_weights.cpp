@@ -38,7 +38,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "dequantize_weights",
                      .summary = "widens quantized constants that no integer kernel reads",
-                     .condition = "the quantised constant is no operand of an integer kernel",
+                     .condition = "the quantised constant is not an operand of an integer kernel",
                      .numerics = Numerics::exact,
                      .run = run};
 

@@ -10,9 +10,9 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr uint64_t kLeastSaved = 1024;  // bytes for which a node is worth it
+constexpr uint64_t kLeastSaved = 1024;  // bytes that an added Tile must save
 
-// Whether a tensor is `times` copies of its first part along the axis.
+// Whether a tensor consists of `times` copies of its first part along the axis.
 bool repeats(const Tensor& t, int64_t axis, int64_t times) {
   uint64_t inner = dtype_bytes(t.dtype(), 1), outer = 1;
   const Shape& s = t.shape();
@@ -25,7 +25,7 @@ bool repeats(const Tensor& t, int64_t axis, int64_t times) {
   return true;
 }
 
-// How often the tensor repeats its first part along the axis, at most.
+// The largest number of copies of its first part that the tensor consists of along the axis.
 int64_t repeats_of(const Tensor& t, int64_t axis) {
   const int64_t size = t.shape()[static_cast<size_t>(axis)];
   for (int64_t period = 1; period <= size / 2; period++)
@@ -63,11 +63,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "fold_periodic_initializer",
-    .summary = "stores a constant that repeats itself once, and repeats it with Tile",
-    .condition = "it saves at least 1024 bytes; periods along every axis that divide it",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "fold_periodic_initializer",
+                     .summary = "stores one period of a periodic constant and repeats it with Tile",
+                     .condition = "the period divides an axis and at least 1024 bytes are saved",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::fold_periodic_initializer_pass

@@ -34,10 +34,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "replace_bn_with_mul_add",
-                     .summary = "turns BatchNormalization of constants into Mul and Add",
-                     .condition = "statistics are constant",
-                     .numerics = Numerics::rounding,
-                     .run = run};
+const PassDef def = {
+    .name = "replace_bn_with_mul_add",
+    .summary = "replaces BatchNormalization with constant statistics by Mul and Add",
+    .condition = "statistics are constant",
+    .numerics = Numerics::rounding,
+    .run = run};
 
 }  // namespace poprt::passes::replace_bn_with_mul_add_pass

@@ -9,9 +9,9 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Exact for powers of two. Otherwise a product with the rounded reciprocal differs from the
-// quotient by at most 1.5 ulp; that is accepted for f32 and f64 (1.8e-7 relative) but not for f16
-// and bf16, where it would be a visible 1e-3.
+// Returns the reciprocal of a constant. It is exact for powers of two. Otherwise a product with the
+// rounded reciprocal differs from the quotient by at most 1.5 ulp. This is accepted for f32 and f64
+// (1.8e-7 relative), but not for f16 and bf16, where it would be 1e-3.
 std::optional<Tensor> reciprocal(const Value* v) {
   if (!v->is_constant() || !is_plain_float(v->dtype())) return std::nullopt;
   const bool narrow = v->dtype() == DType::f16 || v->dtype() == DType::bf16;
@@ -42,7 +42,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "replace_div_with_mul",
-    .summary = "divides by a constant by multiplying with its reciprocal",
+    .summary = "replaces division by a constant by multiplication with its reciprocal",
     .condition =
         "the divisor is a constant whose reciprocal is finite and normal; exact for powers of two",
     .numerics = Numerics::rounding,

@@ -1,5 +1,6 @@
-// Example: of a Shape [N, 3, 224, 224], Gather of element 2 is 224 whatever N is; constant folding
-// does not see that, since the Shape as a whole is not constant.
+// Folds elements of shapes that are known although the whole shape is not. Example: element 2 of a
+// Shape [N, 3, 224, 224] is 224 for any N. Constant folding does not find it, because the Shape is
+// not constant.
 #include <algorithm>
 #include <unordered_map>
 
@@ -12,14 +13,14 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Elements of a small tensor of integers, those that are known.
+// The elements of a small integer tensor; unknown elements are nullopt.
 using Known = std::vector<std::optional<int64_t>>;
 
-constexpr int64_t kMost = 64;  // elements that are followed
+constexpr int64_t kMost = 64;  // elements of the largest tensor that is traced
 
 class Tracer {
  public:
-  // What is known of a result of the node; nothing for operators that are no shape arithmetic.
+  // Returns the known elements of a node's result, or nothing if the operator is not traced.
   std::optional<Known> trace(const Node& n) {
     if (n.is("Shape")) return shape_of(n);
     if (n.is("Gather")) return gather(n);
@@ -56,7 +57,8 @@ class Tracer {
        }},
   };
 
-  // Elements in a row: with several dimensions it depends on the axis which one comes next.
+  // Whether the value has at most one dimension. With more, the order of elements depends on the
+  // axis.
   static bool is_list(const Value* v) {
     return v->type.is_static() &&
            std::ranges::count_if(v->shape(), [](int64_t d) { return d != 1; }) <= 1;
@@ -137,7 +139,7 @@ void run(Graph& graph, PassContext& context) {
       Value* v = n->output();
       if (!known || static_cast<int64_t>(known->size()) > kMost) continue;
       if (v->type.is_static() && element_count(v->shape()) != static_cast<int64_t>(known->size()))
-        continue;  // a Slice along another axis
+        continue;  // a Slice along an axis that a list does not have
       tracer.set(v, *known);
       if (!is_complete(*known) || !v->type.is_static() || g.is_output(v) || v->uses().empty() ||
           !context.allow())
@@ -145,8 +147,8 @@ void run(Graph& graph, PassContext& context) {
       std::vector<double> values;
       for (const auto& x : *known) values.push_back(static_cast<double>(*x));
       Value* c = g.add_constant(v->name() + "_traced", tensor_of(v->dtype(), v->shape(), values));
-      // The tracer knows values by their address, and a constant may get that of one that was
-      // erased before: what was known there would be taken for the constant's.
+      // The tracer identifies values by address, and the constant may have the address of an erased
+      // value. Its entry must be replaced.
       tracer.set(c, *known);
       replace_outputs(*n, std::span(&c, 1));
       any = true;
@@ -160,12 +162,10 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "trace_folding",
-    .summary =
-        "follows sizes element by element through shape arithmetic, and makes constants of those "
-        "that are known although others are not",
+    .summary = "folds the known elements of shapes although other elements are unknown",
     .condition =
-        "at most 64 integers from Shape through Gather, Slice, Concat, Cast, reshaping and "
-        "arithmetic",
+        "the elements, at most 64, come from Shape through Gather, Slice, Concat, Cast, reshaping "
+        "and arithmetic",
     .numerics = Numerics::exact,
     .run = run};
 

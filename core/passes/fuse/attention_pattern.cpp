@@ -1,10 +1,13 @@
-// softmax(scale * q k^T + mask) v, as exporters spell it, becomes poprt.Attention.
+// Decides which nodes form an attention, and replaces them by poprt.Attention: softmax(scale * q
+// k^T + mask) v in the forms that exporters write.
 //
-// Recognised, with q, k and v of [B, heads, length, head_size] reached through Reshape and
-// Transpose from one or several projections (a Split of one projection becomes an offset):
-//   scores = MatMul(q, k^T), scaled by constants before or after; k transposed at once or
-//   separately; scores + mask, Where(keep, scores, constant) or Where(drop, constant, scores), or
-//   no mask; Softmax over the last axis, MatMul with v, Transpose back, Reshape to [B, length,
+// q, k and v have the shape [B, heads, length, head_size]. They are computed through Reshape and
+// Transpose from one or several projections; a Split of one projection becomes an offset. The
+// following forms are recognised:
+//   scores: MatMul(q, k^T), scaled by constants before or after. k is transposed together with the
+//   heads or separately.
+//   mask: scores + mask, Where(keep, scores, constant), Where(drop, constant, scores), or none.
+//   result: Softmax over the last axis, MatMul with v, Transpose back, Reshape to [B, length,
 //   width].
 #include <algorithm>
 #include <array>
@@ -19,8 +22,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Where one of q, k, v comes from: columns [offset, offset + heads * head_size) of the rows of x,
-// which are [batch, length] in row-major order.
+// The source of q, k or v: columns [offset, offset + heads * head_size) of the rows of x, which are
+// [batch, length] in row-major order.
 struct Heads {
   Value* x = nullptr;
   int64_t offset = 0, batch = 0, length = 0, heads = 0, head_size = 0;
@@ -31,7 +34,7 @@ bool has_perm(const Node& n, std::initializer_list<int64_t> perm) {
   return n.is("Transpose") && n.ints_attr("perm") == std::vector<int64_t>(perm);
 }
 
-// Walks up through Mul and Div by one constant.
+// Follows Mul and Div by a constant upwards and multiplies `scale` by the constants.
 Value* without_scale(Value* v, double& scale) {
   while (Node* n = v->producer()) {
     if (n->is("Mul")) {
@@ -49,7 +52,8 @@ Value* without_scale(Value* v, double& scale) {
   return v;
 }
 
-// Columns before output `v` of a Split along the last axis, which then gives way to its input.
+// If `v` is an output of a Split along the last axis, replaces it by the input of the Split and
+// adds the columns before it to `offset`.
 void through_split(Value*& v, int64_t& offset) {
   Node* split = producer_if(v, "Split");
   if (!split || !v->type.is_static()) return;
@@ -65,7 +69,8 @@ void through_split(Value*& v, int64_t& offset) {
   v = split->input(0);
 }
 
-// [B, S, width] or [B * S, width] behind a value of [B, S, heads, head_size].
+// Finds the rows [B, S, width] or [B * S, width] that `v`, [B, S, heads, head_size], is a Reshape
+// of.
 std::optional<Heads> from_rows(Value* v, double scale) {
   v = without_scale(v, scale);
   const Node* reshape = producer_if(v, "Reshape");
@@ -79,8 +84,8 @@ std::optional<Heads> from_rows(Value* v, double scale) {
   return h;
 }
 
-// One of the parts of a projection to q, k and v at once, cut after
-// Reshape [B, S, parts, heads, head_size] and Transpose to [parts, B, heads, S, head_size].
+// Handles a joint projection to q, k and v, from which `v` is cut after Reshape to [B, S, parts,
+// heads, head_size] and Transpose to [parts, B, heads, S, head_size].
 std::optional<Heads> from_stack(Value* v, double scale) {
   Value* stack = nullptr;
   int64_t part = 0;
@@ -119,7 +124,8 @@ std::optional<Heads> from_stack(Value* v, double scale) {
   return h;
 }
 
-// v is [B, heads, S, head_size], or [B, heads, head_size, S] when `transposed`.
+// Finds the source of `v`, which is [B, heads, S, head_size], or [B, heads, head_size, S] if
+// `transposed`.
 std::optional<Heads> heads_of(Value* v, bool transposed) {
   double scale = 1;
   v = without_scale(v, scale);
@@ -140,12 +146,12 @@ struct Scores {
   Node* matmul = nullptr;
   double scale = 1;
   Value* mask = nullptr;
-  bool inverted = false;   // a bool mask that is true where scores are dropped
-  double mask_value = 0;   // what stands where a bool mask drops
-  Value* added = nullptr;  // added after a bool mask
+  bool inverted = false;   // whether a bool mask is true where scores are dropped
+  double mask_value = 0;   // replaces the scores that a bool mask drops
+  Value* added = nullptr;  // is added after a bool mask
 };
 
-// scale * MatMul that nothing else reads.
+// Matches scale * MatMul if it has no other reader.
 bool scaled_product(Value* v, Scores& out) {
   double scale = 1;
   while (single_use(v)) {
@@ -175,7 +181,7 @@ bool scaled_product(Value* v, Scores& out) {
   return false;
 }
 
-// Where(keep, product, constant) or Where(drop, constant, product).
+// Matches Where(keep, product, constant) and Where(drop, constant, product).
 bool masked_product(Value* v, Scores& out) {
   if (!single_use(v)) return false;
   const Node* where = producer_if(v, "Where");
@@ -193,7 +199,7 @@ bool masked_product(Value* v, Scores& out) {
 }
 
 std::optional<Scores> scores_of(Value* v) {
-  // f32 numbers beyond this absorb any score: score + value = value.
+  // Any score + an f32 value beyond this is the value.
   constexpr double kAbsorbing = -1e30;
   Scores s;
   if (scaled_product(v, s) || masked_product(v, s)) return s;
@@ -215,7 +221,7 @@ std::optional<Scores> scores_of(Value* v) {
   return std::nullopt;
 }
 
-// Broadcasts to [B, heads, S, T] without growing it.
+// Whether the mask broadcasts to [B, heads, S, T] without enlarging it.
 bool fits_scores(const Value* mask, const Shape& scores) {
   if (!mask->type.is_static() || mask->shape().size() > scores.size()) return false;
   const size_t lead = scores.size() - mask->shape().size();
@@ -224,9 +230,9 @@ bool fits_scores(const Value* mask, const Shape& scores) {
   return true;
 }
 
-// A constant mask that drops exactly the keys after the query. Dropped scores have a weight of
-// exp(value - largest score), which is 0 in f32 when they are at most -1e4: then the mask itself
-// need not be read.
+// Whether a constant mask drops exactly the keys after the query. Dropped scores have the weight
+// exp(value - largest score), which is 0 in f32 if the value is at most -1e4. The kernel then does
+// not read the mask.
 bool is_causal(const Scores& s, const Shape& scores) {
   constexpr double kDropped = -1e4;
   const int64_t size = scores[3];
@@ -248,11 +254,11 @@ bool is_causal(const Scores& s, const Shape& scores) {
   return true;
 }
 
-// x as [B, S, columns].
+// Returns x as [B, S, columns].
 Value* as_rows(Node& at, const Heads& h) {
   const Shape wanted{h.batch, h.length, h.x->shape().back()};
   if (h.x->shape() == wanted) return h.x;
-  // The projection was made [B * S, columns]: often a Reshape away from what is wanted.
+  // If the projection is [B * S, columns], its input is often a Reshape of the wanted form.
   if (const Node* reshape = producer_if(h.x, "Reshape");
       reshape && reshape->input(0)->type.is_static() && reshape->input(0)->shape() == wanted)
     return reshape->input(0);
@@ -260,7 +266,7 @@ Value* as_rows(Node& at, const Heads& h) {
   return insert_node(at, "Reshape", "", {h.x, shape})->output();
 }
 
-// What the operator takes: f32 that is added, or bool that is true where scores are kept.
+// Returns the mask as the operator requires it: f32 to add, or bool that is true for kept scores.
 Value* mask_input(Node& at, const Scores& s) {
   Graph& g = at.graph();
   const std::string name = at.output()->name() + "_mask";
@@ -336,13 +342,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "attention_pattern",
-    .summary = "turns softmax(q k^T) v in its parts into poprt.Attention",
-    .condition =
-        "q, k and v are reached through Reshape and Transpose from projections; scores are scaled "
-        "by constants; the mask, if any, broadcasts to [B, heads, q, k]",
-    .numerics = Numerics::rounding,
-    .run = run};
+const PassDef def = {.name = "attention_pattern",
+                     .summary = "fuses softmax(q k^T) v into poprt.Attention",
+                     .condition =
+                         "q, k and v are projections after Reshape and Transpose; scores are "
+                         "scaled by constants; the mask, if any, broadcasts to [B, heads, q, k]",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
 }  // namespace poprt::passes::attention_pattern_pass

@@ -1,6 +1,6 @@
-// Elementwise operators in front of a QuantizeLinear that depend on the bytes of one tensor alone
-// become one poprt.ByteMap: whatever happens to 256 numbers is a table. x * sigmoid(x) between
-// quantisations is the usual case, and bytes that only change their scale.
+// Replaces elementwise operators between one tensor of bytes and a QuantizeLinear by one
+// poprt.ByteMap. Any function of one byte is a table of 256 bytes. The usual cases are x *
+// sigmoid(x) between quantisations, and a change of scale.
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -18,13 +18,13 @@ using ir::Node;
 using ir::Value;
 
 constexpr int64_t kBytes = 256;
-constexpr size_t kMostNodes = 64;  // of a chain
+constexpr size_t kMostNodes = 64;  // nodes of the longest chain
 
 bool is_byte(const Value* v) { return v->dtype() == DType::u8 || v->dtype() == DType::s8; }
 
 bool is_one_number(const Value* v) { return v->is_constant() && v->constant().count() == 1; }
 
-// The bytes that decide the bytes of `v`.
+// Returns the tensor of bytes that `v` is computed from.
 Value* origin_of(Value* v) {
   while (const Node* map = ir::producer_if(v, "ByteMap", "poprt")) v = map->input(0);
   return v;
@@ -33,8 +33,8 @@ Value* origin_of(Value* v) {
 // The elementwise nodes between one tensor of bytes and a QuantizeLinear, in topological order.
 class Chain {
  public:
-  // Nothing when there is more than one such tensor.
-  static std::optional<Chain> behind(Node& quantize) {
+  // Returns nothing if the chain starts at more than one such tensor.
+  static std::optional<Chain> ending_at(Node& quantize) {
     Chain chain;
     if (!quantize.output()->type.is_static() || !is_byte(quantize.output()) ||
         !chain.add(quantize) || !chain.origin_)
@@ -44,7 +44,7 @@ class Chain {
 
   Value* origin() const { return origin_; }
 
-  // What becomes of each byte.
+  // The result for each of the 256 bytes.
   Tensor table() const {
     Graph scratch;
     for (const Graph* g = &origin_->graph(); g; g = g->parent)
@@ -55,7 +55,7 @@ class Chain {
   }
 
  private:
-  // A matrix, so that a scale along the usual axis 1 is none along the only one.
+  // All 256 bytes as a matrix, so that a per-tensor scale with the usual axis 1 is valid.
   static Tensor all_bytes(DType dtype) {
     Tensor all = Tensor::zeros(dtype, {1, kBytes});
     auto* bytes = static_cast<uint8_t*>(all.mutable_data());
@@ -106,7 +106,7 @@ class Chain {
     Node* copy = scratch.add_node(n.op_type, n.domain, inputs, 1);
     copy->name = n.name;
     copy->attributes = n.attributes;
-    copy->attributes.erase("axis");  // of one number: there is nothing to choose
+    copy->attributes.erase("axis");  // with one dimension there is no axis to choose
     ops::infer(*copy);
     return ops::evaluate(*copy, operands)[0];
   }
@@ -124,7 +124,7 @@ bool is_identity(const Tensor& table) {
 
 void rewrite(Node& q, PassContext& context) {
   if (!q.is("QuantizeLinear")) return;
-  const auto chain = Chain::behind(q);
+  const auto chain = Chain::ending_at(q);
   if (!chain || !context.allow()) return;
   Value* x = chain->origin();
   const Tensor table = chain->table();
@@ -145,8 +145,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "byte_maps",
-    .summary = "looks up what elementwise operators between two quantisations make of bytes",
-    .condition = "one tensor of bytes decides the result; scalar constants",
+    .summary = "replaces elementwise operators between two quantisations by a table of bytes",
+    .condition = "the result depends on one tensor of bytes and scalar constants",
     .numerics = Numerics::exact,
     .run = run};
 

@@ -12,7 +12,7 @@ using ir::Value;
 
 constexpr size_t kBias = 2, kResidual = 3;
 
-// A constant [1, CB, 1, 1, 16] or scalar as one value per channel.
+// Returns a constant [1, CB, 1, 1, 16] or a scalar as one value per channel.
 std::optional<std::vector<double>> per_channel(const Value* v, size_t channels) {
   if (!v->is_constant() || v->dtype() != DType::f32) return std::nullopt;
   std::vector<double> values = v->constant().to_doubles();
@@ -29,7 +29,7 @@ bool fuse_bias(Node& add, std::string_view op_type, PassContext& context) {
   if (!add.is("Add")) return false;
   for (size_t side = 0; side < 2; side++) {
     Node* conv = sole_producer_of(add.input(side), op_type, "poprt");
-    if (!conv || !takes_bias(*conv, op_type == "Conv" ? kResidual : kNoResidual) ||
+    if (!conv || !can_take_bias(*conv, op_type == "Conv" ? kResidual : kNoResidual) ||
         !conv->input(1)->is_constant() || !same_static_shape(conv->output(), add.output()))
       continue;
     const Shape& w = conv->input(1)->shape();

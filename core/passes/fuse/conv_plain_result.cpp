@@ -1,5 +1,5 @@
-// A convolution of few channels whose result is wanted in plain layout computes it so, with pixels
-// and not filters in the lanes.
+// Lets a convolution of few channels compute its result in plain layout if plain layout is needed.
+// Its kernel has pixels and not filters in the lanes.
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
 
@@ -32,8 +32,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "conv_plain_result",
-                     .summary = "lets convolutions of few channels write plain results themselves",
-                     .condition = "few output channels, every reader wants the plain layout",
+                     .summary = "lets convolutions of few channels write results in plain layout",
+                     .condition = "few output channels, and every reader needs the plain layout",
                      .numerics = Numerics::exact,
                      .run = run};
 

@@ -1,9 +1,9 @@
-// What scales each channel in front of a convolution goes into it, so that it is read once and
-// written nowhere: BatchNormalization and Relu (dense blocks, residual networks that normalise
+// Merges per-channel scaling before a convolution into the convolution, so that the scaled value is
+// never stored: BatchNormalization and Relu (dense blocks and residual networks that normalise
 // first), and the gate of a squeeze-and-excitation block.
 //
-// Only where the convolution is computed directly: it copies its inputs anyway, or does so much
-// with each that a copy does not count. Winograd's transform has no place for it.
+// Only direct convolutions are changed. They copy their inputs, or use each element so often that a
+// copy does not matter. Winograd's transform has no step that could scale.
 #include "ops/common/conv_kernel.h"
 #include "passes/common/rewrite.h"
 
@@ -16,7 +16,7 @@ using ir::Value;
 
 constexpr size_t kScale = 4, kShift = 5;
 
-// The input of a Mul or Add whose other one is a constant [1,CB,1,1,16], and that constant.
+// The input of a Mul or Add whose other operand is a constant [1,CB,1,1,16], and that constant.
 struct PerChannel {
   Value *x = nullptr, *constant = nullptr;
   PerChannel(const Node* n, const Shape& blocked) {
@@ -38,7 +38,7 @@ bool computes_directly(const Node& conv) {
   return name == "conv" || name == "conv_dilated";
 }
 
-// Conv(Relu(x * scale + shift)).
+// Matches Conv(Relu(x * scale + shift)).
 bool fuse_normalization(Node& conv, const Shape& blocked, PassContext& context) {
   Node* relu = sole_producer_of(conv.input(0), "Relu");
   if (!relu) return false;
@@ -55,7 +55,7 @@ bool fuse_normalization(Node& conv, const Shape& blocked, PassContext& context) 
   return true;
 }
 
-// Conv(x * gate) with one pixel of gate.
+// Matches Conv(x * gate), where the gate has one pixel.
 void fuse_gate(Node& conv, const Shape& blocked, PassContext& context) {
   Node* mul = sole_producer_of(conv.input(0), "Mul");
   for (size_t side = 0; mul && side < 2; side++) {
@@ -87,7 +87,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "conv_prologue",
-    .summary = "merges normalisation and Relu in front of blocked convolutions into them",
+    .summary = "merges normalisation and Relu into the blocked convolution after them",
     .condition = "the convolution is computed directly (not by Winograd) and is the only reader",
     .numerics = Numerics::rounding,
     .run = run};

@@ -1,8 +1,8 @@
-// Groups of elementwise nodes become one poprt.Elementwise that reads and writes memory once.
+// Groups elementwise nodes into one poprt.Elementwise that reads and writes memory once.
 //
-// A group is grown in topological order: a node joins the groups that make its inputs when all
-// results keep one static shape, no path leaves the group and comes back (the fused node would wait
-// for itself) and the program stays within the kernel's limits.
+// Groups grow in topological order. A node joins the groups that produce its inputs if all results
+// have the same static shape, no path leaves the group and returns to it (the fused node would
+// depend on itself), and the program is within the kernel's limits.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -48,7 +48,7 @@ class Fusion {
  private:
   using Group = std::vector<Node*>;  // in topological order
 
-  // The node of this graph that holds a reader, which may be inside a subgraph.
+  // Records the node of this graph that contains a reader, which may be in a subgraph.
   void claim(const Node& n, Node* holder) {
     ir::for_each_subgraph(n, [&](const Graph& sub) {
       for (Node* inner : sub.nodes()) {
@@ -88,8 +88,8 @@ class Fusion {
     groups_.push_back(std::move(group));
   }
 
-  // No node outside depends on the group and is needed by it. Groups that exist already count as
-  // one node each, as they will be.
+  // Whether no outside node depends on the group and is needed by it. Each existing group counts as
+  // one node.
   bool is_convex(const Group& group) const {
     const std::set<Node*> members(group.begin(), group.end());
     const size_t last = position_.at(group.back());
@@ -123,7 +123,7 @@ class Fusion {
     return true;
   }
 
-  // Nothing when the kernel's limits are passed.
+  // Returns nothing if the kernel's limits are exceeded.
   std::optional<Fused> build(const Group& group) const {
     Fused out;
     const std::set<const Node*> members(group.begin(), group.end());
@@ -131,7 +131,7 @@ class Fusion {
     for (const Node* n : group) {
       std::vector<ElementwiseProgram::Value> operands;
       for (Value* v : n->inputs()) {
-        // The second input of CastLike is there for its type only, and of any shape.
+        // CastLike reads only the type of its second input, which may have any shape.
         if (!v || (n->op_type == "CastLike" && !operands.empty())) {
           operands.push_back(0);
           continue;
@@ -162,7 +162,8 @@ class Fusion {
       out.program.add_output(known.at(v), v->dtype());
     }
     if (out.inputs.empty() || out.outputs.empty() || !out.program.fits()) return std::nullopt;
-    // A constant of more dimensions than the inputs gives the result its rank: rare, left alone.
+    // A constant of more dimensions than the inputs determines the rank of the result. This is rare
+    // and not fused.
     Shape shape = out.inputs[0]->shape();
     for (const Value* v : out.inputs) {
       if (!v->type.is_static()) return std::nullopt;
@@ -207,13 +208,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "elementwise_fusion",
-    .summary = "computes chains of elementwise nodes in one pass over memory",
-    .condition =
-        "static shapes; no path leaves the group and comes back; within the limits of the kernel. "
-        "f16 values in between stay f32",
-    .numerics = Numerics::rounding,
-    .run = run};
+const PassDef def = {.name = "elementwise_fusion",
+                     .summary = "computes chains of elementwise nodes in one pass over memory",
+                     .condition =
+                         "static shapes; no path leaves the group and returns to it; within the "
+                         "limits of the kernel. f16 values in between stay f32",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
 }  // namespace poprt::passes::elementwise_fusion_pass

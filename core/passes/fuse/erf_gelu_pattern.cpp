@@ -10,7 +10,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// x where v = 1 + erf(x / sqrt 2).
+// Returns x if v = 1 + erf(x / sqrt 2).
 Value* argument(const Value* v, DType dtype) {
   const Node* add = producer_if(v, "Add");
   if (!add) return nullptr;
@@ -18,7 +18,8 @@ Value* argument(const Value* v, DType dtype) {
     const Node* erf = producer_if(add->input(side), "Erf");
     if (!erf || !is_scalar(add->input(1 - side), 1)) continue;
     const Product p = factors_of(erf->input(0));
-    if (p.factors.size() == 1 && near(p.scale, 1 / std::numbers::sqrt2, dtype)) return p.factors[0];
+    if (p.factors.size() == 1 && is_close(p.scale, 1 / std::numbers::sqrt2, dtype))
+      return p.factors[0];
   }
   return nullptr;
 }
@@ -29,8 +30,8 @@ void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "no
 
 extern const PassDef def;
 const PassDef def = {.name = "erf_gelu_pattern",
-                     .summary = "recognises GELU written with Erf",
-                     .condition = "every value in between has no other reader",
+                     .summary = "fuses GELU that is computed with Erf",
+                     .condition = "the intermediate values have no other reader",
                      .numerics = Numerics::rounding,
                      .run = run,
                      .before = {"replace_erf_with_erfv2"}};

@@ -7,7 +7,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The constant as [channels] when it is one value per channel (dimension 1) of `rank` dimensions.
+// Returns the constant as [channels] if it has one value per channel (dimension 1) of `rank`
+// dimensions.
 std::optional<std::vector<double>> per_channel(const Value* v, int64_t channels, size_t rank) {
   if (!v->is_constant() || !is_plain_float(v->dtype()) || v->shape().size() > rank)
     return std::nullopt;
@@ -55,8 +56,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "fuse_add_bias_into_conv",
-    .summary = "makes a constant added per channel the bias of Conv and ConvTranspose",
-    .condition = "the constant has one value a channel, the convolution has no other reader",
+    .summary =
+        "merges a constant that is added per channel into the bias of Conv and ConvTranspose",
+    .condition = "the constant has one value per channel, and the convolution has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 

@@ -10,8 +10,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// weight with each output channel multiplied by its factor: rows of [M, C/group, ...], or columns
-// of [C, M/group, ...] when transposed. Products are rounded once.
+// Multiplies each output channel of the weight by its factor: rows of [M, C/group, ...], or columns
+// of [C, M/group, ...] if transposed. Products are rounded once.
 Tensor scaled(const Tensor& weight, std::span<const double> factor, bool transposed,
               int64_t group) {
   const Shape& shape = weight.shape();
@@ -22,7 +22,7 @@ Tensor scaled(const Tensor& weight, std::span<const double> factor, bool transpo
   const auto factor_of = [&](size_t row, size_t column) {
     return transposed ? factor[row / rows_per_group * columns + column] : factor[row];
   };
-  if (weight.dtype() == DType::f32) {  // the common case, in place of two passes through doubles
+  if (weight.dtype() == DType::f32) {  // the common case, without conversion to doubles
     Tensor out = Tensor::zeros(DType::f32, shape);
     const float* from = weight.values<float>().data();
     float* to = out.mutable_values<float>().data();
@@ -77,7 +77,7 @@ extern const PassDef def;
 const PassDef def = {
     .name = "fuse_bn_into_conv",
     .summary = "folds BatchNormalization into the weights of Conv and ConvTranspose",
-    .condition = "statistics and weights are constant, the convolution has no other reader",
+    .condition = "statistics and weights are constant, and the convolution has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 

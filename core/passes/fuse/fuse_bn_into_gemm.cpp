@@ -11,7 +11,7 @@ void fuse(Node& bn, PassContext& context) {
   Node* gemm = sole_producer_of(bn.input(0), "Gemm");
   Node* matmul = gemm ? nullptr : sole_producer_of(bn.input(0), "MatMul");
   Node* product = gemm ? gemm : matmul;
-  // Channels are dimension 1: the columns of a matrix, nothing else.
+  // Channels are dimension 1, so the input must be a matrix and its columns are the channels.
   if (!product || bn.input(0)->shape().size() != 2 || !single_use(product->input(1)) ||
       !product->input(1)->is_constant())
     return;
@@ -63,7 +63,7 @@ extern const PassDef def;
 const PassDef def = {
     .name = "fuse_bn_into_gemm",
     .summary = "folds BatchNormalization into the weights of Gemm and MatMul",
-    .condition = "statistics and weights are constant, the product has no other reader",
+    .condition = "statistics and weights are constant, and the product has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 

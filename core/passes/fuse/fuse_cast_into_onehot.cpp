@@ -29,10 +29,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "fuse_cast_into_onehot",
-                     .summary = "lets OneHot make values of the type that a Cast makes of them",
-                     .condition = "its two values are constant, the Cast is its only reader",
-                     .numerics = Numerics::exact,
-                     .run = run};
+const PassDef def = {
+    .name = "fuse_cast_into_onehot",
+    .summary = "lets OneHot return the type of the Cast after it",
+    .condition = "the two values of OneHot are constant, and the Cast is its only reader",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes::fuse_cast_into_onehot_pass

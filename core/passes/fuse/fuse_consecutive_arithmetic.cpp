@@ -10,7 +10,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// x * factor or x + term, with the operand that is not constant.
+// x * factor or x + term: the constant, and the operand that is not constant.
 struct ConstantOperand {
   Value* x;
   std::vector<double> constant;
@@ -45,8 +45,8 @@ std::optional<ConstantOperand> multiplicative(const Node& n) {
   return std::nullopt;
 }
 
-// Cancelling sums (x + 1e8 - 1e8 rounds on purpose) and products near the ends of the range keep
-// their order.
+// Sums that cancel (x + 1e8 - 1e8 rounds on purpose) and products near the limits of the range are
+// not merged.
 bool safe_sum(double a, double b) { return a == 0 || b == 0 || (a > 0) == (b > 0); }
 bool safe_factor(double a) { return std::abs(a) > 1e-12 && std::abs(a) < 1e12; }
 
@@ -62,7 +62,8 @@ void fuse(Node& n, PassContext& context) {
   const size_t a = inner->constant.size(), b = outer->constant.size();
   if (a != 1 && b != 1 && inner->shape_of->shape() != outer->shape_of->shape()) return;
   if (a == 0 || b == 0) return;
-  // The elements of the larger one, and the rank of the one of more dimensions.
+  // The merged constant has the elements of the larger constant and the rank of the one with more
+  // dimensions.
   Shape shape = (a > b ? inner : outer)->shape_of->shape();
   const size_t rank = std::max(inner->shape_of->shape().size(), outer->shape_of->shape().size());
   shape.insert(shape.begin(), rank - shape.size(), 1);
@@ -90,7 +91,7 @@ extern const PassDef def;
 const PassDef def = {
     .name = "fuse_consecutive_arithmetic",
     .summary = "merges successive additions or multiplications of constants",
-    .condition = "both constants broadcast alike and the value between has no other reader",
+    .condition = "both constants broadcast alike, and the value between them has no other reader",
     .numerics = Numerics::rounding,
     .run = run};
 

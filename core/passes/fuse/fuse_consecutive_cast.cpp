@@ -8,7 +8,7 @@ using ir::Node;
 
 struct Number {
   bool real, has_sign;
-  int bits;  // of the magnitude of an integer, of the significand of a float
+  int bits;  // of the magnitude of an integer, or of the significand of a float
   int exponent;
 };
 
@@ -25,7 +25,7 @@ std::optional<Number> number_of(DType t) {
   return Number{false, is_signed(t), dtype_bits(t) - (is_signed(t) ? 1 : 0), 0};
 }
 
-// Every value of `from` is a value of `to`.
+// Whether `to` represents every value of `from`.
 bool lossless(DType from, DType to) {
   const auto a = number_of(from), b = number_of(to);
   if (!a || !b || to == DType::boolean) return from == to;
@@ -50,8 +50,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "fuse_consecutive_cast",
-                     .summary = "merges Cast of a Cast that loses nothing",
-                     .condition = "the first Cast loses nothing",
+                     .summary = "merges Cast of a Cast",
+                     .condition = "the first Cast preserves every value",
                      .numerics = Numerics::exact,
                      .run = run};
 

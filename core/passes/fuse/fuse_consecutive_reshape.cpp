@@ -18,7 +18,7 @@ void run(Graph& graph, PassContext& context) {
     Node* first = n.input(0) ? n.input(0)->producer() : nullptr;
     if (!is_view(&n) || !is_view(first) || !n.output()->type.is_static()) return;
     const Shape& shape = n.output()->shape();
-    // 0 in a Reshape means "as the input has it"; an empty result stays as it is.
+    // 0 in a Reshape copies the dimension of the input, so empty results are not changed.
     if (std::find(shape.begin(), shape.end(), 0) != shape.end() || n.opset() < 5) return;
     if (!context.allow()) return;
     Value* target = add_ints(n.graph(), n.output()->name() + "_shape", shape);
@@ -31,8 +31,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "fuse_consecutive_reshape",
-    .summary = "makes one Reshape of a chain of reshaping nodes",
-    .condition = "the value between has no other reader or the chain stays as cheap",
+    .summary = "merges a chain of reshaping nodes into one Reshape",
+    .condition =
+        "the intermediate value has no other reader, or the chain does not become more expensive",
     .numerics = Numerics::exact,
     .run = run};
 

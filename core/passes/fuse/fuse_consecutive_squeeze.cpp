@@ -12,7 +12,7 @@ void run(ir::Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {.name = "fuse_consecutive_squeeze",
                      .summary = "merges Squeeze of a Squeeze",
-                     .condition = "the value between has no other reader",
+                     .condition = "the intermediate value has no other reader",
                      .numerics = Numerics::exact,
                      .run = run};
 

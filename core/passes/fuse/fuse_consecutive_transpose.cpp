@@ -33,8 +33,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "fuse_consecutive_transpose",
-                     .summary = "makes one Transpose of two",
-                     .condition = "the value between has no other reader",
+                     .summary = "merges Transpose of a Transpose",
+                     .condition = "the intermediate value has no other reader",
                      .numerics = Numerics::exact,
                      .run = run};
 

@@ -14,7 +14,7 @@ void fuse(Node& mul, PassContext& context) {
     if (!matmul || !factor->is_constant() || !is_plain_float(factor->dtype())) continue;
     const Value* weight = matmul->input(1);
     if (!weight->is_constant() || !single_use(weight) || weight->shape().size() != 2) continue;
-    // One factor, or one per column.
+    // The factor must have one element, or one per column.
     const int64_t columns = weight->shape()[1], count = factor->constant().count();
     const bool per_column =
         count == columns && !factor->shape().empty() && factor->shape().back() == columns;
@@ -40,11 +40,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "fuse_mul_into_matmul",
-    .summary = "folds a constant factor of MatMul into its constant weights",
-    .condition = "the factor is a constant number or one a column, the weights are constant",
-    .numerics = Numerics::rounding,
-    .run = run};
+const PassDef def = {.name = "fuse_mul_into_matmul",
+                     .summary = "folds a constant factor of MatMul into its constant weights",
+                     .condition =
+                         "the factor is a constant number or has one element per column, and the "
+                         "weights are constant",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
 }  // namespace poprt::passes::fuse_mul_into_matmul_pass

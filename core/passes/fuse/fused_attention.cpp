@@ -10,11 +10,11 @@ using ir::Value;
 
 bool merge(Node& weighted, PassContext& context) {
   const Node* softmax = sole_producer_of(weighted.input(0), "Softmax");
-  const Node* scores = softmax ? scores_behind(softmax->input(0)) : nullptr;
+  const Node* scores = softmax ? find_scores_product(softmax->input(0)) : nullptr;
   if (!scores) return false;
   std::vector<Projection> parts;
   for (Value* v : {scores->input(0), scores->input(1), weighted.input(1)}) {
-    const auto p = projection_behind(v);
+    const auto p = find_projection(v);
     if (!p || !p->last().output()->type.is_static()) return false;
     for (const Projection& other : parts)
       if (p->matmul == other.matmul) return false;
@@ -30,7 +30,7 @@ bool merge(Node& weighted, PassContext& context) {
   return true;
 }
 
-// Rewrites erase nodes at other places, so the list is made anew after each.
+// A rewrite erases other nodes of the list, so the list is made again after each.
 bool merge_one(Graph& g, PassContext& context) {
   for (Node* n : g.nodes())
     if (n->is("MatMul") && merge(*n, context)) return true;
@@ -50,7 +50,8 @@ extern const PassDef def;
 const PassDef def = {
     .name = "fused_attention",
     .summary =
-        "computes the projections to q, k and v of an attention in one product and splits that",
+        "computes the projections to q, k and v of an attention in one product and splits its "
+        "result",
     .condition =
         "softmax(q k^T) v, where q, k and v are MatMul (and Add) of one input with constant "
         "weights, reordered and scaled by constants only",

@@ -11,14 +11,14 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// How often x is a factor of the value and what else is: only whole powers count.
+// A product as a power of x and other factors. Only integer powers count.
 struct Power {
   Value* x;
   int exponent;
   double scale;
 };
 
-// v = scale * x^exponent.
+// Returns v as scale * x^exponent.
 std::optional<Power> power_of(Value* v) {
   const Product p = factors_of(v);
   Power out{nullptr, 0, p.scale};
@@ -45,26 +45,28 @@ std::optional<Power> power_of(Value* v) {
 
 constexpr double kCubic = 0.044715;
 
-// x where v = sqrt(2 / pi) * (x + 0.044715 x^3).
+// Returns x if v = sqrt(2 / pi) * (x + 0.044715 x^3).
 Value* cubic_argument(Value* v, DType dtype) {
   const Product p = factors_of(v);
-  if (!near(p.scale, std::sqrt(2 / std::numbers::pi), dtype)) return nullptr;
+  if (!is_close(p.scale, std::sqrt(2 / std::numbers::pi), dtype)) return nullptr;
   if (p.factors.size() == 1) {
     const Node* sum = producer_if(p.factors[0], "Add");
     for (size_t side = 0; sum && side < 2; side++) {
       Value* x = sum->input(side);
       const auto cube = power_of(sum->input(1 - side));
-      if (cube && cube->x == x && cube->exponent == 3 && near(cube->scale, kCubic, dtype)) return x;
+      if (cube && cube->x == x && cube->exponent == 3 && is_close(cube->scale, kCubic, dtype))
+        return x;
     }
   }
-  if (p.factors.size() == 2) {  // x * (1 + 0.044715 x^2)
+  if (p.factors.size() == 2) {  // matches x * (1 + 0.044715 x^2)
     for (size_t f = 0; f < 2; f++) {
       const Node* sum = producer_if(p.factors[f], "Add");
       Value* x = p.factors[1 - f];
       for (size_t side = 0; sum && side < 2; side++) {
         if (!is_scalar(sum->input(side), 1)) continue;
         const auto square = power_of(sum->input(1 - side));
-        if (square && square->x == x && square->exponent == 2 && near(square->scale, kCubic, dtype))
+        if (square && square->x == x && square->exponent == 2 &&
+            is_close(square->scale, kCubic, dtype))
           return x;
       }
     }
@@ -72,7 +74,7 @@ Value* cubic_argument(Value* v, DType dtype) {
   return nullptr;
 }
 
-// x where v = 1 + tanh(...).
+// Returns x if v = 1 + tanh(...).
 Value* argument(const Value* v, DType dtype) {
   const Node* add = producer_if(v, "Add");
   for (size_t side = 0; add && side < 2; side++) {
@@ -88,8 +90,8 @@ void run(Graph& graph, PassContext& context) { replace_gelus(graph, context, "ta
 
 extern const PassDef def;
 const PassDef def = {.name = "gelu_pattern",
-                     .summary = "recognises GELU written with Tanh",
-                     .condition = "every value in between has no other reader",
+                     .summary = "fuses GELU that is computed with Tanh",
+                     .condition = "the intermediate values have no other reader",
                      .numerics = Numerics::rounding,
                      .run = run};
 

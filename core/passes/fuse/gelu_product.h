@@ -1,4 +1,4 @@
-// GELU that is written with other operators: x * 1/2 * (1 + f(x)), its factors in any order.
+// Finds GELU in the form x * 1/2 * (1 + f(x)) with the factors in any order.
 #pragma once
 
 #include "passes/common/rewrite.h"
@@ -6,8 +6,8 @@
 
 namespace poprt::passes {
 
-// Puts operator Gelu of that approximation in the place of each. `argument` says what x is where a
-// value of the dtype is 1 + f(x), and null where it is not.
+// Replaces each match by operator Gelu with that approximation. `argument` returns x if a value of
+// the dtype is 1 + f(x), else null.
 inline void replace_gelus(ir::Graph& graph, PassContext& context, const char* approximate,
                           ir::Value* argument(const ir::Value*, DType)) {
   for_each_node(graph, [&](ir::Node& n) {
@@ -15,7 +15,7 @@ inline void replace_gelus(ir::Graph& graph, PassContext& context, const char* ap
     const DType dtype = n.output()->dtype();
     if (!is_plain_float(dtype) || dtype == DType::f64) return;
     const Product p = factors_of(n);
-    if (p.factors.size() != 2 || !near(p.scale, 0.5, dtype)) return;
+    if (p.factors.size() != 2 || !is_close(p.scale, 0.5, dtype)) return;
     for (size_t side = 0; side < 2; side++) {
       ir::Value* x = argument(p.factors[side], dtype);
       if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())

@@ -11,7 +11,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// x where v = clip(x + 3, 0, 6).
+// Returns x if v = clip(x + 3, 0, 6).
 Value* clipped(const Value* v) {
   const Node* clip = producer_if(v, "Clip");
   if (!clip) return nullptr;
@@ -26,10 +26,11 @@ Value* clipped(const Value* v) {
   return nullptr;
 }
 
-// x where v = hard_sigmoid(x) with slope 1/6.
+// Returns x if v = hard_sigmoid(x) with slope 1/6.
 Value* gated(const Value* v) {
   const Node* gate = producer_if(v, "HardSigmoid");
-  if (!gate || !near(static_cast<double>(gate->float_attr("alpha", 0.2f)), 1.0 / 6, DType::f32) ||
+  if (!gate ||
+      !is_close(static_cast<double>(gate->float_attr("alpha", 0.2f)), 1.0 / 6, DType::f32) ||
       gate->float_attr("beta", 0.5f) != 0.5f)
     return nullptr;
   return gate->input(0);
@@ -43,9 +44,9 @@ void run(Graph& graph, PassContext& context) {
     const Product p = factors_of(n);
     if (p.factors.size() != 2) return;
     for (size_t side = 0; side < 2; side++) {
-      Value* x = near(p.scale, 1.0 / 6, dtype) ? clipped(p.factors[side])
-                 : near(p.scale, 1, dtype)     ? gated(p.factors[side])
-                                               : nullptr;
+      Value* x = is_close(p.scale, 1.0 / 6, dtype) ? clipped(p.factors[side])
+                 : is_close(p.scale, 1, dtype)     ? gated(p.factors[side])
+                                                   : nullptr;
       if (!x || x != p.factors[1 - side] || !same_static_shape(x, n.output()) || !context.allow())
         continue;
       replace_node(n, insert_node(n, "HardSwish", domain, {x})->output());
@@ -58,8 +59,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "hard_swish_pattern",
-                     .summary = "recognises x * clip(x + 3, 0, 6) / 6",
-                     .condition = "every value in between has no other reader",
+                     .summary = "fuses x * clip(x + 3, 0, 6) / 6",
+                     .condition = "the intermediate values have no other reader",
                      .numerics = Numerics::rounding,
                      .run = run};
 

@@ -10,7 +10,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The axes of a ReduceMean that keeps dimensions, when they are the last ones; the first of them.
+// Returns the first axis of a ReduceMean that keeps dimensions, if its axes are the last ones.
 std::optional<int64_t> mean_axis(const Node& mean) {
   if (mean.int_attr("keepdims", 1) == 0 || !mean.input(0)->type.has_shape) return std::nullopt;
   auto axes = ints_param(mean, "axes", 1);
@@ -29,7 +29,7 @@ struct Centered {
   int64_t axis;
 };
 
-// x - mean(x).
+// Matches x - mean(x).
 std::optional<Centered> centered(const Value* v) {
   const Node* sub = producer_if(v, "Sub");
   const Node* mean = sub ? producer_if(sub->input(1), "ReduceMean") : nullptr;
@@ -39,7 +39,7 @@ std::optional<Centered> centered(const Value* v) {
   return Centered{sub->input(0), *axis};
 }
 
-// d where v = d * d.
+// Returns d if v = d * d.
 const Value* square_root_of_square(const Value* v) {
   if (const Node* pow = producer_if(v, "Pow"))
     return is_scalar(pow->input(1), 2) ? pow->input(0) : nullptr;
@@ -48,7 +48,7 @@ const Value* square_root_of_square(const Value* v) {
   return nullptr;
 }
 
-// epsilon where v = mean((x - mean(x))^2) + epsilon over the same axes.
+// Returns epsilon if v = mean((x - mean(x))^2) + epsilon over the same axes.
 std::optional<double> variance(const Value* v, const Centered& of) {
   const Node* add = producer_if(v, "Add");
   if (!add) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<double> variance(const Value* v, const Centered& of) {
   return std::nullopt;
 }
 
-// v where n = v / sqrt(...) or v * 1 / sqrt(...), and what is under the root.
+// v and the radicand of n = v / sqrt(...) or n = v * 1 / sqrt(...).
 struct Normalized {
   const Value* numerator;
   const Value* radicand;
@@ -112,7 +112,7 @@ bool fuse_core(Node& n, PassContext& context) {
   return false;
 }
 
-// The tensor as one of exactly the normalized dimensions, or nullopt.
+// Returns the tensor with exactly the normalized dimensions, or nullopt if it does not have them.
 std::optional<Tensor> as_parameter(const Value* v, const Shape& shape) {
   if (!v->is_constant() || !is_plain_float(v->dtype())) return std::nullopt;
   const Shape& have = v->shape();
@@ -129,7 +129,7 @@ std::optional<Tensor> as_parameter(const Value* v, const Shape& shape) {
   return v->constant().reshaped(shape);
 }
 
-// A factor goes into the scale of a normalization without bias, a term into its bias.
+// Merges a factor into the scale of a normalization without bias, or a term into its bias.
 void fuse_affine(Node& n, PassContext& context) {
   for (size_t side = 0; side < 2; side++) {
     Node* norm = sole_producer_of(n.input(side), "LayerNormalization");
@@ -166,13 +166,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "layer_norm_pattern",
-    .summary = "recognises LayerNormalization in its parts",
-    .condition =
-        "the mean and the variance are over the last axes; every value in between has no other "
-        "reader; opset 17 on",
-    .numerics = Numerics::rounding,
-    .run = run};
+const PassDef def = {.name = "layer_norm_pattern",
+                     .summary = "fuses LayerNormalization that is computed with ReduceMean",
+                     .condition =
+                         "the mean and the variance are over the last axes; the intermediate "
+                         "values have no other reader; since opset 17",
+                     .numerics = Numerics::rounding,
+                     .run = run};
 
 }  // namespace poprt::passes::layer_norm_pattern_pass

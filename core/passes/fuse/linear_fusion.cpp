@@ -10,7 +10,8 @@ using ir::Value;
 
 constexpr size_t kBias = 2, kResidual = 3;
 
-// The constant as a bias of `n` columns times `scale`, when it is the same for every row.
+// Returns the constant as a bias of `n` columns, multiplied by `scale`, if it is equal for every
+// row.
 std::optional<Tensor> as_bias(const Value* v, int64_t n, double scale = 1) {
   if (!v->is_constant() || v->dtype() != DType::f32) return std::nullopt;
   const int64_t count = v->constant().count();
@@ -60,12 +61,12 @@ void from_gemm(Node& n, PassContext& context) {
   replace_node(n, insert_node(n, "Linear", "poprt", inputs, {{"transB", transposed}})->output());
 }
 
-// A constant added to every row.
+// Merges a constant that is added to every row.
 bool fuse_bias(Node& add, PassContext& context) {
   if (!add.is("Add")) return false;
   for (size_t side = 0; side < 2; side++) {
     Node* linear = sole_producer_of(add.input(side), "Linear", "poprt");
-    if (!linear || !takes_bias(*linear, kResidual) ||
+    if (!linear || !can_take_bias(*linear, kResidual) ||
         !same_static_shape(linear->output(), add.output()) ||
         (linear->input(kBias) && !linear->input(kBias)->is_constant()))
       continue;
@@ -101,8 +102,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "linear_fusion",
-    .summary = "turns MatMul and Gemm with constant weights into poprt.Linear with its epilogue",
-    .condition = "weights are constant matrices of f32",
+    .summary = "replaces MatMul and Gemm with constant weights by poprt.Linear with an epilogue",
+    .condition = "the weights are constant f32 matrices",
     .numerics = Numerics::rounding,
     .run = run};
 

@@ -1,5 +1,6 @@
-// The projections to q, k and v of one attention read the same rows: one product of three times the
-// width keeps the threads busier than three, and the attention takes its parts by offset.
+// Merges the projections to q, k and v of one attention. They read the same rows, and one product
+// of three times the width uses the threads better than three products. The attention reads its
+// parts by offset.
 #include <array>
 
 #include "ops/op.h"
@@ -19,7 +20,7 @@ bool is_plain_linear(const Node* n) {
          n->input(1)->is_constant() && (!n->input(2) || n->input(2)->is_constant());
 }
 
-// [K, N] f32, whatever the order in memory.
+// Returns the weight as [K, N] f32 for either order in memory.
 Tensor columns_of(const Node& linear) {
   const Tensor& w = linear.input(1)->constant();
   if (linear.int_attr("transB", 0) == 0) return w;
@@ -86,13 +87,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "merge_qkv",
-    .summary = "computes the three projections of an attention in one product",
-    .condition =
-        "three poprt.Linear read one value, feed one attention alone, and have constant weights of "
-        "one height",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "merge_qkv",
+                     .summary = "computes the three projections of an attention in one product",
+                     .condition =
+                         "three poprt.Linear read one value, have one attention as their only "
+                         "reader, and have constant weights with the same number of rows",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::merge_qkv_pass

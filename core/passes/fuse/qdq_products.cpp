@@ -1,8 +1,11 @@
+// Replaces float operators between DequantizeLinear and QuantizeLinear by operators on bytes:
+//
 // DequantizeLinear -> Conv, MatMul, Gemm (-> Relu, Clip) -> QuantizeLinear becomes QLinearConv,
-// QLinearMatMul, com.microsoft.QGemm: products of bytes with exact 32-bit sums and one rounding at
-// the end, where the float graph rounds every product and sum. DequantizeLinear -> Reshape, MaxPool
-// ... -> QuantizeLinear with the same scale and zero point moves the bytes, and Concat puts bytes
-// side by side that are quantised as its result was.
+// QLinearMatMul or com.microsoft.QGemm. They have exact 32-bit sums and round once at the end,
+// whereas the float graph rounds every product and sum.
+//
+// DequantizeLinear -> Reshape, MaxPool ... -> QuantizeLinear with the same scale and zero point
+// moves the bytes. Concat joins bytes if all inputs have the quantisation of the result.
 #include <algorithm>
 #include <cmath>
 
@@ -16,11 +19,11 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// An input or result as bytes: real = (bytes - zero) * scale, scale and zero constant.
+// An input or result as bytes: real = (bytes - zero) * scale. Scale and zero point are constants.
 struct Quantized {
   Value *bytes = nullptr, *scale = nullptr, *zero = nullptr;
   DType dtype = DType::undefined;
-  int64_t axis = -1;  // of a scale with several elements; -1: one for all
+  int64_t axis = -1;  // axis of a scale with several elements; -1: one scale for all
 
   double one_scale() const { return scale->constant().to_doubles()[0]; }
   double one_zero() const { return zero ? zero->constant().to_doubles()[0] : 0; }
@@ -46,7 +49,7 @@ std::optional<Quantized> quantized(const Node& n, Value* bytes, DType dtype) {
   return q;
 }
 
-// `real` as bytes that a DequantizeLinear widens.
+// Returns the bytes that a DequantizeLinear converts to `real`.
 std::optional<Quantized> dequantized(const Value* real) {
   const Node* n = ir::producer_if(real, "DequantizeLinear");
   if (!n || !n->input(0) || !n->input(1) || !n->input(0)->type.is_static() ||
@@ -57,14 +60,15 @@ std::optional<Quantized> dequantized(const Value* real) {
 
 bool is_one_for_all(const std::optional<Quantized>& q) { return q && q->axis < 0; }
 
-// The zero point as an input, which QLinear operators want.
+// Returns the zero point as an input, because QLinear operators require one.
 Value* zero_of(Graph& graph, const Quantized& q, const std::string& name) {
   if (q.zero) return q.zero;
   return graph.add_constant(name, Tensor::zeros(q.dtype, q.scale->shape()));
 }
 
-// Relu and Clip cut off nothing that saturation leaves.
-bool saturation_does(const Node& n, const Quantized& y) {
+// Whether the bounds of a Relu or Clip are outside the range of the bytes, so that saturation makes
+// the node unnecessary.
+bool is_implied_by_saturation(const Node& n, const Quantized& y) {
   const double low = y.dtype == DType::u8 ? 0 : -128, high = low + 255;
   const auto real = [&](double bytes) { return (bytes - y.one_zero()) * y.one_scale(); };
   double from = 0, to = INFINITY;
@@ -85,8 +89,8 @@ bool saturation_does(const Node& n, const Quantized& y) {
   return from < real(low) + half && to > real(high) - half;
 }
 
-// What a constant bias of `n` columns adds to the 32-bit sums, of which one is `unit` (of each
-// column) and makes unit / y_scale steps of the result.
+// Converts a constant bias of `n` columns to the unit of the 32-bit sums. A sum of 1 is `unit` (of
+// each column), which is unit / y_scale steps of the result.
 std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<double>& unit,
                               double y_scale) {
   std::vector<double> values;
@@ -114,7 +118,7 @@ std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<do
   Tensor sums = Tensor::zeros(DType::s32, {n});
   for (size_t i = 0; i < values.size(); i++) {
     const double u = unit[unit.size() == 1 ? 0 : i], exact = values[i] / u;
-    // What rounding the bias may move the result, in steps of it.
+    // How far rounding the bias may move the result, in steps of the result.
     constexpr double kMost = 0.1;
     if (!(std::fabs(exact) < 1 << 30) ||
         std::fabs(exact - std::nearbyint(exact)) * u / y_scale > kMost)
@@ -124,10 +128,10 @@ std::optional<Tensor> bias_of(const Value* bias, int64_t n, const std::vector<do
   return sums;
 }
 
-// Sums of so many products of bytes fit 32 bits, with room for a bias.
+// Whether sums of that many products of bytes fit in 32 bits, with room for a bias.
 bool sums_fit(int64_t products) { return products > 0 && products <= 1 << 14; }
 
-// The largest sum of distances from the zero point at one place along `axis`.
+// The largest sum of distances from the zero point for one index of `axis`.
 template <class T>
 int64_t largest_sum(const Quantized& w, size_t axis) {
   const Shape& shape = w.bytes->shape();
@@ -144,7 +148,7 @@ int64_t largest_sum(const Quantized& w, size_t axis) {
   return *std::max_element(sums.begin(), sums.end());
 }
 
-// The same of products by constant weights, of which each sum has those at one place along `axis`.
+// The same for products with constant weights. Each sum reads the weights at one index of `axis`.
 bool sums_fit(const Quantized& w, size_t axis) {
   const Shape& shape = w.bytes->shape();
   if (element_count(shape) == 0) return false;
@@ -160,7 +164,7 @@ std::vector<double> units(const Quantized& x, const Quantized& w) {
   return unit;
 }
 
-// A node in front of `at` with the attributes of `pattern`.
+// Adds a node before `at` with the attributes of `pattern`.
 Node* insert_like(Node& at, const std::string& op_type, const std::vector<Value*>& inputs,
                   const Node& pattern) {
   const std::string name = at.output()->name() + "_" + op_type;
@@ -171,15 +175,16 @@ Node* insert_like(Node& at, const std::string& op_type, const std::vector<Value*
   return made;
 }
 
-// The inputs of `n`, but `first` instead of its own first.
+// Returns the inputs of `n` with `first` as input 0.
 std::vector<Value*> with_first(const Node& n, Value* first) {
   std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
   inputs[0] = first;
   return inputs;
 }
 
-// Kernels for few channels of a group read one byte at a time: floats are faster. But for one
-// channel a group there is a form with channels last.
+// The fewest channels of a group for which bytes are faster: kernels for fewer read one byte at a
+// time, and floats are faster. A group with one channel is an exception, because it has a kernel
+// for channels last.
 constexpr int64_t kLeastChannels = 3;
 
 bool has_kernel(const Node& conv, const Quantized& w) {
@@ -260,7 +265,7 @@ void from_gemm(Graph& root, Node& q, Node& gemm, const Quantized& y, PassContext
   replace_node(q, made->output());
 }
 
-// The same bytes elsewhere.
+// Moves the bytes in place of the numbers.
 void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   const auto x = dequantized(move.input(0));
   if (!is_one_for_all(x) || x->dtype != y.dtype || x->one_scale() != y.one_scale() ||
@@ -269,7 +274,7 @@ void from_move(Node& q, Node& move, const Quantized& y, PassContext& context) {
   replace_node(q, insert_like(q, move.op_type, with_first(move, x->bytes), move)->output());
 }
 
-// Bytes side by side, each quantised as the result is.
+// Joins the bytes if each input has the quantisation of the result.
 void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context) {
   std::vector<Quantized> parts;
   for (const Value* v : concat.inputs()) {
@@ -291,14 +296,15 @@ void from_concat(Node& q, Node& concat, const Quantized& y, PassContext& context
 }
 
 void rewrite(Graph& root, Node& q, PassContext& context) {
-  // The fused product divides in f32.
+  // The fused product divides in f32, so the scale must be f32.
   if (!q.is("QuantizeLinear") || !q.input(0) || !q.input(1) || !q.output()->type.is_static() ||
       q.int_attr("precision", 0) > 1)
     return;
   const auto y = quantized(q, q.output(), q.output()->dtype());
   if (!is_one_for_all(y)) return;
   Value* real = q.input(0);
-  while (ir::single_use(real) && real->producer() && saturation_does(*real->producer(), *y))
+  while (ir::single_use(real) && real->producer() &&
+         is_implied_by_saturation(*real->producer(), *y))
     real = real->producer()->input(0);
   Node* n = real->producer();
   if (!n || !n->domain.empty() || !ir::single_use(real) || n->outputs().size() != 1) return;
@@ -307,7 +313,7 @@ void rewrite(Graph& root, Node& q, PassContext& context) {
   if (n->op_type == "Concat") return from_concat(q, *n, *y, context);
   if (n->op_type == "Gemm") return from_gemm(root, q, *n, *y, context);
   const ops::QdqForm form = ops::facts_of(*n).qdq;
-  // The largest of bytes stands for the largest number; ai.onnx takes bytes there from opset 12 on.
+  // The order of bytes is the order of numbers. ai.onnx accepts bytes since opset 12.
   if (form == ops::QdqForm::orders && n->opset() < 12) return;
   if (form != ops::QdqForm::none) from_move(q, *n, *y, context);
 }
@@ -322,10 +328,10 @@ extern const PassDef def;
 const PassDef def = {
     .name = "qdq_products",
     .alias = "quantized_products",
-    .summary = "multiplies bytes where DequantizeLinear and QuantizeLinear surround a product",
+    .summary = "computes products between DequantizeLinear and QuantizeLinear on bytes",
     .condition =
-        "one scale and zero point for activations, constant weights with one or one a channel; "
-        "sums are exact integers and rounded once, where the float graph rounds each",
+        "activations have one scale and zero point, constant weights one or one per channel; sums "
+        "are exact integers and rounded once, whereas the float graph rounds each sum",
     .numerics = Numerics::rounding,
     .run = run};
 

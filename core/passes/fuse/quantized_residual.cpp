@@ -1,5 +1,5 @@
-// poprt.QLinearConv -> DequantizeLinear -> Add (-> Relu) -> QuantizeLinear, where the other operand
-// of Add is dequantised bytes as well, becomes one poprt.QLinearConv with a residual.
+// Merges poprt.QLinearConv -> DequantizeLinear -> Add (-> Relu) -> QuantizeLinear into one
+// poprt.QLinearConv with a residual, if the other operand of Add is dequantised bytes, too.
 #include "ops/common/quantized_conv.h"
 #include "ops/op.h"
 #include "passes/common/rewrite.h"
@@ -13,19 +13,19 @@ using ir::Value;
 
 constexpr size_t kInputs = 9;  // of a QLinearConv without a residual
 
-// A DequantizeLinear with all that a residual has: scale and zero point.
+// Returns the DequantizeLinear that produces `v`, if it has a scale and a zero point.
 const Node* dequantized(const Value* v) {
   const Node* d = ir::producer_if(v, "DequantizeLinear");
   return d && d->input(2) && v->dtype() == DType::f32 ? d : nullptr;
 }
 
-// The convolution whose bytes only `d` reads, if `d` alone is read once.
+// Returns the convolution whose bytes only `d` reads, if `d` has one reader.
 Node* sole_convolution(const Node* d) {
   if (!d || !ir::single_use(d->output()) || !ir::single_use(d->input(0))) return nullptr;
   Node* conv = ir::producer_if(d->input(0), "QLinearConv", "poprt");
   if (!conv || conv->inputs().size() > kInputs || !conv->input(6) || !conv->input(7))
     return nullptr;
-  // What the graph makes of the bytes is what the kernel does.
+  // The kernel computes the same as the graph only if these types and quantisations match.
   const auto same = [](const Value* a, const Value* b) {
     const auto x = ir::const_scalar(a), y = ir::const_scalar(b);
     return x && y && *x == *y;
@@ -74,7 +74,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "quantized_residual",
-    .summary = "adds quantised bytes in the convolution that makes one of them",
+    .summary =
+        "merges an addition of quantised bytes into the convolution that computes one operand",
     .condition = "both operands of Add are dequantised bytes with one scale",
     .numerics = Numerics::rounding,
     .run = run,

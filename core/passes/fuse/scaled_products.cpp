@@ -1,5 +1,6 @@
-// MatMulInteger -> Cast -> Mul by scales (-> Add of a bias), which dynamic quantisers write,
-// becomes poprt.ScaledMatMulInteger: the 32-bit sums are floats before they reach memory.
+// Merges MatMulInteger -> Cast -> Mul by scales (-> Add of a bias), which dynamic quantisers write,
+// into poprt.ScaledMatMulInteger. The 32-bit sums are converted to floats before they are written
+// to memory.
 #include <algorithm>
 #include <array>
 
@@ -14,14 +15,14 @@ using ir::Value;
 
 constexpr size_t kBias = 6;
 
-// Constant f32, one number or one for each of `columns` along the last axis.
+// Whether `v` is a constant f32 with one element, or with one per column along the last axis.
 bool is_for_columns(const Value* v, int64_t columns) {
   if (!v->is_constant() || v->dtype() != DType::f32) return false;
   const int64_t count = v->constant().count();
   return count == 1 || (count == columns && v->shape().back() == columns);
 }
 
-// One number that the run may know first.
+// Whether `v` has one element; it may be computed at run time.
 bool is_number(const Value* v) {
   return v->dtype() == DType::f32 && v->type.is_static() && element_count(v->shape()) == 1;
 }
@@ -43,7 +44,7 @@ bool product_fits(const Node& product) {
          is_symmetric(b, product.input(3));
 }
 
-// The vector or number without the ones in front of it.
+// Returns the vector or number without leading dimensions of 1.
 Value* as_row(Value* v) {
   const Tensor& t = v->constant();
   if (t.shape().size() == 1) return v;
@@ -100,7 +101,7 @@ void from_bias(Node& add, PassContext& context) {
 void run(ir::Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (n.inputs().size() != 2 || !n.output()->type.is_static()) return;
-    // Either may remove the node.
+    // Each call may erase the node.
     if (n.is("Mul"))
       from_scale(n, context);
     else if (n.is("Add"))
@@ -113,8 +114,8 @@ void run(ir::Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "scaled_products",
-    .summary = "scales the sums of MatMulInteger where they are made",
-    .condition = "scales are constant or one number; nobody else reads the sums",
+    .summary = "merges the scaling of the sums into MatMulInteger",
+    .condition = "scales are constant or one number; the sums have no other reader",
     .numerics = Numerics::rounding,
     .run = run,
 };

@@ -15,7 +15,8 @@ void run(Graph& graph, PassContext& context) {
     for (size_t side = 0; side < 2; side++) {
       Value* x = n.input(side);
       const Node* gate = producer_if(n.input(1 - side), "Sigmoid");
-      // A constant of more dimensions gives the gate, and the product, its rank.
+      // A constant of more dimensions changes the rank of the gate and the product, so the shapes
+      // must match.
       if (!gate || !same_static_shape(x, n.output())) continue;
       double alpha = 1;
       if (gate->input(0) != x) {
@@ -36,7 +37,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "silu_pattern",
-                     .summary = "recognises x * sigmoid(a x)",
+                     .summary = "fuses x * sigmoid(a x)",
                      .condition = "the sigmoid has no other reader",
                      .numerics = Numerics::rounding,
                      .run = run};

@@ -1,12 +1,12 @@
 // Moves convolutional parts of a graph to the channel-blocked layout [N, ceil(C/16), H, W, 16].
 //
-// Values in one dimension are images of one row; in three, their slices follow each other as rows:
-// [N, C, D, H, W] becomes [N, ceil(C/16), D*H, W, 16].
+// One-dimensional values are images of one row. The slices of three-dimensional values are
+// concatenated as rows: [N, C, D, H, W] becomes [N, ceil(C/16), D*H, W, 16].
 //
-// Walks the graph once. Convolutions ask for a blocked input; pooling, elementwise operators,
-// Concat and Resize follow when an input is blocked already. Every converted node gets a twin on
-// blocked values; where a node that stays plain, or a graph output, still reads the old value, one
-// Unblock is put in.
+// The pass walks the graph once. Convolutions always get a blocked input. Pooling, elementwise
+// operators, Concat and Resize are converted if an input is already blocked. Each converted node
+// gets a twin on blocked values. If a plain node or a graph output still reads the old value, one
+// Unblock computes it.
 #include <string_view>
 #include <unordered_map>
 
@@ -32,7 +32,7 @@ bool is_image(const Value* v) {
          v->shape().size() <= 5 && element_count(v->shape()) > 0;
 }
 
-// [N, C, rows, columns]
+// [N, C, rows, columns] of an image of one to three dimensions.
 Shape flat(const Shape& s) {
   return {s[0], s[1], s.size() == 3 ? 1 : s.size() == 4 ? s[2] : s[2] * s[3], s.back()};
 }
@@ -43,14 +43,15 @@ class Layout {
 
   void run() {
     for (Node* n : graph_.nodes()) {
-      if (n->outputs().empty() || !is_image(n->output()) || !wants(*n) || !context_.allow())
+      if (n->outputs().empty() || !is_image(n->output()) || !should_convert(*n) ||
+          !context_.allow())
         continue;
       Node* twin = convert(*n);
       ops::infer(*twin);
       if (!twin->is("GlobalAveragePool", "poprt")) twins_[n->output()] = twin->output();
       converted_.push_back({n, twin});
     }
-    // Readers first, so that only readers which stayed plain are left when a node is looked at.
+    // Readers come first, so that the remaining readers of a node are those that stayed plain.
     for (auto it = converted_.rbegin(); it != converted_.rend(); ++it) {
       auto [old_node, twin] = *it;
       Value* y = old_node->output();
@@ -76,7 +77,7 @@ class Layout {
 
   bool blocked(const Value* v) const { return twins_.contains(v); }
 
-  bool wants(const Node& n) const {
+  bool should_convert(const Node& n) const {
     if (onnx(n, "Conv")) return ops::poprt_conv_supported(n);
     if (onnx(n, "ConvTranspose")) return ops::poprt_conv_transpose_supported(n);
     if (!n.input(0)) return false;
@@ -92,7 +93,7 @@ class Layout {
     if (onnx(n, "Resize") || onnx(n, "Upsample"))
       return n.input(0)->shape().size() == 4 && resize_scales(n).has_value();
     if (form(n) == ops::BlockedForm::unary) {
-      for (size_t i = 1; i < n.inputs().size(); i++)  // Clip's bounds
+      for (size_t i = 1; i < n.inputs().size(); i++)  // the bounds of Clip
         if (n.input(i) && !(n.input(i)->is_constant() && n.input(i)->constant().count() == 1))
           return false;
       return true;
@@ -113,22 +114,23 @@ class Layout {
     return any;
   }
 
-  // An operand that can stand beside a blocked one: a scalar constant, a per-channel constant, or
-  // an image with the same channels (one pixel or full size).
+  // Whether an operand can be combined with a blocked one: a scalar constant, a constant per
+  // channel, or an image with the same channels (one pixel or full size).
   bool operand_fits(const Value* v, const Shape& out) const {
     if (!v || v->dtype() != DType::f32 || !v->type.is_static()) return false;
     if (v->is_constant() && v->constant().count() == 1) return true;
     if (v->is_constant()) return v->constant().count() == out[1] && channel_shaped(v->shape(), out);
     if (v->shape().size() != out.size() || v->shape()[1] != out[1]) return false;
     if (v->shape() == out) return true;
-    // Slices and their rows are one dimension now.
+    // With three dimensions, slices and their rows are one dimension after blocking.
     return blocked(v) && (out.size() == 4 || ones(v->shape(), 2));
   }
   static bool ones(const Shape& s, size_t from) {
     return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(from), s.end(),
                        [](int64_t d) { return d == 1; });
   }
-  static bool channel_shaped(const Shape& s, const Shape& out) {  // [C,1,1] or [1,C,1,1]
+  // Whether the shape is [C,1,1] or [1,C,1,1]
+  static bool channel_shaped(const Shape& s, const Shape& out) {
     if (s.size() + 1 == out.size()) return s[0] == out[1] && ones(s, 1);
     return s.size() == out.size() && s[0] == 1 && s[1] == out[1] && ones(s, 2);
   }
@@ -152,13 +154,12 @@ class Layout {
       return std::nullopt;
     if (n.string_attr("keep_aspect_ratio_policy", "stretch") != "stretch") return std::nullopt;
     if (n.find_attr("axes")) return std::nullopt;
-    // Scales are the third input (Resize), the second (Upsample 9, Resize 10) or an attribute
-    // (Upsample 7).
+    // Scales are input 2 (Resize), input 1 (Upsample 9, Resize 10) or an attribute (Upsample 7).
     std::vector<float> scales = n.floats_attr("scales");
     const size_t at = onnx(n, "Resize") && n.opset() >= 11 ? 2 : 1;
     if (const Value* v = n.input(at); v && v->is_constant() && v->dtype() == DType::f32)
       scales.assign(v->constant().values<float>().begin(), v->constant().values<float>().end());
-    if (scales.empty())  // sizes
+    if (scales.empty())  // there is an input with sizes
       return std::vector<float>{static_cast<float>(out[2]) / static_cast<float>(in[2]),
                                 static_cast<float>(out[3]) / static_cast<float>(in[3])};
     if (scales.size() != 4) return std::nullopt;
@@ -175,7 +176,7 @@ class Layout {
   }
   Value* flattened(Value* v, Node& before) { return reshaped(v, flat(v->shape()), before); }
 
-  // The blocked form of a value, made by a Block in front of `before` when there is none.
+  // Returns the blocked form of a value. If there is none, a Block is added before `before`.
   Value* get(Value* v, Node& before) {
     if (const auto it = twins_.find(v); it != twins_.end()) return it->second;
     Node* block = graph_.add_node("Block", "poprt", {flattened(v, before)}, 1, &before);
@@ -194,7 +195,8 @@ class Layout {
     return graph_.add_constant(v->name() + "_blocked", padded);
   }
 
-  // The window of a convolution or pooling: auto_pad as explicit pads, one dimension as a row.
+  // Copies the window of a convolution or pooling. auto_pad becomes explicit pads, and one
+  // dimension becomes a row.
   static void set_window(Node& twin, const Node& n, std::vector<int64_t> kernel) {
     const Shape& x = n.input(0)->shape();
     const ops::Window w = ops::window_of(n, {x.begin() + 2, x.end()}, std::move(kernel));
@@ -214,7 +216,7 @@ class Layout {
     if (w.rank() == 3) twin.attributes["depth"] = x[2];
   }
 
-  // Weights in one dimension as those of a row.
+  // Returns the weights for images; one-dimensional weights become weights of one row.
   Value* image_weights(Value* w, Node& before) {
     const Shape& s = w->shape();
     return s.size() == 3 ? reshaped(w, {s[0], s[1], 1, s[2]}, before) : w;
@@ -260,7 +262,7 @@ class Layout {
       twin->name = n.name;
       for (const std::string_view key : {"mode", "coordinate_transformation_mode", "nearest_mode"})
         if (const auto* a = n.find_attr(key)) twin->attributes[std::string(key)] = *a;
-      if (onnx(n, "Upsample") || n.opset() < 11) {  // what these versions do without saying so
+      if (onnx(n, "Upsample") || n.opset() < 11) {  // the fixed behaviour of these versions
         twin->attributes["coordinate_transformation_mode"] = std::string("asymmetric");
         twin->attributes["nearest_mode"] = std::string("floor");
       }
@@ -293,9 +295,10 @@ void run(Graph& graph, PassContext& context) { Layout(graph, context).run(); }
 extern const PassDef def;
 const PassDef def = {
     .name = "blocked_layout",
-    .summary = "channel-blocked layout for convolutions and what lies between them",
+    .summary = "moves convolutions and the nodes between them to a channel-blocked layout",
     .condition =
-        "f32 images of one to three spatial dimensions; convolutions that the blocked kernels take",
+        "f32 images of one to three spatial dimensions; convolutions that the blocked kernels "
+        "support",
     .numerics = Numerics::rounding,
     .run = run,
 };

@@ -1,10 +1,10 @@
-// Moves quantised convolutions and what lies between them to channels last, [N, spatial..., C]: a
-// pixel's bytes then lie side by side, which is how the kernel multiplies them four at a time.
+// Moves quantised convolutions and the nodes between them to channels last, [N, spatial..., C]. The
+// bytes of a pixel are then consecutive, and the kernel multiplies four of them at a time.
 //
-// Walks the graph once. QLinearConv asks for its input in that layout; elementwise operators,
-// Concat, pooling of bytes and GlobalAveragePool follow when what they read is in it already. Every
-// converted node gets a twin; where a node that stays, or a graph output, still reads the old
-// value, one Transpose is put in.
+// The pass walks the graph once. QLinearConv always gets its input in that layout. Elementwise
+// operators, Concat, pooling of bytes and GlobalAveragePool are converted if their input already
+// has it. Each converted node gets a twin. If an unconverted node or a graph output still reads the
+// old value, one Transpose computes it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -39,10 +39,11 @@ class Layout {
 
   void run() {
     for (Node* n : graph_.nodes()) {
-      if (n->outputs().empty() || !n->output()->type.is_static() || !wants(*n) || !context_.allow())
+      if (n->outputs().empty() || !n->output()->type.is_static() || !should_convert(*n) ||
+          !context_.allow())
         continue;
       if (n->is("GlobalAveragePool")) {
-        // What the node read is looked at again when values are restored.
+        // The input of the node is examined again when values are restored.
         graph_.replace_all_uses(n->output(), average(*n));
         graph_.erase_node(n);
         continue;
@@ -53,7 +54,8 @@ class Layout {
       twins_[n->output()] = twin->output();
       converted_.push_back({n, twin});
     }
-    // Readers first, so that only readers which stayed are left when a node is looked at.
+    // Readers come first, so that the remaining readers of a node are those that were not
+    // converted.
     for (auto it = converted_.rbegin(); it != converted_.rend(); ++it) restore(*it);
   }
 
@@ -64,7 +66,7 @@ class Layout {
 
   bool has_twin(const Value* v) const { return v && twins_.contains(v); }
 
-  bool wants(const Node& n) const {
+  bool should_convert(const Node& n) const {
     if (n.is("QLinearConv")) return ops::channels_last_conv_fits(n, false);
     if (n.is("Concat")) return concat_fits(n);
     if (n.is("GlobalAveragePool")) return average_fits(n);
@@ -90,7 +92,7 @@ class Layout {
     return none_negative(pads.pads_begin) && none_negative(pads.pads_end);
   }
 
-  // Of bytes, which are summed exactly.
+  // Whether the node averages bytes, whose sum is exact.
   bool average_fits(const Node& n) const {
     const Node* d = ir::producer_if(n.input(0), "DequantizeLinear");
     if (!d || !has_twin(d->input(0)) || n.input(0)->dtype() != DType::f32) return false;
@@ -100,7 +102,8 @@ class Layout {
            pixels > 0 && pixels <= (1 << 23);
   }
 
-  // An operand that can stand beside one with channels last: one number, or one for each channel.
+  // Whether a constant can be combined with an operand in channels last: it has one element, or one
+  // per channel.
   static bool constant_fits(const Value& v, const Shape& out) {
     const Tensor& t = v.constant();
     if (t.count() == 1) return t.shape().size() <= out.size();
@@ -113,7 +116,7 @@ class Layout {
   bool elementwise_fits(const Node& n) const {
     if (n.outputs().size() != 1 || !ops::is_fusable_elementwise(n)) return false;
     const Shape& out = n.output()->shape();
-    if (out.size() < 3) return false;  // no image
+    if (out.size() < 3) return false;  // not an image
     bool any = false;
     for (const Value* v : n.inputs()) {
       if (!v) continue;
@@ -124,7 +127,7 @@ class Layout {
     return any;
   }
 
-  // The value with channels last, made by a Transpose in front of `before` when there is none.
+  // Returns the value in channels last. If there is none, a Transpose is added before `before`.
   Value* get(Value* v, Node& before) {
     if (const auto it = twins_.find(v); it != twins_.end()) return it->second;
     Node* t = graph_.add_node("Transpose", "", {v}, 1, &before);
@@ -166,7 +169,7 @@ class Layout {
     return *g;
   }
 
-  // (sum of the bytes - pixels * zero) * scale / pixels
+  // Computes (sum of the bytes - pixels * zero) * scale / pixels.
   Value* average(Node& n) {
     const Node& d = *n.input(0)->producer();
     const Shape& x = d.input(0)->shape();
@@ -196,7 +199,7 @@ class Layout {
     Node* old_node = pair.old_node;
     Value* y = old_node->output();
     const bool used = !y->uses().empty() || graph_.is_output(y);
-    // Bytes are moved rather than what they stand for.
+    // The bytes are transposed before they are dequantised, because they are smaller.
     if (used && old_node->is("DequantizeLinear")) {
       if (pair.twin->output()->uses().empty()) graph_.erase_node(pair.twin);
       return;
@@ -225,8 +228,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "channels_last",
-    .summary = "channels last for quantised convolutions and what lies between them",
-    .condition = "QLinearConv that the bytes kernel takes, and what reads or feeds it",
+    .summary = "moves quantised convolutions and the nodes between them to channels last",
+    .condition =
+        "QLinearConv that the kernel for bytes supports, and the nodes before and after it",
     .numerics = Numerics::exact,
     .run = run,
 };

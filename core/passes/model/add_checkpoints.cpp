@@ -13,7 +13,7 @@ void run(Graph& graph, PassContext& context) {
     if (!v) fail(ErrorCode::not_found, "the graph has no tensor '{}'", name);
     if (!v->producer())
       fail(ErrorCode::invalid_argument,
-           "'{}' is an input or a constant of the graph, nothing computes it", name);
+           "'{}' is an input or a constant of the graph and not a computed tensor", name);
     if (!graph.is_output(v) && context.allow()) graph.add_output(v);
   }
 }
@@ -22,7 +22,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "add_checkpoints",
-                     .summary = "makes tensors outputs, too, as --checkpoints does",
+                     .summary = "adds tensors to the outputs, like --checkpoints",
                      .condition = "the named tensors are computed in the main graph",
                      .run = run,
                      .parameters = {{"names", ParameterKind::names, "names of tensors", "", true}}};

@@ -13,7 +13,7 @@ using ir::Value;
 
 constexpr std::string_view kConfig = "prop.HostConcatRunnerConfig";
 
-// "DTYPE,[SHAPE][,COUNT]".
+// A parsed "DTYPE,[SHAPE][,COUNT]".
 struct Group {
   DType dtype = DType::undefined;
   Shape shape;
@@ -44,19 +44,19 @@ Group parse(const std::string& word) {
     fail(ErrorCode::invalid_argument, "expected DTYPE,[SHAPE][,COUNT], found '{}': {}", word, why);
   };
   if (open == std::string::npos || close == std::string::npos || close < open)
-    refuse("there is no shape in brackets");
+    refuse("the shape in brackets is missing");
   Group g;
   const auto dtype = dtype_of_word(without_blanks(std::string_view(word).substr(0, open)));
-  if (!dtype) refuse("there is no such type");
+  if (!dtype) refuse("the type is unknown");
   g.dtype = *dtype;
   for (const std::string& d : split_text(word.substr(open + 2, close - open - 2), ',')) {
     const auto size = size_of(d);
-    if (!size) refuse("a dimension is no whole number");
+    if (!size) refuse("a dimension is not a whole number");
     g.shape.push_back(*size);
   }
   if (close + 1 < word.size()) {
     const auto count = word[close + 1] == ',' ? size_of(word.substr(close + 2)) : std::nullopt;
-    if (!count || *count < 2) refuse("the count is no whole number of at least 2");
+    if (!count || *count < 2) refuse("the count is not a whole number of at least 2");
     g.most = static_cast<size_t>(*count);
   }
   return g;
@@ -74,7 +74,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// An entry of what HostConcatRunner reads, without the braces around all of them.
+// One entry of the description that HostConcatRunner reads, without the enclosing braces.
 std::string entry(const Value& joined_input, const std::vector<std::string>& names) {
   std::string list, shape;
   for (const std::string& n : names) list += (list.empty() ? "" : ", ") + quoted(n);
@@ -121,11 +121,13 @@ void run(Graph& graph, PassContext& context) {
           !v->is_constant() && found.size() < group.most)
         found.push_back(v);
     if (found.empty())
-      fail(ErrorCode::not_found, "no input is {}{}", dtype_name(group.dtype),
+      fail(ErrorCode::not_found, "the model has no input of type {}{}", dtype_name(group.dtype),
            shape_string(group.shape));
     if (found.size() == 1)
-      log().warn("apply_host_concat_split: '{}' is the only input of {}{}, nothing to join it with",
-                 found[0]->name(), dtype_name(group.dtype), shape_string(group.shape));
+      log().warn(
+          "apply_host_concat_split: '{}' is the only input of {}{}, so there is no input to join "
+          "it with",
+          found[0]->name(), dtype_name(group.dtype), shape_string(group.shape));
     else if (context.allow())
       merge(graph, found, context.flag("remap"), config);
   }
@@ -138,13 +140,13 @@ extern const PassDef def;
 const PassDef def = {
     .name = "apply_host_concat_split",
     .summary =
-        "makes one input of several of a type and shape, which ai.graphcore.HCSR takes apart; the "
-        "model tells HostConcatRunner how",
-    .condition = "static shapes; as many inputs as there are, up to the count",
+        "joins inputs of one type and shape into one, which ai.graphcore.HCSR splits; the metadata "
+        "of the model describes it for HostConcatRunner",
+    .condition = "static shapes; all inputs of the type and shape, up to the count",
     .numerics = Numerics::exact,
     .run = run,
     .parameters = {
-        {"merged_inputs", ParameterKind::words, "DTYPE,[SHAPE][,COUNT] a line each", "", true},
-        {"remap", ParameterKind::flag, "ai.graphcore.Remap behind each part", "False"}}};
+        {"merged_inputs", ParameterKind::words, "DTYPE,[SHAPE][,COUNT], one per line", "", true},
+        {"remap", ParameterKind::flag, "adds ai.graphcore.Remap after each part", "False"}}};
 
 }  // namespace poprt::passes::apply_host_concat_split_pass

@@ -28,8 +28,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "apply_ir_pass",
-                     .summary = "runs other passes in one turn",
-                     .condition = "they need no arguments",
+                     .summary = "runs other passes",
+                     .condition = "the passes need no arguments",
                      .run = run,
                      .parameters = {{"passes", ParameterKind::names, "names of passes", "", true}}};
 

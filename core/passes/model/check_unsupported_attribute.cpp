@@ -12,7 +12,7 @@ using ir::Value;
 
 void run(Graph& graph, PassContext&) {
   for_each_node(graph, [](Node& n) {
-    ops::op_of(n);  // says what is there for an operator that is not
+    ops::op_of(n);  // throws for an unknown operator, with the known versions
     ir::check_attributes(n, [](const std::string& what) { log().warn("{}", what); });
   });
 }
@@ -23,9 +23,8 @@ extern const PassDef def;
 const PassDef def = {
     .name = "check_unsupported_attribute",
     .summary =
-        "refuses operators that are not supported and attributes that their operator does not "
-        "have, by name",
-    .condition = "none; an attribute that means nothing in any opset is a warning",
+        "reports unsupported operators and attributes that their operator does not have as errors",
+    .condition = "none; an attribute that no opset defines is a warning",
     .run = run,
     .kind = PassKind::inspect};
 

@@ -19,16 +19,16 @@ using ir::Value;
 
 using Feeds = std::map<std::string, Tensor>;
 
-// Floats from -1 to 1, integers 0 and 1: also good as indices and masks.
-Feeds made_up(const Graph& graph) {
+// Random inputs: floats from -1 to 1 and integers 0 and 1, which are valid as indices and masks.
+Feeds random_feeds(const Graph& graph) {
   std::mt19937 random(1);
   Feeds feeds;
   for (const Value* v : graph.inputs()) {
     if (v->is_constant()) continue;
     if (!v->type.is_static())
       fail(ErrorCode::failed_precondition,
-           "input '{}' is {}: fix its shape first (const_input_shape)", v->name(),
-           ir::type_string(v->type));
+           "input '{}' is {}, which is not static; give it a shape first (const_input_shape)",
+           v->name(), ir::type_string(v->type));
     std::vector<double> values(static_cast<size_t>(element_count(v->shape())));
     for (double& x : values)
       x = is_plain_float(v->dtype()) ? std::uniform_real_distribution<double>(-1, 1)(random)
@@ -63,22 +63,25 @@ std::map<std::string, Tensor> compute(const Graph& graph, const Feeds& feeds) {
   return out;
 }
 
-// Of the largest value: what rounding in another order may change, in f16 more.
+// The tolerance relative to the largest value: what a different order of rounding may change. It is
+// larger for f16.
 double tolerance_of(const Tensor& t) {
   return t.dtype() == DType::f16 || t.dtype() == DType::bf16 ? 2e-2 : 1e-3;
 }
 
 void run(Graph& graph, PassContext& context) {
   if (!context.origin)
-    fail(ErrorCode::failed_precondition, "there is no model to compare with: name the pass itself");
+    fail(ErrorCode::failed_precondition,
+         "there is no model to compare with; select the pass by name");
   const auto before = context.origin->clone(), after = graph.clone();
   ops::infer(*before);
-  const Feeds feeds = made_up(*before);
+  const Feeds feeds = random_feeds(*before);
   const auto expected = compute(*before, feeds), found = compute(*after, feeds);
   std::string text;
   for (const auto& [name, b] : found) {
     const auto same = expected.find(name);
-    if (same == expected.end()) continue;  // a checkpoint
+    // an output that only one model has, such as a checkpoint
+    if (same == expected.end()) continue;
     const Tensor& a = same->second;
     if (a.shape() != b.shape())
       fail(ErrorCode::data_loss, "output '{}' was {} and is {}", name, shape_string(a.shape()),
@@ -92,29 +95,29 @@ void run(Graph& graph, PassContext& context) {
     }
     const double tolerance = std::max(tolerance_of(a), tolerance_of(b)) * largest;
     if (!(worst <= tolerance))
-      fail(ErrorCode::data_loss, "output '{}' differs by {:.3g}, at most {:.3g} is rounding", name,
+      fail(ErrorCode::data_loss,
+           "output '{}' differs by {:.3g}, more than the {:.3g} that rounding explains", name,
            worst, tolerance);
     text += fmt::format("output {}: differs by {:.3g} at most\n", name, worst);
   }
-  tell(context, text);
+  print_text(context, text);
 }
 
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "check_with_fake_data",
-    .summary =
-        "computes the model and what it was before the passes with made-up data, and refuses "
-        "outputs that differ",
-    .condition =
-        "static shapes, no subgraphs (--check takes those); origin_model, an ONNX file, stands for "
-        "the model before",
-    .numerics = Numerics::exact,
-    .run = run,
-    .parameters = {{"origin_model", ParameterKind::text,
-                    "path of an ONNX file; none: the model as the passes began"}},
-    .kind = PassKind::inspect,
-    .needs_origin = true};
+const PassDef def = {.name = "check_with_fake_data",
+                     .summary =
+                         "runs the model before and after the passes on random data, and reports "
+                         "outputs that differ as errors",
+                     .condition =
+                         "static shapes, no subgraphs (--check supports them); origin_model, an "
+                         "ONNX file, replaces the model before the passes",
+                     .numerics = Numerics::exact,
+                     .run = run,
+                     .parameters = {{"origin_model", ParameterKind::text,
+                                     "path of an ONNX file; empty: the model before the passes"}},
+                     .kind = PassKind::inspect,
+                     .needs_origin = true};
 
 }  // namespace poprt::passes::check_with_fake_data_pass

@@ -9,7 +9,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Of inputs that share a symbol the dimensions become alike.
+// If inputs share a symbol, the dimension becomes static in all of them.
 void run(Graph& graph, PassContext& context) {
   const int64_t size = context.integer("const_batch_size");
   if (size < 1)
@@ -35,8 +35,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "const_batch_size",
-    .summary = "gives the first dimension of inputs a size where it has none",
-    .condition = "the first dimension of the input is unknown; others of its name follow",
+    .summary = "gives the first dimension of inputs a size if it is unknown",
+    .condition =
+        "the first dimension of the input is unknown; dimensions with the same symbol change, too",
     .run = run,
     .parameters = {{"const_batch_size", ParameterKind::integer, "the size", "1"}}};
 

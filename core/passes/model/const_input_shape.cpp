@@ -33,9 +33,8 @@ void run(Graph& graph, PassContext& context) {
       auto [input, shape] = parse(word, parameter);
       if (const auto [same, added] = wanted.shapes.emplace(input, shape);
           !added && same->second != shape)
-        fail(ErrorCode::invalid_argument,
-             "const_input_shape: input '{}' is given two shapes, {} and {}", input,
-             shape_string(same->second), shape_string(shape));
+        fail(ErrorCode::invalid_argument, "const_input_shape: input '{}' has two shapes, {} and {}",
+             input, shape_string(same->second), shape_string(shape));
     }
   wanted.batch_size = context.integer("batch_size");
   wanted.batch_axis = wanted.batch_size > 0 ? context.integer("batch_axis") : -1;
@@ -48,12 +47,14 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "const_input_shape",
-    .summary = "fixes the variable dimensions of inputs, as --input_shape and --batch_size do",
-    .condition = "a dimension is unknown, or already what it becomes; all else is an error",
+    .summary =
+        "makes the variable dimensions of inputs static, like --input_shape and --batch_size",
+    .condition = "the dimension is unknown or already has that size; other sizes are an error",
     .run = run,
-    .parameters = {{"input_shape", ParameterKind::words, "NAME=d0,d1,... a line each"},
-                   {"batch_size", ParameterKind::integer, "of every input; 0: not given", "0"},
-                   {"batch_axis", ParameterKind::integer, "which axis of inputs that is", "0"},
-                   {"map", ParameterKind::words, "the same as input_shape, by PopRT's name"}}};
+    .parameters = {
+        {"input_shape", ParameterKind::words, "NAME=d0,d1,..., one per line"},
+        {"batch_size", ParameterKind::integer, "for all inputs; 0: not given", "0"},
+        {"batch_axis", ParameterKind::integer, "the axis of inputs that batch_size is for", "0"},
+        {"map", ParameterKind::words, "PopRT's name of input_shape"}}};
 
 }  // namespace poprt::passes::const_input_shape_pass

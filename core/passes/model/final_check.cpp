@@ -30,12 +30,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "final_check",
-    .summary =
-        "sorts, infers types anew, shares equal constants, names every node, and warns of "
-        "tensors without type or shape",
-    .condition = "none",
-    .run = run};
+const PassDef def = {.name = "final_check",
+                     .summary =
+                         "sorts nodes, infers types again, shares equal constants, names every "
+                         "node, and warns about tensors without type or shape",
+                     .condition = "none",
+                     .run = run};
 
 }  // namespace poprt::passes::final_check_pass

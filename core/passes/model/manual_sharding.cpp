@@ -17,11 +17,11 @@ using ir::Value;
 
 struct Cut {
   Node* node;
-  int64_t number;  // of the IPU or the stage
+  int64_t number;  // number of the IPU or the stage
 };
 
-// NODE=NUMBER, separated by commas or line feeds. Names may have commas and equal signs: an entry
-// ends behind the digits.
+// Parses NODE=NUMBER entries, separated by commas or line feeds. Names may contain commas and equal
+// signs, so an entry ends after its digits.
 std::vector<std::pair<std::string, int64_t>> parse(std::string_view text, std::string_view what) {
   std::vector<std::pair<std::string, int64_t>> entries;
   std::string_view rest = text;
@@ -46,14 +46,14 @@ std::vector<std::pair<std::string, int64_t>> parse(std::string_view text, std::s
     if (!entry)
       fail(ErrorCode::invalid_argument, "{}: expected NODE=NUMBER, found '{}'", what, text);
     if (entry->second < 0 || entry->second >= ir::kMostIpus - 1)
-      fail(ErrorCode::invalid_argument, "{}: '{}' is given {}, expected 0 to {}", what,
-           entry->first, entry->second, ir::kMostIpus - 2);
+      fail(ErrorCode::invalid_argument, "{}: '{}' has {}, expected 0 to {}", what, entry->first,
+           entry->second, ir::kMostIpus - 2);
     entries.push_back(std::move(*entry));
   }
   return entries;
 }
 
-// The nodes that a text names, in the order of the graph.
+// Returns the nodes that a text names, in graph order.
 std::vector<Cut> cuts_of(Graph& graph, std::string_view text, std::string_view what) {
   std::map<const Node*, Cut> found;
   std::map<std::string_view, size_t> names;
@@ -64,14 +64,15 @@ std::vector<Cut> cuts_of(Graph& graph, std::string_view text, std::string_view w
     Node& node = node_of(graph, name, "");
     if (names.contains(name) && names[name] > 1)
       fail(ErrorCode::invalid_argument,
-           "{}: {} nodes are called '{}', and cut points are found by name: convert the model "
+           "{}: {} nodes have the name '{}', but cut points are found by name; convert the model "
            "first, or run pass unique_name_for_nodes",
            what, names[name], name);
     if (&node.graph() != &graph)
       fail(ErrorCode::invalid_argument,
-           "{}: node '{}' is in a branch or loop: cut in front of or behind the whole", what, name);
+           "{}: node '{}' is in a branch or loop; cut before or after the whole If or Loop", what,
+           name);
     if (!found.emplace(&node, Cut{&node, number}).second)
-      fail(ErrorCode::invalid_argument, "{}: node '{}' is given twice", what, name);
+      fail(ErrorCode::invalid_argument, "{}: node '{}' occurs twice", what, name);
   }
   std::vector<Cut> cuts;
   for (const Node* n : nodes)
@@ -79,7 +80,7 @@ std::vector<Cut> cuts_of(Graph& graph, std::string_view text, std::string_view w
   return cuts;
 }
 
-// What a node and its subgraphs read that another node makes.
+// For each node, the indices of the nodes whose results it or its subgraphs read.
 std::vector<std::vector<size_t>> producers_of(const std::vector<Node*>& nodes) {
   std::map<const Node*, size_t> position;
   for (size_t i = 0; i < nodes.size(); i++) position[nodes[i]] = i;
@@ -101,8 +102,9 @@ std::vector<std::vector<size_t>> producers_of(const std::vector<Node*>& nodes) {
   return producers;
 }
 
-// From each cut towards the inputs, what nobody has taken yet; what is left comes last.
-void mark(Graph& graph, const std::vector<Cut>& cuts, std::string_view attribute) {
+// Assigns each cut the unassigned nodes that it depends on. The remaining nodes get the last
+// number.
+void assign_numbers(Graph& graph, const std::vector<Cut>& cuts, std::string_view attribute) {
   const std::vector<Node*> nodes = graph.nodes();
   const auto producers = producers_of(nodes);
   std::vector<int64_t> number(nodes.size(), -1);
@@ -136,15 +138,15 @@ void run(Graph& graph, PassContext& context) {
     for (const Node* n : graph.nodes())
       if (!n->find_attr(ir::kIpuNumber))
         fail(ErrorCode::failed_precondition,
-             "pipelining_info alone is for a model that is sharded: {} has no {}; give "
-             "sharding_info, too",
+             "pipelining_info without sharding_info requires a sharded model, but {} has no {}; "
+             "give sharding_info, too",
              n->describe(), ir::kIpuNumber);
   if (!context.allow()) return;
   if (!devices.empty()) {
     ir::remove_placement(graph);
-    mark(graph, by_device, ir::kIpuNumber);
+    assign_numbers(graph, by_device, ir::kIpuNumber);
   }
-  if (!stages.empty()) mark(graph, by_stage, ir::kPipelineStage);
+  if (!stages.empty()) assign_numbers(graph, by_stage, ir::kPipelineStage);
 }
 
 }  // namespace
@@ -153,14 +155,15 @@ extern const PassDef def;
 const PassDef def = {
     .name = "manual_sharding",
     .summary =
-        "says of each node which IPU and which stage of a pipeline it is on, in attributes "
-        "__ipu_number and __pipeline_stage: cut points, in order, take what they need and no other "
-        "has taken; the rest goes to the IPU and the stage behind the last",
-    .condition = "cut points have names of their own; stages alone need a model that is sharded",
+        "assigns each node to an IPU and a pipeline stage by the attributes __ipu_number and "
+        "__pipeline_stage: each cut point, in order, takes the unassigned nodes that it depends "
+        "on; the rest goes to the next IPU and stage",
+    .condition = "cut points have unique names; stages without IPUs need a sharded model",
     .numerics = Numerics::exact,
     .run = run,
-    .parameters = {
-        {"sharding_info", ParameterKind::words, "NODE=DEVICE, a line each or behind commas", ""},
-        {"pipelining_info", ParameterKind::words, "NODE=STAGE, a line each or behind commas", ""}}};
+    .parameters = {{"sharding_info", ParameterKind::words,
+                    "NODE=DEVICE, one per line or separated by commas", ""},
+                   {"pipelining_info", ParameterKind::words,
+                    "NODE=STAGE, one per line or separated by commas", ""}}};
 
 }  // namespace poprt::passes::manual_sharding_pass

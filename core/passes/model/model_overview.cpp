@@ -29,7 +29,7 @@ void run(Graph& graph, PassContext& context) {
   for (const Value* v : graph.outputs())
     text += fmt::format("output {}: {}\n", v->name(), describe_type(*v));
   for (const auto& [op, count] : operators) text += fmt::format("  {} x {}\n", count, op);
-  tell(context, text);
+  print_text(context, text);
 }
 
 }  // namespace
@@ -37,10 +37,11 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "model_overview",
-    .summary = "says what the model is: inputs, outputs, operators and how many of each, constants",
+    .summary =
+        "prints the inputs, the outputs, the number of nodes of each operator, and the constants",
     .condition = "none",
     .run = run,
-    .parameters = {{"use_print", ParameterKind::flag, "say it", "True"}},
+    .parameters = {{"use_print", ParameterKind::flag, "print the result", "True"}},
     .kind = PassKind::inspect};
 
 }  // namespace poprt::passes::model_overview_pass

@@ -28,7 +28,7 @@ extern const PassDef def;
 const PassDef def = {
     .name = "move_subgraph_initializer",
     .summary = "moves constants of subgraphs to the main graph",
-    .condition = "a node of a subgraph reads the constant, and it is no output of the subgraph",
+    .condition = "a node of a subgraph reads the constant, which is not an output of the subgraph",
     .run = run};
 
 }  // namespace poprt::passes::move_subgraph_initializer_pass

@@ -9,7 +9,7 @@ using ir::Value;
 
 constexpr const char* kMark = "prop.overlap_io";
 
-// What PopART's sessions read as a mark on tensors is a line of the model's metadata here.
+// PopART's sessions read a mark on tensors. Here it is an entry in the model's metadata.
 void run(Graph& graph, PassContext& context) {
   std::string names;
   for (const auto* list : {&graph.inputs(), &graph.outputs()})
@@ -27,7 +27,7 @@ const PassDef def = {
     .name = "overlap_io",
     .summary =
         "marks inputs and outputs for overlapped exchange, in the model's metadata (overlap_io)",
-    .condition = "none; what makes the runtime overlap transfers is option num_io_tiles",
+    .condition = "none; the runtime overlaps transfers if option num_io_tiles is set",
     .run = run};
 
 }  // namespace poprt::passes::overlap_io_pass

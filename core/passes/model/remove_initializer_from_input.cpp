@@ -16,9 +16,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "remove_initializer_from_input",
-                     .summary = "takes constants off the list of inputs (the importer does it too)",
-                     .condition = "an input of the graph has a value",
-                     .run = run};
+const PassDef def = {
+    .name = "remove_initializer_from_input",
+    .summary = "removes constants from the list of inputs (the importer does this, too)",
+    .condition = "an input of the graph has a value",
+    .run = run};
 
 }  // namespace poprt::passes::remove_initializer_from_input_pass

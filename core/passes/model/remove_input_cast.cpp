@@ -9,7 +9,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Every reader of the cast value takes it as indices.
+// Whether every reader of the cast value uses it as indices.
 bool only_indexes(const Value* v) {
   return !v->uses().empty() && !v->graph().is_output(v) &&
          std::ranges::all_of(v->uses(), [](const ir::Use& use) {
@@ -36,10 +36,10 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "remove_input_cast",
-    .summary = "gives an input that is cast to indices the type of the indices",
+    .summary = "changes the type of an input that is cast to indices to the type of the indices",
     .condition =
-        "a float input has one reader, a Cast to s32 or s64 that Gather alone reads as indices; "
-        "whoever calls the model then passes integers",
+        "a float input has one reader, a Cast to s32 or s64 that only Gather reads, as indices; "
+        "callers of the model then pass integers",
     .run = run};
 
 }  // namespace poprt::passes::remove_input_cast_pass

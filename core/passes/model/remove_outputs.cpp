@@ -31,8 +31,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "remove_outputs",
-    .summary = "leaves out outputs and all that only they need, as --remove_outputs does",
-    .condition = "the named outputs are there and another one is left",
+    .summary = "removes outputs and the nodes that only they need, like --remove_outputs",
+    .condition = "the named outputs exist and another output remains",
     .run = run,
     .parameters = {{"outputs", ParameterKind::names, "names of outputs", "", true}}};
 

@@ -30,8 +30,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "batchnorm_workaround",
-    .summary = "normalises values of other than four dimensions as [N, C, rest, 1]",
-    .condition = "the shape is static and has at least two dimensions; nobody reads statistics",
+    .summary = "reshapes the input of BatchNormalization to four dimensions, [N, C, rest, 1]",
+    .condition =
+        "the shape is static and has at least two dimensions; the statistics have no reader",
     .numerics = Numerics::exact,
     .run = run};
 

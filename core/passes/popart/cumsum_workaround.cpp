@@ -9,8 +9,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The elements moved by one along the axis, towards its end (or its begin), a zero in the free
-// place.
+// Shifts the elements by one along the axis, towards its end (or its start), and fills the free
+// place with 0.
 Value* shifted(Node& at, Value* x, int64_t axis, bool to_begin) {
   const int64_t size = x->shape()[static_cast<size_t>(axis)];
   Shape one = x->shape();
@@ -50,13 +50,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "cumsum_workaround",
-    .summary =
-        "computes CumSum forwards, with the element itself, along a positive axis: other forms "
-        "move and turn the elements",
-    .condition = "the axis is constant and the shape static",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "cumsum_workaround",
+                     .summary =
+                         "replaces exclusive and reverse CumSum by inclusive forward CumSum along "
+                         "a nonnegative axis, between nodes that shift and reverse the elements",
+                     .condition = "the axis is constant and the shape static",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::cumsum_workaround_pass

@@ -28,8 +28,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "fill_squeeze_axes",
-                     .summary = "names the axes of a Squeeze that takes all of one element",
-                     .condition = "the shape is static; inference here does without",
+                     .summary = "adds the axes to a Squeeze that has none",
+                     .condition = "the shape is static; this runtime does not need the axes",
                      .numerics = Numerics::exact,
                      .run = run};
 

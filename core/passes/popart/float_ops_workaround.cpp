@@ -8,8 +8,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// What PopART computes for floats alone and ONNX for integers too: products, reductions and
-// activations.
+// Whether PopART has the operator for floats only and ONNX has it for integers, too: products,
+// reductions and activations.
 bool wants_floats(const Node& n) {
   const ops::Facts& facts = ops::facts_of(n);
   return facts.layer != ops::LayerForm::none || facts.neutral || facts.epilogue;
@@ -20,7 +20,7 @@ void run(Graph& graph, PassContext& context) {
     if (!n.domain.empty() || !wants_floats(n)) return;
     const DType dtype = n.input(0)->dtype();
     if (!is_integer(dtype) || n.output()->dtype() != dtype) return;
-    // The least and the largest of nothing are infinities, which no integer is.
+    // The minimum and maximum of an empty tensor are infinite, which an integer cannot represent.
     const ir::ValueType& type = n.input(0)->type;
     if ((type.is_static() && element_count(type.shape) == 0) || !context.allow()) return;
     std::vector<Value*> inputs(n.inputs().begin(), n.inputs().end());
@@ -38,11 +38,9 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "float_ops_workaround",
-    .summary =
-        "computes integers in f32 between casts where PopART has the operator for floats only",
+    .summary = "computes integers in f32 between casts if PopART has the operator for floats only",
     .condition =
-        "integers of products of matrices, reductions and activations; those beyond 2^24 are "
-        "rounded",
+        "integer matrix products, reductions and activations; integers beyond 2^24 are rounded",
     .numerics = Numerics::precision,
     .run = run};
 

@@ -13,7 +13,7 @@ bool counts_from_begin(const Value* indices) {
   return less && less->input(0) == where->input(2) && is_scalar(less->input(1), 0);
 }
 
-// Negative indices count from the end: from the begin instead.
+// Converts negative indices, which count from the end, to nonnegative ones.
 Value* from_begin(Node& n, Value* indices, int64_t size) {
   Graph& g = n.graph();
   if (indices->is_constant()) {
@@ -29,8 +29,8 @@ Value* from_begin(Node& n, Value* indices, int64_t size) {
   Value* zero = add_scalar(g, indices->name() + "_zero", indices->dtype(), 0);
   Value* count =
       add_scalar(g, indices->name() + "_size", indices->dtype(), static_cast<double>(size));
-  Value* behind = computed(n, "Add", {indices, count});
-  return computed(n, "Where", {computed(n, "Less", {indices, zero}), behind, indices});
+  Value* wrapped = computed(n, "Add", {indices, count});
+  return computed(n, "Where", {computed(n, "Less", {indices, zero}), wrapped, indices});
 }
 
 void run(Graph& graph, PassContext& context) {
@@ -49,7 +49,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "indices_workaround",
-    .summary = "counts indices of Gather and GatherElements from the begin",
+    .summary = "makes negative indices of Gather and GatherElements nonnegative",
     .condition = "the data has a static shape; constants without negative indices stay",
     .numerics = Numerics::exact,
     .run = run};

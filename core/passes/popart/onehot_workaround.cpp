@@ -28,7 +28,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "onehot_workaround",
-                     .summary = "gives OneHot a depth of s32 and a positive axis",
+                     .summary = "gives OneHot a depth of type s32 and a nonnegative axis",
                      .condition = "the rank is known; a depth that is not constant keeps its type",
                      .numerics = Numerics::exact,
                      .run = run};

@@ -26,8 +26,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_castlike",
-                     .summary = "writes CastLike as Cast",
-                     .condition = "the type of the example is known",
+                     .summary = "replaces CastLike by Cast",
+                     .condition = "the type of the second input is known",
                      .numerics = Numerics::exact,
                      .run = run};
 

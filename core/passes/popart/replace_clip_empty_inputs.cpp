@@ -16,7 +16,7 @@ void run(Graph& graph, PassContext& context) {
     const DType dtype = n.input(0)->dtype();
     if ((!is_plain_float(dtype) && !is_integer(dtype)) || !context.allow()) return;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    // Of integers, the least and the largest that there is.
+    // For integers, the bound is the smallest or largest number of the type.
     for (size_t i = 1; i <= 2; i++)
       if (!n.input(i))
         n.set_input(i, add_scalar(n.graph(), n.output()->name() + (i == 1 ? "_min" : "_max"), dtype,
@@ -29,8 +29,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "replace_clip_empty_inputs",
-    .summary = "gives Clip the bounds that it lacks: infinities, or the ends of an integer type",
-    .condition = "opset 11 on, where bounds are inputs",
+    .summary = "adds missing bounds to Clip: infinities, or the limits of the integer type",
+    .condition = "since opset 11, which has the bounds as inputs",
     .numerics = Numerics::exact,
     .run = run};
 

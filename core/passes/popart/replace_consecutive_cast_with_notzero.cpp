@@ -22,8 +22,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_consecutive_cast_with_notzero",
-                     .summary = "makes ai.graphcore.NotZero of a Cast to bool and back",
-                     .condition = "both have the type of the value",
+                     .summary = "replaces a Cast to bool and back by ai.graphcore.NotZero",
+                     .condition = "the second Cast restores the type of the value",
                      .numerics = Numerics::exact,
                      .run = run};
 

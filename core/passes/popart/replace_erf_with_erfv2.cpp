@@ -14,11 +14,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "replace_erf_with_erfv2",
-    .summary = "makes ai.graphcore.ErfV2 of Erf, faster and less exact on the chip, the same here",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "replace_erf_with_erfv2",
+                     .summary =
+                         "replaces Erf by ai.graphcore.ErfV2, which is faster and less exact on "
+                         "the chip and equal here",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::replace_erf_with_erfv2_pass

@@ -33,7 +33,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "replace_gemm_with_matmul",
-    .summary = "writes Gemm as MatMul, with Transpose, factors and Add where it has them",
+    .summary = "replaces Gemm by MatMul, with Transpose, factors and Add as needed",
     .condition = "none",
     .numerics = Numerics::rounding,
     .run = run};

@@ -14,13 +14,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "replace_greater_or_equal",
-    .summary =
-        "writes GreaterOrEqual as Less and Not; of floats as Greater or Equal, since a NaN is "
-        "neither",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "replace_greater_or_equal",
+                     .summary =
+                         "replaces GreaterOrEqual by Less and Not; for floats by Greater or Equal, "
+                         "because NaN is neither",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::replace_greater_or_equal_pass

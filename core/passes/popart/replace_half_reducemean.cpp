@@ -40,7 +40,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_half_reducemean",
-                     .summary = "writes ReduceMean of f16 as ReduceSum and Mul",
+                     .summary = "replaces ReduceMean of f16 by ReduceSum and Mul",
                      .condition = "constant axes; the sum must be in the range of f16",
                      .numerics = Numerics::rounding,
                      .run = run};

@@ -22,7 +22,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_hardswish",
-                     .summary = "writes HardSwish as x * HardSigmoid(x)",
+                     .summary = "replaces HardSwish by x * HardSigmoid(x)",
                      .condition = "none",
                      .numerics = Numerics::rounding,
                      .run = run};

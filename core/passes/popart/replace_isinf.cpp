@@ -15,7 +15,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_isinf",
-                     .summary = "makes ai.graphcore.IsInfV2 of IsInf, with its attributes",
+                     .summary = "replaces IsInf by ai.graphcore.IsInfV2 with the same attributes",
                      .condition = "none",
                      .numerics = Numerics::exact,
                      .run = run};

@@ -14,12 +14,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "replace_less_or_equal",
-    .summary =
-        "writes LessOrEqual as Greater and Not; of floats as Less or Equal, since a NaN is neither",
-    .condition = "none",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "replace_less_or_equal",
+                     .summary =
+                         "replaces LessOrEqual by Greater and Not; for floats by Less or Equal, "
+                         "because NaN is neither",
+                     .condition = "none",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::replace_less_or_equal_pass

@@ -29,10 +29,11 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {.name = "replace_nonzero",
-                     .summary = "looks for the only element that is not zero with ArgMax",
-                     .condition = "a vector, and the model declares a result of [1, 1]",
-                     .numerics = Numerics::exact,
-                     .run = run};
+const PassDef def = {
+    .name = "replace_nonzero",
+    .summary = "replaces NonZero of a vector with one nonzero element by ArgMax",
+    .condition = "the input is a vector, and the model declares a result of shape [1, 1]",
+    .numerics = Numerics::exact,
+    .run = run};
 
 }  // namespace poprt::passes::replace_nonzero_pass

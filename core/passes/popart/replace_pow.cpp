@@ -29,7 +29,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_pow",
-                     .summary = "writes x ** 2, 3 and 4 as products and x ** -1 as Reciprocal",
+                     .summary = "replaces x ** 2, 3 and 4 by products and x ** -1 by Reciprocal",
                      .condition = "the exponent is a constant number",
                      .numerics = Numerics::rounding,
                      .run = run};

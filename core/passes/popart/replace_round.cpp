@@ -15,7 +15,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_round",
-                     .summary = "makes ai.graphcore.RoundV2 of Round, ties go to even in both",
+                     .summary = "replaces Round by ai.graphcore.RoundV2; both round ties to even",
                      .condition = "none",
                      .numerics = Numerics::exact,
                      .run = run};

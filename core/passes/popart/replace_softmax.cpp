@@ -23,11 +23,10 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "replace_softmax",
-    .summary = "makes ai.graphcore.SoftmaxV2 of Softmax, which computes the same here",
-    .condition = "it is over the last dimension, which is odd",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "replace_softmax",
+                     .summary = "replaces Softmax by ai.graphcore.SoftmaxV2, which is equal here",
+                     .condition = "the axis is the last one and its size is odd",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::replace_softmax_pass

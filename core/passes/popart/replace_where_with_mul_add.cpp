@@ -34,8 +34,8 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_where_with_mul_add",
-                     .summary = "writes Where(c, x, y) as c * x + not(c) * y",
-                     .condition = "floats that are finite: 0 times an infinity is no number",
+                     .summary = "replaces Where(c, x, y) by c * x + not(c) * y",
+                     .condition = "finite floats, because 0 times infinity is NaN",
                      .numerics = Numerics::exact,
                      .run = run,
                      .against = {"replace_where_with_wherev2"}};

@@ -15,7 +15,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "replace_where_with_wherev2",
-                     .summary = "makes ai.graphcore.WhereV2 of Where, it computes the same here",
+                     .summary = "replaces Where by ai.graphcore.WhereV2, which is equal here",
                      .condition = "none",
                      .numerics = Numerics::exact,
                      .run = run,

@@ -20,7 +20,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "topk_workaround",
-                     .summary = "gives TopK a positive axis",
+                     .summary = "gives TopK a nonnegative axis",
                      .condition = "the rank is known",
                      .numerics = Numerics::exact,
                      .run = run};

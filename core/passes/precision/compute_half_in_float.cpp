@@ -1,5 +1,6 @@
-// The fast emulator computes f16 and bf16 graphs in f32: half precision is how weights, inputs and
-// outputs are stored. Never less accurate than the chip, which rounds more often.
+// Makes f16 and bf16 graphs compute in f32, because the fast emulator does. Weights, inputs and
+// outputs are stored in half precision. The results are at least as accurate as those of the chip,
+// which rounds more often.
 #include <array>
 #include <unordered_map>
 
@@ -17,7 +18,7 @@ using ir::Value;
 
 struct Half {
   DType dtype;
-  int64_t onnx;  // number in Cast's `to`
+  int64_t onnx;  // the type's number in Cast's `to`
 };
 constexpr std::array kHalves = {Half{DType::f16, 10}, Half{DType::bf16, 16}};
 
@@ -33,7 +34,7 @@ void widen(Graph& graph, const Half& half) {
           .to = DType::f32,
           .onnx_from = half.onnx,
           .onnx_to = 1,
-          // BitCast is about the bits of the half, and plug-ins may compute with halves.
+          // BitCast reads the bits of the half. Plug-ins may compute in half precision.
           .accepts =
               [](const Node& n) {
                 const plugins::OperatorRef custom = ops::custom_op_of(n);
@@ -42,7 +43,7 @@ void widen(Graph& graph, const Half& half) {
           .keeps = [](const ir::Use&) { return false; },
           .convert =
               [](const Tensor& t) { return tensor_of(DType::f32, t.shape(), t.to_doubles()); }});
-  // The anchors keep the type that the model states.
+  // Inputs and outputs keep the type that the model declares.
   for (Value* v : inputs) {
     const std::vector<ir::Use> uses = v->uses();
     v->type.dtype = half.dtype;
@@ -52,7 +53,8 @@ void widen(Graph& graph, const Half& half) {
     ops::infer(*cast);
     for (const ir::Use& u : uses) u.node->set_input(u.input, cast->output());
     for (size_t i = 0; i < graph.outputs().size(); i++)
-      if (graph.outputs()[i] == v) std::erase(outputs, i);  // passed through, already right
+      // an input that is an output already has the right type
+      if (graph.outputs()[i] == v) std::erase(outputs, i);
   }
   for (const size_t i : outputs) {
     Value* wide = graph.outputs()[i];
@@ -61,7 +63,8 @@ void widen(Graph& graph, const Half& half) {
     cast->attributes["to"] = half.onnx;
     ops::infer(*cast);
     graph.set_output(i, cast->output());
-    if (graph.is_output(wide)) continue;  // listed twice: the other one still carries the name
+    // the value is an output twice; the other one still has the name
+    if (graph.is_output(wide)) continue;
     graph.rename(wide, name + "_wide");
     graph.rename(cast->output(), name);
   }
@@ -84,8 +87,8 @@ const PassDef def = {
     .name = "compute_half_in_float",
     .summary = "computes f16 and bf16 graphs in f32; inputs and outputs keep their type",
     .condition =
-        "f16 or bf16 values inside the graph: they keep f32 precision between operators, never "
-        "less exact than rounding each",
+        "f16 or bf16 values inside the graph; they keep f32 precision between operators, which is "
+        "at least as exact as rounding each",
     .numerics = Numerics::precision,
     .run = run};
 

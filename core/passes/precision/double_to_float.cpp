@@ -28,7 +28,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "double_to_float",
-                     .summary = "turns f64 values into f32",
+                     .summary = "converts f64 values to f32",
                      .condition = "f64 values: f32 precision and range",
                      .numerics = Numerics::precision,
                      .run = run};

@@ -1,8 +1,8 @@
-// Images enter as bytes, and their normalisation moves into the graph:
+// Makes images inputs of bytes and adds their normalisation to the graph:
 //
 //   input %x : f32[n,3,h,w]   ->   input %x : u8[n,3,h,w];  (x / 255 - mean) / deviation
 //
-// with mean and deviation of ImageNet, which models of images are trained with.
+// Mean and deviation are those of ImageNet, with which image models are trained.
 #include <array>
 
 #include "ops/op.h"
@@ -14,7 +14,7 @@ namespace {
 using ir::Graph;
 using ir::Value;
 
-// Of red, green and blue.
+// For red, green and blue.
 constexpr std::array kMean = {0.485, 0.456, 0.406}, kDeviation = {0.229, 0.224, 0.225};
 
 bool is_image(const Value& v) {
@@ -70,7 +70,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "eight_bits_io",
-    .summary = "takes images as bytes and normalises them (mean and deviation of ImageNet)",
+    .summary = "makes images inputs of bytes and normalises them (mean and deviation of ImageNet)",
     .condition = "inputs are floats [batch,3,height,width]",
     .numerics = Numerics::rounding,
     .run = run};

@@ -1,10 +1,10 @@
-// Conv, MatMul and Gemm with constant weights become PopRT's operators on 8-bit floats:
+// Replaces Conv, MatMul and Gemm with constant weights by PopRT's operators on 8-bit floats:
 //
 //   %y = MatMul(%x, %w)   ->   %x8 = ai.graphcore.CastToFP8(%x16, %x_scale) {fp8Format = "F143"}
 //                              %y16 = ai.graphcore.FP8MatMul(%x8, %w8, %x_scale, %w_scale)
 //
-// with the codes of the weights as u8 and scales as s32. With fp8_weight the data stays f16.
-// Results are f16; casts make what neighbours had, and go when these are halves, too.
+// The codes of the weights are u8 and the scales s32. With fp8_weight the data stays f16. Results
+// are f16. Casts restore the original type and disappear if the neighbours use f16, too.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -23,7 +23,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kF32 = 1, kF16 = 10;  // in Cast's `to`
+constexpr int64_t kF32 = 1, kF16 = 10;  // values of Cast's `to`
 constexpr const char* kDomain = "ai.graphcore";
 
 Tensor encode(const Tensor& weight, const QuarterFormat& format) {
@@ -48,7 +48,8 @@ class Rewriter {
  public:
   explicit Rewriter(const PrecisionParameters& parameters) : p_(parameters) {}
 
-  // Skipped nodes, so that names which are of none can be told.
+  // Whether the user skips the product. Matched names are recorded so that unknown names can be
+  // reported.
   bool skips(const WeightedProduct& product) {
     bool any = false;
     for (const std::string& name : p_.fp8_skip_op_names)
@@ -61,7 +62,7 @@ class Rewriter {
 
   void rewrite(WeightedProduct& product);
 
-  // Nodes are erased at the end: until then values are told apart by their addresses.
+  // Nodes are erased at the end, because values are identified by their addresses until then.
   void erase_retired() {
     for (Node* n : retired_) erase_if_dead(n);
   }
@@ -100,14 +101,14 @@ class Rewriter {
     return v;
   }
 
-  // Several products may read one weight, or one tensor in one format.
+  // Several products may share one weight, or read one tensor in one format.
   Value* weight_of(const WeightedProduct& product, const QuarterFormat& format, bool transpose);
   Value* half_of(const WeightedProduct& product);
   Value* quarter_of(const WeightedProduct& product, const QuarterFormat& format);
   Value* half_constant_or_cast(Node& at, Value* v);
   Node* multiply(const WeightedProduct& product, Value* data, const QuarterFormat& data_format,
                  const QuarterFormat& weight_format);
-  Value* add_gemms_rest(Node& n, Value* y);
+  Value* add_gemm_terms(Node& n, Value* y);
 
   const PrecisionParameters& p_;
   std::set<std::string> found_;
@@ -125,7 +126,7 @@ Value* Rewriter::weight_of(const WeightedProduct& product, const QuarterFormat& 
   for (const auto& [called, codes] : p_.fp8_codes)
     if (product.is_called(called))
       return g.add_constant(name, transpose ? transposed(codes) : codes);
-  // In the graph that has the weight, for all products.
+  // The constant is in the graph of the weight, so that all products can read it.
   Value*& made = weights_[{product.weight, format.dtype, format.scale, transpose}];
   if (!made) {
     const Tensor codes = encode(product.weight->constant(), format);
@@ -137,7 +138,7 @@ Value* Rewriter::weight_of(const WeightedProduct& product, const QuarterFormat& 
 Value* Rewriter::half_of(const WeightedProduct& product) {
   if (product.data->dtype() == DType::f16) return product.data;
   Value*& half = halves_[product.data];
-  // One that stands in a branch is nothing to the other.
+  // A cast in one branch is not visible in the other.
   if (half && &half->graph() == &product.node->graph()) return half;
   return half = insert_node(*product.node, "Cast", "", {product.data}, {{"to", kF16}})->output();
 }
@@ -179,8 +180,8 @@ Node* Rewriter::multiply(const WeightedProduct& product, Value* data,
   return made;
 }
 
-// What Gemm does besides: alpha times the product, and beta times input 2.
-Value* Rewriter::add_gemms_rest(Node& n, Value* y) {
+// Adds the rest of Gemm: alpha times the product, and beta times input 2.
+Value* Rewriter::add_gemm_terms(Node& n, Value* y) {
   const auto times = [&](Value* v, float factor) {
     if (factor == 1) return v;
     Value* scalar = add_scalar(n.graph(), n.output()->name() + "_factor", DType::f16,
@@ -204,8 +205,9 @@ void Rewriter::rewrite(WeightedProduct& product) {
   Value* data = p_.fp8_weights_only ? half_of(product) : quarter_of(product, data_format);
   const DType result = n.output()->dtype();
   Value* y = multiply(product, data, data_format, weight_format)->output();
-  if (n.is("Gemm")) y = add_gemms_rest(n, y);
-  // The name is the product's, whatever becomes of the cast behind it; an output's stays outside.
+  if (n.is("Gemm")) y = add_gemm_terms(n, y);
+  // The product takes the name, because the cast after it may be removed. A graph output keeps its
+  // name on the last value.
   const std::string name = n.output()->name();
   const bool was_output = n.graph().is_output(n.output());
   if (!was_output) {
@@ -231,8 +233,8 @@ std::map<std::string, QuarterFormat> formats_of(const PassContext& context, cons
   return formats;
 }
 
-// What the options say, and the pass's own arguments before them.
-PrecisionParameters told(const PassContext& context) {
+// The parameters from the options, overridden by the pass's own arguments.
+PrecisionParameters parameters_of(const PassContext& context) {
   PrecisionParameters p = context.precision ? *context.precision : PrecisionParameters();
   if (const std::string& text = context.text("fp8_params"); !text.empty())
     p.fp8 = parse_fp8_params(text, "float_to_fp8: fp8_params");
@@ -253,14 +255,15 @@ PrecisionParameters told(const PassContext& context) {
 }
 
 void run(Graph& graph, PassContext& context) {
-  const PrecisionParameters parameters = told(context);
+  const PrecisionParameters parameters = parameters_of(context);
   Rewriter rewriter(parameters);
   bool any = false;
   for_each_product(graph, [&](WeightedProduct& product) {
     any = true;
     if (rewriter.skips(product)) return;
     if (!product.data->type.is_static())
-      log().warn("float_to_fp8: '{}' stays as it is: its shape is not known", product.name());
+      log().warn("float_to_fp8: '{}' is not converted because its shape is unknown",
+                 product.name());
     else if (context.allow())
       rewriter.rewrite(product);
   });
@@ -282,11 +285,12 @@ const PassDef def = {
     .run = run,
     .parameters = {
         {"fp8_params", ParameterKind::names,
-         "formats of inputs and weights and their scales; without it those of --fp8_params", ""},
-        {"skip_op_names", ParameterKind::names, "nodes that stay as they are"},
-        {"convert_model", ParameterKind::text, "fp8, or fp8_weight: weights alone are narrowed"},
-        {"fp8_input_dict", ParameterKind::words, "NODE=FORMAT,SCALE: of one node's input"},
-        {"fp8_weight_dict", ParameterKind::words, "NODE=FORMAT,SCALE: of one node's weight"},
+         "formats of inputs and weights and their scales; default: --fp8_params", ""},
+        {"skip_op_names", ParameterKind::names, "nodes that are not converted"},
+        {"convert_model", ParameterKind::text,
+         "fp8, or fp8_weight, which converts only the weights"},
+        {"fp8_input_dict", ParameterKind::words, "NODE=FORMAT,SCALE for the input of a node"},
+        {"fp8_weight_dict", ParameterKind::words, "NODE=FORMAT,SCALE for the weight of a node"},
         {"skip_op", ParameterKind::flag, "skip_op_names counts", "True"}}};
 
 }  // namespace poprt::passes::float_to_fp8_pass

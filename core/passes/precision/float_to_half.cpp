@@ -1,9 +1,9 @@
-// f32 becomes f16: inputs, outputs, weights and everything in between. Operators take f16 where
-// ONNX defines them for it, in this opset and in those that the model may be converted to; all
-// others keep computing in f32 between casts, so that the model is valid wherever it goes:
+// Converts f32 to f16: inputs, outputs, weights and intermediate values. An operator becomes f16 if
+// ONNX defines it for f16 in this opset and in those that the model may be converted to. All others
+// keep computing in f32 between casts, so that the model is valid in each of these opsets:
 //
 //   %y = MatMul(%x, %w)     all f16
-//   %z = CumSum(%y, %axis)  of opset 11 not defined for f16: Cast, CumSum of f32, Cast
+//   %z = CumSum(%y, %axis)  opset 11 does not define it for f16: Cast, CumSum of f32, Cast
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,15 +25,15 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// As PopRT does: constants beyond the range of f16 become this large, and epsilons that would
-// become 0 this small.
+// Limits of constants, as in PopRT: values beyond the range of f16 become kLargest, and epsilons
+// that would become 0 become kSmallest.
 constexpr double kLargest = 65500, kSmallest = 1e-7;
 
 bool is_float(const ir::Value* v) {
   return v && (v->dtype() == DType::f32 || v->dtype() == DType::f16);
 }
 
-// Inputs that ONNX defines as f32 whatever the data is, or that scale integers.
+// Whether ONNX defines the input as f32 for any data type, or it scales integers.
 bool is_parameter(const Node& n, size_t input) {
   return ops::in_mask(ops::facts_of(n).f32_inputs, input);
 }
@@ -42,8 +42,8 @@ bool is_float_data(const Node& n, size_t input) {
   return is_float(n.input(input)) && !is_parameter(n, input);
 }
 
-// Whether all definitions of the operator from PopART's opset to the graph's have f16 where it has
-// floats.
+// Whether all definitions of the operator from PopART's opset to the graph's allow f16 where they
+// allow floats.
 bool is_defined_for_half(const Node& n) {
   constexpr int64_t kPopart = 11;
   for (int64_t opset = kPopart; opset <= std::max(kPopart, n.opset()); opset++) {
@@ -57,8 +57,8 @@ bool is_defined_for_half(const Node& n) {
   return true;
 }
 
-// Whether its results are of the type of a float that it reads, or of one that an attribute names,
-// which is f16 by now; what says nothing makes f32.
+// Whether the results have the type of a float input or of an attribute, which is f16 after the
+// conversion. Results of other operators are f32.
 bool makes_half(const Node& n) {
   for (size_t i = 0; i < n.inputs().size(); i++)
     if (is_float_data(n, i)) return true;
@@ -75,7 +75,7 @@ bool takes_half(const Node& n) {
     return (custom.op->flags & POPRT_OPERATOR_HALF) != 0;
   const bool simple = facts.moves || (facts.per_element && facts.elementwise.append);
   if (!ir::is_onnx_domain(n.domain) || ops::is_resolved(n)) return simple;
-  // BitCast is about the bits of a float.
+  // BitCast reads the bits of a float.
   return !n.is("BitCast") && is_defined_for_half(n) && makes_half(n) &&
          (simple || (opsets::has_types(n.op_type) && !has_subgraphs(n)));
 }
@@ -88,8 +88,8 @@ void warn_of_missing(Graph& graph, std::span<const std::string> types) {
       log().warn("`fp16_skip_op_types`: no operator {} is left in the model", type);
 }
 
-// Squares, sums of many numbers and exponentials, and what takes their results back into the range
-// of f16: a root, a quotient or a product.
+// Returns the nodes that may leave the range of f16 (squares, sums of many numbers and
+// exponentials) and those that bring their results back into it (a root, a quotient or a product).
 std::unordered_set<const Node*> overflow_patterns(Graph& graph) {
   std::unordered_set<const Node*> found;
   const auto grows = [](const Node& n) {
@@ -102,24 +102,24 @@ std::unordered_set<const Node*> overflow_patterns(Graph& graph) {
            (n.op_type.starts_with("Reduce") && n.op_type.find("Sum") != std::string::npos) ||
            n.is("ReduceMean") || n.is("ReduceProd") || n.is("ReduceL1");
   };
-  std::unordered_set<const Node*> large;  // whose results may be
+  std::unordered_set<const Node*> large;  // nodes whose results may be beyond the range of f16
   for_each_node(graph, [&](Node& n) {
     if (!n.output() || n.output()->dtype() != DType::f32) return;
-    const bool behind = std::ranges::any_of(n.inputs(), [&](const ir::Value* v) {
+    const bool reads_large = std::ranges::any_of(n.inputs(), [&](const ir::Value* v) {
       return v && v->producer() && large.contains(v->producer());
     });
     const bool shrinks = n.is("Sqrt") || n.is("Reciprocal") || n.is("Log") || n.is("Div");
-    if (grows(n) || (behind && (n.is("Add") || n.is("Mul"))))
+    if (grows(n) || (reads_large && (n.is("Add") || n.is("Mul"))))
       large.insert(&n);
-    else if (!behind || !shrinks)
+    else if (!reads_large || !shrinks)
       return;
     found.insert(&n);
   });
   return found;
 }
 
-// Between two nodes that stay f32 values do, too: a cast to f16 and back would lose what they are
-// spared for.
+// Values between two nodes that stay f32 stay f32, too. A cast to f16 and back would lose the
+// precision that skipping them preserves.
 void keep_wide_between(Graph& graph, const std::function<bool(const Node&)>& skipped) {
   std::vector<Node*> casts;
   for_each_node(graph, [&](Node& n) {
@@ -195,16 +195,16 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "float_to_half",
-    .summary = "makes floats f16; operators that ONNX does not define for f16 compute in f32",
+    .summary = "converts f32 to f16; operators that ONNX does not define for f16 compute in f32",
     .condition =
         "f32 values: f16 precision and range; constants beyond it are clipped with a warning",
     .numerics = Numerics::precision,
     .run = run,
     .before = {"replace_groupnorm_with_fast_norm", "replace_half_reducemean"},
     .parameters = {{"skip_op_types", ParameterKind::names,
-                    "operators that stay f32, besides those of --fp16_skip_op_types"},
+                    "operators that stay f32, in addition to those of --fp16_skip_op_types"},
                    {"enable_avoid_overflow_patterns", ParameterKind::flag,
-                    "squares, long sums and exponentials stay f32, and what takes them back into "
-                    "the range of f16"}}};
+                    "squares, long sums, exponentials, and the nodes that bring their results back "
+                    "into the range of f16 stay f32"}}};
 
 }  // namespace poprt::passes::float_to_half_pass

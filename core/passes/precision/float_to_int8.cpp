@@ -1,5 +1,5 @@
-// Weights of products become bytes beside their scale: (value - offset) * scale, as
-// DequantizeLinear where offsets are whole numbers of a byte, else as Cast, Sub and Mul.
+// Stores the weights of products as bytes and a scale: (value - offset) * scale. This is a
+// DequantizeLinear if the offsets are integers in the range of a byte, else Cast, Sub and Mul.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,8 +18,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The nearest bytes, with a scale for each index of `axis`; offsets are 0.
-Int8Weight nearest(const Tensor& weight, int64_t axis) {
+// Quantises to the nearest bytes, with a scale for each index of `axis` and offsets of 0.
+Int8Weight nearest_int8(const Tensor& weight, int64_t axis) {
   const Shape& shape = weight.shape();
   const std::vector<float> values = to_floats(weight);
   const int64_t count = shape[static_cast<size_t>(axis)];
@@ -41,10 +41,10 @@ Int8Weight nearest(const Tensor& weight, int64_t axis) {
           Tensor::of<float>(wide, scales)};
 }
 
-bool spreads(const Shape& from, const Shape& to) {
+bool broadcasts(const Shape& from, const Shape& to) {
   if (from.size() > to.size()) return false;
-  const auto behind = to.end() - static_cast<std::ptrdiff_t>(from.size());
-  return std::equal(from.begin(), from.end(), behind,
+  const auto last_dimensions = to.end() - static_cast<std::ptrdiff_t>(from.size());
+  return std::equal(from.begin(), from.end(), last_dimensions,
                     [](int64_t a, int64_t b) { return a == 1 || a == b; });
 }
 
@@ -54,9 +54,10 @@ void check(const std::string& name, const Tensor& weight, const Int8Weight& w) {
          "int8_offset_scale: the value of '{}' is {} {}, expected s8 {}", name,
          dtype_name(w.value.dtype()), shape_string(w.value.shape()), shape_string(weight.shape()));
   for (const auto& [tensor, what] : {std::pair(&w.offset, "offset"), std::pair(&w.scale, "scale")})
-    if (tensor->dtype() != DType::f32 || !spreads(tensor->shape(), weight.shape()))
+    if (tensor->dtype() != DType::f32 || !broadcasts(tensor->shape(), weight.shape()))
       fail(ErrorCode::invalid_argument,
-           "int8_offset_scale: the {} of '{}' is {} {}, expected f32 of a shape that spreads to {}",
+           "int8_offset_scale: the {} of '{}' is {} {}, expected f32 of a shape that broadcasts to "
+           "{}",
            what, name, dtype_name(tensor->dtype()), shape_string(tensor->shape()),
            shape_string(weight.shape()));
 }
@@ -65,7 +66,7 @@ int64_t onnx_number(DType dtype) {
   return dtype == DType::f16 ? 10 : dtype == DType::bf16 ? 16 : 1;
 }
 
-// The weight, computed from bytes in front of `at`.
+// Adds the nodes that compute the weight from bytes before `at`.
 Value* widened(Node& at, const std::string& name, DType dtype, const Int8Weight& w) {
   Graph& g = at.graph();
   const std::vector<double> offsets = w.offset.to_doubles();
@@ -81,8 +82,8 @@ Value* widened(Node& at, const std::string& name, DType dtype, const Int8Weight&
   return v;
 }
 
-// Of a file of arrays WEIGHT.value, WEIGHT.offset and WEIGHT.scale. A weight's name may have
-// points.
+// Reads a file of arrays WEIGHT.value, WEIGHT.offset and WEIGHT.scale. A weight's name may contain
+// dots.
 std::map<std::string, Int8Weight> read_weights(const std::string& path) {
   std::map<std::string, Int8Weight> weights;
   std::map<std::string, std::set<std::string>> parts;
@@ -125,7 +126,7 @@ void run(Graph& graph, PassContext& context) {
     if (!context.allow()) return;
     const Int8Weight weight = entry != given.end()
                                   ? entry->second
-                                  : nearest(product.weight->constant(), product.output_axis);
+                                  : nearest_int8(product.weight->constant(), product.output_axis);
     Node& n = *product.node;
     Value* before = n.input(1);
     n.set_input(1, widened(n, product.weight->name(), before->dtype(), weight));
@@ -133,7 +134,8 @@ void run(Graph& graph, PassContext& context) {
   });
   for (const auto& [name, weight] : given)
     if (!found.contains(name))
-      log().warn("int8_offset_scale: '{}' is no constant weight of a Conv, MatMul or Gemm", name);
+      log().warn("int8_offset_scale: '{}' is not a constant weight of a Conv, MatMul or Gemm",
+                 name);
   pass_of("eliminate_unused_initializer").run(graph, context);
 }
 
@@ -144,13 +146,13 @@ const PassDef def = {
     .name = "float_to_int8",
     .summary = "stores weights of Conv, MatMul and Gemm as s8 with scales",
     .condition =
-        "weights are constant; they are rounded to one of 255 steps for each result "
-        "channel, or given (int8_offset_scale)",
+        "weights are constant; they are rounded to one of 255 steps per result channel, or given "
+        "(int8_offset_scale)",
     .numerics = Numerics::precision,
     .run = run,
     .parameters = {{"int8_offset_scale", ParameterKind::text,
                     "path of a pickle or .npz with s8 WEIGHT.value and f32 WEIGHT.offset and "
-                    "WEIGHT.scale of the weights that become (value - offset) * scale; none: all, "
-                    "to the nearest byte"}}};
+                    "WEIGHT.scale of each weight, which becomes (value - offset) * scale; empty: "
+                    "all weights are rounded to the nearest byte"}}};
 
 }  // namespace poprt::passes::float_to_int8_pass

@@ -1,5 +1,5 @@
-// Conv, MatMul and Gemm on f16, everything else as it was: inputs, outputs and what is sensitive to
-// a short mantissa or range (normalisations, Softmax, sums) stay f32.
+// Converts Conv, MatMul and Gemm to f16. Inputs, outputs and operators that are sensitive to a
+// short mantissa or range (normalisations, Softmax, sums) stay f32.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ using ir::Node;
 using ir::Value;
 
 constexpr int64_t kF32 = 1, kF16 = 10;
-constexpr double kLargest = 65500;  // as float_to_half
+constexpr double kLargest = 65500;  // the limit of float_to_half
 
 Value* half_of(Node& at, Value* v) {
   if (!v->is_constant()) return insert_node(at, "Cast", "", {v}, {{"to", kF16}})->output();
@@ -56,7 +56,7 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "float_to_mixed",
-    .summary = "computes Conv, MatMul and Gemm on f16 and all else on f32",
+    .summary = "computes Conv, MatMul and Gemm in f16 and other operators in f32",
     .condition = "products of f32: f16 precision and range of their operands and results",
     .numerics = Numerics::precision,
     .run = run};

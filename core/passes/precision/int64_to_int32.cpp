@@ -1,5 +1,5 @@
-// s64 becomes s32, graph inputs and outputs included; constants saturate. Operators whose ONNX type
-// is s64 only (Shape, ArgMax, NonZero ...) keep it and are cast.
+// Converts s64 to s32, including graph inputs and outputs. Constants saturate. Operators that ONNX
+// defines for s64 only (Shape, ArgMax, NonZero ...) keep s64 and get casts.
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
@@ -15,27 +15,27 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-constexpr int64_t kS64 = 7, kS32 = 6;  // of ONNX
+constexpr int64_t kS64 = 7, kS32 = 6;  // ONNX's numbers of the types
 
-// What hands its states to graphs of its own, whose values are narrowed as well.
-bool carries(const Node& n) { return ops::facts_of(n).passes_types; }
+// Whether the node passes its states to its subgraphs, whose values are converted, too.
+bool passes_types_to_subgraphs(const Node& n) { return ops::facts_of(n).passes_types; }
 
-bool takes_int32(const Node& n) { return ops::facts_of(n).narrows || carries(n); }
+bool takes_int32(const Node& n) { return ops::facts_of(n).narrows || passes_types_to_subgraphs(n); }
 
 bool is_s64_parameter(const ir::Use& use) {
   return ops::in_mask(ops::facts_of(*use.node).s64_inputs, use.input);
 }
 
-// What reads s64 alone gets a constant as it is: behind a Cast nobody would see the number, such as
-// the k of TopK, which decides a shape.
+// Whether the reader accepts only s64. Its constant stays s64, because after a Cast the number
+// would not be visible to shape inference (the k of TopK determines a shape).
 bool keeps_s64(const ir::Use& use) {
   if (is_s64_parameter(use)) return true;
   const ir::Value* v = use.node->input(use.input);
   return v && v->is_constant() && !takes_int32(*use.node);
 }
 
-// The graphs inside a graph that stay as they are, since whoever runs them says what they take; and
-// the iteration numbers of loops, which are s64 in any case.
+// Finds the subgraphs that are not converted because the operator defines their types, and the
+// iteration numbers of loops, which are always s64.
 class Inside {
  public:
   explicit Inside(Graph& graph) { visit(graph, false); }
@@ -47,12 +47,12 @@ class Inside {
     if (left) left_.insert(&graph);
     for (Node* n : graph.nodes())
       ir::for_each_subgraph(*n, [&](Graph& sub) {
-        visit(sub, left || !carries(*n));
+        visit(sub, left || !passes_types_to_subgraphs(*n));
         if (!left && ops::facts_of(*n).runs_rounds && !sub.inputs().empty()) cast_iteration(sub);
       });
   }
 
-  // Readers of the iteration number read a copy, which is narrowed.
+  // Readers of the iteration number read a converted copy.
   void cast_iteration(Graph& body) {
     ir::Value* number = body.inputs()[0];
     iterations_.insert(number);
@@ -74,23 +74,26 @@ class Inside {
   std::unordered_set<const ir::Value*> iterations_;
 };
 
-// The largest and the least of all s64 stand for "without end", as they do in s32.
-bool loses(int64_t value) {
+// Whether s32 cannot represent the value. The largest and smallest s64 mean "no limit" and become
+// the largest and smallest s32.
+bool exceeds_s32(int64_t value) {
   using Wide = std::numeric_limits<int64_t>;
   using Narrow = std::numeric_limits<int32_t>;
   return (value > Narrow::max() && value != Wide::max()) ||
          (value < Narrow::min() && value != Wide::min());
 }
 
-// What is computed from them is another number.
+// Saturated constants change the results that depend on them.
 void warn_of_losses(const Graph& graph) {
   for (const ir::Value* v : graph.values()) {
     if (!v->is_constant() || v->dtype() != DType::s64) continue;
     if (std::all_of(v->uses().begin(), v->uses().end(), keeps_s64)) continue;
     const auto values = v->constant().values<int64_t>();
-    if (const auto found = std::find_if(values.begin(), values.end(), loses); found != values.end())
+    if (const auto found = std::find_if(values.begin(), values.end(), exceeds_s32);
+        found != values.end())
       log().warn(
-          "int64_to_int32: constant '{}' holds {}, which becomes {} in 32 bits", v->name(), *found,
+          "int64_to_int32: constant '{}' contains {}, which becomes {} in 32 bits", v->name(),
+          *found,
           *found > 0 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int32_t>::min());
   }
 }
@@ -124,7 +127,7 @@ void run(Graph& graph, PassContext& context) {
 
 extern const PassDef def;
 const PassDef def = {.name = "int64_to_int32",
-                     .summary = "turns s64 values into s32, saturating",
+                     .summary = "converts s64 values to s32 and saturates",
                      .condition = "s64 values that fit into s32; constants saturate",
                      .numerics = Numerics::precision,
                      .run = run};

@@ -9,7 +9,7 @@ namespace {
 using ir::Graph;
 using ir::Node;
 
-// Pads per dimension ([begin..., end...]) of a Pad by constant zeros, else nullopt.
+// Returns the pads per dimension ([begin..., end...]) of a Pad by constant zeros, else nullopt.
 std::optional<std::vector<int64_t>> zero_pads(const Node& pad) {
   if (pad.string_attr("mode", "constant") != "constant" || pad.input(3)) return std::nullopt;
   if (pad.input(2)) {
@@ -27,7 +27,7 @@ void fuse(Node& n, PassContext& context) {
   const auto pads = zero_pads(*pad);
   const size_t rank = n.input(0)->shape().size();
   if (!pads || rank < 3 || pads->size() != 2 * rank) return;
-  const Shape& unpadded = pad->input(0)->shape();  // a convolution of nothing is refused
+  const Shape& unpadded = pad->input(0)->shape();  // convolutions reject empty inputs
   if (std::find(unpadded.begin(), unpadded.end(), 0) != unpadded.end()) return;
   const std::string auto_pad = n.string_attr("auto_pad", "NOTSET");
   if (auto_pad != "NOTSET" && auto_pad != "VALID") return;
@@ -45,7 +45,7 @@ void fuse(Node& n, PassContext& context) {
     }
   }
   if (n.is("AveragePool")) {
-    // Padding in front of the pool counts as elements.
+    // The average includes the padding, as it did when Pad added it.
     const std::vector<int64_t> own = n.ints_attr("pads");
     const bool own_pads = std::any_of(own.begin(), own.end(), [](int64_t p) { return p != 0; });
     if (n.int_attr("ceil_mode", 0) != 0 || n.opset() < 7 ||
@@ -73,13 +73,12 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "pad_into_conv",
-    .summary = "moves zero padding of Pad into Conv and AveragePool",
-    .condition =
-        "constant zero padding of spatial dimensions that nobody else reads; AveragePool counts "
-        "the padding then",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "pad_into_conv",
+                     .summary = "moves zero padding of Pad into Conv and AveragePool",
+                     .condition =
+                         "constant zero padding of spatial dimensions without other readers; "
+                         "AveragePool then counts the padding",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::pad_into_conv_pass

@@ -8,8 +8,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The input that Expand makes, of an operator that computes each element alone and reads nothing
-// else but numbers.
+// Returns the input that Expand produces, if the operator computes each element independently and
+// its other inputs are single numbers.
 std::optional<size_t> expanded_input(const Node& n) {
   if (!ops::facts_of(n).per_element || n.outputs().size() != 1) return std::nullopt;
   std::optional<size_t> found;
@@ -43,8 +43,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "post_expand",
-    .summary = "moves Expand behind operators that compute each element alone",
-    .condition = "the expanded value has no other reader, other operands are numbers",
+    .summary = "moves Expand after elementwise operators",
+    .condition = "the expanded value has no other reader, and the other operands are numbers",
     .numerics = Numerics::exact,
     .run = run};
 

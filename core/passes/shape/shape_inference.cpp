@@ -8,9 +8,8 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Constants and graph inputs are facts; everything else follows from them. What inference cannot
-// know keeps its declared element type; what an operator of a plug-in makes that infers nothing is
-// what the model declares.
+// Infers all types from constants and graph inputs. A value that inference does not know keeps its
+// declared element type. Results of plug-in operators without inference keep the declared type.
 void infer_graph(Graph& graph) {
   for (Node* n : graph.nodes()) {
     std::vector<ir::ValueType> declared;
@@ -35,7 +34,7 @@ void run(Graph& graph, PassContext&) { infer_graph(graph); }
 
 extern const PassDef def;
 const PassDef def = {.name = "shape_inference",
-                     .summary = "infers types and shapes from the inputs on, forgetting stale ones",
+                     .summary = "infers all types and shapes again from the inputs",
                      .condition = "none",
                      .numerics = Numerics::exact,
                      .run = run};

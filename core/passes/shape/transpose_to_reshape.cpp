@@ -32,8 +32,8 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "transpose_to_reshape",
-    .summary = "turns Transpose that moves only dimensions of one into Reshape, which is free",
-    .condition = "the dimensions that change places are 1, but for one run that keeps its order",
+    .summary = "replaces Transpose that moves only dimensions of size 1 by Reshape, which is free",
+    .condition = "all dimensions that move have size 1, except one run that keeps its order",
     .numerics = Numerics::exact,
     .run = run};
 

@@ -8,7 +8,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Zeros behind the last of the elements that a product sums over.
+// Appends zeros to the dimension that a product sums over.
 void pad_sum(Node& matmul, int64_t multiple, PassContext& context) {
   Value *a = matmul.input(0), *b = matmul.input(1);
   if (!a->type.is_static() || !b->type.is_static() || a->shape().size() < 2 ||
@@ -27,7 +27,7 @@ void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
     if (!n.is("MatMul")) return;
     const Node* softmax = sole_producer_of(n.input(0), "Softmax");
-    Node* scores = softmax ? scores_behind(softmax->input(0)) : nullptr;
+    Node* scores = softmax ? find_scores_product(softmax->input(0)) : nullptr;
     if (!scores || scores->input(1)->is_constant()) return;
     pad_sum(*scores, multiple, context);
     pad_sum(n, multiple, context);
@@ -39,11 +39,13 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "attention_padding",
-    .summary = "pads what the products of an attention sum over with zeros",
-    .condition = "softmax(q k^T) v of static shapes, where head size or length is no multiple",
+    .summary = "pads the dimensions that the products of an attention sum over with zeros",
+    .condition =
+        "softmax(q k^T) v of static shapes, if the head size or the length is not a multiple",
     .numerics = Numerics::exact,
     .run = run,
     .before = {"replace_softmax"},
-    .parameters = {{"multiple", ParameterKind::integer, "sizes become multiples of it", "8"}}};
+    .parameters = {
+        {"multiple", ParameterKind::integer, "sizes become multiples of this number", "8"}}};
 
 }  // namespace poprt::passes::attention_padding_pass

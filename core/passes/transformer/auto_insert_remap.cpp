@@ -12,10 +12,10 @@ using ir::Value;
 
 struct Mode {
   bool before;
-  std::string type;  // of operators, in small letters
+  std::string type;  // operator type in lower case
 };
 
-std::string small(std::string text) {
+std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
@@ -27,9 +27,9 @@ std::vector<Mode> modes_of(const PassContext& context) {
       modes.push_back({false, "matmul"});
       modes.push_back({true, "add"});
     } else if (name.starts_with("before_") && name.size() > 7) {
-      modes.push_back({true, small(name.substr(7))});
+      modes.push_back({true, lower_case(name.substr(7))});
     } else if (name.starts_with("after_") && name.size() > 6) {
-      modes.push_back({false, small(name.substr(6))});
+      modes.push_back({false, lower_case(name.substr(6))});
     } else {
       fail(ErrorCode::invalid_argument,
            "remap_mode: expected before_TYPE, after_TYPE or both, found '{}'", name);
@@ -71,7 +71,7 @@ void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {
     const std::vector<Node*> nodes = g.nodes();
     for (size_t i = 0; i < nodes.size(); i++) {
-      const std::string type = small(nodes[i]->op_type);
+      const std::string type = lower_case(nodes[i]->op_type);
       for (const Mode& mode : modes) {
         if (mode.type != type) continue;
         if (mode.before)
@@ -89,10 +89,10 @@ extern const PassDef def;
 const PassDef def = {
     .name = "auto_insert_remap",
     .summary =
-        "puts ai.graphcore.Remap, which lays a tensor out anew, behind or in front of operators",
+        "adds ai.graphcore.Remap, which changes the layout of a tensor, before or after operators",
     .condition =
-        "computed floats; a tensor is not remapped twice. Tensors have no layout on tiles here: "
-        "values and speed stay",
+        "computed floats; a tensor is not remapped twice. This runtime has no layout on tiles, so "
+        "values and speed do not change",
     .numerics = Numerics::exact,
     .run = run,
     .parameters = {{"remap_mode", ParameterKind::names,

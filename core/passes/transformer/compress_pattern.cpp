@@ -10,7 +10,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Where zeros behind the kept elements change nothing.
+// Whether zeros after the kept elements do not change the result.
 bool ignores_zeros(const Node& n) { return ops::facts_of(n).neutral == 0.0; }
 
 bool is_compress(const Node& n) {
@@ -47,15 +47,14 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "compress_pattern",
-    .summary =
-        "makes ai.graphcore.MaskCompress of Compress: kept elements move to the front, zeros fill "
-        "the rest, so the size is fixed",
-    .condition =
-        "the condition is computed and has an element for each along the axis; readers are outputs "
-        "of the graph, which then have the full size, and sums",
-    .numerics = Numerics::exact,
-    .run = run};
+const PassDef def = {.name = "compress_pattern",
+                     .summary =
+                         "replaces Compress by ai.graphcore.MaskCompress: the kept elements move "
+                         "to the front and zeros fill the rest, so that the size is static",
+                     .condition =
+                         "the condition is computed and has one element per index of the axis; the "
+                         "readers are sums, or graph outputs, which then have the full size",
+                     .numerics = Numerics::exact,
+                     .run = run};
 
 }  // namespace poprt::passes::compress_pattern_pass

@@ -1,5 +1,5 @@
-// Rotations are recognised by what they do to numbers and not by how an exporter spells them:
-// halves that change places, or neighbours.
+// Replaces rotary embeddings by matrix products. Rotations of halves or neighbours are recognised
+// by their values and not by their nodes, because exporters write them in many ways.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -15,17 +15,17 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kMost = int64_t{1} << 22;  // elements; f32 tells their numbers apart
+constexpr int64_t kMost = int64_t{1} << 22;  // elements; f32 represents all their numbers exactly
 
-// The nodes between `x` and `rotated`, in order: they move elements or negate them.
+// The nodes from `x` to `rotated` in order. They only move or negate elements.
 class Rotation {
  public:
   Rotation(const Value* x, const Value* rotated) : x_(x) { sound_ = visit(rotated, 0); }
 
   bool is_one() const { return sound_ && negates_; }
 
-  // What becomes of the numbers 1, 2, 3 ... in the place of x.
-  Tensor of_numbers() const {
+  // The result for the numbers 1, 2, 3 ... as x.
+  Tensor applied_to_numbers() const {
     std::vector<double> numbers(static_cast<size_t>(element_count(x_->shape())));
     for (size_t i = 0; i < numbers.size(); i++) numbers[i] = static_cast<double>(i + 1);
     std::unordered_map<const Value*, Tensor> known{
@@ -64,14 +64,15 @@ class Rotation {
   bool sound_ = false, negates_ = false;
 };
 
-// R where rotated = x R for the last axis: each result is one element of its row, or that negated.
+// Returns R such that rotated = x R along the last axis. Each result is one element of its row,
+// possibly negated.
 std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
   if (!same_static_shape(x, rotated) || x->shape().empty() || x->dtype() != DType::f32 ||
       element_count(x->shape()) > kMost || element_count(x->shape()) == 0)
     return std::nullopt;
   const Rotation rotation(x, rotated);
   if (!rotation.is_one()) return std::nullopt;
-  const std::vector<double> from = rotation.of_numbers().to_doubles();
+  const std::vector<double> from = rotation.applied_to_numbers().to_doubles();
   const auto d = static_cast<size_t>(x->shape().back());
   std::vector<double> matrix(d * d);
   for (size_t i = 0; i < from.size(); i++) {
@@ -81,7 +82,7 @@ std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
     if (source / d != i / d) return std::nullopt;
     double& cell = matrix[source % d * d + i % d];
     const double sign = from[i] < 0 ? -1 : 1;
-    if (i >= d && cell != sign) return std::nullopt;  // another row moves or negates otherwise
+    if (i >= d && cell != sign) return std::nullopt;  // another row is moved or negated differently
     cell = sign;
   }
   double sum = 0;
@@ -90,7 +91,7 @@ std::optional<Tensor> matrix_of(const Value* x, const Value* rotated) {
   return tensor_of(DType::f32, {static_cast<int64_t>(d), static_cast<int64_t>(d)}, matrix);
 }
 
-// x cos + rotated sin.
+// Rewrites x cos + rotated sin.
 void rewrite(const Node& add, PassContext& context) {
   Node *a = producer_if(add.input(0), "Mul"), *b = producer_if(add.input(1), "Mul");
   if (!a || !b || a == b) return;
@@ -111,7 +112,7 @@ void rewrite(const Node& add, PassContext& context) {
 
 void run(Graph& graph, PassContext& context) {
   for_each_graph(graph, [&](Graph& g) {
-    // A rewrite erases nodes in front of its own, never what comes later.
+    // A rewrite erases only nodes before its own.
     for (Node* n : g.nodes())
       if (n->is("Add")) rewrite(*n, context);
   });

@@ -14,7 +14,7 @@ void run(Graph& graph, PassContext& context) {
     Node& n = node_of(graph, name, "MatMul");
     named.push_back(projection_of(n));
     if (!named.back().matmul)
-      fail(ErrorCode::invalid_argument, "{}: its weights are no constant matrix", n.describe());
+      fail(ErrorCode::invalid_argument, "{}: its weights are not a constant matrix", n.describe());
   }
   for (const auto& group : grouped_by_input(named))
     if (context.allow()) merge_projections(group);
@@ -25,11 +25,10 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "merge_matmul",
-    .summary =
-        "makes one product of several MatMuls of one input: weights side by side, then Split",
+    .summary = "merges MatMuls of one input into one product with concatenated weights and a Split",
     .condition =
-        "the named MatMuls have constant matrices as weights and read one value; products of "
-        "several inputs are several groups",
+        "the named MatMuls have constant matrices as weights; those that read the same value are "
+        "merged",
     .numerics = Numerics::rounding,
     .run = run,
     .before = {"serialize_matmul"},

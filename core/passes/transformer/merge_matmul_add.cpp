@@ -19,7 +19,7 @@ void run(Graph& graph, PassContext& context) {
     Node& add = node_of(graph, names[i + 1], "Add");
     named.push_back(projection_of(add));
     if (named.back().matmul != &product)
-      fail(ErrorCode::invalid_argument, "{} is no constant bias of {} with constant weights",
+      fail(ErrorCode::invalid_argument, "{} is not a constant bias of {} with constant weights",
            add.describe(), product.describe());
   }
   for (const auto& group : grouped_by_input(named))
@@ -31,9 +31,10 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "merge_matmul_add",
-    .summary = "does what merge_matmul does with products and their biases",
+    .summary = "merges products and their biases like merge_matmul",
     .condition =
-        "as merge_matmul; each Add adds a constant of one element a column to its MatMul alone",
+        "as merge_matmul; each Add adds a constant with one element per column and is the only "
+        "reader of its MatMul",
     .numerics = Numerics::rounding,
     .run = run,
     .parameters = {{"names", ParameterKind::names, "MatMul,Add,MatMul,Add ...", "", true}}};

@@ -12,10 +12,11 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// One branch: nodes from the first to the last, in the order of the graph.
+// The nodes of one branch in graph order.
 struct Expert {
   std::vector<Node*> nodes;
-  std::unordered_map<const Value*, size_t> made;  // value -> position of its node
+  // the position of the node that produces each value
+  std::unordered_map<const Value*, size_t> made;
 
   Node& begin() const { return *nodes.front(); }
   Node& end() const { return *nodes.back(); }
@@ -46,7 +47,7 @@ Expert expert_of(Graph& graph, const std::string& from, const std::string& to) {
   Expert e;
   if (&begin.graph() == &end.graph()) e.nodes = nodes_between(begin, end);
   if (e.nodes.empty() || &e.begin() != &begin || &e.end() != &end)
-    fail(ErrorCode::invalid_argument, "nothing leads from node '{}' to node '{}'", from, to);
+    fail(ErrorCode::invalid_argument, "there is no path from node '{}' to node '{}'", from, to);
   for (size_t i = 0; i < e.nodes.size(); i++) e.made[e.nodes[i]->output()] = i;
   for (const Node* n : e.nodes) {
     const Value* v = n->output();
@@ -55,20 +56,20 @@ Expert expert_of(Graph& graph, const std::string& from, const std::string& to) {
       return std::ranges::find(e.nodes, use.node) != e.nodes.end();
     });
     if (!inside || v->graph().is_output(v) || n->outputs().size() != 1)
-      fail(ErrorCode::invalid_argument, "'{}' inside the branch from '{}' is read outside of it",
-           v->name(), from);
+      fail(ErrorCode::invalid_argument,
+           "'{}' inside the branch from '{}' has a reader outside of it", v->name(), from);
   }
   return e;
 }
 
-// What the branches have in common decides how one node stands for all.
+// Merges branches. Each node of the merged branch depends on the inputs that the branches share.
 class Merger {
  public:
   explicit Merger(std::vector<Expert> experts) : experts_(std::move(experts)) {
     std::unordered_set<const Node*> seen;
     for (const Expert& e : experts_)
       if (&e.begin().graph() != &experts_[0].begin().graph())
-        differ(experts_[0].begin(), e.begin(), "they stand in different graphs");
+        differ(experts_[0].begin(), e.begin(), "they are in different graphs");
     for (const Expert& e : experts_)
       for (const Node* n : e.nodes)
         if (!seen.insert(n).second)
@@ -90,7 +91,7 @@ class Merger {
     Graph& graph = at_->graph();
     for (size_t i = 0; i < experts_.size(); i++)
       replace_outputs(experts_[i].end(), std::span(&results[i], 1));
-    graph.sort();  // what reads the first branches may stand in front of the last one
+    graph.sort();  // readers of the first branches may precede the last one
   }
 
  private:
@@ -104,7 +105,7 @@ class Merger {
   void compare(const Expert& e) const {
     const Expert& first = experts_[0];
     if (e.nodes.size() != first.nodes.size())
-      differ(first.begin(), e.begin(), "the branches have not as many nodes");
+      differ(first.begin(), e.begin(), "the branches have different numbers of nodes");
     for (size_t i = 0; i < e.nodes.size(); i++) {
       const Node &a = *first.nodes[i], &b = *e.nodes[i];
       if (!b.is(a.op_type, a.domain) || a.inputs().size() != b.inputs().size() ||
@@ -113,12 +114,12 @@ class Merger {
       if (!same_static_shape(a.output(), b.output()) || a.output()->dtype() != b.output()->dtype())
         differ(a, b, "types differ");
       if (!a.is("MatMul") && !ops::facts_of(a).per_element)
-        differ(a, b, "only MatMul and operators on each element alone are merged");
+        differ(a, b, "only MatMul and elementwise operators are merged");
       for (size_t k = 0; k < a.inputs().size(); k++) {
         const Value *x = a.input(k), *y = b.input(k);
         if (!x || !y || x->shape() != y->shape() || x->is_constant() != y->is_constant() ||
             position(first, x) != position(e, y))
-          differ(a, b, "they read other kinds of values");
+          differ(a, b, "their inputs differ in kind or type");
       }
     }
   }
@@ -128,8 +129,7 @@ class Merger {
     return found == e.made.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // Input k of node i of all branches, one after the other along a new first axis; `rank`
-  // dimensions behind it.
+  // Stacks input k of node i of all branches along a new first axis, followed by `rank` dimensions.
   Value* stacked(size_t i, size_t k, size_t rank) {
     const Value* v = experts_[0].nodes[i]->input(k);
     Shape shape = v->shape();
@@ -155,7 +155,7 @@ class Merger {
     size_t rank = n.output()->shape().size();
     for (const Value* v : n.inputs()) rank = std::max(rank, v->shape().size());
     if (n.is("MatMul") && (n.input(0)->shape().size() < 2 || n.input(1)->shape().size() < 2))
-      differ(n, n, "its operands have less than two dimensions");
+      differ(n, n, "its operands have fewer than two dimensions");
     std::vector<Value*> inputs;
     for (size_t k = 0; k < n.inputs().size(); k++) inputs.push_back(stacked(i, k, rank));
     return insert_like(*at_, n, inputs)->output();
@@ -163,14 +163,14 @@ class Merger {
 
   std::vector<Expert> experts_;
   std::vector<Value*> batched_;
-  Node* at_ = nullptr;  // in front of it, all that branches read is there
+  Node* at_ = nullptr;  // all inputs of all branches are available before this node
 };
 
 void run(Graph& graph, PassContext& context) {
   const std::vector<std::string> names = context.names("names");
   if (names.size() % 2 != 0 || names.size() < 4)
     fail(ErrorCode::invalid_argument,
-         "names: expected the first and the last node of two branches at least, found {} names",
+         "names: expected the first and the last node of at least two branches, found {} names",
          names.size());
   std::vector<Expert> experts;
   for (size_t i = 0; i < names.size(); i += 2)
@@ -182,17 +182,17 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "merge_moe",
-    .summary =
-        "computes the branches of a mixture of experts at once: weights and inputs stacked along a "
-        "new axis",
-    .condition =
-        "named branches of equal nodes and types, of MatMul and operators on each element alone "
-        "(replace_gemm_with_matmul in front where there is Gemm), read outside at their ends only",
-    .numerics = Numerics::rounding,
-    .run = run,
-    .parameters = {
-        {"names", ParameterKind::names, "first and last node of each branch", "", true}}};
+const PassDef def = {.name = "merge_moe",
+                     .summary =
+                         "merges the branches of a mixture of experts: weights and inputs are "
+                         "stacked along a new axis",
+                     .condition =
+                         "the named branches have equal operators and types, contain MatMul and "
+                         "elementwise operators only (run replace_gemm_with_matmul first if there "
+                         "is a Gemm), and only their last results have readers outside",
+                     .numerics = Numerics::rounding,
+                     .run = run,
+                     .parameters = {{"names", ParameterKind::names,
+                                     "first and last node of each branch", "", true}}};
 
 }  // namespace poprt::passes::merge_moe_pass

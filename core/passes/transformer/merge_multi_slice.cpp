@@ -9,7 +9,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// A Slice along one axis, from its constants.
+// A Slice along one axis with constant parameters.
 struct Cut {
   Node* node;
   int64_t axis, begin, end, step;
@@ -36,7 +36,7 @@ std::optional<Cut> cut_of(Node& n) {
   return cut;
 }
 
-// Slices next to each other, in the order of the axis: Split.
+// Merges slices that are adjacent along the axis into a Split.
 bool merge_ranges(Node& at, Value* x, std::vector<Cut> cuts, PassContext& context) {
   std::ranges::sort(cuts, {}, &Cut::begin);
   const int64_t size = x->shape()[static_cast<size_t>(cuts[0].axis)];
@@ -58,7 +58,8 @@ bool merge_ranges(Node& at, Value* x, std::vector<Cut> cuts, PassContext& contex
   return true;
 }
 
-// Every `step`-th element from several begins: one Reshape, Split and Reshapes.
+// Merges slices of every `step`-th element with several starts into a Reshape, a Split and
+// Reshapes.
 bool merge_phases(Node& at, Value* x, const std::vector<Cut>& cuts, PassContext& context) {
   const int64_t step = cuts[0].step;
   const auto axis = static_cast<size_t>(cuts[0].axis);
@@ -81,7 +82,7 @@ bool merge_phases(Node& at, Value* x, const std::vector<Cut>& cuts, PassContext&
   return true;
 }
 
-// The first group of a graph that merges.
+// Merges the first group that can be merged. Returns whether it did.
 bool merge_one(Graph& g, PassContext& context) {
   for (Node* n : g.nodes()) {
     const auto first = cut_of(*n);
@@ -113,10 +114,10 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "merge_multi_slice",
-    .summary = "takes the parts that several Slices cut from one tensor at once",
+    .summary = "merges several Slices of one tensor",
     .condition =
-        "constant Slices along one axis: ranges that do not overlap become a Split; of every n-th "
-        "element from several begins, Reshape and Split",
+        "constant Slices along one axis: ranges that do not overlap become a Split; slices of "
+        "every n-th element with several starts become Reshape and Split",
     .numerics = Numerics::exact,
     .run = run};
 

@@ -1,14 +1,14 @@
-// A transformer of [rows, length] tokens becomes one of as many tokens that are packed sequences,
-// one behind the other, across rows. Input unpack_info [max_valid_num, segments] says how long each
-// sequence is. Whatever treats every token by itself (embeddings, projections, normalisation, feed
-// forward) stays as it is; where tokens of a sequence meet (attention, pooling) every sequence gets
-// a row of its own (Unpack) and what comes out goes back (Repack):
+// Makes a transformer of [rows, length] tokens compute packed sequences: the sequences are
+// concatenated and continue across rows. Input unpack_info [max_valid_num, segments] has the length
+// of each sequence. Operators that treat each token independently (embeddings, projections,
+// normalisation, feed forward) do not change. Before operators that combine tokens of a sequence
+// (attention, pooling), Unpack gives every sequence its own row, and Repack reverses it:
 //
 //   x [2, 256, 768] -> MatMul, Add -> Unpack [40, 128, 768] -> attention -> Repack, Reshape
 //     -> MatMul, Add, LayerNormalization ... [2, 256, 768] -> Unpack: output [40, 128, 768]
 //
-// Nothing is matched by its look: passes/common/token_places.h tells what treats tokens by
-// themselves, and shape inference what the axes of everything else become
+// The pass matches no patterns. passes/common/token_places.h decides which nodes treat tokens
+// independently, and shape inference determines the axes of all other values
 // (passes/common/sequence_axes.h).
 #include <algorithm>
 #include <map>
@@ -55,7 +55,7 @@ int64_t whole_number(std::string_view what, const std::string& text) {
   return std::stoll(text);
 }
 
-// [[a,b],[c]], quoted or not.
+// Parses [[a,b],[c]], with or without quotes.
 std::vector<std::string> group_names(const std::string& text) {
   std::vector<std::string> names;
   std::string name;
@@ -92,7 +92,7 @@ Settings settings_of(const PassContext& context) {
 
 bool is_softmax(const Node& n) { return n.is("Softmax") || n.is("LogSoftmax") || n.is("Hardmax"); }
 
-// Axes of two inputs are multiplied and summed.
+// Whether the operator multiplies and sums along axes of two inputs.
 bool is_product(const Node& n) {
   const ops::AxisMap map = ops::axis_map(n);
   return std::ranges::any_of(map.reduced, [](const auto& group) { return group.size() > 1; });
@@ -111,19 +111,19 @@ class Packing {
     Axes axes;
   };
 
-  void take_inputs();
-  void take_masks();
+  void select_inputs();
+  void rewrite_masks();
   void visit(Node& n);
   bool keep_packed(Node& n);
   void unpack_node(Node& n);
   void unpack_reshape(Node& n);
   void set_unpacked(Node& n, Node& made, std::vector<Axes> axes);
-  void take_outputs();
+  void unpack_outputs();
   void describe() const;
 
   bool depends(const Value* v) const { return v && (packed_.contains(v) || unpacked_.contains(v)); }
   Tokens tokens_of(const Value* v) const;
-  // Sequences of an unpacked value in rows of their own: [items, longest, ...].
+  // Whether an unpacked value has each sequence in its own row: [items, longest, ...].
   bool has_sequences(const Value* v) const;
   Unpacked& unpacked(Node& at, Value* v);
   Value* repacked(Node& at, Value* v);
@@ -134,8 +134,8 @@ class Packing {
   bool is_masked(const Node& softmax) const;
   void mask_scores(Node& softmax);
   [[noreturn]] void refuse(const Node& n, std::string_view why) const {
-    fail(ErrorCode::unimplemented,
-         "packed_transformer: {} brings tokens of a sequence together and {}", n.describe(), why);
+    fail(ErrorCode::unimplemented, "packed_transformer: {} combines tokens of a sequence and {}",
+         n.describe(), why);
   }
 
   Graph& graph_;
@@ -150,11 +150,12 @@ class Packing {
   std::map<std::pair<const Value*, size_t>, Value*> spread_;
   std::map<size_t, Value*> reference_;
   Value* ones_ = nullptr;
-  size_t met_ = 0;  // nodes that bring tokens together
+  size_t combining_nodes_ = 0;  // number of nodes that combine tokens
 };
 
-// The named inputs, or all that have as many rows and places as the first with two dimensions.
-void Packing::take_inputs() {
+// Selects the named inputs, or all inputs with as many rows and places as the first two-dimensional
+// one.
+void Packing::select_inputs() {
   const auto named = [&](const std::string& name) {
     Value* v = graph_.find(name);
     if (!v || !graph_.is_input(v))
@@ -162,8 +163,8 @@ void Packing::take_inputs() {
     return v;
   };
   if (graph_.find(kInfo))
-    fail(ErrorCode::failed_precondition, "the model has a value '{}' already: is it packed?",
-         kInfo);
+    fail(ErrorCode::failed_precondition,
+         "the model already has a value '{}'; it may be packed already", kInfo);
   Value* first = settings_.inputs.empty() ? nullptr : named(settings_.inputs[0]);
   for (Value* v : graph_.inputs())
     if (!first && !v->is_constant() && v->type.is_static() && v->shape().size() == 2 &&
@@ -176,8 +177,8 @@ void Packing::take_inputs() {
   old_ = {first->shape()[0], first->shape()[1]};
   if (now_.length > old_.length)
     fail(ErrorCode::invalid_argument,
-         "segment_max_size is {} places together, input '{}' has rows of {}: give the model an "
-         "input_shape with rows that are as long as the longest sequence",
+         "segment_max_size has {} places in total, but input '{}' has rows of {}; give the model "
+         "an input_shape with rows as long as the longest sequence",
          now_.length, first->name(), old_.length);
   for (Value* v : graph_.inputs()) {
     const bool fits = v->type.is_static() && v->shape().size() >= 2 && !v->is_constant() &&
@@ -196,7 +197,7 @@ void Packing::take_inputs() {
   }
   const Shape shape{settings_.items, static_cast<int64_t>(settings_.segments.size())};
   info_ = graph_.add_input(kInfo, ir::ValueType::of(DType::s32, shape));
-  // What has rows and no places belongs to sequences.
+  // Inputs with rows and no places belong to sequences.
   for (Value* v : graph_.inputs()) {
     if (v == info_ || packed_.contains(v) || v->is_constant() || !v->type.is_static() ||
         v->shape().empty() || v->shape()[0] != old_.rows)
@@ -208,8 +209,8 @@ void Packing::take_inputs() {
   }
 }
 
-// In a form that other sizes do not change.
-void Packing::take_masks() {
+// Rewrites masks into a form that does not depend on the sizes.
+void Packing::rewrite_masks() {
   for (const KeyMask& mask : find_key_masks(graph_)) {
     if (!packed_.contains(mask.input)) continue;
     Node& made = *mask.value->producer();
@@ -240,7 +241,7 @@ Packing::Unpacked& Packing::unpacked(Node& at, Value* v) {
   if (const auto found = unpacked_.find(v); found != unpacked_.end()) return found->second;
   const bool matrix = packed_.at(v) == Tokens::matrix;
   Node* made = v->producer();
-  // A Reshape costs nothing, and attention is known by it.
+  // A Reshape costs nothing, and the pattern of attention needs it.
   if (made && matrix && made->is("Reshape") && packed_.contains(made->input(0)) &&
       packed_.at(made->input(0)) == Tokens::matrix) {
     const Axes axes = *reshaped_axes(unpacked(at, made->input(0)).axes, v->shape());
@@ -266,7 +267,7 @@ Packing::Unpacked& Packing::unpacked(Node& at, Value* v) {
   return unpacked_[v] = {sequences, axes};
 }
 
-// A packed value of that many dimensions, whose shape says how many tokens there are.
+// Returns a packed value of that many dimensions; its shape gives the number of tokens.
 Value* Packing::reference(Node& at, size_t rank) {
   Value*& v = reference_[rank];
   if (!v) {
@@ -277,14 +278,15 @@ Value* Packing::reference(Node& at, size_t rank) {
       if (r == 2 && other) from = other;
     if (from->shape().size() != 2)
       fail(ErrorCode::unimplemented,
-           "packed_transformer: a value of {} dimensions is repacked, but no input is [{},{}]",
+           "packed_transformer: a value of {} dimensions is repacked, but no input has the shape "
+           "[{},{}]",
            rank, old_.rows, old_.length);
     v = reshaped(at, from, shape);
   }
   return v;
 }
 
-// [items, longest, ...] as tokens of `shape`.
+// Packs [items, longest, ...] as tokens of `shape`.
 Value* Packing::packed_again(Node& at, Value* sequences, const Shape& shape) {
   const std::vector<Value*> inputs{sequences, info_, reference(at, sequences->shape().size())};
   Value* rows = insert_graphcore(
@@ -309,7 +311,7 @@ Value* Packing::repacked(Node& at, Value* v) {
   return made = packed_again(at, sequences, v->shape());
 }
 
-// Something that every place of a row has of its own, for every token.
+// Returns, for every token, the value for its place.
 Value* Packing::by_place(Node& at, Value* v, size_t rank) {
   Value*& made = spread_[{v, rank}];
   if (made) return made;
@@ -342,7 +344,7 @@ bool Packing::keep_packed(Node& n) {
   }
   const auto by_token = computed_by_token(n, inputs, {old_.rows, old_.length});
   if (!by_token) return false;
-  // What is small and unpacked already stays so.
+  // Small operators on values that are already unpacked stay unpacked.
   if (!all_packed && !by_token->heavy && !any_packed) return false;
   for (size_t i = 0; i < n.inputs().size(); i++)
     if (depends(n.input(i))) n.set_input(i, repacked(n, n.input(i)));
@@ -358,8 +360,8 @@ bool Packing::keep_packed(Node& n) {
 void Packing::set_unpacked(Node& n, Node& made, std::vector<Axes> axes) {
   for (size_t i = 0; i < n.outputs().size(); i++) {
     if (!made.output(i)->type.is_static() || made.output(i)->shape() != shape_of(axes[i], now_))
-      refuse(n, fmt::format("gives {} of {} sequences of {}", ir::type_string(made.output(i)->type),
-                            now_.rows, now_.length));
+      refuse(n, fmt::format("returns {} for {} sequences of {}",
+                            ir::type_string(made.output(i)->type), now_.rows, now_.length));
     unpacked_[n.output(i)] = {made.output(i), std::move(axes[i])};
   }
 }
@@ -368,7 +370,7 @@ void Packing::unpack_reshape(Node& n) {
   const Unpacked from = unpacked(n, n.input(0));
   const auto axes = reshaped_axes(from.axes, n.output()->shape());
   if (!axes)
-    refuse(n, fmt::format("makes {} of {}, which cuts rows or sequences",
+    refuse(n, fmt::format("reshapes {} to {}, which cuts rows or sequences",
                           shape_string(n.output()->shape()), shape_string(n.input(0)->shape())));
   Value* shape = add_ints(graph_, n.output()->name() + "_shape", shape_of(*axes, now_));
   const std::vector<Value*> inputs{from.value, shape};
@@ -397,8 +399,8 @@ void Packing::unpack_node(Node& n) {
     if (!inputs[i] || of_tokens[i]) continue;
     const auto plan = adapted_operand(n, i, of_tokens, old_);
     if (!plan)
-      refuse(n, fmt::format("reads '{}' {}, which does not follow them", inputs[i]->name(),
-                            ir::type_string(inputs[i]->type)));
+      refuse(n, fmt::format("reads '{}' {}, which does not have the axes of the tokens",
+                            inputs[i]->name(), ir::type_string(inputs[i]->type)));
     if (!plan->changes()) continue;
     axes[i] = plan->axes;
     inputs[i] = adapted_value(n, inputs[i], *plan, old_, now_);
@@ -409,7 +411,7 @@ void Packing::unpack_node(Node& n) {
   set_unpacked(n, *insert_like(n, n, inputs), *results);
 }
 
-// Whether something besides products of tokens goes into the scores.
+// Whether anything besides products of tokens is added to the scores.
 bool Packing::is_masked(const Node& softmax) const {
   std::vector<const Value*> work{softmax.input(0)};
   std::unordered_set<const Value*> seen;
@@ -424,7 +426,7 @@ bool Packing::is_masked(const Node& softmax) const {
   return false;
 }
 
-// f32 [items, longest]: 1 where an item has a token.
+// f32 [items, longest]: 1 where an item has a token, else 0.
 Value* Packing::ones_where_tokens(Node& at) {
   if (!ones_) {
     const std::vector<double> ones(static_cast<size_t>(old_.rows * old_.length), 1);
@@ -440,7 +442,7 @@ Value* Packing::ones_where_tokens(Node& at) {
   return ones_;
 }
 
-// A model that has no mask would look at what follows a sequence in its row.
+// Without a mask, attention would include the tokens after a sequence in its row.
 void Packing::mask_scores(Node& softmax) {
   Value* scores = softmax.input(0);
   const Unpacked from = unpacked(softmax, scores);
@@ -450,7 +452,7 @@ void Packing::mask_scores(Node& softmax) {
   if (summed.size() != 1 || !is_only(from.axes[summed[0]], Kind::place) ||
       summed[0] + 1 != from.axes.size() || from.axes[0].empty() ||
       from.axes[0][0].kind != Kind::row || has(from.axes[0], Kind::place))
-    refuse(softmax, "has no mask, nor places for one");
+    refuse(softmax, "has no mask and no axes to add one");
   Value* token = cast_to(softmax, ones_where_tokens(softmax), DType::boolean);
   Value* zero = add_scalar(graph_, scores->name() + "_kept", from.value->dtype(), 0);
   Value* none = add_scalar(graph_, scores->name() + "_dropped", from.value->dtype(), -1e4);
@@ -478,12 +480,12 @@ void Packing::visit(Node& n) {
     });
   });
   if (!any || keep_packed(n)) return;
-  met_++;
+  combining_nodes_++;
   unpack_node(n);
 }
 
-// An output has one row for every item.
-void Packing::take_outputs() {
+// Gives each output one row per item.
+void Packing::unpack_outputs() {
   std::vector<Node*> nodes = graph_.nodes();
   Node* end = graph_.add_node("Identity", "", {info_}, 1);
   ops::infer(*end);
@@ -512,7 +514,7 @@ void Packing::take_outputs() {
   for (Value* v : unused) graph_.erase_value(v);
 }
 
-// What PackRunner reads.
+// Writes the metadata that PackRunner reads.
 void Packing::describe() const {
   nlohmann::json config = {{"unpack_info", kInfo},
                            {"max_valid_num", settings_.items},
@@ -524,15 +526,15 @@ void Packing::describe() const {
 
 void Packing::run(const std::unordered_set<const Node*>& together) {
   together_ = together;
-  take_inputs();
-  take_masks();
+  select_inputs();
+  rewrite_masks();
   for (Node* n : graph_.nodes()) visit(*n);
-  if (met_ == 0)
+  if (combining_nodes_ == 0)
     fail(ErrorCode::failed_precondition,
-         "packed_transformer: nothing in the model brings tokens of [{},{}] together: there is no "
+         "packed_transformer: no node of the model combines tokens of [{},{}], so there is no "
          "attention to pack sequences for",
          old_.rows, old_.length);
-  take_outputs();
+  unpack_outputs();
   describe();
 }
 
@@ -548,30 +550,31 @@ extern const PassDef def;
 const PassDef def = {
     .name = "packed_transformer",
     .summary =
-        "makes a transformer take packed sequences: input unpack_info says how long they are, "
-        "attention and pooling see each in a row of its own (ai.graphcore Unpack and Repack), all "
-        "else computes as many tokens as there are; outputs have a row for each sequence",
+        "makes a transformer accept packed sequences: input unpack_info has their lengths, "
+        "attention and pooling read each in its own row (ai.graphcore Unpack and Repack), other "
+        "operators compute all tokens together; outputs have one row per sequence",
     .condition =
-        "static shapes; inputs of [rows, length, ...] whose sequences go through the model without "
-        "meeting others; a model without a mask gets one",
+        "static shapes; inputs of [rows, length, ...] whose rows the model does not combine; a "
+        "model without a mask gets one",
     .numerics = Numerics::rounding,
     .run = run,
     .before = {"fused_attention"},
     .parameters = {
-        {"max_valid_num", ParameterKind::text, "how many sequences there are at most", "", true},
+        {"max_valid_num", ParameterKind::text, "the largest number of sequences", "", true},
         {"segment_max_size", ParameterKind::text,
-         "the longest sequence; sizes of its parts joined by + when it has several", "", true},
+         "the length of the longest sequence; the sizes of its parts joined by + if it has several",
+         "", true},
         {"dynamic_groups", ParameterKind::text,
-         "[[INPUT,...],...]: the inputs that are packed; none: all that have as many rows and "
-         "places as the first",
+         "[[INPUT,...],...]: the inputs that are packed; empty: all with as many rows and places "
+         "as the first",
          ""},
         {"head_pattern", ParameterKind::text,
-         "'s:0->OP:KEY->...->e:1','...': chains of nodes that see sequences in rows of their own "
-         "besides those that must",
+         "'s:0->OP:KEY->...->e:1','...': chains of additional nodes that read each sequence in its "
+         "own row",
          ""},
         {"enable_double_batch_unpack", ParameterKind::flag,
-         "recorded: how a chip's memory is used by Unpack", "False"},
-        {"efficiency_priority", ParameterKind::flag,
-         "recorded: how a chip's memory is used by Unpack", "False"}}};
+         "is recorded; memory of the chip for Unpack", "False"},
+        {"efficiency_priority", ParameterKind::flag, "is recorded; memory of the chip for Unpack",
+         "False"}}};
 
 }  // namespace poprt::passes::packed_transformer_pass

@@ -8,7 +8,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// The constant factor of the scores that the node makes of a product.
+// The constant factor by which the node scales a product to scores.
 std::optional<double> factor_of(const Node& n) {
   if (n.is("Mul")) return const_scalar(n.input(const_scalar(n.input(1)) ? 1 : 0));
   const auto divisor = n.is("Div") ? const_scalar(n.input(1)) : std::nullopt;
@@ -31,17 +31,17 @@ void scale_projection(const Projection& p, double factor) {
     if (v && !is_used(v)) v->graph().erase_value(v);
 }
 
-// The projection into which the factor goes: that to q behind scores, or the one behind what the
-// node scales on its way to them.
+// Finds the projection that takes the factor: the one to q before scores, or the one from which the
+// scaled value is computed.
 std::optional<Projection> target_of(Value* scaled_value, Value* result) {
   if (const Node* product = sole_producer_of(scaled_value, "MatMul");
       product && !product->input(1)->is_constant())
-    return projection_behind(product->input(0));
+    return find_projection(product->input(0));
   for (const Node* reader = ir::single_reader(result); reader;
        reader = ir::single_reader(reader->output())) {
     if (reader->is("MatMul"))
       return !reader->input(0)->is_constant() && !reader->input(1)->is_constant()
-                 ? projection_behind(scaled_value)
+                 ? find_projection(scaled_value)
                  : std::nullopt;
     if (!reader->is("Reshape") && !reader->is("Transpose") && !factor_of(*reader)) break;
   }
@@ -67,12 +67,11 @@ extern const PassDef def;
 const PassDef def = {
     .name = "pre_scale",
     .summary =
-        "folds the factor of attention scores into the projection to q, or to what is scaled on "
-        "the way to them",
+        "folds the factor of attention scores into the projection to q or to the other scaled "
+        "operand",
     .condition =
         "a constant number times a product of two computed values, or times one of them; the "
-        "projection is a MatMul (and Add) with constant weights, reordered and read by nothing "
-        "else",
+        "projection is a MatMul (and Add) with constant weights, reordered, without other readers",
     .numerics = Numerics::rounding,
     .run = run,
     .before = {"fused_attention"}};

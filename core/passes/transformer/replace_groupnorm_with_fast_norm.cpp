@@ -13,7 +13,7 @@ bool one_result(const Node& n) {
   return true;
 }
 
-// The f16 value that a Cast widens, or the value itself when it is one.
+// Returns the f16 value that a Cast widens, the value itself if it is f16, or null.
 Value* half_of(Value* v) {
   if (v->dtype() == DType::f16) return v;
   const Node* cast = producer_if(v, "Cast");
@@ -33,7 +33,8 @@ bool is_one_group(const Node& n) {
          n.input(0)->shape().size() == 2;
 }
 
-// The node whose f16 result `end` is: itself, or what the Cast to f16 rounds and nobody else reads.
+// Returns the node whose f16 result is that of `end`: `end` itself, or the Cast to f16 that is its
+// only reader.
 Node* rounded_by(Node& end) {
   if (end.outputs().empty() || end.output()->dtype() != DType::f16) return nullptr;
   if (!end.is("Cast")) return &end;
@@ -66,15 +67,14 @@ void run(Graph& graph, PassContext& context) {
 }  // namespace
 
 extern const PassDef def;
-const PassDef def = {
-    .name = "replace_groupnorm_with_fast_norm",
-    .summary = "makes ai.graphcore.FastNorm of a normalisation of f16",
-    .condition =
-        "LayerNormalization over the last axis, or ai.graphcore.GroupNormalization of one group "
-        "and two dimensions, of f16 or between casts from and to it; scale and bias are then "
-        "rounded to f16",
-    .numerics = Numerics::precision,
-    .run = run,
-    .depend = {"layer_norm_pattern"}};
+const PassDef def = {.name = "replace_groupnorm_with_fast_norm",
+                     .summary = "replaces a normalisation of f16 by ai.graphcore.FastNorm",
+                     .condition =
+                         "LayerNormalization over the last axis, or "
+                         "ai.graphcore.GroupNormalization of one group and two dimensions, in f16 "
+                         "or between casts from and to f16; scale and bias are then rounded to f16",
+                     .numerics = Numerics::precision,
+                     .run = run,
+                     .depend = {"layer_norm_pattern"}};
 
 }  // namespace poprt::passes::replace_groupnorm_with_fast_norm_pass

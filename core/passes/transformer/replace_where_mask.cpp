@@ -7,7 +7,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-constexpr double kMasked = -1e4;  // scores that are this much lower have a weight of 0
+constexpr double kMasked = -1e4;  // scores that are lower by this have the weight 0
 
 void run(Graph& graph, PassContext& context) {
   for_each_node(graph, [&](Node& n) {
@@ -34,10 +34,12 @@ void run(Graph& graph, PassContext& context) {
 extern const PassDef def;
 const PassDef def = {
     .name = "replace_where_mask",
-    .summary = "masks attention scores by adding to them: Where is computed on the mask alone",
+    .summary =
+        "replaces the Where that masks attention scores by an addition; Where is then computed on "
+        "the mask only",
     .condition =
-        "Where(mask, scores, number) or the reverse in front of Softmax, the number at most -1e4; "
-        "a row without any place that is kept has other weights",
+        "Where(mask, scores, number) or the reverse before Softmax, with a number of at most -1e4; "
+        "the weights of a row in which no place is kept differ",
     .numerics = Numerics::rounding,
     .run = run,
     .before = {"replace_softmax", "replace_where_with_wherev2", "replace_where_with_mul_add"}};

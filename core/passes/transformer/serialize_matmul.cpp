@@ -10,7 +10,7 @@ using ir::Value;
 
 void run(Graph& graph, PassContext& context) {
   for (const std::string& word : context.words("matmuls")) {
-    const size_t at = word.rfind('=');  // names of nodes may have one
+    const size_t at = word.rfind('=');  // names may contain '='
     if (at == std::string::npos || at == 0)
       fail(ErrorCode::invalid_argument, "expected OP=FACTOR[/MODE[/KEEP]], found '{}'", word);
     const Serialize how = parse_serialize(std::string_view(word).substr(at + 1), word);
@@ -26,15 +26,14 @@ const PassDef def = {
     .name = "serialize_matmul",
     .summary =
         "computes products in parts, one after the other: rows of the first operand, columns of "
-        "the second, or the dimension that both share, whose parts are added",
+        "the second, or parts of the shared dimension, which are added",
     .condition = "the factor divides that dimension; KEEP adds parts of f16 in f32",
     .numerics = Numerics::rounding,
     .run = run,
     .before = {"auto_insert_remap"},
-    .parameters = {
-        {"matmuls", ParameterKind::words,
-         "OP=FACTOR[/MODE[/KEEP]] a line each; MODE is input_channels, output_channels (when "
-         "none is given), reducing_dim or none",
-         "", true}}};
+    .parameters = {{"matmuls", ParameterKind::words,
+                    "OP=FACTOR[/MODE[/KEEP]], one per line; MODE is input_channels, "
+                    "output_channels (the default), reducing_dim or none",
+                    "", true}}};
 
 }  // namespace poprt::passes::serialize_matmul_pass

@@ -9,7 +9,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Names may have a slash of their own: the first place where it separates a product and its bias.
+// Names may contain a slash, so the first slash that separates a product and its bias is used.
 Projection named_pair(Graph& graph, std::string_view names) {
   for (size_t at = names.find('/'); at != std::string_view::npos; at = names.find('/', at + 1)) {
     Node *product = nullptr, *add = nullptr;
@@ -20,10 +20,10 @@ Projection named_pair(Graph& graph, std::string_view names) {
     if (!product || !add) continue;
     const Projection p = projection_of(*add);
     if (p.matmul == product) return p;
-    fail(ErrorCode::invalid_argument, "{} is no constant bias of {} with constant weights",
+    fail(ErrorCode::invalid_argument, "{} is not a constant bias of {} with constant weights",
          add->describe(), product->describe());
   }
-  fail(ErrorCode::not_found, "there are no nodes MatMul and Add of the names '{}'", names);
+  fail(ErrorCode::not_found, "there are no nodes MatMul and Add with the names '{}'", names);
 }
 
 void run(Graph& graph, PassContext& context) {
@@ -50,6 +50,6 @@ const PassDef def = {
     .numerics = Numerics::rounding,
     .run = run,
     .parameters = {
-        {"matmul_adds", ParameterKind::words, "MATMUL/ADD=FACTOR a line each", "", true}}};
+        {"matmul_adds", ParameterKind::words, "MATMUL/ADD=FACTOR, one per line", "", true}}};
 
 }  // namespace poprt::passes::serialize_matmul_add_pass

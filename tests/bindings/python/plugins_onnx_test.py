@@ -64,7 +64,7 @@ class Plugins(unittest.TestCase):
         np.testing.assert_allclose(compute(both, self.x), self.x * self.x, rtol=1e-6)
         poprt.load_plugin(library("trial"))  # whose pass has a parameter that is a word of Python's
         self.assertEqual(m.op_types(poprt.get_pass("trial_parameter", **{"from": "here"})(model)), ["Add", "Mul"])
-        with self.assertRaisesRegex(Error, "'undeclared' is none of the pass's parameters"):
+        with self.assertRaisesRegex(Error, "'undeclared' is not a parameter of the pass"):
             poprt.get_pass("trial_parameter")(model)
         for arguments, why in (({}, "needs its parameter 'to'"), ({"to": "Sub", "most": "x"}, "expected a whole number"),
                                ({"to": "Sub", "by": 1}, "there is no argument 'by'")):

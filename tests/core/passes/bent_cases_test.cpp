@@ -400,7 +400,7 @@ void expect_same(const Bent& bent, const std::vector<passes::PassCall>& calls, d
   for (const auto& [name, tensor] : bent.feeds) feeds[name] = tensor;
   if (!computed(*before, feeds)) return;
   passes::PassManagerOptions options;
-  options.say = [](std::string_view) {};
+  options.print = [](std::string_view) {};
   try {
     passes::run_passes(*after, calls, options);
   } catch (const Error& e) {
@@ -531,7 +531,7 @@ uint64_t digest_of(const std::string& text, uint64_t seed) {
 bool is_taken(ir::Graph& graph, const std::vector<passes::PassCall>& calls,
               test::SaidCounts& said) {
   passes::PassManagerOptions options;
-  options.say = [](std::string_view) {};
+  options.print = [](std::string_view) {};
   try {
     passes::run_passes(graph, calls, options);
   } catch (const Error& e) {

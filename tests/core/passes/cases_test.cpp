@@ -143,7 +143,7 @@ void check(const std::string& pass, const FileCase& c) {
   const auto original = parsed(c.before, c.opset), graph = parsed(c.before, c.opset);
   passes::PassManagerOptions options;
   std::string said;
-  options.say = [&](std::string_view text) { said += std::string(text); };
+  options.print = [&](std::string_view text) { said += std::string(text); };
   const auto reports = passes::run_passes(*graph, calls, options);
   const std::string made = ir::to_text(*graph);
   if (c.kind == FileCase::Kind::stays || c.kind == FileCase::Kind::says) {
@@ -189,7 +189,7 @@ TEST_P(LimitedCases, RewriteAsOftenAsTheyMay) {
     const std::vector<passes::PassCall> calls{{&pass, c.arguments}};
     const auto original = parsed(c.before, c.opset);
     passes::PassManagerOptions options;
-    options.say = [](std::string_view) {};
+    options.print = [](std::string_view) {};
     const auto rewritten = [&](int64_t limit) {
       options.rewrite_limit = limit;
       auto graph = parsed(c.before, c.opset);

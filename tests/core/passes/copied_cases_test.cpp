@@ -120,7 +120,7 @@ struct Outcome {
 Outcome run_on(ir::Graph& graph, const std::vector<passes::PassCall>& calls,
                int64_t limit = INT64_MAX) {
   passes::PassManagerOptions options;
-  options.say = [](std::string_view) {};
+  options.print = [](std::string_view) {};
   options.rewrite_limit = limit;
   try {
     const int64_t rewrites = passes::run_passes(graph, calls, options).at(0).rewrites;

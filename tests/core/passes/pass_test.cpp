@@ -192,7 +192,7 @@ void note_context(ir::Graph&, PassContext& context) {
   for (const std::string& word : context.words("lines")) handed += " " + word;
   origin_of_pass = context.origin;
   if (context.origin) handed += fmt::format(" of {} nodes", context.origin->node_count());
-  if (context.say) context.say("said");
+  if (context.print) context.print("said");
 }
 
 const PassDef kNotes{.name = "notes",
@@ -211,7 +211,7 @@ TEST(PassManager, APassIsHandedWhatTheListWasGiven) {
   std::string said;
   PassManagerOptions options;
   options.rewrite_limit = 2;
-  options.say = [&](std::string_view text) { said += text; };
+  options.print = [&](std::string_view text) { said += text; };
   run_passes(*graph, list, options);
   EXPECT_EQ(handed, "-1 0 none 7 false false a b of 3 nodes");  // the model as the list began
   EXPECT_EQ(said, "said");
@@ -226,7 +226,8 @@ TEST(PassManager, APassIsHandedWhatTheListWasGiven) {
   run_passes(*graph, list, options);
   EXPECT_EQ(handed, "12 1 w -1 true true one two three of 0 nodes");
   EXPECT_EQ(origin_of_pass, &other);
-  EXPECT_EQ(message_of([&] { PassContext().text("nobody"); }), "no parameter 'nobody' is stated");
+  EXPECT_EQ(message_of([&] { PassContext().text("nobody"); }),
+            "the pass has no parameter 'nobody'");
 }
 
 TEST(PassManager, ArgumentsAreCheckedBeforeAnyWork) {
@@ -285,12 +286,11 @@ TEST(CheckOrder, NamesBothPasses) {
   const auto refusal = [](std::vector<const PassDef*> list) {
     return message_of([&] { check_order(list); });
   };
-  EXPECT_EQ(refusal({&kSecond, &kFirst}),
-            "pass first must run before second, which stands in front of it");
+  EXPECT_EQ(refusal({&kSecond, &kFirst}), "pass first must run before second, which is before it");
   EXPECT_EQ(refusal({&kNeedsFirst, &kFirst}),
-            "pass third must run after first, which is not in front of it");
+            "pass third must run after first, which is not before it");
   EXPECT_EQ(refusal({&kSecond, &kNeedsFirst}),
-            "pass third must run after first, which is not in front of it");
+            "pass third must run after first, which is not before it");
   EXPECT_EQ(refusal({&kFirst, &kHatesFirst}), "passes fourth and first exclude each other");
   EXPECT_EQ(refusal({&kHatesFirst, &kFirst}), "passes fourth and first exclude each other");
 }

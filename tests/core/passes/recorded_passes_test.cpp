@@ -427,7 +427,7 @@ std::set<std::string> outcome(const RecordedSample& sample, const passes::PassDe
   try {
     const passes::PassCall calls[] = {{&pass, arguments}};
     passes::PassManagerOptions options;
-    options.say = [&](std::string_view text) {
+    options.print = [&](std::string_view text) {
       for (const std::string& line : lines_of(std::string(text))) lines.insert("says " + line);
     };
     const auto reports = passes::run_passes(*graph, calls, options);

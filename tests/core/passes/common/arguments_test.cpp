@@ -55,7 +55,7 @@ TEST(Arguments, AreCheckedByKind) {
       {ParameterKind::text, "", "p: expected a text, found ''"},
       {ParameterKind::names, " a , b", "a,b"},
       {ParameterKind::names, "", ""},
-      {ParameterKind::names, "a,,b", "p: expected names without an empty one, found 'a,,b'"},
+      {ParameterKind::names, "a,,b", "p: expected names of at least one character, found 'a,,b'"},
       {ParameterKind::words, "a,b\n c ", "a,b\nc"},
   };
   for (const Row& row : rows)
@@ -67,7 +67,7 @@ TEST(Arguments, AreCheckedByKind) {
   const std::string empty_word = result_or_refusal([] {
     return passes::checked_argument({.name = "p", .kind = ParameterKind::words}, "p", "a\n\nb");
   });
-  EXPECT_EQ(empty_word.substr(0, 28), "p: expected no empty word, f");
+  EXPECT_EQ(empty_word.substr(0, 46), "p: expected words of at least one character, f");
   std::string kinds;
   for (const auto kind : {ParameterKind::flag, ParameterKind::integer, ParameterKind::text,
                           ParameterKind::names, ParameterKind::words})

@@ -50,7 +50,9 @@ TEST(Build, NodesAreSpeltAsTheOpsetHasThem) {
   EXPECT_EQ(spelt(10, slice), "Slice 4: [2,2] [1, 2, 5, 6]");
   const auto steps = [](ir::Node& at, Value* x) { return passes::sliced(at, x, 1, 0, 3, 2); };
   EXPECT_EQ(spelt(10, steps), "Slice 5: [2,2] [0, 2, 4, 6]");
-  EXPECT_EQ(spelt(9, steps), "Slice of opset 9 has no steps; `convert_version` 10 or more");
+  EXPECT_EQ(
+      spelt(9, steps),
+      "Slice of opset 9 has no steps; convert the model to opset 10 or later (`convert_version`)");
   const auto pad = [](ir::Node& at, Value* x) { return passes::padded(at, x, 0, 3); };
   const std::string zeros = ": [3,4] [0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0]";
   EXPECT_EQ(spelt(10, pad), "Pad 1 pads" + zeros);

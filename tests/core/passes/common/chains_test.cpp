@@ -54,12 +54,12 @@ TEST(Chains, NameNodesByWhatTheyRead) {
 TEST(Chains, RefuseWhatIsNoneAndWhatIsNotThere) {
   const auto bad = [](std::string_view element, std::string_view chain) {
     return fmt::format(
-        "head_pattern: expected OpType:key joined by ->, s:key at the begin and e:key at the end, "
+        "head_pattern: expected OpType:key joined by ->, s:key at the start and e:key at the end, "
         "found '{}' in '{}'",
         element, chain);
   };
   const auto missing = [](std::string_view chains) {
-    return fmt::format("head_pattern: the model has no nodes as in '{}'", chains);
+    return fmt::format("head_pattern: no nodes of the model match '{}'", chains);
   };
   for (const char* chains : {"Conv:0", "Neg:0->Relu:1", "Relu:a->Add:b", "Relu:a,Relu:b,Relu:c",
                              "Neg:a->Add:c,Relu:r->Neg:a,Relu:r->Add:c", "Add:a->Relu:b->Neg:c",
@@ -75,7 +75,7 @@ TEST(Chains, RefuseWhatIsNoneAndWhatIsNotThere) {
   EXPECT_EQ(named("Relu:a,Neg:a"), bad("Neg:a", "Neg:a"));
   EXPECT_EQ(named("Relu:a,,Neg:b"), "head_pattern: a chain of 'Relu:a,,Neg:b' is empty");
   EXPECT_EQ(named("['']"), "head_pattern: a chain of '['']' is empty");
-  EXPECT_EQ(named("s:0->e:1"), "head_pattern: 's:0->e:1' names no operator");
+  EXPECT_EQ(named("s:0->e:1"), "head_pattern: 's:0->e:1' contains no operator");
 }
 
 }  // namespace

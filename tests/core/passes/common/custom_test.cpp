@@ -261,7 +261,7 @@ TEST_F(Custom, PatternsThatGoWrongSaySo) {
   EXPECT_EQ(message_of([&] { passes::run_patterns(*parsed(kSin), {{"TestRefusing", true}}); }),
             "aborted: pattern TestRefusing: returned 10 without a message");
   EXPECT_EQ(message_of([] { passes::check_patterns({{"TestMust", false}}); }),
-            "invalid_argument: custom_patterns: pattern 'TestMust' is mandatory, it cannot be "
+            "invalid_argument: custom_patterns: pattern 'TestMust' is mandatory and cannot be "
             "turned off");
   EXPECT_EQ(message_of([] { passes::check_patterns({{"TestMust", true}, {"TestSoft", false}}); }),
             "");
@@ -287,7 +287,7 @@ TEST_F(Custom, TransformsRunInTheirOrderAtTheirCheckpoint) {
             "Fwd1, Bwd0, PreAlias, MainLoops or Final), found 'Fwd9'");
   const std::string unknown =
       message_of([] { passes::check_transforms({{"Fwd1", {"TestFirst", "Nobody"}}}); });
-  EXPECT_NE(unknown.find("there is no transform 'Nobody'; those of the plug-ins that are loaded: "
+  EXPECT_NE(unknown.find("there is no transform 'Nobody'; the loaded plug-ins have: "
                          "TestFirst, TestSecond"),
             std::string::npos)
       << unknown;

@@ -61,11 +61,11 @@ TEST(Describe, LayersAreToldByTheResultThatBothModelsHave) {
 TEST(Describe, WhatIsSaidGoesToWhoListensElseToTheOutput) {
   passes::PassContext context;
   std::string said;
-  context.say = [&](std::string_view text) { said += text; };
+  context.print = [&](std::string_view text) { said += text; };
   testing::internal::CaptureStdout();
-  passes::tell(context, "one {} line\n");
-  context.say = nullptr;
-  passes::tell(context, "another\n");
+  passes::print_text(context, "one {} line\n");
+  context.print = nullptr;
+  passes::print_text(context, "another\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "another\n");
   EXPECT_EQ(said, "one {} line\n");
 }

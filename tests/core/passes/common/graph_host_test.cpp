@@ -317,10 +317,11 @@ TEST_F(GraphHost, ReadersReadAnotherValue) {
     EXPECT_EQ(ops_of(*graph_), "MatMul Clip Add If");
   }
   EXPECT_EQ(outcome([&] { return host_.replace_value(value("a"), nullptr); }),
-            "invalid_argument: it: replace_value: there is no value to put there");
+            "invalid_argument: it: replace_value: the new value is null");
   EXPECT_EQ(host_.erase_node(node(1)), POPRT_OK);
-  EXPECT_EQ(outcome([&] { return host_.erase_node(node(0)); }),
-            "failed_precondition: it: erase_node: 'a', which MatMul node 'product' makes, is read");
+  EXPECT_EQ(
+      outcome([&] { return host_.erase_node(node(0)); }),
+      "failed_precondition: it: erase_node: 'a', a result of MatMul node 'product', has readers");
   EXPECT_EQ(ops_of(*graph_), "MatMul Add If");
 }
 
@@ -394,11 +395,10 @@ TEST_F(GraphHost, ParametersAreThoseOfTheCall) {
   const passes::Arguments given{{"factor", "3"}};
   EXPECT_EQ(asked(&given, "factor"), "3");
   EXPECT_EQ(asked(&given, "other"),
-            "null: run: get_parameter: 'other' is none of the pass's parameters");
-  EXPECT_EQ(asked(&given, nullptr),
-            "null: run: get_parameter: '' is none of the pass's parameters");
+            "null: run: get_parameter: 'other' is not a parameter of the pass");
+  EXPECT_EQ(asked(&given, nullptr), "null: run: get_parameter: '' is not a parameter of the pass");
   EXPECT_EQ(asked(nullptr, "factor"),
-            "null: run: get_parameter: 'factor' is asked for where no pass runs");
+            "null: run: get_parameter: 'factor' is read while no pass runs");
   EXPECT_EQ(host_.get_parameter(graph(), "factor"), nullptr);  // the call is over
 }
 

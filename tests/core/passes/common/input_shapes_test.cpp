@@ -54,9 +54,9 @@ TEST(InputShapes, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(fixed("input %x : f32[2,3]", {{{"x", {2, 4}}}}),
             "input_shape: input 'x' is f32[2,3], axis 1 is fixed and cannot become 4");
   EXPECT_EQ(fixed("input %x : f32[?,3]", {{{"x", {-1, 3}}}}),
-            "input_shape: input 'x' axis 0: -1 is no size");
+            "input_shape: input 'x' axis 0: -1 is not a valid size");
   EXPECT_EQ(fixed("input %x : f32[?,3]", {{{"x", {2}}}}),
-            "input_shape: input 'x' is f32[?,3], [2] has another rank");
+            "input_shape: input 'x' is f32[?,3], but [2] has another rank");
   EXPECT_EQ(fixed("input %x : f32[2,3]", {.batch_size = 4, .batch_axis = 0}),
             "batch_size: input 'x' is f32[2,3], axis 0 is fixed and cannot become 4");
   EXPECT_EQ(fixed("input %x : f32[2]", {.batch_size = 4, .batch_axis = 1}),

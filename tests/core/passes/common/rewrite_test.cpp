@@ -40,7 +40,7 @@ TEST(Rewrite, NumbersAreNearAsTheirTypeHasThem) {
       {0.0447, 0.044715, DType::f32, false},
   };
   for (const Row& row : rows)
-    EXPECT_EQ(passes::near(row.value, row.expected, row.dtype), row.near)
+    EXPECT_EQ(passes::is_close(row.value, row.expected, row.dtype), row.near)
         << row.value << " " << row.expected << " " << dtype_name(row.dtype);
 }
 

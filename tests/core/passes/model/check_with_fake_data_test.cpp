@@ -14,7 +14,7 @@ std::string said_of(std::string_view before, std::string_view after) {
   passes::PassManagerOptions options;
   options.origin = original.get();
   std::string text;
-  options.say = [&](std::string_view said) { text += said; };
+  options.print = [&](std::string_view said) { text += said; };
   const std::vector<passes::PassCall> calls{{&passes::pass_of("check_with_fake_data")}};
   try {
     passes::run_passes(*graph, calls, options);
@@ -100,7 +100,8 @@ TEST(CheckWithFakeData, RefusesWhatItCannotFeedOrCompute) {
        "input 'z' is not one of the original"},
       {kNegated, "input %x : f32[3,2]\n%y = Neg(%x)\noutput %y",
        "input 'x' is not one of the original"},
-      {kOpen, kOpen, "input 'x' is f32[N,3]: fix its shape first (const_input_shape)"},
+      {kOpen, kOpen,
+       "input 'x' is f32[N,3], which is not static; give it a shape first (const_input_shape)"},
       {kIf, kIf, "models with subgraphs are compared by `check`"},
       // Integers are indices that every table has, and may have got another type.
       {"input %i : s64[9]\nconst %t : f32[2] = [5.0, 7.0]\n%y = Gather(%t, %i)\noutput %y",
@@ -130,7 +131,7 @@ TEST(CheckWithFakeData, TheListOfPassesIsComparedWithWhereItBegan) {
   )");
   passes::PassManagerOptions options;
   std::string text;
-  options.say = [&](std::string_view said) { text += said; };
+  options.print = [&](std::string_view said) { text += said; };
   const std::vector<passes::PassCall> calls{{&passes::pass_of("replace_pow")},
                                             {&passes::pass_of("check_with_fake_data")}};
   passes::run_passes(*graph, calls, options);
