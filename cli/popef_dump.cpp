@@ -1,4 +1,4 @@
-// popef_dump: shows what a PopEF file holds.
+// popef_dump: prints the contents of a PopEF file.
 #include <fmt/format.h>
 
 #include "common/arguments.h"
@@ -6,7 +6,7 @@
 
 namespace {
 
-// Names may hold slashes and worse.
+// Replaces characters that are not valid in file names.
 std::string file_name(std::string name) {
   for (char& c : name)
     if (c == '/' || static_cast<unsigned char>(c) < 0x20) c = '_';
@@ -21,22 +21,24 @@ int main(int argc, char** argv) {
   remove_temporaries_when_interrupted();
   std::string file, tensor, feed, executable, output;
   bool metadata = false, all = false, json = false, user_anchors = false;
-  Command app("Shows what a PopEF file holds: a summary, or more.", "popef_dump");
+  Command app("Shows the contents of a PopEF file: a summary, or more.", "popef_dump");
   app.add_option("FILE", file, "PopEF file")->required();
   app.set_version_flag("-v,--version", versions());
   std::vector<Option*> modes = {
       app.add_flag("-m,--metadata", metadata, "Model metadata and anchors"),
       app.add_flag("--all", all, "Everything"),
       app.add_flag("--json", json, "Everything, as JSON"),
-      app.add_flag("--user-anchors", user_anchors, "The anchors that the caller must serve"),
+      app.add_flag("--user-anchors", user_anchors,
+                   "The anchors for which the caller must provide data"),
       app.add_option("--tensor", tensor, "Export the data of this tensor to a .npy file"),
       app.add_option("--feed", feed, "Export the tensors of this feed to a .npy file")};
   for (Option* mode : modes)
     for (Option* other : modes)
       if (mode != other) mode->excludes(other);
   app.add_option("--executable", executable,
-                 "With --tensor or --feed: data of the model with this executable");
-  app.add_option("-o,--output", output, "With --tensor or --feed: the file; default: NAME.npy");
+                 "With --tensor or --feed: select the model with this executable");
+  app.add_option("-o,--output", output,
+                 "With --tensor or --feed: the file to write; default: NAME.npy");
   return guarded("popef_dump", [&] {
     if (const auto code = app.parse(argc, argv)) return *code;
     const std::string& name = tensor.empty() ? feed : tensor;

@@ -1,4 +1,4 @@
-// poprt_exec: runs, measures, compares and takes apart models. One file per command in exec/.
+// poprt_exec: runs, measures, compares and analyses models. Each command is a file in exec/.
 #include <fmt/format.h>
 
 #include "common/arguments.h"
@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   using namespace poprt::cli;
   hold_standard_streams();
   remove_temporaries_when_interrupted();
-  Command app("Runs, measures, compares and takes apart models.", "poprt_exec");
+  Command app("Runs, measures, compares and analyses models.", "poprt_exec");
   app.require_subcommand();
   app.set_version_flag("-v,--version", versions());
   std::function<int()> action;

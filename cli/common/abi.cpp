@@ -36,8 +36,10 @@ Executable load_model(const std::string& path, CompileSettings& settings) {
   poprt_executable* executable = nullptr;
   if (path.ends_with(".popef")) {
     if (settings.given())
-      throw Usage(fmt::format(
-          "'{}' is compiled already; shapes, precision and passes are for ONNX models", path));
+      throw Usage(
+          fmt::format("'{}' is already compiled; shapes, precision and passes can only be given "
+                      "for ONNX models",
+                      path));
     check(poprt_executable_open(path.c_str(), &executable));
   } else {
     poprt_compiler* compiler = nullptr;
@@ -128,7 +130,8 @@ std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& word
   for (const NamedShape& s : shapes)
     if (!names.insert(s.name).second)
       throw Usage(fmt::format(
-          "--input_shape: '{}' has several shapes, this command takes one of each input", s.name));
+          "--input_shape: '{}' has several shapes, but this command accepts one shape per input",
+          s.name));
   return shapes;
 }
 

@@ -1,4 +1,4 @@
-// The C ABI with owners and exceptions, as the commands use it.
+// Owners and exceptions for the handles and errors of the C ABI, for the commands.
 #pragma once
 
 #include <poprt/poprt.h>
@@ -11,23 +11,23 @@
 
 namespace poprt::cli {
 
-// What main() prints as one line on stderr before it exits with 1.
+// main() prints the message as one line on stderr and exits with 1.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Wrong usage: exit code 2.
+// Wrong usage; the exit code is 2.
 class Usage : public Failure {
  public:
   using Failure::Failure;
 };
 
-// Throws Failure when there is an error, and frees it.
+// If there is an error, frees it and throws Failure.
 void check(poprt_error* error);
 
-// Libraries with operators, passes, patterns and transforms: paths separated by commas or line
-// feeds. Throws Failure.
+// Loads libraries with operators, passes, patterns and transforms. `paths` are separated by commas
+// or line feeds. Throws Failure.
 void load_plugins(std::string_view paths);
 
 template <auto free_function>
@@ -42,13 +42,13 @@ using Executable = std::unique_ptr<poprt_executable, Free<poprt_executable_free>
 using Runner = std::unique_ptr<poprt_runner, Free<poprt_runner_free>>;
 using Request = std::unique_ptr<poprt_request, Free<poprt_request_free>>;
 
-// Takes the text and frees the handle.
+// Returns the text and frees the handle.
 std::string take(poprt_string* string);
 
 Runner make_runner(const poprt_executable* executable, int threads, bool profile = false,
                    const char* numerics = nullptr);
 
-// "f32[1,3,224,224]"
+// Returns a text such as "f32[1,3,224,224]".
 std::string anchor_type(const poprt_anchor* anchor);
 
 std::vector<const poprt_anchor*> inputs_of(const poprt_runner* runner);
@@ -70,19 +70,19 @@ class AnchorMemory {
   size_t bytes_;
 };
 
-// "NAME=d0,d1,..." words; several shapes of an input have / in between, or a word each. Throws
-// Usage that shows the word.
+// A "NAME=d0,d1,..." word. Several shapes of one input are separated by / or are in several words.
+// Throws Usage with the word.
 struct NamedShape {
   std::string name;
   std::vector<int64_t> shape;
 };
 std::vector<NamedShape> parse_shapes(const std::vector<std::string>& words);
-// Throws Usage also where an input has several shapes.
+// Also throws Usage if an input has several shapes.
 std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& words);
-// "NAME=VALUE" at the first '='. Throws Usage naming the option.
+// Splits "NAME=VALUE" at the first '='. Throws Usage with the name of the option.
 std::pair<std::string, std::string> split_pair(const std::string& word, const std::string& option);
 
-// Everything of poprt_compile_options that commands share, with the memory it points to.
+// The fields of poprt_compile_options that commands share, with the memory that they point to.
 struct CompileSettings {
   std::vector<std::string> input_shape;
   int64_t batch_size = 0, batch_axis = -1;
@@ -93,9 +93,9 @@ struct CompileSettings {
   poprt_progress_fn progress = nullptr;
   void* user_data = nullptr;
 
-  // Valid as long as this object is, until the next call.
+  // The result is valid until the next call, as long as this object exists.
   const poprt_compile_options* get();
-  // Whether any of it was asked for.
+  // Whether any option was set.
   bool given() const;
 
  private:
@@ -105,7 +105,8 @@ struct CompileSettings {
   poprt_compile_options options_ = {};
 };
 
-// Opens a .popef file, for which settings are wrong usage, or compiles anything else as ONNX.
+// Opens a .popef file, or compiles any other file as ONNX. Settings for a .popef file are wrong
+// usage.
 Executable load_model(const std::string& path, CompileSettings& settings);
 
 }  // namespace poprt::cli

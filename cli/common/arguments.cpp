@@ -9,7 +9,7 @@
 namespace poprt::cli {
 namespace {
 
-// An empty word, such as that of a shell variable that is not set, is no value of any option.
+// No option accepts an empty word, such as the value of an unset shell variable.
 void refuse_empty(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
     for (const std::string& word : option->results())
@@ -17,7 +17,8 @@ void refuse_empty(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands()) refuse_empty(*sub);
 }
 
-// Long options that begin with `word`, by the name that comes first in the help of each.
+// Returns the long options that start with `word`. Each is represented by the first name in its
+// help.
 std::vector<std::string> beginning_with(const CLI::App& command, const std::string& word) {
   std::vector<std::string> found;
   for (const CLI::Option* option : command.get_options())
@@ -35,12 +36,12 @@ bool is_option(const CLI::App& command, const std::string& word) {
   });
 }
 
-// The words of a command line with whole names of options for the beginnings that users type, as
-// Python's argparse takes them: --input_mod is --input_model, --in may be several.
+// Returns the words of a command line with abbreviated options replaced by full names, as Python's
+// argparse accepts them: --input_mod is --input_model, and --in may be ambiguous.
 std::vector<std::string> with_whole_names(const CLI::App& program, int argc, char** argv) {
   std::vector<std::string> words(argv, argv + argc);
   const CLI::App* command = &program;
-  bool value = false;  // the word before is an option that waits for its value
+  bool value = false;  // the previous word is an option that needs a value
   for (size_t i = 1; i < words.size() && words[i] != "--"; i++) {
     std::string& word = words[i];
     if (!word.starts_with("--")) {
@@ -65,7 +66,7 @@ std::vector<std::string> with_whole_names(const CLI::App& program, int argc, cha
   return words;
 }
 
-// The first option that its command does not have, and what it may have been meant to be.
+// Describes the first option that its command does not have, with similar options.
 std::string unknown_option(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* command = &program;
   for (size_t i = 1; i < words.size() && words[i] != "--"; i++) {
@@ -87,7 +88,7 @@ std::string unknown_option(const CLI::App& program, const std::vector<std::strin
   return {};
 }
 
-// The program, and the commands of it that the words name, each within the one before.
+// Returns the program and the nested commands that the words select.
 std::vector<const CLI::App*> named_commands(const CLI::App& program) {
   std::vector<const CLI::App*> commands{&program};
   while (!commands.back()->get_subcommands().empty())
@@ -95,14 +96,15 @@ std::vector<const CLI::App*> named_commands(const CLI::App& program) {
   return commands;
 }
 
-// --long, -s or the name of a positional argument, which CLI11 does not say of what help hides.
+// Returns --long, -s or the name of a positional argument. CLI11 does not return it for hidden
+// options.
 std::string spelled(const CLI::Option& option) {
   if (!option.get_lnames().empty()) return "--" + option.get_lnames().front();
   if (!option.get_snames().empty()) return "-" + option.get_snames().front();
   return option.get_name(true);
 }
 
-// What an option takes. Types that CLI11 knows have names in capitals: TEXT, INT, UINT, FLOAT.
+// Describes the value of an option. CLI11's type names are in capitals: TEXT, INT, UINT, FLOAT.
 std::string value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return "true or false";
   const std::string type = option.get_type_name();
@@ -111,7 +113,7 @@ std::string value_of(const CLI::Option& option) {
   return type == "TEXT" ? "a value" : type;
 }
 
-// An option that was not given, but is required.
+// Describes a required option that is missing.
 std::string missing_option(const CLI::Option& option, const std::string& path) {
   const std::string name = spelled(option);
   if (!name.starts_with("-"))
@@ -119,7 +121,7 @@ std::string missing_option(const CLI::Option& option, const std::string& path) {
   return fmt::format("expected {0}, found none: give {0} {1}", name, option.get_type_name());
 }
 
-// CLI11 says in words of its own what is missing and what it cannot read.
+// Rewords CLI11's messages about missing and unreadable values.
 std::string reworded(const CLI::App& program, const std::vector<std::string>& words,
                      const CLI::ParseError& error) {
   const std::string said = error.what();
@@ -136,8 +138,7 @@ std::string reworded(const CLI::App& program, const std::vector<std::string>& wo
         return fmt::format("{}: expected {}, found '{}'", spelled(*option), value_of(*option),
                            fmt::join(given, ","));
       if (said.starts_with(name + ": At Most "))
-        return fmt::format("{}: expected it once, found it {} times", spelled(*option),
-                           given.size());
+        return fmt::format("{}: expected one occurrence, found {}", spelled(*option), given.size());
     }
   }
   const CLI::App& last = *commands.back();
@@ -146,7 +147,7 @@ std::string reworded(const CLI::App& program, const std::vector<std::string>& wo
     for (const CLI::App* command : last.get_subcommands({})) names.push_back(command->get_name());
     return fmt::format("expected a command, found none: give one of {}", fmt::join(names, ", "));
   }
-  // Values are missing at the end of a line only: every other word may be one.
+  // Values can only be missing at the end of a line, because any other word may be a value.
   const CLI::Option* option = last.get_option_no_throw(words.back());
   if (option && said.ends_with(" missing"))
     return fmt::format("{0}: expected {1}, found the end of the line: give {0} {2}",
@@ -154,7 +155,7 @@ std::string reworded(const CLI::App& program, const std::vector<std::string>& wo
   return said;
 }
 
-// What is wrong with a command line that CLI11 refuses.
+// Describes the error of a command line that CLI11 rejects.
 std::string complaint(const CLI::App& program, const std::vector<std::string>& words,
                       const CLI::ParseError& error) {
   if (std::string text = unknown_option(program, words); !text.empty()) return text;
@@ -360,7 +361,7 @@ std::string spell_options(std::string message) {
 }
 
 std::string versions() {
-  const auto release = [](int version) {  // as poprt/version.h composes it
+  const auto release = [](int version) {  // the inverse of POPRT_VERSION in poprt/version.h
     return fmt::format("{}.{}.{}", version / 1000000, version / 1000 % 1000, version % 1000);
   };
   return fmt::format("PopRT version: {}\nbuilt with emulated IPU: {}\nfound emulated IPU: {}",
@@ -392,9 +393,10 @@ Check existing_folder() {
 
 void add_winograd_option(Command& command, std::string& choice) {
   command
-      .add_option("--winograd", choice,
-                  "What may compute 3x3 convolutions, besides direct sums: off, exact (F(2x2)) or "
-                  "fast (F(4x4) too) [what keeps each layer within 1e-4 of exact sums]")
+      .add_option(
+          "--winograd", choice,
+          "Winograd's algorithms for 3x3 convolutions, in addition to direct sums: off, exact "
+          "(F(2x2)) or fast (also F(4x4)) [those that keep each layer within 1e-4 of exact sums]")
       ->check(one_of({"off", "exact", "fast"}));
 }
 
@@ -402,7 +404,7 @@ void add_batch_options(Command& command, int64_t& size, int64_t& axis) {
   auto* s =
       command.add_option("--batch_size", size, "Batch size of every input; with --batch_axis")
           ->check(at_least<int64_t>(1));
-  auto* a = command.add_option("--batch_axis", axis, "Which axis is the batch; with --batch_size")
+  auto* a = command.add_option("--batch_axis", axis, "Axis of the batch; with --batch_size")
                 ->check(at_least<int64_t>(0));
   s->needs(a);
   a->needs(s);

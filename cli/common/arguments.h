@@ -1,6 +1,6 @@
-// Command lines: wrong usage is one line on stderr and exit code 2 in every command.
-// CLI11 parses them. All of it is in its headers, which cost every file that sees them two seconds:
-// Command and Option are what commands need of it, compiled once, in arguments.cpp.
+// Parses command lines. In every command, wrong usage prints one line on stderr and exits with 2.
+// CLI11 does the parsing. Its headers cost every file that includes them two seconds of compile
+// time, so only arguments.cpp includes them, and commands use the classes Command and Option.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,10 +29,10 @@ class Option;
 
 namespace poprt::cli {
 
-// What is wrong with the word that a user gave; nothing when it is right.
+// Returns the error of a word that a user gave, or an empty text if it is valid.
 using Check = std::function<std::string(const std::string& word)>;
 
-// An option or a positional argument. Functions are those of CLI::Option with the same names.
+// An option or a positional argument. The functions are those of CLI::Option with the same names.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -40,7 +40,7 @@ class Option {
   Option* check(Check check);
   Option* capture_default_str();
   Option* expected(int least, int most);
-  Option* many();  // one value or more
+  Option* many();  // accepts one or more values
   Option* delimiter(char c);
   Option* allow_extra_args(bool allow);
   Option* take_last();
@@ -49,16 +49,17 @@ class Option {
   Option* group(const std::string& name);
   Option* description(const std::string& text);
   Option* type_name(const std::string& name);
-  size_t count() const;                      // how often it was given
-  bool is_true() const;                      // of a flag that was given
-  std::vector<std::string> words() const;    // each that was given
-  std::vector<std::string> reduced() const;  // those that count: one, unless it takes many
+  size_t count() const;                    // how often the option was given
+  bool is_true() const;                    // whether a flag was given
+  std::vector<std::string> words() const;  // all given values
+  // The values that take effect: the last one, or all if many() was called
+  std::vector<std::string> reduced() const;
 
  private:
   CLI::Option* option_;
 };
 
-// A program, or a command of it, with its options. Values are written when parse() reads them.
+// A program or one of its commands, with its options. parse() writes the values.
 class Command {
  public:
   Command(const std::string& description, const std::string& name);
@@ -79,41 +80,43 @@ class Command {
   Option* add_flag(const std::string& names, bool& to, const std::string& help);
   Option* add_flag(const std::string& names);
   void set_version_flag(const std::string& names, const std::string& text);
-  void callback(std::function<void()> function);  // called by parse() of this command
+  void callback(std::function<void()> function);  // parse() of this command calls it
   void require_subcommand();
   bool has_command(const std::string& name) const;
   bool parsed() const;
 
-  // Parses. The exit code when there is nothing left to do: help was printed, or the usage is
-  // wrong. Throws Failure when help cannot be printed.
+  // Parses the command line. Returns the exit code if the program should end, because help was
+  // printed or the usage is wrong. Throws Failure if help cannot be printed.
   std::optional<int> parse(int argc, char** argv);
 
  private:
   explicit Command(CLI::App* app);
   Option* keep(CLI::Option* option) { return &options_.emplace_back(option); }
 
-  std::unique_ptr<CLI::App> program_;  // of a program
+  std::unique_ptr<CLI::App> program_;  // null for a command of a program
   CLI::App* app_;
   std::deque<Option> options_;
   std::vector<std::unique_ptr<Command>> commands_;
 };
 
-// How many letters differ: what may have been meant is close to what was given.
+// Number of edits between two words, for suggestions of similar names.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// One line: names in a message may come from anywhere.
+// Escapes control characters, so that names from untrusted sources stay on one line.
 std::string printable(std::string_view message);
 
-// The library's messages name options in backticks, as its functions spell them.
+// The library's messages have option names in backticks. Returns the message with their
+// command-line spelling.
 std::string spell_options(std::string message);
 
-// What --version prints.
+// The text that --version prints.
 std::string versions();
 
-// Throws Failure when what was printed did not get to where it should.
+// Throws Failure if the printed text could not be written.
 void flush_standard_output();
 
-// Runs `body` and turns what it throws into one line on stderr: 2 for wrong usage, 1 for the rest.
+// Runs `body` and prints an exception as one line on stderr. Returns 2 for wrong usage and 1 for
+// other errors.
 template <class F>
 int guarded(const char* command, F&& body) {
   try {
@@ -129,7 +132,7 @@ int guarded(const char* command, F&& body) {
   }
 }
 
-// A number in [from, to].
+// Accepts a number in [from, to].
 template <class T>
 Check between(T from, T to) {
   return [=](const std::string& word) -> std::string {
@@ -149,9 +152,9 @@ Check at_least(T from) {
   return between(from, std::numeric_limits<T>::max());
 }
 
-// One of these words.
+// Accepts one of these words.
 Check one_of(std::vector<std::string> words);
-// The path of a file, or of a folder, that is there.
+// Accepts the path of an existing file or folder.
 Check existing_file();
 Check existing_folder();
 

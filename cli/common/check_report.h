@@ -1,4 +1,4 @@
-// What `--check` and `--precision_compare` have left beside a converted model.
+// Prints the results that `--check` and `--precision_compare` write next to a converted model.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +6,9 @@
 
 namespace poprt::cli {
 
-// The lines of check.json and the first lines of precision_compare.log in a folder, as they are
-// printed: "check: ..." and "precision: ...", further ones indented. Empty for a file that is not
-// there.
+// Returns the results in check.json and the first lines of precision_compare.log in a folder as
+// printed lines: "check: ..." and "precision: ...", continued with indentation. Missing files give
+// no lines.
 std::string check_lines(const std::filesystem::path& folder);
 std::string precision_lines(const std::filesystem::path& folder);
 

@@ -22,7 +22,7 @@ std::string python() {
 
 int run_program(const std::vector<std::string>& words, const std::string& purpose,
                 const std::filesystem::path& output) {
-  std::fflush(nullptr);  // what was printed before stands in front of what the program prints
+  std::fflush(nullptr);  // the program's output must come after earlier output
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

@@ -1,4 +1,4 @@
-// Programs that a command starts.
+// Starts programs.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace poprt::cli {
 
-// The interpreter for what users write in Python: POPRT_PYTHON of the environment, else python3.
-// The wheel's commands name the one that has the package.
+// Returns the interpreter for Python files of users: the environment variable POPRT_PYTHON, else
+// python3. The commands of the wheel set the variable to the interpreter that has the package.
 std::string python();
 
-// Runs a program with an empty standard input and waits. What it prints goes into the file
-// `output`, and to where this process prints when that is empty. The exit code; -1 when it was
-// killed. Throws Failure, beginning with `purpose`, when it cannot be started.
+// Runs a program with an empty standard input and waits for it. Its output goes to the file
+// `output`, or to the output of this process if `output` is empty. Returns the exit code, or -1 if
+// the program was killed. Throws Failure, with `purpose` as prefix, if it cannot be started.
 int run_program(const std::vector<std::string>& words, const std::string& purpose,
                 const std::filesystem::path& output = {});
 

@@ -14,7 +14,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& more) 
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Values that work.
+// Returns the values of an option that take effect.
 std::vector<std::string> offered(const OptionInfo& option) {
   std::vector<std::string> words = option.choices;
   std::erase_if(words, [&](const std::string& word) {
@@ -23,7 +23,7 @@ std::vector<std::string> offered(const OptionInfo& option) {
   return words;
 }
 
-// The words that may follow, and the values of options that take one of a few.
+// The words that may follow, and the values of options with a fixed set of values.
 std::string bash_branch(std::string_view pattern, const std::vector<OptionInfo>& options,
                         std::vector<std::string> words) {
   std::string cases;
@@ -57,7 +57,7 @@ std::string bash() {
          "complete -F _poprt poprt\n";
 }
 
-// Within '...[...]' of _arguments.
+// Escapes a text for '...[...]' of _arguments.
 std::string zsh_text(const std::string& text) {
   std::string quoted;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// --print_completion: what a shell completes `poprt` with.
+// --print_completion: prints the completion script of `poprt` for a shell.
 #pragma once
 
 #include <string>

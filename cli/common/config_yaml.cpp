@@ -18,11 +18,11 @@ namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
 
-// libyaml's events one by one: nothing is built before it is known to be wanted, so that depth and
-// aliases of a file cost nothing.
+// Reads libyaml's events one by one and stores nothing before its key is checked, so that deep
+// files and aliases use no memory.
 class Events {
  public:
-  // `option` names the file.
+  // `option` is the option that names the file; errors mention it.
   Events(const std::string& option, const std::string& path, const std::string& text)
       : option_(option), path_(path) {
     if (!yaml_parser_initialize(&parser_)) throw Failure("out of memory");
@@ -43,15 +43,15 @@ class Events {
       fail(parser_.problem ? parser_.problem : "no YAML");
     }
     line_ = event_.start_mark.line + 1;
-    if (event_.type == YAML_ALIAS_EVENT) fail("aliases are not taken, write the value again");
+    if (event_.type == YAML_ALIAS_EVENT) fail("aliases are not supported; repeat the value");
     const bool tagged =
         (event_.type == YAML_SCALAR_EVENT && event_.data.scalar.tag) ||
         (event_.type == YAML_SEQUENCE_START_EVENT && event_.data.sequence_start.tag) ||
         (event_.type == YAML_MAPPING_START_EVENT && event_.data.mapping_start.tag);
-    if (tagged) fail("tags are not taken");
+    if (tagged) fail("tags are not supported");
     return event_.type;
   }
-  // Of a scalar.
+  // The text of a scalar.
   std::string text() const {
     const auto& s = event_.data.scalar;
     return {reinterpret_cast<const char*>(s.value), s.length};
@@ -105,7 +105,7 @@ std::string read_text(const std::string& option, const std::string& path) {
 std::string scalar(Events& events, const OptionInfo& option) {
   if (events.is_nothing()) events.fail(fmt::format("{} has no value", option.name));
   std::string word = events.text();
-  while (word.ends_with('\n')) word.pop_back();  // the end of a block, not a line
+  while (word.ends_with('\n')) word.pop_back();  // the end of a block scalar
   if (word.empty()) events.fail(fmt::format("{}: the value is empty", option.name));
   if (word.find('\n') != std::string::npos || word.find('\0') != std::string::npos)
     events.fail(fmt::format("{}: the value has more than one line", option.name));
@@ -128,7 +128,7 @@ yaml::Value read_value(Events& events, const OptionInfo& option, yaml_event_type
     return value;
   }
   if (depth == kDeepest)
-    events.fail(fmt::format("{}: lists and mappings are nested too deep", option.name));
+    events.fail(fmt::format("{}: lists and mappings are nested too deeply", option.name));
   const bool map = begin == YAML_MAPPING_START_EVENT;
   value.kind = map ? yaml::Value::Kind::map : yaml::Value::Kind::list;
   const auto end = map ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
@@ -144,7 +144,7 @@ yaml::Value read_value(Events& events, const OptionInfo& option, yaml_event_type
     }
     value.items.push_back(read_value(events, option, type, depth + 1));
   }
-  // The shape of a number, one level below the option, is an empty list.
+  // An empty list one level below the option is the shape of a scalar tensor.
   const bool number = option.name == "input_shape" && depth == 1 && !map;
   if (value.items.empty() && !number) events.fail(fmt::format("{} has no value", option.name));
   return value;
@@ -159,7 +159,8 @@ std::vector<std::string> fitting_words(Events& events, const OptionInfo& option,
   }
 }
 
-// The value of an option: one, a list, or a mapping for an option of words that have a name.
+// Reads the value of an option: one value, a list, or a mapping if the words of the option start
+// with names.
 std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_event_type_t begin) {
   if (begin == YAML_SCALAR_EVENT) return {scalar(events, option)};
   if (begin == YAML_MAPPING_START_EVENT) {
@@ -180,7 +181,8 @@ std::vector<std::string> words(Events& events, const OptionInfo& option, yaml_ev
   return list;
 }
 
-// The options of a mapping, up to its end. `special` takes a name that is none, and its value.
+// Reads the options of a mapping up to its end. `special` receives the names that are not options,
+// with their values.
 template <class Special>
 void read_options(Events& events, GivenOptions& options, Special&& special) {
   std::set<std::string> seen;
@@ -204,14 +206,14 @@ void read_options(Events& events, GivenOptions& options, Special&& special) {
     if (!option->is_flag() || value.front() == "True") options.add(*option, std::move(value));
   }
   if (arguments.items.empty()) return;
-  // The parameters of passes of plug-ins are known when these are loaded.
+  // The parameters of plug-in passes are known only after the plug-ins are loaded.
   if (options.has("custom_library_so_paths"))
     load_plugins(options.joined("custom_library_so_paths"));
   const OptionInfo& option = *option_tables().find("pass_args");
   options.add(option, fitting_words(events, option, arguments));
 }
 
-// The list model_fusion. `options` are those of the command line.
+// Reads the list model_fusion. `options` are those of the command line.
 std::vector<GivenOptions> read_models(Events& events, const GivenOptions& options) {
   std::vector<GivenOptions> models;
   if (events.next() != YAML_SEQUENCE_START_EVENT)
@@ -226,7 +228,7 @@ std::vector<GivenOptions> read_models(Events& events, const GivenOptions& option
       if (option && option->command && option->name != "input_model" &&
           option->name != "manual_sharding_config")
         events.fail(
-            fmt::format("model_fusion: {} is for all models: give it outside of the list", name));
+            fmt::format("model_fusion: {} is for all models; give it outside of the list", name));
       return false;
     });
     if (!model.has("input_model")) events.fail("model_fusion: a model has no input_model");
@@ -235,7 +237,7 @@ std::vector<GivenOptions> read_models(Events& events, const GivenOptions& option
   return models;
 }
 
-// One cut point of --manual_sharding_config.
+// Reads one cut point of --manual_sharding_config.
 void read_cut(Events& events, std::vector<std::string>& devices, std::vector<std::string>& stages) {
   std::map<std::string, std::string> cut;
   while (true) {
@@ -268,9 +270,10 @@ void read_sharding_yaml(const std::string& path, GivenOptions& options) {
   const std::string option = "manual_sharding_config", text = read_text(option, path);
   for (const char* name : {"sharding_info", "pipelining_info"})
     if (options.has(name))
-      throw Usage(fmt::format("--{} and --{}: give the cut points once", option, name));
+      throw Usage(
+          fmt::format("--{} and --{}: only one of them may contain cut points", option, name));
   Events events(option, path, text);
-  events.next();  // of the stream
+  events.next();  // start of the stream
   if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no cut points");
   if (events.next() != YAML_SEQUENCE_START_EVENT)
     events.fail("expected a list of maps with node, device and stage");
@@ -280,7 +283,7 @@ void read_sharding_yaml(const std::string& path, GivenOptions& options) {
     read_cut(events, devices, stages);
   }
   if (devices.empty() && stages.empty()) events.fail("there are no cut points");
-  events.next();  // of the document
+  events.next();  // start of the document
   if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
   if (!devices.empty()) options.add(*option_tables().find("sharding_info"), std::move(devices));
   if (!stages.empty()) options.add(*option_tables().find("pipelining_info"), std::move(stages));
@@ -289,7 +292,7 @@ void read_sharding_yaml(const std::string& path, GivenOptions& options) {
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options) {
   const std::string option = "config_yaml", text = read_text(option, path);
   Events events(option, path, text);
-  events.next();  // of the stream
+  events.next();  // start of the stream
   if (events.next() == YAML_STREAM_END_EVENT) events.fail("there are no options");
   if (events.next() != YAML_MAPPING_START_EVENT) events.fail("expected NAME: VALUE");
   const GivenOptions given = options;
@@ -302,9 +305,9 @@ std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions
     return true;
   });
   if (!models.empty() && options.has("input_model"))
-    events.fail("input_model: the list model_fusion names the models");
+    events.fail("input_model: the models are given in the list model_fusion");
   for (GivenOptions& model : models) model.merge(options);
-  events.next();  // of the document
+  events.next();  // start of the document
   if (events.next() != YAML_STREAM_END_EVENT) events.fail("there is more than one document");
   return models;
 }

@@ -1,4 +1,4 @@
-// --config_yaml: options by their names, from a file that nobody has to trust.
+// --config_yaml: reads options by name from a file. The file is untrusted.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace poprt::cli {
 
-// Adds the options of the file. The models of a list model_fusion: each has its own options and
-// those outside of the list, where it does not say another. Throws Usage: no YAML, an unknown name,
-// a value of another kind, aliases, tags, more than one document, 1 MiB, or four levels below an
-// option.
+// Adds the options of the file to `options`. Returns the models of a list model_fusion: each has
+// its own options, and those outside of the list that it does not set. Throws Usage for text that
+// is not YAML, an unknown name, a value of the wrong kind, aliases, tags, several documents, more
+// than 1 MiB, and more than four levels below an option.
 std::vector<GivenOptions> read_config_yaml(const std::string& path, GivenOptions& options);
 
-// Adds what a file of --manual_sharding_config says, as options sharding_info and pipelining_info:
-// a list of maps with node, and device or stage or both. Throws Usage as above.
+// Adds the contents of a --manual_sharding_config file as options sharding_info and
+// pipelining_info. The file is a list of maps with a node, and a device, a stage or both. Throws
+// Usage as above.
 void read_sharding_yaml(const std::string& path, GivenOptions& options);
 
 }  // namespace poprt::cli

@@ -16,7 +16,7 @@
 namespace poprt::cli {
 namespace {
 
-// What getdents64 gives, which the C library declares nowhere.
+// A directory entry of the system call getdents64, which no header of the C library declares.
 struct Entry {
   uint64_t inode;
   int64_t offset;
@@ -25,9 +25,10 @@ struct Entry {
   char name[1];
 };
 
-char prefix[32];  // of the names of this process's temporary files
+char prefix[32];  // prefix of the names of this process's temporary files
 
-// Only what a signal handler may call, here and below. `descriptors` is /proc/self/fd.
+// This code, here and below, runs in a signal handler and may call only async-signal-safe
+// functions. `descriptors` is /proc/self/fd.
 void remove_if_temporary(int descriptors, const char* number) {
   char path[PATH_MAX];
   const ssize_t size = ::readlinkat(descriptors, number, path, sizeof path - 1);
@@ -55,7 +56,7 @@ void remove_temporaries() {
 
 void interrupted(int signal) {
   remove_temporaries();
-  // SA_RESETHAND has restored the default action, which this triggers when the handler returns.
+  // SA_RESETHAND has restored the default action, which takes effect when the handler returns.
   ::raise(signal);
 }
 

@@ -1,11 +1,11 @@
-// What SIGINT, SIGTERM and SIGHUP leave behind: nothing.
+// Removes temporary files when SIGINT, SIGTERM or SIGHUP ends the process.
 #pragma once
 
 namespace poprt::cli {
 
-// From now on these signals remove the temporary files that this process is writing before they end
-// it as they always do. A signal that the caller ignores (nohup) stays ignored. Needed where files
-// have temporary names (core/base/file.h); elsewhere the system removes them.
+// Installs handlers that remove the temporary files which this process is writing and then end it
+// as usual. Signals that the caller ignores (nohup) stay ignored. This is needed on systems on
+// which such files have names (core/base/file.h); on others the system removes them.
 void remove_temporaries_when_interrupted();
 
 }  // namespace poprt::cli

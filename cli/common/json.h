@@ -1,4 +1,4 @@
-// JSON's parser and printer compiled once for all commands.
+// Parses and prints JSON. The library is compiled once for all commands.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,20 +7,19 @@
 
 namespace poprt::cli {
 
-// What the library made. Throws where it is no JSON.
+// Parses text from the library. Throws if it is not JSON.
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);
 
-// What a file holds: is_discarded() where that is no JSON.
+// Reads a file. The result is_discarded() if the file is not JSON.
 nlohmann::json read_json(const std::string& path);
 
-// Text that is no UTF-8 (names in files, elements of text tensors) is shown with U+FFFD in its
-// place.
+// Bytes that are not UTF-8 (in names from files, or elements of text tensors) are printed as
+// U+FFFD.
 std::string to_text(const nlohmann::json& json, int indent = -1);
 std::string to_text(const nlohmann::ordered_json& json, int indent = -1);
 
-// --json: the standard output gets one complete document when the command succeeds, and nothing
-// when it fails.
+// For --json: prints one complete document. A command calls it only after it has succeeded.
 void print_json(const nlohmann::json& json);
 
 }  // namespace poprt::cli

@@ -41,7 +41,7 @@ OptionInfo read(const Json& j) {
   return option;
 }
 
-// What --help says of it.
+// Returns the text that --help shows.
 std::string help_of(const OptionInfo& option) {
   std::string text = option.help;
   if (!option.standard.empty()) text += fmt::format(" [{}]", option.standard);
@@ -72,7 +72,7 @@ std::string range_of(const OptionInfo& o) {
 
 std::vector<std::string> OptionInfo::spellings() const {
   std::vector<std::string> all = {"--" + name};
-  for (const std::string& alias : aliases)  // -x comes first, an earlier name last
+  for (const std::string& alias : aliases)  // the short name is first, an earlier name is last
     all.insert(alias.starts_with("--") ? all.end() : all.begin(), alias);
   return all;
 }
@@ -108,7 +108,7 @@ std::string complaint(const OptionInfo& o, const std::string& word) {
   if (o.kind == "number") value = parse_number<double>(word);
   if (o.kind == "integer")
     if (const auto whole = parse_number<int64_t>(word)) value = static_cast<double>(*whole);
-  // Not a number compares false.
+  // All comparisons with NaN are false, so NaN is rejected.
   if (value && (!o.least || *value >= *o.least) && (!o.above || *value > *o.above) &&
       (!o.most || *value <= *o.most))
     return {};
@@ -192,7 +192,8 @@ std::string GivenOptions::joined(const std::string& name) const {
   const auto found = words_.find(name);
   if (found == words_.end()) return text;
   for (std::string word : found->second) {
-    if (names && word.size() > 1 && word.back() == ',') word.pop_back();  // "a, b" are two words
+    // The comma of "a, b" does not belong to the word
+    if (names && word.size() > 1 && word.back() == ',') word.pop_back();
     text += (text.empty() ? "" : names ? "," : "\n") + word;
   }
   return text;

@@ -16,57 +16,60 @@ struct OptionInfo {
   std::string name, group, help, value, kind, effect, note, standard, since, needs;
   std::vector<std::string> choices, unavailable, aliases;
   std::optional<double> least, above, most;
-  bool command = false;     // the library does not take it
-  bool executable = false;  // decides nothing of the converted model
+  bool command = false;     // the library does not have the option
+  bool executable = false;  // does not affect the converted model
 
   bool is_flag() const { return kind == "flag"; }
   bool takes_many() const { return kind == "words" || kind == "names"; }
-  // As they are typed.
+  // The names as users type them.
   std::vector<std::string> spellings() const;
 };
 
 struct OptionTables {
   std::vector<OptionInfo> options, tf2onnx;
-  std::vector<std::string> compiler_fields;  // of --compiler_options
+  std::vector<std::string> compiler_fields;  // fields of --compiler_options
 
-  // Of any of both, by its name or an alias; null when there is none.
+  // Finds an option in both lists by its name or an alias. Returns null if there is none.
   const OptionInfo* find(std::string_view name) const;
 };
 const OptionTables& option_tables();
 
-// What is wrong with a word as a value; empty when nothing is.
+// Describes why a word is not a valid value. Returns an empty text if it is valid.
 std::string complaint(const OptionInfo& option, const std::string& word);
 
-// Name and value, as the library takes them.
+// Names and values in the form that the library requires.
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;
 
-// What was given: words by name of option. A flag that is on has the word "True".
+// The options that were given: words by option name. A flag that is on has the word "True".
 class GivenOptions {
  public:
   void add_to(Command& app, const std::vector<OptionInfo>& options);
-  // What the command line said. `app` has been parsed.
+  // Reads the command line. `app` has been parsed.
   void take();
-  // Options of one value that the command line gave several: the last one counts, as in argparse.
+  // Returns the single-value options that the command line gives several times. The last value is
+  // used, as in argparse.
   std::vector<std::string> overridden() const;
-  // From elsewhere, unless the command line said something else.
+  // Adds an option from another source unless the command line gave it.
   void add(const OptionInfo& option, std::vector<std::string> words);
-  // `pass` among the names of option `passes` is option `option`, which does what it is for.
+  // If option `passes` contains `pass`, removes it and sets option `option`, which has the same
+  // effect.
   void move_pass(const std::string& pass, const std::string& option);
-  // Those of `others` that are not here.
+  // Adds the options of `others` that are not given here.
   void merge(const GivenOptions& others) {
     words_.insert(others.words_.begin(), others.words_.end());
   }
 
   bool has(const std::string& name) const { return words_.contains(name); }
-  // The only word, or `standard`.
+  // Returns the only word, or `standard` if the option is not given.
   std::string text(const std::string& name, std::string standard = {}) const;
-  // As one text: names separated by commas. Empty when it is not given.
+  // Returns names as one text, separated by commas. It is empty if the option is not given.
   std::string joined(const std::string& name) const;
-  // The names one by one, without blanks around them; none when the option is not given.
+  // Returns the names without surrounding blanks. There are none if the option is not given.
   std::vector<std::string> names(const std::string& name) const;
-  // For the library: names separated by commas, words by line feeds. In the order of the table.
+  // Returns the options for the library in the order of the table, with names separated by commas
+  // and words by line feeds.
   NamedOptions for_library() const;
-  // Throws Usage when an option lacks the one that it needs.
+  // Throws Usage if an option requires another one that is not given.
   void check_needs() const;
 
  private:

@@ -1,4 +1,4 @@
-// A progress bar on a terminal; nothing in a pipe.
+// A progress bar on a terminal.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@ namespace poprt::cli {
 
 class ProgressBar {
  public:
-  // Shows only when stderr is a terminal and `enabled`.
+  // The bar is shown only if stderr is a terminal and `enabled` is set.
   explicit ProgressBar(bool enabled);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Ends the line of the bar before.
+  // Starts a new bar and ends the line of the previous one.
   void begin(std::string title);
-  // `done` in 0..1.
+  // `done` is in 0..1.
   void update(double done);
   void finish();
 
-  // For poprt_compile_options; user_data is the bar.
+  // Callback for poprt_compile_options; user_data is the bar.
   static void callback(double done, const char* what, void* user_data);
 
  private:

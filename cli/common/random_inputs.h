@@ -1,4 +1,4 @@
-// Made-up inputs for `poprt --run` and `poprt_exec bench`.
+// Random inputs for `poprt --run` and `poprt_exec bench`.
 #pragma once
 
 #include <poprt/poprt.h>
@@ -9,13 +9,13 @@
 
 namespace poprt::cli {
 
-// Floats from a normal distribution, integers and bools 0 or 1 (valid as indices, masks and ids).
-// The same seed gives the same bytes.
+// Fills floats from a normal distribution, and integers and bools with 0 or 1, which are valid as
+// indices, masks and ids. The same seed gives the same bytes.
 void fill_random(const poprt_anchor* anchor, std::byte* data, uint64_t seed);
 void fill_random(poprt_dtype dtype, std::byte* data, size_t bytes, uint64_t seed);
 
-// Rows of one request with inputs of these shapes, as PopRT counts them: the smallest first
-// dimension that an input has.
+// Returns the rows of one request with inputs of these shapes as PopRT counts them: the smallest
+// first dimension.
 int64_t rows_of(const std::vector<std::vector<int64_t>>& shapes);
 
 }  // namespace poprt::cli

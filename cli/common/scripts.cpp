@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kScriptOptions[] = {"custom_pass_config", "custom_shape_inference"};
 
-// Of packages: those of the working folder are not looked for.
+// Removes the working folder from the path of packages.
 constexpr const char* kProgram = R"python(import json, sys
 sys.path[:1] = []
 try:
@@ -31,12 +31,12 @@ else:
     _scripts.main()
 )python";
 
-// The option that is to blame, as users type it.
+// Returns the given option as users type it, for errors.
 std::string purpose(const GivenOptions& given) {
   return std::string("--") + (given.has(kScriptOptions[0]) ? kScriptOptions[0] : kScriptOptions[1]);
 }
 
-// Asks package poprt in Python, and gives its answer.
+// Sends a request to package poprt in Python and returns its answer.
 Json ask(const GivenOptions& given, Json request) {
   request["scripts"] = Json::array();
   for (const char* option : kScriptOptions)
@@ -51,15 +51,14 @@ Json ask(const GivenOptions& given, Json request) {
       run_program({python(), "-c", kProgram, question.string(), answer.string()}, option);
   Json found = read_json(answer);
   if (!found.is_object())
-    throw Failure(
-        fmt::format("{}: {} ended with code {} before it was done", option, python(), code));
+    throw Failure(fmt::format("{}: {} ended early with code {}", option, python(), code));
   if (found.contains("import")) {
     const auto package = found.value("package", std::string());
     if (package == "poprt" || package.starts_with("poprt."))
-      throw Failure(fmt::format(
-          "{}: {} has no package poprt: python3 -m pip install poprt-VERSION.whl, or let "
-          "POPRT_PYTHON name the interpreter that has it",
-          option, python()));
+      throw Failure(
+          fmt::format("{}: {} has no package poprt: python3 -m pip install poprt-VERSION.whl, or "
+                      "set POPRT_PYTHON to an interpreter that has it",
+                      option, python()));
     throw Failure(fmt::format("{}: {} cannot import poprt: {}", option, python(),
                               found["import"].get<std::string>()));
   }

@@ -1,6 +1,6 @@
-// --custom_pass_config and --custom_shape_inference: files in Python that register passes and shape
-// functions. With them a model is converted by package poprt in an interpreter of its own
-// (bindings/python/poprt/_scripts.py), and what that wrote is compiled here.
+// --custom_pass_config and --custom_shape_inference: Python files that register passes and shape
+// functions. If they are given, package poprt converts the model in a separate interpreter
+// (bindings/python/poprt/_scripts.py), and this process compiles the converted model.
 #pragma once
 
 #include <string>
@@ -15,19 +15,20 @@ bool has_scripts(const GivenOptions& given);
 struct ScriptPass {
   std::string name, summary;
 };
-// The passes that the scripts register; none without scripts. Throws Failure, one line, when there
-// is no Python, no package, or a script fails.
+// Returns the passes that the scripts register. Throws Failure with one line if Python or the
+// package is missing, or a script fails.
 std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given);
 
-// Converts with the default passes, and those of --passes behind them. Throws the same; then there
-// is no new file.
+// Converts with the default passes and then those of --passes. Throws the same and writes no file
+// in this case.
 void convert_with_scripts(const GivenOptions& given, const std::string& source,
                           const std::string& target);
 
-// What the library is told when scripts have the passes: it does not know those of --passes and
-// --skip_passes.
+// Returns the options for the library if scripts define passes, because the library does not know
+// the scripts' names in --passes and --skip_passes.
 NamedOptions options_beside_scripts(const GivenOptions& given);
-// The same for compiling what they wrote: what has been done to the model is not done to it again.
+// The same for compiling the converted model, without the options that conversion has already
+// applied.
 NamedOptions options_behind_scripts(const GivenOptions& given);
 
 }  // namespace poprt::cli

@@ -1,5 +1,4 @@
-// The three streams that a command is started with: any of them may be closed, or lead to a full
-// disk.
+// Makes a command safe if its standard streams are closed or on a full disk.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,13 +8,12 @@
 
 namespace poprt::cli {
 
-// To be called before anything is opened. A stream that is closed leaves its number to the next
-// file that is opened, into which everything that is printed would then go. The standard output can
-// be written as little as before, which is an error when something is printed; the other two are
-// empty.
+// Must be called before any file is opened. If a stream is closed, the next file that is opened
+// gets its number, and printed text would go into that file. This opens /dev/null instead: writing
+// to the standard output is then still an error, and the other streams are empty.
 void hold_standard_streams();
 
-// What cannot be written to the standard error is lost: there is no other place to say it.
+// A failure to write to the standard error is ignored, because it cannot be reported.
 void write_to_standard_error(std::string_view text);
 
 template <class... Args>

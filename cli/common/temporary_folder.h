@@ -1,4 +1,4 @@
-// A folder that goes with this object, and everything in it.
+// A folder that the destructor removes with its contents.
 #pragma once
 
 #include <fmt/format.h>

@@ -18,7 +18,7 @@
 namespace poprt::cli {
 namespace {
 
-// Of what tf2onnx has printed.
+// Returns the lines that tf2onnx has printed.
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
   std::vector<std::string> lines;
@@ -29,10 +29,10 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
 
 std::string last_line(const std::filesystem::path& file) {
   const std::vector<std::string> lines = lines_of(file);
-  return lines.empty() ? "it said nothing" : lines.back();
+  return lines.empty() ? "it printed no message" : lines.back();
 }
 
-// What stands behind `mark` in the first line that has it; "" when none has.
+// Returns the text after `mark` in the first line that contains it, or "".
 std::string behind(const std::filesystem::path& file, std::string_view mark) {
   for (const std::string& line : lines_of(file))
     if (const size_t at = line.find(mark); at != std::string::npos)
@@ -43,7 +43,7 @@ std::string behind(const std::filesystem::path& file, std::string_view mark) {
 constexpr const char* kOption = "--framework tensorflow";
 constexpr const char* kUnsupported = "Unsupported ops: ";
 constexpr int kMissing = 3;
-// Tells a package that is not there from one that fails.
+// Distinguishes a missing package from one that fails.
 constexpr const char* kFind =
     "import importlib.util, sys; sys.exit(3 if importlib.util.find_spec('tf2onnx') is None else 0)";
 
@@ -65,9 +65,9 @@ Words words_of(const GivenOptions& options, const std::filesystem::path& saved_m
   return words;
 }
 
-// Converts with the opset that is wanted. Where that lacks an operator of the model, which tf2onnx
-// then leaves in it as TensorFlow has it (Einsum, of opset 12, is the common one), the opset that
-// tf2onnx takes by itself is the way out: the converter takes its operators apart again.
+// Converts with the wanted opset. If that opset lacks an operator of the model, tf2onnx leaves
+// TensorFlow's operator in the result (often Einsum, which needs opset 12). Then tf2onnx's default
+// opset is used, and the converter decomposes its operators.
 void run_tf2onnx(const Words& words, const std::string& opset, const std::filesystem::path& onnx,
                  const std::filesystem::path& log) {
   Words first = words;
@@ -84,7 +84,7 @@ void run_tf2onnx(const Words& words, const std::string& opset, const std::filesy
   if (succeeds(words, second) && behind(second, kUnsupported).empty()) {
     std::filesystem::copy_file(second, log, std::filesystem::copy_options::overwrite_existing);
     say("poprt: --framework tensorflow: tf2onnx cannot write the model with opset {}{}; it was "
-        "written with the opset that tf2onnx takes by default\n",
+        "written with tf2onnx's default opset\n",
         opset, lacks.empty() ? "" : " (" + lacks + ")");
     return;
   }
@@ -92,7 +92,7 @@ void run_tf2onnx(const Words& words, const std::string& opset, const std::filesy
   throw Failure(fmt::format("--framework tensorflow: tf2onnx failed: {}", last_line(log)));
 }
 
-// Of the model that tf2onnx wrote.
+// Returns the inputs or outputs of the model that tf2onnx wrote.
 std::vector<std::string> names_of(const std::filesystem::path& onnx, const std::string& direction) {
   poprt_compiler* made = nullptr;
   check(poprt_compiler_create(nullptr, &made));
@@ -108,9 +108,9 @@ std::vector<std::string> names_of(const std::filesystem::path& onnx, const std::
   return names;
 }
 
-// tf2onnx says nothing about a name that the model has not got. It takes those of the ONNX model,
-// and those of the tensors in the signature's function: NAME:0 of an input, Identity:0,
-// Identity_1:0, ... of outputs.
+// Reports names that the model does not have, because tf2onnx ignores them. It accepts the names of
+// the ONNX model and those of the tensors in the signature's function: NAME:0 for an input,
+// Identity:0, Identity_1:0, ... for outputs.
 void check_names(const GivenOptions& options, const std::filesystem::path& onnx,
                  const std::filesystem::path& log) {
   for (const std::string direction : {"input", "output"}) {
@@ -123,13 +123,13 @@ void check_names(const GivenOptions& options, const std::filesystem::path& onnx,
                    : i                  ? fmt::format("Identity_{}:0", i)
                                         : "Identity:0");
     for (const std::string& name : options.names(direction + "s"))
-      known.insert(name.substr(0, name.find('[')));  // "x:0[1,2]" fixes a shape as well
+      known.insert(name.substr(0, name.find('[')));  // "x:0[1,2]" also fixes a shape
     for (const std::string& name : options.names(option))
       if (!known.contains(name))
         throw Failure(fmt::format("tf2onnx --{}: the model has no {} '{}'; it has {}", option,
                                   direction, name, fmt::join(model, ", ")));
     if (const std::string wrong = behind(log, mark); !wrong.empty())
-      throw Failure(fmt::format("tf2onnx --{}: {}: it has no four dimensions", option,
+      throw Failure(fmt::format("tf2onnx --{}: {}: it does not have four dimensions", option,
                                 wrong.substr(0, wrong.find(": "))));
   }
 }

@@ -1,4 +1,4 @@
-// --framework tensorflow: the package tf2onnx makes ONNX of it.
+// --framework tensorflow: converts a model to ONNX by package tf2onnx.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace poprt::cli {
 
-// Runs `python3 -m tf2onnx.convert` with the options of sub-command tf2onnx; what it writes is
-// `onnx`. Throws Failure that says how to install the package when it is not there, and what it
-// said last when it failed.
+// Runs `python3 -m tf2onnx.convert` with the options of sub-command tf2onnx and writes `onnx`.
+// Throws Failure with instructions if the package is not installed, and with its last message if it
+// fails.
 void convert_tensorflow(const GivenOptions& options, const std::filesystem::path& saved_model,
                         const std::filesystem::path& onnx);
 

@@ -20,7 +20,7 @@ const std::string& one(const Value& value, const std::string& key) {
   return value.text;
 }
 
-// "1,2" of [1, 2]; one value as it is.
+// Returns "1,2" for [1, 2] and a single value unchanged.
 std::string list_text(const Value& value, const std::string& key, const char* separator = ",") {
   if (value.kind == scalar) return value.text;
   if (value.kind == map)
@@ -30,7 +30,7 @@ std::string list_text(const Value& value, const std::string& key, const char* se
   return text;
 }
 
-// As pack_args has it: [[a,b],[c]].
+// Returns the form of pack_args: [[a,b],[c]].
 std::string brackets(const Value& value, const std::string& key) {
   if (value.kind != list) return one(value, key);
   std::string text;
@@ -49,7 +49,7 @@ Json to_json(const Value& value) {
   return json;
 }
 
-// 2,8 or, of several shapes, 2,8/2,16; [] of a number.
+// Returns 2,8, or 2,8/2,16 for several shapes. [] is the shape of a scalar.
 std::string shapes_text(const Value& value, const std::string& key) {
   if (value.kind == list && value.items.empty()) return "[]";
   const bool several = value.kind == list && value.items.front().kind == list;
@@ -59,7 +59,7 @@ std::string shapes_text(const Value& value, const std::string& key) {
   return text;
 }
 
-// FACTOR[/MODE[/KEEP]].
+// Returns FACTOR[/MODE[/KEEP]].
 std::string serialized_text(const Value& value, const std::string& key) {
   if (value.kind != map) return list_text(value, key, "/");
   std::map<std::string, std::string> parts;
@@ -75,7 +75,7 @@ std::string serialized_text(const Value& value, const std::string& key) {
     parts[name] = word;
   }
   if (!parts.contains("factor"))
-    throw Unfit(value.line, fmt::format("{}: there is no factor", key));
+    throw Unfit(value.line, fmt::format("{}: the factor is missing", key));
   std::string text = parts["factor"];
   if (parts.contains("mode") || parts.contains("keep_precision"))
     text += "/" + (parts.contains("mode") ? parts["mode"] : "output_channels");
@@ -83,8 +83,7 @@ std::string serialized_text(const Value& value, const std::string& key) {
   return text;
 }
 
-// What a parameter of a pass looks like, by PASS.PARAMETER; of passes that nobody knows yet,
-// nothing.
+// Returns the kind of the parameter PASS.PARAMETER, or an empty text for an unknown pass.
 std::string kind_of(const std::string& parameter) {
   static const auto kinds = [] {
     std::map<std::string, std::string> all;
@@ -102,14 +101,15 @@ std::string kind_of(const std::string& parameter) {
   return found == kinds.end() ? std::string() : found->second;
 }
 
-// TEXT of PASS.PARAMETER=TEXT: lists are a,b or, of words, lines; mappings are lines KEY=VAL.
+// Returns the TEXT of PASS.PARAMETER=TEXT. Lists are a,b or, for words, lines; mappings are lines
+// KEY=VAL.
 std::string argument_text(const Value& value, const std::string& parameter) {
   const std::string kind = kind_of(parameter);
   if (value.kind == scalar) {
     const std::string known = kind == "flag" ? truth(value.text) : "";
     return known.empty() ? value.text : known;
   }
-  constexpr const char* kLine = "\\n";  // which the library reads as a line feed
+  constexpr const char* kLine = "\\n";  // the library reads it as a line feed
   if (value.kind == list) return list_text(value, parameter, kind == "words" ? kLine : ",");
   std::string text;
   for (size_t i = 0; i < value.items.size(); i++) {
@@ -122,7 +122,7 @@ std::string argument_text(const Value& value, const std::string& parameter) {
   return text;
 }
 
-// Fields of --compiler_options that are more than one value.
+// Returns a field of --compiler_options that has several values.
 std::string field_text(const Value& value, const std::string& key) {
   static const std::set<std::string> lists = {"custom_patterns", "virtual_graph_split_ratios"};
   static const std::set<std::string> maps = {"custom_transform_applier_settings", "engine_options",
@@ -134,7 +134,7 @@ std::string field_text(const Value& value, const std::string& key) {
 
 using Words = std::vector<std::string>;
 
-// KEY.FIELD=VAL, as deep as it goes.
+// Adds KEY.FIELD=VAL words for all levels.
 void add_fields(Words& words, const std::string& key, const Value& value) {
   if (value.kind != map) {
     words.push_back(key + "=" + list_text(value, key));

@@ -1,4 +1,4 @@
-// Mappings of a YAML file as the words that the command line has for an option.
+// Converts mappings of a YAML file to the words of a command-line option.
 //
 //   serialize_matmul: {fc1: 4, fc2: {factor: 2, mode: reducing_dim, keep_precision: yes}}
 //                                                    -> fc1=4  fc2=2/reducing_dim/True
@@ -18,24 +18,24 @@ struct Value {
   enum class Kind : unsigned char { scalar, list, map };
   size_t line = 0;
   Kind kind = Kind::scalar;
-  std::string text = {};               // of a scalar
-  std::vector<std::string> keys = {};  // of a map, one for each item
+  std::string text = {};               // for a scalar
+  std::vector<std::string> keys = {};  // for a map, one per item
   std::vector<Value> items = {};
 };
 
-// A value is not what its key takes.
+// Thrown if a key does not accept a value.
 struct Unfit : std::runtime_error {
   Unfit(size_t at, const std::string& why) : std::runtime_error(why), line(at) {}
   size_t line;
 };
 
-// Whether the option has words that begin with a name.
+// Whether the words of the option start with a name.
 bool takes_mapping(const OptionInfo& option);
 
 // Throws Unfit.
 std::vector<std::string> words_of(const OptionInfo& option, const Value& map);
 
-// "True" or "False" of the words that YAML 1.1 has for them; empty for others.
+// Returns "True" or "False" for YAML 1.1's words for them, and an empty text for others.
 std::string truth(const std::string& word);
 
 }  // namespace poprt::cli::yaml

@@ -1,4 +1,4 @@
-// poprt_exec auto_shard: chooses where a model is cut for several IPUs.
+// poprt_exec auto_shard: chooses the cuts of a model for several IPUs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ struct AutoShardArguments {
   bool optimal_perf = false, json = false;
 };
 
-// With names that tell nodes apart, and types.
+// Reads the graph and gives its nodes unique names and types.
 std::unique_ptr<ir::Graph> named_graph(const std::string& path) {
   auto graph = compiler::read_model({.path = path});
   ops::infer(*graph);
@@ -37,11 +37,11 @@ std::unique_ptr<ir::Graph> named_graph(const std::string& path) {
 
 struct Found {
   Candidate best;
-  size_t tried = 0;  // plans that were compiled
+  size_t tried = 0;  // number of compiled plans
 };
 
-// Equal bytes first. With --optimal_perf then by what each instruction takes, which says how much
-// the sub-graphs cost.
+// Starts with parts of equal bytes. With --optimal_perf, it then balances the measured time of the
+// instructions in each sub-graph.
 Found search(const AutoShardArguments& a, const ir::Graph& graph) {
   std::vector<SubGraph> parts = sub_graphs(graph);
   const auto ipus = static_cast<size_t>(a.num_ipus);
@@ -105,26 +105,26 @@ int run(AutoShardArguments a) {
 
 void add_auto_shard(Command& app, std::function<int()>& action) {
   Command* command = app.add_command(
-      "auto_shard", "Choose where a converted model is cut for several IPUs, and try it");
+      "auto_shard", "Choose the cuts of a converted model for several IPUs, and test them");
   const auto a = std::make_shared<AutoShardArguments>();
   command->add_option("-i,--input_model", a->input_model, "Converted ONNX model")->required();
-  command->add_option("--num_ipus", a->num_ipus, "How many IPUs share it, more than 1")->required();
+  command->add_option("--num_ipus", a->num_ipus, "Number of IPUs, more than 1")->required();
   command->add_option("--output_model", a->output_model,
-                      "Where it goes, with attributes for virtual_graph_mode=manual; else beside "
-                      "its source as NAME.auto_sharded.onnx");
+                      "Path of the result, with attributes for virtual_graph_mode=manual "
+                      "[NAME.auto_sharded.onnx next to the source]");
   command->add_flag("--optimal_perf", a->optimal_perf,
-                    "Go on with other cuts, by the time that parts take, while they are faster");
+                    "Also try cuts by the measured time of the parts, as long as they are faster");
   command
       ->add_option("--num_processes", a->num_processes,
-                   "Cuts that are compiled at the same time, at most 64")
+                   "Number of cuts that are compiled at the same time, at most 64")
       ->check(between(1, 64))
       ->capture_default_str();
   command
       ->add_option("--memory_proportion", a->memory_proportion,
-                   "Part of a chip's memory that an IPU's weights and data may take")
+                   "Fraction of the chip's memory for the weights and data of an IPU")
       ->check(between(0.01, 1.0))
       ->capture_default_str();
-  command->add_option("--runs", a->runs, "Asynchronous runs that are timed, behind 20 others")
+  command->add_option("--runs", a->runs, "Timed asynchronous runs, after 20 that are not timed")
       ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--json", a->json, "The result as JSON");

@@ -1,4 +1,4 @@
-// poprt_exec bench: latency and throughput under one or several clients.
+// poprt_exec bench: measures latency and throughput with one or several clients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,12 +29,12 @@ struct BenchArguments {
   CompileSettings compile;
 };
 
-// One client's memory for one request.
+// The memory of one client for one request.
 struct Buffers {
   std::vector<AnchorMemory> in, out;
   std::vector<poprt_input> inputs;
   std::vector<poprt_output> outputs;
-  // By position, of what is all of a model.
+  // Pointers by position, for an executable with one model.
   std::vector<const void*> in_data;
   std::vector<void*> out_data;
 
@@ -65,7 +65,7 @@ struct Buffers {
   }
 
  private:
-  // Those that are for one of several models.
+  // Returns the words for one of several models.
   static std::vector<std::string> of_case(std::vector<std::string> words, const Case& c) {
     if (!c.name.empty())
       std::erase_if(words, [&](const std::string& w) { return graph_of(w) != c.name + "/"; });
@@ -73,7 +73,7 @@ struct Buffers {
   }
 };
 
-// Batches of one call of the device.
+// Number of batches in one call of the device.
 int64_t batches_per_step(const Executable& executable) {
   poprt_popef_metadata* metadata = nullptr;
   check(poprt_executable_popef_metadata(executable.get(), &metadata));
@@ -82,13 +82,13 @@ int64_t batches_per_step(const Executable& executable) {
   return batches;
 }
 
-// Requests that one asynchronous client keeps going: two steps, or what there is memory for. A step
-// that is not full waits.
+// Number of requests that one asynchronous client keeps in flight: two steps, limited by memory. An
+// incomplete step would wait.
 size_t in_flight_of(int64_t batches) {
   constexpr int64_t kLeast = 8, kMost = 1024;
   if (2 * batches > kMost)
-    say("poprt_exec bench: warning: a step has {} batches, which {} requests in flight do "
-        "not fill: steps wait for their timeout\n",
+    say("poprt_exec bench: warning: a step has {} batches, which {} requests in flight do not "
+        "fill; steps wait for their timeout\n",
         batches, kMost);
   return static_cast<size_t>(std::clamp(2 * batches, kLeast, kMost));
 }
@@ -112,7 +112,7 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
     std::unique_ptr<Buffers> buffers;
     Request request;
     Clock::time_point start;
-    // Where another request failed: the runner still uses the memory of this one.
+    // If another request failed, the runner may still use the memory of this one.
     ~Slot() {
       if (request) poprt_error_free(poprt_request_wait(request.get(), -1));
     }
@@ -138,7 +138,7 @@ void client(poprt_runner* runner, const Case& c, const BenchArguments& a, size_t
     if (s.request) check(poprt_request_wait(s.request.get(), -1));
 }
 
-// All clients' milliseconds, in any order.
+// Returns the latencies of all clients in any order.
 SessionTimes through_runner(const BenchArguments& a, const Runner& runner, const Case& c,
                             size_t in_flight) {
   {
@@ -179,7 +179,7 @@ SessionTimes through_session(const BenchArguments& a, const Executable& executab
   });
 }
 
-// What one case took.
+// The results of one case.
 struct Measured {
   std::string name;
   Latencies latencies;
@@ -188,10 +188,10 @@ struct Measured {
       : name(std::move(of)), latencies(std::move(times.ms), times.seconds) {}
 };
 
-// Inputs of files are for a model of one shape, or for one of several models.
+// Files can only be given for a model of one shape, or for one of several models.
 void check_inputs(const BenchArguments& a, const Cases& cases, const poprt_runner* runner) {
   if (cases.kind == Cases::shapes && (!a.inputs.empty() || !a.inputs_pb.empty()))
-    throw Usage("inputs of a model at several shapes are made up: leave --input out");
+    throw Usage("inputs of a model at several shapes are random; omit --input");
   for (const auto* words : {&a.inputs, &a.inputs_pb})
     for (const std::string& word : *words)
       if (cases.kind == Cases::graphs && graph_of(word).empty())
@@ -256,19 +256,19 @@ void add_bench(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<BenchArguments>();
   Command* c = app.add_command("bench", "Measure latency and throughput");
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
-  c->add_option("--input", a->inputs, "NAME=FILE.npy (others are made up)")->many();
+  c->add_option("--input", a->inputs, "NAME=FILE.npy (other inputs are random)")->many();
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->many();
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--clients", a->clients, "Client threads")
       ->check(between(1, 1024))
       ->capture_default_str();
   c->add_flag("--async", a->async, "Clients keep several requests in flight");
-  c->add_option("--through", a->through, "runner, or a session's callbacks or queues alone")
+  c->add_option("--through", a->through, "runner, or only a session's callbacks or queues")
       ->check(one_of({"runner", "callbacks", "queues"}))
       ->capture_default_str();
   c->add_option("--iterations", a->iterations, "Requests of each client [by time]")
       ->check(at_least<int64_t>(1));
-  c->add_option("--seconds", a->seconds, "How long to measure")
+  c->add_option("--seconds", a->seconds, "Seconds to measure")
       ->check(between(1e-3, 1e6))
       ->capture_default_str();
   c->add_option("--warmup", a->warmup, "Runs before measuring")

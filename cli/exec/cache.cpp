@@ -1,4 +1,4 @@
-// poprt_exec cache: what engine caching keeps, and getting rid of it.
+// poprt_exec cache: lists and removes the files of the engine cache.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -42,14 +42,14 @@ void print_entries(const std::vector<runtime::CacheEntry>& entries) {
   print_json({{"files", files}, {"bytes", bytes}});
 }
 
-// What the compiler would use, in the order of its choice.
+// Returns the folder that the compiler would use, with the same precedence.
 std::string folder(const CacheSettings& s) {
   if (!s.path.empty()) return s.path;
   for (const char* variable : {"POPXL_CACHE_DIR", "POPART_CACHE_DIR"})
     if (const char* value = std::getenv(variable); value && *value) return value;
   throw Usage(
-      "which folder? give --path (models that a runner compiles are in ~/.cache/poprt), or set "
-      "POPXL_CACHE_DIR or POPART_CACHE_DIR");
+      "the folder is unknown; give --path (models that a runner compiles are in ~/.cache/poprt), "
+      "or set POPXL_CACHE_DIR or POPART_CACHE_DIR");
 }
 
 int run(const CacheSettings& s) {
@@ -89,10 +89,10 @@ void add_cache(Command& app, std::function<int()>& action) {
   auto* command = app.add_command("cache", "List or prune a folder of cached executables.");
   auto s = std::make_shared<CacheSettings>();
   command->add_option("--path", s->path,
-                      "The folder (cache_path); else that of POPXL_CACHE_DIR or POPART_CACHE_DIR");
+                      "The folder (cache_path) [POPXL_CACHE_DIR or POPART_CACHE_DIR]");
   auto* list = command->add_flag("--list", s->list, "List the files, least recently used first");
-  auto* prune = command->add_flag("--prune", s->prune,
-                                  "Remove files: all, or as --max_bytes and --older_than say");
+  auto* prune = command->add_flag(
+      "--prune", s->prune, "Remove files: all, or those that --max_bytes and --older_than select");
   prune->excludes(list);
   command->add_flag("--json", s->json, "One JSON object instead of lines");
   s->has_max_bytes = command
@@ -100,11 +100,11 @@ void add_cache(Command& app, std::function<int()>& action) {
                                       "Remove the least recently used until the rest fits")
                          ->check(at_least<uint64_t>(0))
                          ->needs(prune);
-  s->has_older_than =
-      command
-          ->add_option("--older_than", s->older_than, "Remove what was not used for so many days")
-          ->check(at_least<double>(0))
-          ->needs(prune);
+  s->has_older_than = command
+                          ->add_option("--older_than", s->older_than,
+                                       "Remove files that were not used for this number of days")
+                          ->check(at_least<double>(0))
+                          ->needs(prune);
   command->callback([s, &action] { action = [s] { return run(*s); }; });
 }
 

@@ -1,5 +1,6 @@
-// The commands of poprt_exec, one file each in this folder: exec/foo.cpp defines add_foo, which
-// adds its sub-command and sets `action` when that is chosen. The list is made from the folder.
+// The commands of poprt_exec, one file per command in this folder. exec/foo.cpp defines add_foo,
+// which adds its sub-command and sets `action` if the user selects it. CMake generates the list
+// from the folder.
 #pragma once
 
 #include <functional>
@@ -14,12 +15,12 @@ class Command;
 #include "exec/commands.inc"
 #undef POPRT_COMMAND
 
-// Options that every command which may compile has.
+// Options of every command that may compile.
 struct CompileSettings;
 void add_compile_options(Command& command, CompileSettings& settings);
 
-// --plugins, which load_given_plugins() loads before the command runs, those of POPRT_PLUGINS
-// first.
+// Adds --plugins. load_given_plugins() loads its libraries before the command runs, after those of
+// POPRT_PLUGINS.
 void add_plugin_option(Command& command);
 void load_given_plugins();
 const std::vector<std::string>& plugins_given();

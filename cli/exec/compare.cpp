@@ -1,4 +1,4 @@
-// poprt_exec compare: a model's outputs against reference outputs.
+// poprt_exec compare: compares a model's outputs with reference outputs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +24,7 @@ namespace {
 struct CompareArguments {
   std::string model, data_set;
   std::vector<std::string> inputs, inputs_pb, references;
-  // What is not given comes from data.json of the data set, or is Accepted's.
+  // The default comes from data.json of the data set, else from Accepted.
   std::optional<double> rtol, atol, norm, bad_frac;
   int threads = 0;
   bool json = false;
@@ -33,12 +33,12 @@ struct CompareArguments {
 
 struct Accepted {
   double rtol = 1e-3, atol = 1e-4;
-  double norm = 0;      // also accepts differences up to norm * largest |reference|
-  double bad_frac = 0;  // accepts that part of the elements outside of all that
+  double norm = 0;      // also accept differences up to norm * largest |reference|
+  double bad_frac = 0;  // accept that fraction of elements beyond the tolerance
 };
 
-// data.json beside the model of a data set, as ONNX's own test data have it: rtol and atol, and two
-// more for whole and for quantised models.
+// Reads data.json next to the model of a data set, in the format of ONNX's test data: rtol and
+// atol, and two more fields for whole and for quantised models.
 Accepted tolerance_of(const CompareArguments& a) {
   namespace fs = std::filesystem;
   Accepted t;
@@ -71,7 +71,7 @@ std::string numbered(const CompareArguments& a, const char* stem, size_t i) {
   return fmt::format("{}/{}_{}.pb", a.data_set, stem, i);
 }
 
-// Variable dimensions of an ONNX model that no option fixes are those of the data.
+// Sets variable dimensions of an ONNX model that no option fixes to those of the data.
 void shapes_from_data(CompareArguments& a) {
   if (a.model.ends_with(".popef")) return;
   const auto graph = compiler::read_model({.path = a.model});
@@ -103,17 +103,17 @@ struct Difference {
   double max_abs = 0, max_rel = 0;
 };
 
-// An output as a run has made it.
+// An output of a run.
 struct Made {
   poprt_dtype dtype;
   std::vector<int64_t> shape;
   const void* data;
   size_t bytes;
-  std::vector<int64_t> real = {};  // of one whose size depends on data: how much of it is real
+  std::vector<int64_t> real = {};  // real shape of an output whose size depends on data
 };
 
-// The output that says how much of output `i` is real, NAME:shape, which may come anywhere; else
-// the number of all.
+// Returns the index of the output NAME:shape, which has the real size of output `i`, or the number
+// of outputs if there is none.
 size_t size_of(const std::vector<const poprt_anchor*>& outputs, size_t i) {
   const std::string name = std::string(poprt_anchor_name(outputs[i])) + ":shape";
   const std::vector<int64_t> rank = {static_cast<int64_t>(poprt_anchor_rank(outputs[i]))};
@@ -130,7 +130,7 @@ bool is_size(const std::vector<const poprt_anchor*>& outputs, size_t i) {
   return false;
 }
 
-// The part of the output from its origin.
+// Returns the real part of the output, which starts at its origin.
 std::vector<std::byte> real_part(const Made& made) {
   size_t elements = 1, kept = 1;
   for (const int64_t d : made.shape) elements *= static_cast<size_t>(d);
@@ -184,7 +184,7 @@ Difference compare(const std::string& name, Made got, const Array& want, const A
 
 using Outputs = std::unique_ptr<poprt_outputs, Free<poprt_outputs_free>>;
 
-// One run for each model that has inputs, all outputs by name.
+// Runs each model that has inputs once and returns all outputs by name.
 class VariantRuns {
  public:
   VariantRuns(const CompareArguments& a, poprt_runner* runner)
@@ -207,9 +207,9 @@ class VariantRuns {
         if (name == t.name) return {t.dtype, {t.shape, t.shape + t.rank}, t.data, t.bytes};
       }
     find_anchor(outputs_of(runner), name, "output");
-    throw Failure(fmt::format(
-        "output '{}' is of a model whose inputs are not given; give --input {}NAME=FILE", name,
-        graph_of(name)));
+    throw Failure(
+        fmt::format("output '{}' belongs to a model without given inputs; give --input {}NAME=FILE",
+                    name, graph_of(name)));
   }
 
  private:
@@ -217,7 +217,7 @@ class VariantRuns {
   std::vector<Outputs> outputs_;
 };
 
-// The one run of a model.
+// Runs a model once.
 class Run {
  public:
   Run(const CompareArguments& a, poprt_runner* runner) : outs_(outputs_of(runner)) {
@@ -255,7 +255,7 @@ int run(CompareArguments& a) {
   const Executable executable = load_model(a.model, a.compile);
   const Runner runner = make_runner(executable.get(), a.threads);
   const auto ins = inputs_of(runner.get()), outs = outputs_of(runner.get());
-  if (!a.data_set.empty()) {  // input_0.pb ... output_0.pb, as ONNX's test data sets have it
+  if (!a.data_set.empty()) {  // input_0.pb ... output_0.pb, as in ONNX's test data
     const auto add = [&](const auto& anchors, const char* stem, std::vector<std::string>& words) {
       for (size_t i = 0, number = 0; i < anchors.size(); i++) {
         if (is_size(anchors, i)) continue;
@@ -268,7 +268,7 @@ int run(CompareArguments& a) {
     add(outs, "output", a.references);
   }
   if (a.references.empty())
-    throw Usage("nothing to compare with; give --reference NAME=FILE.npy or --data_set FOLDER");
+    throw Usage("there is no reference; give --reference NAME=FILE.npy or --data_set FOLDER");
   const bool variants = cases_of(executable.get(), runner.get()).kind != Cases::one;
   std::optional<Run> once;
   std::optional<VariantRuns> several;
@@ -319,11 +319,10 @@ void add_compare(Command& app, std::function<int()>& action) {
   c->add_option("MODEL", a->model, ".popef, or .onnx (compiled first)")->required();
   c->add_option("--input", a->inputs, "NAME=FILE.npy")->many();
   c->add_option("--input-pb", a->inputs_pb, "NAME=FILE.pb")->many();
-  c->add_option("--reference", a->references, "NAME=FILE.npy or .pb: what an output should be")
-      ->many();
+  c->add_option("--reference", a->references, "NAME=FILE.npy or .pb: the expected output")->many();
   c->add_option("--data_set", a->data_set,
-                "Folder with input_0.pb ... output_0.pb ...; data.json there or above it holds "
-                "rtol, atol, norm and bad_frac")
+                "Folder with input_0.pb ... output_0.pb ...; data.json in it or its parent "
+                "contains rtol, atol, norm and bad_frac")
       ->check(existing_folder());
   c->add_option("--rtol", a->rtol, "Relative tolerance [data.json, or 0.001]")
       ->check(at_least(0.0));
@@ -331,10 +330,10 @@ void add_compare(Command& app, std::function<int()>& action) {
       ->check(at_least(0.0));
   c->add_option(
        "--norm", a->norm,
-       "Also accept differences up to this part of the largest reference [data.json, or 0]")
+       "Also accept differences up to this fraction of the largest reference [data.json, or 0]")
       ->check(at_least(0.0));
   c->add_option("--bad_frac", a->bad_frac,
-                "Accept this part of the elements outside of the tolerance [data.json, or 0]")
+                "Accept this fraction of the elements outside of the tolerance [data.json, or 0]")
       ->check(at_least(0.0));
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_flag("--json", a->json, "Report as JSON");

@@ -1,4 +1,4 @@
-// poprt_exec debug: compares two models tensor by tensor, changes models, prints them.
+// poprt_exec debug: compares two models tensor by tensor, changes models and prints them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,8 +36,7 @@ std::vector<std::string> names_in(const std::string& list) {
   return names;
 }
 
-// A file that is written completely or not at all; a model does not replace the one that it is made
-// from.
+// Writes the complete file or none. A model cannot replace its own source.
 void save(const ir::Graph& graph, const std::string& source, const std::string& target) {
   std::error_code error;
   if (fs::equivalent(source, target, error))
@@ -46,7 +45,7 @@ void save(const ir::Graph& graph, const std::string& source, const std::string& 
   fmt::print("model: {}\n", target);
 }
 
-// -- compare
+// Sub-command compare.
 
 struct Comparison {
   std::string src_model, dst_model, src_backend = "onnxruntime", dst_backend = "poprt";
@@ -67,7 +66,7 @@ std::set<std::string> made_by_nodes(const ir::Graph& graph) {
   return names;
 }
 
-// What is compared. `inputs` gets the pairs of --mark_io_mapping that are inputs.
+// Returns the tensors to compare. `inputs` receives the pairs of --mark_io_mapping that are inputs.
 Pairs tensors_to_compare(const Comparison& c, const ir::Graph& source, const ir::Graph& other,
                          Pairs& inputs) {
   const std::set<std::string> first = made_by_nodes(source), second = made_by_nodes(other);
@@ -106,8 +105,7 @@ Pairs tensors_to_compare(const Comparison& c, const ir::Graph& source, const ir:
   }
   if (pairs.empty())
     throw Usage(
-        fmt::format("'{}' and '{}' have no {} in common; --mark_io_mapping A=B says what "
-                    "belongs together",
+        fmt::format("'{}' and '{}' have no {} in common; give pairs with --mark_io_mapping A=B",
                     c.src_model, c.dst_model, c.mark_outputs.empty() ? "output" : "tensor"));
   return pairs;
 }
@@ -118,7 +116,7 @@ NamedTensors source_inputs(const Comparison& c, const ir::Graph& source) {
     const auto [name, data] = split_pair(word, "--input_data");
     const ir::Value* value = source.find(name);
     if (!value || !source.is_input(value))
-      throw Usage(fmt::format("--input_data: '{}' is no input of '{}'", name, c.src_model));
+      throw Usage(fmt::format("--input_data: '{}' is not an input of '{}'", name, c.src_model));
     words[name] = data;
   }
   NamedTensors inputs;
@@ -135,7 +133,7 @@ NamedTensors source_inputs(const Comparison& c, const ir::Graph& source) {
   return inputs;
 }
 
-// The graph with these tensors as its outputs, as a file.
+// Writes the graph with these tensors as its outputs to a file.
 std::string marked(ir::Graph& graph, const std::vector<std::string>& names, const fs::path& file) {
   ops::infer(graph);
   std::vector<ir::Value*> outputs;
@@ -152,7 +150,7 @@ void dump(const Comparison& c, std::string name, const char* side, const Tensor&
   inspector::save_npy(fs::path(c.dump_dir) / fmt::format("{}_{}.npy", name, side), tensor);
 }
 
-// Prints one row for each pair; whether all have the same shape.
+// Prints one row per pair. Returns whether all pairs have equal shapes.
 bool report(const Comparison& c, const Pairs& pairs, const NamedTensors& first,
             const NamedTensors& second) {
   const std::vector<std::string> methods = names_in(c.methods);
@@ -197,7 +195,7 @@ int compare(const Comparison& c) {
     second_names.push_back(to);
   }
   const TemporaryFolder folder;
-  CompileSettings settings = c.compile;  // shapes are in the files
+  CompileSettings settings = c.compile;  // the files define the shapes
   settings.input_shape.clear();
   settings.batch_size = 0;
   settings.batch_axis = -1;
@@ -217,29 +215,29 @@ int compare(const Comparison& c) {
 void add_debug_compare(Command& debug, std::function<int()>& action) {
   auto c = std::make_shared<Comparison>();
   Command* a = debug.add_command(
-      "compare", "How tensors of two models differ, on the same inputs; exit 1 when shapes do");
+      "compare", "Compare the tensors of two models for the same inputs; exit 1 if shapes differ");
   const auto backend = [](const std::string& word) -> std::string {
     if (word == "tensorflow")
-      return "TensorFlow's models are compared as ONNX: poprt --framework tensorflow first";
+      return "TensorFlow models must be converted to ONNX first: poprt --framework tensorflow";
     return one_of({"onnxruntime", "poprt"})(word);
   };
   a->add_option("--src_model,--model", c->src_model, "Source model (.onnx)")->required();
-  a->add_option("--src_backend", c->src_backend, "onnxruntime (a package of Python) or poprt")
+  a->add_option("--src_backend", c->src_backend, "onnxruntime (a Python package) or poprt")
       ->check(backend)
       ->capture_default_str();
   a->add_option("--dst_model", c->dst_model, "The model to compare with it (.onnx)")->required();
-  a->add_option("--dst_backend", c->dst_backend, "The same for that one")
+  a->add_option("--dst_backend", c->dst_backend, "The same for the other model")
       ->check(backend)
       ->capture_default_str();
-  a->add_option("--compare_method", c->methods, "mse, rmse, mae, mape, r2; several with commas")
+  a->add_option("--compare_method", c->methods, "mse, rmse, mae, mape, r2; separated by commas")
       ->capture_default_str();
   a->add_option("--input_data", c->input_data,
                 "NAME=zeros, ones, rand or FILE.npy, for each input of the source")
       ->many();
   a->add_option("--mark_outputs", c->mark_outputs,
-                "Tensors to compare, or all that both models have [the outputs]");
+                "Tensors to compare, or all for those that both models have [the outputs]");
   a->add_option("--mark_io_mapping", c->mapping,
-                "SOURCE=OTHER: inputs and tensors that have different names")
+                "SOURCE=OTHER: inputs and tensors with different names")
       ->many();
   a->add_flag("--dump_data", c->dump_data, "Write NAME_src.npy and NAME_dst.npy");
   a->add_option("--dump_dir", c->dump_dir, "Folder for them")->capture_default_str();
@@ -248,7 +246,7 @@ void add_debug_compare(Command& debug, std::function<int()>& action) {
   a->callback([c, &action] { action = [c] { return compare(*c); }; });
 }
 
-// -- modify, extract, print
+// Sub-commands modify, extract and print.
 
 struct Change {
   std::string model, output;
@@ -256,7 +254,7 @@ struct Change {
   bool sort = false;
 };
 
-// "input_names=a,b" and "output_names=c" words.
+// Parses "input_names=a,b" and "output_names=c" words.
 void parse_extract(Change& c) {
   for (const std::string& word : c.extract) {
     const auto [key, names] = split_pair(word, "--extract");
@@ -281,9 +279,9 @@ int modify(Change c) {
   parse_extract(c);
   const bool extracts = !c.extract.empty() || !c.outputs.empty() || !c.inputs.empty();
   if (!extracts && c.update.empty() && !c.sort)
-    throw Usage("nothing to do; give --update, --extract or --sort");
-  if (extracts && c.outputs.empty()) throw Usage("output_names: nothing is named");
-  const auto graph = compiler::read_model({.path = c.model});  // which sorts
+    throw Usage("there is no change to make; give --update, --extract or --sort");
+  if (extracts && c.outputs.empty()) throw Usage("output_names: expected at least one name");
+  const auto graph = compiler::read_model({.path = c.model});  // sorts the graph
   if (!c.update.empty()) update_tensors(*graph, c.update);
   if (extracts) extract(*graph, split_all(c.inputs), split_all(c.outputs));
   save(*graph, c.model, c.output.empty() ? c.model + ".updated.onnx" : c.output);
@@ -299,7 +297,7 @@ void add_debug_modify(Command& debug, std::function<int()>& action) {
                 "becomes a constant")
       ->many();
   a->add_option("--extract", c->extract,
-                "input_names=A,B output_names=C: only what lies between these tensors")
+                "input_names=A,B output_names=C: keep only the part between these tensors")
       ->expected(1, 2);
   a->add_flag("--sort", c->sort, "Put the nodes into topological order");
   a->add_option("--output_model", c->output, "The new model [MODEL.updated.onnx]");
@@ -325,18 +323,19 @@ void add_debug_print(Command& debug, std::function<int()>& action) {
   auto p = std::make_shared<Print>();
   Command* a = debug.add_command("print", "Print a model");
   a->add_option("--src_model,--model", p->model, "Model (.onnx)")->required();
-  a->add_option("--level", p->level, "model, graph, node or tensor: how much of it")
+  a->add_option("--level", p->level, "model, graph, node or tensor: the level of detail")
       ->check(one_of({"model", "graph", "node", "tensor"}))
       ->capture_default_str();
   a->add_option("--name", p->name,
-                "Regular expression: only nodes, or else tensors, with such a name, in full");
+                "Regular expression: print only the nodes, or else the tensors, with matching "
+                "names, in full");
   a->callback([p, &action] {
     action = [p] {
       const auto graph = compiler::read_model({.path = p->model});
       try {
         ops::infer(*graph);
       } catch (const Error&) {
-        // An operator that nobody knows: types of what it makes are not printed.
+        // Types after an unknown operator are not printed.
       }
       const int level = p->level == "model"   ? 0
                         : p->level == "graph" ? 1
@@ -352,7 +351,7 @@ void add_debug_print(Command& debug, std::function<int()>& action) {
 
 void add_debug(Command& app, std::function<int()>& action) {
   Command* debug = app.add_command(
-      "debug", "Find where numbers go wrong: compare, modify, extract and print ONNX models");
+      "debug", "Find numeric errors: compare, modify, extract and print ONNX models");
   debug->require_subcommand();
   add_debug_compare(*debug, action);
   add_debug_modify(*debug, action);

@@ -1,5 +1,5 @@
-// poprt_exec flops: floating-point operations and bytes of a model, by node. package poprt.profile
-// of Python counts the same; a test compares them.
+// poprt_exec flops: counts floating-point operations and bytes of a model by node. poprt.profile of
+// the Python package counts the same; a test compares them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ using Rows = std::vector<std::pair<const ir::Node*, Cost>>;
 
 Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipped);
 
-// What the graphs in a node cost: the dearer branch, a body for each iteration that is known.
+// Returns the cost of a node's subgraphs: the more expensive branch, or a body for each known
+// iteration.
 Cost inner_cost(const ir::Node& node, std::vector<std::string>& skipped) {
   Cost most;
   for_each_subgraph(node, [&](const ir::Graph& inner) {
@@ -65,7 +66,7 @@ Cost cost_of(const ir::Graph& graph, Rows* rows, std::vector<std::string>& skipp
     if (!unknown)
       cost.flops += ops::flops_of(*node);
     else
-      skipped.push_back(fmt::format("{}, where the shape of '{}' ({}) is not known",
+      skipped.push_back(fmt::format("{}, because the shape of '{}' ({}) is unknown",
                                     node->describe(), unknown->name(),
                                     ir::type_string(unknown->type)));
     if (rows) rows->emplace_back(node, cost);
@@ -88,7 +89,7 @@ int run(const FlopsArguments& a) {
   ops::infer(*graph);
   const auto values = graph->values();
   if (!std::ranges::all_of(values, [](const ir::Value* v) { return v->type.is_static(); }))
-    passes::run_passes(*graph, std::vector{&passes::pass_of("constant_folding"),  // of shapes
+    passes::run_passes(*graph, std::vector{&passes::pass_of("constant_folding"),  // folds shapes
                                            &passes::pass_of("eliminate_deadend")});
   Rows rows;
   std::vector<std::string> skipped;
@@ -122,7 +123,7 @@ void add_flops(Command& app, std::function<int()>& action) {
       "flops",
       "Count the floating-point operations of a model (a multiplication and an addition are two)");
   c->add_option("MODEL", a->model, "Model (.onnx)")->required();
-  c->add_flag("--verbose", a->verbose, "Also of each node");
+  c->add_flag("--verbose", a->verbose, "Also for each node");
   c->add_flag("--json", a->json, "As JSON, by node");
   add_compile_options(*c, a->compile);
   c->callback([a, &action] { action = [a] { return run(*a); }; });

@@ -1,4 +1,4 @@
-// poprt_exec inspect: what the desktop inspector shows, as text or JSON.
+// poprt_exec inspect: prints the data of the desktop inspector as text or JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -33,7 +33,7 @@ struct InspectSettings {
 
   std::vector<std::string> shapes;
 
-  // Of the run view.
+  // For the run view.
   std::vector<std::string> inputs, references, outputs;
   std::string second, labels, executable;
   size_t variant = 0;
@@ -61,14 +61,14 @@ void print(const InspectSettings& s, const std::vector<Table>& tables) {
   for (const Table& t : tables) fmt::print("{}", table_text(t));
 }
 
-// The graph with all groups open.
+// Draws the graph with all groups open.
 std::string picture(const Document& d) {
-  if (!d.graph) throw Usage("--svg is for graphs: give an .onnx or IR text");
+  if (!d.graph) throw Usage("--svg draws graphs; give an .onnx or IR text file");
   GraphLayout layout(d.graph);
   return graph_svg(*d.graph, *layout.scene(layout.all_groups()));
 }
 
-// Running processes: looks for a while, then prints what it saw.
+// Observes running processes for a while, then prints the result.
 int watch(const InspectSettings& s) {
   TelemetryWatcher watcher(s.folder);
   if (!s.record.empty()) watcher.record(s.record);
@@ -79,7 +79,7 @@ int watch(const InspectSettings& s) {
   return 0;
 }
 
-// NAME=FILE words as choices of inputs.
+// Parses NAME=FILE words as choices of inputs.
 InputChoices choices_of(const std::vector<std::string>& words) {
   InputChoices choices;
   for (const std::string& word : words) {
@@ -100,7 +100,7 @@ const NamedTensor& output_called(const RunResult& result, const std::string& nam
       fmt::format("the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
 }
 
-// A graph as it is looked at, for the shapes that were asked for.
+// Compiles the displayed graph for the given shapes.
 Compilation compiled(const InspectSettings& s, const Document& d) {
   const ChosenShapes shapes = read_shapes(fmt::format("{}", fmt::join(s.shapes, " ")));
   std::string assumed;
@@ -109,7 +109,7 @@ Compilation compiled(const InspectSettings& s, const Document& d) {
   return made;
 }
 
-// Runs the model, and what it is compared with; 1 when outputs differ.
+// Runs the model and the model that it is compared with. Returns 1 if outputs differ.
 int run_view(const InspectSettings& s, const Document& d) {
   Progress progress;
   const InputChoices choices = choices_of(s.inputs);
@@ -122,7 +122,7 @@ int run_view(const InspectSettings& s, const Document& d) {
   std::vector<TensorDifference> differences;
   if (!s.second.empty()) {
     const auto other = model_to_run(load(s.second), nullptr, progress);
-    // One model may be compared with one of several.
+    // A single model may be compared with one of several models.
     const size_t variant = other->variants ? s.variant : 0;
     differences = compare_outputs(
         result.outputs, run_model(other, choices, s.seed, progress, variant).outputs, s.tolerance);
@@ -154,7 +154,7 @@ int run_view(const InspectSettings& s, const Document& d) {
              : 1;
 }
 
-// With programs, memory and times when those were asked for by --profile.
+// Includes programs, memory and times if --profile is given.
 DocumentDiff comparison(const InspectSettings& s, const Document& left, const Document& right) {
   Progress progress;
   DocumentDiff diff = diff_documents(left, right, progress);
@@ -167,7 +167,7 @@ DocumentDiff comparison(const InspectSettings& s, const Document& left, const Do
   return diff;
 }
 
-// Which of the programs in a file, by name.
+// Returns the index of the program with the given name.
 size_t executable_of(const InspectSettings& s, const Document& d) {
   if (s.executable.empty()) return 0;
   if (!d.popef) throw Usage("--executable is for .popef files");
@@ -203,14 +203,14 @@ int run(const InspectSettings& s) {
     if (s.view != "queues") throw Usage("give a FILE, or --view queues for running processes");
     return watch(s);
   }
-  if (!s.record.empty()) throw Usage("--record is for running processes: leave out FILE");
+  if (!s.record.empty()) throw Usage("--record is for running processes; omit FILE");
   const Document d = load(s.file);
   const bool compiles = s.view == "passes" || s.view == "program" || s.view == "memory" ||
                         s.view == "parts" || s.view == "all" || s.profile > 0;
   if (!s.shapes.empty() && (!d.ir || s.svg || !s.other.empty() || !(compiles || runs)))
     throw Usage(
-        "--input_shape is for what is compiled of a model: --view passes, program, parts, memory, "
-        "run or all of an .onnx file or IR text");
+        "--input_shape is for compiled views (--view passes, program, parts, memory, run or all) "
+        "of an .onnx file or IR text");
   if (s.svg) {
     fmt::print("{}", picture(d));
     return 0;
@@ -247,33 +247,34 @@ void add_run_options(Command& c, InspectSettings& s) {
        "input's proportions, else all of it is resized")
       ->many();
   c.add_option("--labels", s.labels,
-               "With --view run: text with the names of the classes, one a line; the largest "
-               "elements get a name and their softmax");
+               "With --view run: text file with class names, one per line; the largest elements "
+               "get a name and their softmax");
   c.add_option("--output", s.outputs, "With --view run: NAME=FILE.npy, write this output")->many();
   c.add_option("--second", s.second,
-               "With --view run: another model that gets the same inputs, to compare with")
+               "With --view run: another model to compare with, for the same inputs")
       ->check(existing_file());
   c.add_option("--reference", s.references,
-               "With --view run: NAME=FILE.npy or .pb, what this output should be")
+               "With --view run: NAME=FILE.npy or .pb, the expected output")
       ->many();
-  c.add_option("--branch", s.variant,
-               "With --view run: which model of a fused one, or which of several shapes, 0 on [0]")
+  c.add_option(
+       "--branch", s.variant,
+       "With --view run: index of the model of a fused one, or of the shape, counted from 0 [0]")
       ->check(at_least<size_t>(0));
-  c.add_option("--seed", s.seed, "Of random inputs")->capture_default_str();
-  c.add_option("--top", s.top, "How many of the largest elements of each output")
+  c.add_option("--seed", s.seed, "Seed of random inputs")->capture_default_str();
+  c.add_option("--top", s.top, "Number of the largest elements to print for each output")
       ->capture_default_str();
-  c.add_option("--rtol", s.tolerance.relative, "Relative tolerance of comparing")
+  c.add_option("--rtol", s.tolerance.relative, "Relative tolerance of comparisons")
       ->check(at_least(0.0))
       ->capture_default_str();
-  c.add_option("--atol", s.tolerance.absolute, "Absolute tolerance of comparing")
+  c.add_option("--atol", s.tolerance.absolute, "Absolute tolerance of comparisons")
       ->check(at_least(0.0))
       ->capture_default_str();
-  c.add_option("--bench", s.bench, "With --view run: then measure for so many seconds")
+  c.add_option("--bench", s.bench, "With --view run: measure for this number of seconds afterwards")
       ->check(between(0.01, 86400.0));
   c.add_option("--clients", s.load.clients, "Threads that submit requests while measuring")
       ->check(between(1, BenchSettings::kMostClients))
       ->capture_default_str();
-  c.add_option("--in-flight", s.load.in_flight, "Requests that each client keeps going")
+  c.add_option("--in-flight", s.load.in_flight, "Requests that each client keeps in flight")
       ->check(between(1, BenchSettings::kMostInFlight))
       ->capture_default_str();
   c.add_option("--threads", s.load.threads, "Compute threads while measuring [all CPUs]")
@@ -284,43 +285,44 @@ void add_run_options(Command& c, InspectSettings& s) {
 
 void add_inspect(Command& app, std::function<int()>& action) {
   auto s = std::make_shared<InspectSettings>();
-  auto* c = app.add_command("inspect", "Print what the desktop inspector shows of a file");
+  auto* c =
+      app.add_command("inspect", "Print the data that the desktop inspector shows for a file");
   c->add_option("FILE", s->file,
-                ".onnx, .popef, IR text or a recording of telemetry; none with --view queues: "
-                "running processes");
+                ".onnx, .popef, IR text or a recording of telemetry; --view queues without a file "
+                "shows running processes");
   add_plugin_option(*c);
-  c->add_option(
-       "--view", s->view,
-       "summary, graph, operators, weights, passes, program, parts (variants, IPUs), memory, "
-       "anchors, blobs, metadata, data, opaque, queues, run, or all (which runs nothing)")
+  c->add_option("--view", s->view,
+                "summary, graph, operators, weights, passes, program, parts (variants, IPUs), "
+                "memory, anchors, blobs, metadata, data, opaque, queues, run, or all (without run)")
       ->capture_default_str();
-  c->add_option("--filter", s->filter,
-                "Only rows that hold it; of graphs a search such as 'op:Conv shape:1x64'");
+  c->add_option(
+      "--filter", s->filter,
+      "Only rows that contain this text; for graphs a query such as 'op:Conv shape:1x64'");
   c->add_option("--node", s->node,
-                "Details of the node, or of the maker of a value, of that name; with --view passes "
-                "also what each pass did to it");
-  c->add_option("--step", s->step, "With --view passes: what this pass did, node by node; 0 on")
+                "Details of the node with this name, or of the node that computes this value; with "
+                "--view passes also the changes by each pass");
+  c->add_option("--step", s->step,
+                "With --view passes: the changes by the pass with this index, counted from 0")
       ->check(at_least(0));
   c->add_option("--profile", s->profile,
-                "Run the program here for so many seconds: times for --view program and graph, and "
-                "with --compare those of both")
+                "Run the program for this number of seconds: times for --view program and graph, "
+                "and with --compare for both programs")
       ->check(between(0.01, 3600.0));
-  c->add_option("--compare", s->other, "What this second file has different");
-  c->add_option("--seconds", s->seconds, "How long to look at running processes; default 1")
+  c->add_option("--compare", s->other, "Show the differences of this second file");
+  c->add_option("--seconds", s->seconds, "Seconds to observe running processes; default 1")
       ->check(between(0.1, 86400.0));
-  c->add_option("--record", s->record,
-                "Write what running processes publish to this file, which opens like any other");
   c->add_option(
-      "--folder", s->folder,
-      "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
-  c->add_option("--most", s->most, "At most so many rows")->check(at_least<int64_t>(1));
+      "--record", s->record,
+      "Record the telemetry of running processes in this file, which can be opened like any other");
+  c->add_option("--folder", s->folder,
+                "Telemetry folder; default POPRT_TELEMETRY_DIR or the user's runtime folder");
+  c->add_option("--most", s->most, "Largest number of rows")->check(at_least<int64_t>(1));
   c->add_option("--input_shape", s->shapes,
-                "Shapes of inputs that the model leaves open, NAME=1,3,224,224 [1, of pictures "
-                "224]; several "
-                "with / in between: compiled at each")
+                "Shapes of inputs with variable dimensions, NAME=1,3,224,224 [1, and 224 for "
+                "pictures]; the model is compiled at each of several shapes separated by /")
       ->many();
   c->add_option("--executable", s->executable,
-                "Of a .popef with several: which one to run; to profile [the first]");
+                "The executable of a .popef with several to run or profile [the first]");
   add_run_options(*c, *s);
   auto* json =
       c->add_flag("--json", s->json, "As JSON: an object with an array of rows for each table");

@@ -1,4 +1,4 @@
-// poprt_exec ops: which operators are supported.
+// poprt_exec ops: lists the supported operators.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,14 +69,15 @@ int list_operators(bool json, bool markdown) {
 void add_ops(Command& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false),
        changes = std::make_shared<bool>(false);
-  Command* c = app.add_command("ops",
-                               "List the supported operators: opsets; with --json or "
-                               "--markdown also the types of input 0 that "
-                               "a trial of each operator accepts, and what implements it");
+  Command* c = app.add_command(
+      "ops",
+      "List the supported operators and opsets; with --json or --markdown also the types of input "
+      "0 that a trial of each operator accepts, and its implementation");
   auto* j = c->add_flag("--json", *json, "As JSON");
   auto* m = c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
-  c->add_flag("--opsets", *changes,
-              "What converting a model to another opset does to each operator, as a Markdown table")
+  c->add_flag(
+       "--opsets", *changes,
+       "The effect of converting a model to another opset on each operator, as a Markdown table")
       ->excludes(j)
       ->excludes(m);
   c->callback([=, &action] {

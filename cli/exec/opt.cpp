@@ -24,7 +24,7 @@ struct OptArguments {
   bool strict = false, timing = false, dump_each = false, elide = false, program = false;
 };
 
-// "PASS.PARAMETER=TEXT" of several words; \\n in a text is a line feed.
+// Parses "PASS.PARAMETER=TEXT" words; \\n in a text is a line feed.
 std::map<std::string, passes::Arguments, std::less<>> arguments_of(
     const std::vector<std::string>& words) {
   std::map<std::string, passes::Arguments, std::less<>> all;
@@ -54,14 +54,14 @@ std::unique_ptr<ir::Graph> read(const std::string& path, bool strict) {
   }
 }
 
-// Names that are unknown are refused before any work.
+// Reports unknown names before any work.
 void check_passes(const OptArguments& a) {
   for (const auto& names : {a.passes, a.skip_passes})
     for (const std::string& name : names) passes::pass_of(name);
   if (!a.stop_after.empty()) passes::pass_of(a.stop_after);
 }
 
-// Without --passes.
+// Used without --passes.
 compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOptions& text) {
   compiler::DriverOptions options;
   std::map<std::string, std::vector<Shape>> shapes;
@@ -91,7 +91,7 @@ int run(const OptArguments& a) {
   for (const auto& [name, given] : arguments)
     if (std::ranges::none_of(a.passes,
                              [&](const std::string& p) { return passes::pass_of(p).name == name; }))
-      throw Usage(fmt::format("--pass_args: --passes does not name {}", name));
+      throw Usage(fmt::format("--pass_args: --passes does not contain {}", name));
   std::unique_ptr<ir::Graph> graph = read(a.model, a.strict);
   ir::TextOptions text;
   if (a.elide) {
@@ -109,7 +109,7 @@ int run(const OptArguments& a) {
     for (const std::string& name : a.passes) list.push_back(&passes::pass_of(name));
     if (!list.empty()) passes::run_passes(g, list, manager);
   };
-  std::string graphs;  // printed when all of them are right
+  std::string graphs;  // printed after all of them have succeeded
   options.begins = [&](const compiler::Part& part, const ir::Graph&) {
     if (part.count == 1 || a.program) return;
     const std::string title = fmt::format("# {}\n", part.name);
@@ -131,7 +131,7 @@ int run(const OptArguments& a) {
     compiler::compile_model(std::move(graph), options);
   } else {
     if (a.stage == "convert") {
-      options.keep_onnx = true;  // as `poprt` converts
+      options.keep_onnx = true;  // like `poprt`
       compiler::convert_model(*graph, options);
     } else {
       if (!a.passes.empty()) ops::infer(*graph);
@@ -152,24 +152,25 @@ void add_opt(Command& app, std::function<int()>& action) {
   c->add_option("MODEL", a->model, ".onnx, or any other name for the text form")->required();
   add_plugin_option(*c);
   c->add_option("--passes", a->passes, "Passes in this order, comma separated")->delimiter(',');
-  c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: arguments of passes")->many();
-  c->add_option("--stage", a->stage, "Default pipelines first: none, convert, or compile (both)")
+  c->add_option("--pass_args", a->pass_args, "PASS.PARAMETER=TEXT: an argument of a pass")->many();
+  c->add_option("--stage", a->stage,
+                "Default pipelines to run first: none, convert, or compile (both)")
       ->check(one_of({"none", "convert", "compile"}))
       ->capture_default_str();
   c->add_option("--skip_passes", a->skip_passes, "Default passes to leave out")->delimiter(',');
   c->add_option("--input_shape", a->input_shape,
-                "NAME=d0,d1,..., or several shapes with / in between: compiled at each")
+                "NAME=d0,d1,..., or several shapes separated by /; the model is compiled at each")
       ->many();
   add_batch_options(*c, a->batch_size, a->batch_axis);
   c->add_option("--rewrite_limit", a->rewrite_limit,
-                "Stop after so many rewrites: finds the one that breaks a model")
+                "Stop after this number of rewrites, to find the one that breaks a model")
       ->check(at_least<int64_t>(0));
   c->add_option("--stop_after", a->stop_after, "Stop after this pass");
   c->add_flag("--strict", a->strict,
-              "Refuse a model for what is a warning otherwise, such as unknown attributes");
+              "Treat warnings about the model, such as unknown attributes, as errors");
   c->add_flag("--timing", a->timing, "Time, rewrites and node counts of each pass, on stderr");
   c->add_flag("--dump_each", a->dump_each, "Print the graph after each pass");
-  c->add_flag("--elide", a->elide, "Leave out the elements of large tensors; does not parse back");
+  c->add_flag("--elide", a->elide, "Omit the elements of large tensors; the text cannot be parsed");
   c->add_flag("--program", a->program, "Compile and print the program instead of the graph");
   c->callback([a, &action] { action = [a] { return run(*a); }; });
 }

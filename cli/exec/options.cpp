@@ -1,4 +1,4 @@
-// poprt_exec options: what each option of poprt takes and does.
+// poprt_exec options: lists the values and the effect of each option of poprt.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What stands in a cell must not end it.
+// Escapes the characters that would end a cell.
 std::string cell(std::string text) {
   for (size_t at = 0; (at = text.find_first_of("|<", at)) != std::string::npos; at += 2)
     text.insert(at, "\\");
@@ -26,7 +26,7 @@ std::string spelled(const Json& option) {
   return text;
 }
 
-// What a value looks like.
+// Describes the values of an option.
 std::string takes(const Json& row) {
   if (row.contains("choices"))
     return fmt::format("{}", fmt::join(row["choices"].get<std::vector<std::string>>(), ", "));
@@ -115,10 +115,9 @@ int list_options(bool json, bool markdown) {
 
 void add_options(Command& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  Command* c = app.add_command(
-      "options",
-      "List the options of poprt and what each does: acts, is recorded for the model of the chip, "
-      "warns or fails");
+  Command* c = app.add_command("options",
+                               "List the options of poprt and their effect: acts, is recorded for "
+                               "the model of the chip, warns or fails");
   auto* j = c->add_flag("--json", *json, "As JSON");
   c->add_flag("--markdown", *markdown, "As a Markdown page")->excludes(j);
   c->callback([json, markdown, &action] {

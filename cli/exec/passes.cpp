@@ -1,4 +1,4 @@
-// poprt_exec passes: what each pass does, where, and what it may change in the numbers.
+// poprt_exec passes: lists the effect and condition of each pass, and how it may change numbers.
 #include "passes/pass.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ std::string list(std::span<const std::string_view> names) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-// "name=default: what it is", one after the other.
+// Returns "name=default: meaning" for all parameters.
 std::string parameters(const passes::PassDef& pass) {
   std::string text;
   for (const passes::Parameter& p : pass.parameters)
@@ -51,12 +51,10 @@ int list_passes(bool json, bool markdown) {
 
 void add_passes(Command& app, std::function<int()>& action) {
   auto json = std::make_shared<bool>(false), markdown = std::make_shared<bool>(false);
-  Command* c = app.add_command(
-      "passes",
-      "List the passes and what they do; with --json or --markdown also where they apply, what "
-      "they "
-      "may change in the numbers and in which stage they run. --skip_passes NAME of poprt switches "
-      "one off");
+  Command* c = app.add_command("passes",
+                               "List the passes and their effect; with --json or --markdown also "
+                               "their conditions, their effect on numbers and the stage in which "
+                               "they run. --skip_passes NAME of poprt switches one off");
   auto* j = c->add_flag("--json", *json, "As JSON");
   c->add_flag("--markdown", *markdown, "As a Markdown table")->excludes(j);
   c->callback([json, markdown, &action] {

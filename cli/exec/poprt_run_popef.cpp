@@ -1,4 +1,4 @@
-// poprt_exec poprt_run_popef: PopRT's program of that name, which runs any PopEF file with random
+// poprt_exec poprt_run_popef: PopRT's program of the same name. It runs any PopEF file with random
 // data through a runner of each kind.
 #include <fmt/format.h>
 
@@ -26,16 +26,16 @@ struct RunPopefArguments {
   std::string popef, runner = "modelRunner", dynamic_input_name, mask_name;
   int64_t iteration = 100, threads = 1, index = 0, max_valid_num = 0, pack_timeout = 1000,
           batch_size = 0, replicas = 1, processes = 1;
-  bool json = false;  // for the process that has started this one
+  bool json = false;  // for the parent process
 
   bool packs() const { return runner == "packRunner"; }
 };
 
-// The only one of a kind of runner, or of a fused model's.
+// The only runner of its kind, or one model of a fused executable.
 struct Served {
   Runner runner;
   std::string kind;
-  std::string prefix;  // of the anchors that a request names
+  std::string prefix;  // prefix of the anchor names of a request
 };
 
 Runner make_pack_runner(const RunPopefArguments& a, const poprt_executable* executable) {
@@ -65,16 +65,16 @@ Served make(const RunPopefArguments& a, const poprt_executable* executable) {
     options.replication_factor = static_cast<int32_t>(a.replicas);
     poprt_error* error = poprt_fusion_runner_create(executable, &options, &made);
     if (!error) return {Runner(made), "modelFusionRunner", fmt::format("graph{}/", a.index)};
-    poprt_error_free(error);  // of one model
+    poprt_error_free(error);  // the executable has one model
     if (a.index != 0)
       throw Usage(
-          fmt::format("--index: the model has no graph {}, it is not a fused one", a.index));
+          fmt::format("--index: the model has no graph {} because it is not fused", a.index));
     check(poprt_runner_create(executable, &options, &made));
   }
   return {Runner(made), a.runner, ""};
 }
 
-// The memory of one client, and requests on it.
+// The memory of one client, and its requests.
 class Client {
  public:
   Client(const RunPopefArguments& a, const Served& served, uint64_t seed)
@@ -93,7 +93,7 @@ class Client {
   }
 
   void run(poprt_runner* runner) {
-    // Items of any length, the same for all inputs of one request.
+    // Items have random lengths, which are equal for all inputs of one request.
     const double part = std::uniform_real_distribution<double>(0, 1)(rng_);
     std::vector<poprt_input> inputs;
     std::vector<poprt_output> outputs;
@@ -107,7 +107,7 @@ class Client {
         poprt_runner_execute(runner, inputs.data(), inputs.size(), outputs.data(), outputs.size()));
   }
 
-  // Rows of one request; a pack is of items.
+  // Rows of one request. A pack consists of items.
   int64_t batch() const {
     std::vector<std::vector<int64_t>> shapes;
     for (const auto& [anchor, memory] : in_) shapes.push_back(shape_of(anchor));
@@ -145,7 +145,7 @@ RunnerReport run_here(const RunPopefArguments& a) {
   return report;
 }
 
-// What a process has printed, line by line: warnings, and last its report or what went wrong.
+// Returns the lines that a process has printed: warnings, and last its report or its error.
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::vector<std::string> lines;
   std::ifstream in(file);
@@ -154,10 +154,10 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return lines;
 }
 
-// Replicas in processes of their own, which share the devices: none has another's.
+// Runs replicas in separate processes that share the devices.
 std::vector<RunnerReport> run_in_processes(const RunPopefArguments& a) {
   const TemporaryFolder folder;
-  // Where nobody has said what is shared, these processes share with each other.
+  // These processes share devices with each other unless the user has set the variable.
   setenv("POPRT_SHARED_DEVICES", folder.path().c_str(), 0);
   std::vector<std::string> words = {"/proc/self/exe", "poprt_run_popef", "--reportAsJson"};
   const auto add = [&](const char* name, const std::string& value) {
@@ -186,8 +186,8 @@ std::vector<RunnerReport> run_in_processes(const RunPopefArguments& a) {
           fmt::format("process {}: {}", i,
                       lines.empty() ? fmt::format("ended with code {}", code) : lines.back()));
     reports[i] = read_report(lines.back());
-    for (size_t l = 0; i == 0 && l + 1 < lines.size(); l++)  // the others have said the same
-      fmt::print(stderr, "{}\n", lines[l]);
+    // All processes print the same warnings
+    for (size_t l = 0; i == 0 && l + 1 < lines.size(); l++) fmt::print(stderr, "{}\n", lines[l]);
   });
   return reports;
 }
@@ -195,7 +195,7 @@ std::vector<RunnerReport> run_in_processes(const RunPopefArguments& a) {
 int run(const RunPopefArguments& a) {
   if (a.replicas > 1 && a.runner != "modelRunner")
     throw Usage(
-        fmt::format("--replicationFactor: a {} is one replica; give --numProcesses", a.runner));
+        fmt::format("--replicationFactor: a {} has one replica; give --numProcesses", a.runner));
   const std::vector<RunnerReport> reports =
       a.processes > 1 ? run_in_processes(a) : std::vector{run_here(a)};
   if (a.json)
@@ -213,8 +213,8 @@ void add_poprt_run_popef(Command& app, std::function<int()>& action) {
   c->add_option("--popef", a->popef, "PopEF file")->required();
   add_plugin_option(*c);
   c->add_option("--runner", a->runner,
-                "modelRunner (of fused models the one for them), lightRunner, hostConcatRunner or "
-                "packRunner")
+                "modelRunner (for fused models the fusion runner), lightRunner, hostConcatRunner "
+                "or packRunner")
       ->check(one_of({"modelRunner", "lightRunner", "hostConcatRunner", "packRunner"}))
       ->capture_default_str();
   const auto number = [&](const char* name, int64_t& to, int64_t least, const char* help) {
@@ -224,19 +224,20 @@ void add_poprt_run_popef(Command& app, std::function<int()>& action) {
   c->add_option("--numThreads", a->threads, "Threads that send requests")
       ->check(between<int64_t>(1, 1024))
       ->capture_default_str();
-  number("--index", a->index, 0, "Which graph of a fused model");
-  number("--maxValidNum", a->max_valid_num, 0, "Items in a pack; 0: as many as fit");
-  number("--packTimeout", a->pack_timeout, 1, "From a pack's first item until it goes, in us");
+  number("--index", a->index, 0, "Index of the graph of a fused model");
+  number("--maxValidNum", a->max_valid_num, 0, "Items per pack; 0: as many as fit");
+  number("--packTimeout", a->pack_timeout, 1,
+         "Time from a pack's first item until the pack runs, in us");
   c->add_option("--dynamicInputName", a->dynamic_input_name,
-                "Input of variable length; without it as the model says");
-  c->add_option("--maskName", a->mask_name, "Input that says which places are real");
+                "Input of variable length; default: as described in the model");
+  c->add_option("--maskName", a->mask_name, "Input that marks the real places");
   number("--batchSize", a->batch_size, 0, "Rows of a pack; 0: of the dynamic input");
-  c->add_option("--replicationFactor", a->replicas, "Replicas, each on IPUs of its own")
+  c->add_option("--replicationFactor", a->replicas, "Replicas, each on its own IPUs")
       ->check(between<int64_t>(1, 1024))
       ->capture_default_str();
   c->add_option("--numProcesses", a->processes,
-                "Processes with these replicas and threads, which share the IPUs as "
-                "POPRT_SHARED_DEVICES says, or with each other")
+                "Processes with these replicas and threads; they share IPUs as set by "
+                "POPRT_SHARED_DEVICES, or with each other")
       ->check(between<int64_t>(1, 256))
       ->capture_default_str();
   c->add_flag("--reportAsJson", a->json, "")->group("");

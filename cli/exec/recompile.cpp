@@ -1,5 +1,4 @@
-// poprt_exec recompile: compiles the source of a PopEF file again, with the options that it
-// records.
+// poprt_exec recompile: compiles the source of a PopEF file again with the recorded options.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,20 +34,21 @@ struct RecompileArguments {
   bool force = false, allow_links = false, json = false;
 };
 
-// The ONNX model to compile: bytes in memory, or a file.
+// The ONNX model to compile, as bytes in memory or as a file.
 struct Source {
-  std::string name;   // of the file; may be empty when it is embedded
-  std::string found;  // "embedded", or its path
+  std::string name;   // of the file; may be empty if it is embedded
+  std::string found;  // "embedded" or its path
   std::string hash;
   std::optional<popef::Payload> bytes;
-  std::unique_ptr<TemporaryFolder> folder;  // of embedded external data
-  bool linked = false;                      // whether links may be followed
+  std::unique_ptr<TemporaryFolder> folder;  // contains embedded external data
+  bool linked = false;                      // whether symbolic links may be followed
 };
 
 Model read(const std::shared_ptr<popef::Reader>& reader, const std::string& file) {
   if (reader->executables().size() != 1)
-    throw Failure(fmt::format("'{}' holds {} executables; one can be compiled again", file,
-                              reader->executables().size()));
+    throw Failure(
+        fmt::format("'{}' contains {} executables; only a file with one can be compiled again",
+                    file, reader->executables().size()));
   return popef::ModelBuilder(reader).createModel();
 }
 
@@ -59,7 +59,7 @@ std::string package_of(const popef::Model& model) {
   return program::package_of(head);
 }
 
-// What the file holds is no more to be trusted than its name says.
+// The names in the file are untrusted, so each must stay below the folder.
 void write_below(const fs::path& folder, const std::string& location, const popef::Payload& data) {
   const fs::path path(location);
   if (path.empty() || path.is_absolute() ||
@@ -71,7 +71,7 @@ void write_below(const fs::path& folder, const std::string& location, const pope
   file.commit();
 }
 
-// Nothing when the file has no source inside.
+// Returns nothing if the file has no embedded source.
 std::optional<Source> embedded(const popef::Model& model) {
   std::optional<Source> source;
   const std::string prefix = runtime::source_blob("") + "/";
@@ -105,17 +105,16 @@ Source find_source(const RecompileArguments& a, const popef::Model& model,
   if (a.source.empty()) {
     if (recorded.source.empty())
       throw Failure(fmt::format(
-          "'{}' neither holds the ONNX model that it was compiled from nor names it: give --source "
-          "MODEL.onnx",
+          "'{}' neither contains its ONNX model nor records its path; give --source MODEL.onnx",
           a.file));
-    // A name, wherever the file says that it lies.
+    // The recorded path may have moved, so its file name is also tried next to the PopEF file.
     path = fs::path(a.file).parent_path() / fs::path(recorded.source).filename();
     std::error_code error;
     if (!fs::exists(path, error))
-      throw Failure(fmt::format(
-          "'{}' was compiled from '{}', which it does not hold and which does not lie beside it: "
-          "give --source MODEL.onnx (and compile with --embed_source, to need none)",
-          a.file, recorded.source));
+      throw Failure(
+          fmt::format("'{}' was compiled from '{}', which is neither embedded nor next to it; give "
+                      "--source MODEL.onnx (files compiled with --embed_source need no source)",
+                      a.file, recorded.source));
   }
   source.found = path.string();
   source.name = path.filename().string();
@@ -128,13 +127,13 @@ void check_hash(const RecompileArguments& a, const Source& source,
                 const RecordedOptions& recorded) {
   if (recorded.source_hash.empty() || source.hash == recorded.source_hash) return;
   throw Failure(fmt::format(
-      "{} is not what '{}' was compiled from: its hash is {}, that of {} is {}; compile another "
+      "{} is not the source of '{}': the recorded hash is {}, that of {} is {}; compile another "
       "model with poprt",
       source.bytes ? "the embedded source" : "'" + source.found + "'", a.file, source.hash,
       recorded.source.empty() ? "the source" : "'" + recorded.source + "'", recorded.source_hash));
 }
 
-// The new executable as the blobs of a PopEF file.
+// Compiles and returns the new executable as blobs of a PopEF file.
 Model compile(const RecompileArguments& a, const Source& source, RecordedOptions& recorded) {
   ProgressBar bar(!a.json);
   recorded.options.progress = ProgressBar::callback;
@@ -168,7 +167,8 @@ Model compile(const RecompileArguments& a, const Source& source, RecordedOptions
   return popef::ModelBuilder(reader).createModel();
 }
 
-// Those of constants apart from their program are of no interest: the new file has both.
+// Anchors of separate constants are ignored, because the new file contains the constants and the
+// program.
 std::vector<popef::Anchor> interface_of(const Metadata& metadata) {
   std::vector<popef::Anchor> anchors = metadata.anchors();
   std::erase_if(anchors,
@@ -176,7 +176,7 @@ std::vector<popef::Anchor> interface_of(const Metadata& metadata) {
   return anchors;
 }
 
-// The new metadata, with what somebody may have set in the file after it was compiled.
+// The new metadata with the fields that users may have set in the file after it was compiled.
 Metadata merged(const RecompileArguments& a, const Source& source, const Metadata& was,
                 Metadata now) {
   now.setExecutable(was.executable());
@@ -191,7 +191,7 @@ Metadata merged(const RecompileArguments& a, const Source& source, const Metadat
   now.setDeviceOptions(was.deviceOptions());
   if (interface_of(was) != interface_of(now)) {
     say("poprt_exec recompile: warning: inputs or outputs of '{}' are not those of the new "
-        "program; the file gets the new ones, without what was set in its metadata\n",
+        "program; the file gets the new ones, without the changes that were made to its metadata\n",
         printable(a.file));
     return now;
   }
@@ -211,20 +211,20 @@ void copy(const popef::BlobData& from, popef::BlobWriter& to) {
   to.close();
 }
 
-// What the compiler makes anew, or no more; the rest of the opaque blobs is somebody's.
+// Whether the compiler writes this opaque blob. Other opaque blobs belong to users and are kept.
 bool is_made(const std::string& name) {
   return name.starts_with("poprt.") || name == "onnx_metadata" || name == "plugins" ||
          name.starts_with("class_labels/");
 }
 
-// In the order of files that the compiler writes, so that equal contents are equal bytes.
+// Uses the order in which the compiler writes files, so that equal contents give equal bytes.
 void write(const std::string& path, const popef::Model& was, const popef::Model& now,
            const Metadata& metadata) {
   const std::string& name = metadata.executable();
   popef::FileWriter writer(path);
   writer.write(metadata);
   copy(now.executable, *writer.createExecutable(name, was.executable.blob().compressed));
-  // Data in the file is newer than that of the source.
+  // Tensor data in the file may be newer than the data in the source.
   for (const auto& t : now.tensors) {
     const popef::TensorReader* kept = was.findTensor(t.info.name());
     const bool same = kept && kept->info == t.info;
@@ -260,8 +260,8 @@ int recompile(const RecompileArguments& a) {
       print_json(report);
     } else {
       fmt::print(
-          "'{}' was compiled by {}, which is this version: nothing to do (--force compiles "
-          "it all the same)\n",
+          "'{}' was compiled by {}, which is this version; it is not compiled again (give --force "
+          "to compile it)\n",
           printable(a.file), before);
     }
     return 0;
@@ -294,17 +294,17 @@ int recompile(const RecompileArguments& a) {
 void add_recompile(Command& app, std::function<int()>& action) {
   auto a = std::make_shared<RecompileArguments>();
   Command* c = app.add_command(
-      "recompile", "Compile the source of a PopEF file again, with the options that it records");
-  c->add_option("FILE", a->file, "PopEF file of one executable; replaced when that has succeeded")
+      "recompile", "Compile the source of a PopEF file again with the recorded options");
+  c->add_option("FILE", a->file,
+                "PopEF file with one executable; replaced after the compilation has succeeded")
       ->required();
   add_plugin_option(*c);
   c->add_option("-o,--output", a->output, "Write to this file instead");
-  c->add_option(
-      "--source", a->source,
-      "The ONNX model [embedded in FILE, else beside it under the name that FILE records]");
-  c->add_flag("--force", a->force, "Also when this version has compiled FILE");
+  c->add_option("--source", a->source,
+                "The ONNX model [embedded in FILE, else next to it under the recorded name]");
+  c->add_flag("--force", a->force, "Compile also if this version compiled FILE");
   c->add_flag("--allow_symlinks", a->allow_links,
-              "Read external data through symbolic and hard links too; for models you trust");
+              "Also read external data through symbolic and hard links; only for trusted models");
   c->add_flag("--json", a->json, "Report as JSON");
   c->callback([a, &action] { action = [a] { return recompile(*a); }; });
 }

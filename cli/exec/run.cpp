@@ -1,4 +1,4 @@
-// poprt_exec run: one model on data from files.
+// poprt_exec run: runs one model on data from files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +29,7 @@ struct RunArguments {
   CompileSettings compile;
 };
 
-using Files = std::vector<std::pair<std::string, std::string>>;  // output, path
+using Files = std::vector<std::pair<std::string, std::string>>;  // names of outputs and paths
 
 void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
   if (path.ends_with(".npz"))
@@ -38,7 +38,7 @@ void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
     write_npy(path, arrays[0]);
 }
 
-// Takes the outputs that are text out of `files`: their paths and values.
+// Removes text outputs from `files` and returns their paths and values.
 std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const PreparedModel& model,
                                                                    Files& files) {
   std::vector<std::pair<std::string, std::vector<Array>>> texts;
@@ -55,30 +55,31 @@ std::vector<std::pair<std::string, std::vector<Array>>> take_texts(const Prepare
   return texts;
 }
 
-// Of several models the one whose inputs are given. Empty: there is one.
+// Returns the one of several models whose inputs are given, or an empty text for a single model.
 std::string chosen_graph(const RunArguments& a, const std::vector<const poprt_anchor*>& outputs) {
   for (const poprt_anchor* output : outputs)
     if (graph_of(poprt_anchor_name(output)).empty()) return "";
   for (const auto* words : {&a.inputs, &a.inputs_pb})
     for (const std::string& word : *words)
       if (const std::string graph = graph_of(word); !graph.empty()) return graph;
-  throw Failure("the executable is several models: give inputs of one, --input graph0/NAME=FILE");
+  throw Failure(
+      "the executable contains several models; give the inputs of one: --input graph0/NAME=FILE");
 }
 
-// As runners call them.
+// Returns the name that runners use.
 const char* runner_numerics(const RunArguments& a) {
   if (a.numerics == "fast") return nullptr;
   return a.overflow == "saturate" ? "saturating" : "faithful";
 }
 
-// Runs of a program and what they are run on.
+// A program and the memory for its runs.
 class Execution {
  public:
   Execution(const RunArguments& a, const PreparedModel& model)
       : runner_(make_runner(model.executable.get(), a.threads, a.profile, runner_numerics(a))),
         ins_(inputs_of(runner_.get())),
         outs_(outputs_of(runner_.get())) {
-    // What comes with the program is not given, unless somebody wants to.
+    // Inputs with data in the executable are optional.
     for (size_t i = ins_.size(); i-- > 0;) {
       const std::string start = std::string(poprt_anchor_name(ins_[i])) + "=";
       const auto given = [&](const std::string& word) { return word.starts_with(start); };
@@ -101,12 +102,13 @@ class Execution {
       return std::any_of(ins_.begin(), ins_.end(),
                          [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
     };
-    // What the program holds already is no input any more.
+    // Inputs that are folded into the program are no longer inputs.
     fill_inputs(ins_, in_memory_, a.inputs, a.inputs_pb, a.random,
                 [&](const std::string& name) { return !is_input(name) && model.holds(name); });
   }
 
-  // Milliseconds of each run. Names in `files` are looked up first.
+  // Returns the milliseconds of each run. Unknown names in `files` are reported before the first
+  // run.
   std::vector<double> run(int iterations, const Files& files) {
     for (const auto& [name, path] : files) wanted_.push_back(find(name, path));
     std::vector<poprt_input> in;
@@ -153,7 +155,7 @@ class Execution {
       const auto shape = real(i).shape;
       const bool whole = shape == shape_of(outs_[i]);
       fmt::print("output {}: {}{}\n", poprt_anchor_name(outs_[i]), anchor_type(outs_[i]),
-                 whole ? "" : fmt::format(", of it [{}]", fmt::join(shape, ",")));
+                 whole ? "" : fmt::format(", of which [{}] is real", fmt::join(shape, ",")));
     }
   }
 
@@ -165,11 +167,11 @@ class Execution {
 
  private:
   struct Wanted {
-    std::vector<size_t> outputs;  // of a sequence its elements, else one
+    std::vector<size_t> outputs;  // several for the elements of a sequence
     std::string path;
   };
 
-  // What there is of an output.
+  // Returns the real part of an output.
   Array real(size_t i) const {
     return shaped_ ? shaped_->output(poprt_anchor_name(outs_[i])) : cropped(outs_, out_memory_, i);
   }
@@ -187,7 +189,7 @@ class Execution {
   Runner runner_;
   std::vector<const poprt_anchor*> ins_, outs_;
   std::vector<AnchorMemory> in_memory_, out_memory_;
-  std::optional<ShapedRequest> shaped_;  // instead, of a model at several shapes
+  std::optional<ShapedRequest> shaped_;  // used instead for a model at several shapes
   std::vector<Wanted> wanted_;
 };
 
@@ -211,7 +213,7 @@ void print_profile(const nlohmann::json& profile) {
                r["kernel"].get<std::string>(), r["name"].get<std::string>());
 }
 
-// The same keys whether there was something to run or all outputs are text.
+// The keys are the same even if all outputs are text and nothing was run.
 void print_report(const RunArguments& a, const PreparedModel& model, const Execution* execution,
                   double load_ms, const std::vector<double>& ms) {
   nlohmann::json j;
@@ -231,14 +233,14 @@ void print_report(const RunArguments& a, const PreparedModel& model, const Execu
 int run_as_the_chip(const RunArguments& a) {
   if (a.json || a.random || a.profile || a.iterations != 1)
     throw Usage(
-        "--numerics faithful computes once, from files: without --json, --random, --profile "
-        "and --iterations");
+        "--numerics faithful runs once with inputs from files; it does not support --json, "
+        "--random, --profile and --iterations");
   return run_faithfully(
       {a.model, a.inputs, a.inputs_pb, a.outputs, a.overflow == "saturate", a.compile});
 }
 
 int run(RunArguments& a) {
-  // An executable that keeps its model is run as others are.
+  // An executable always runs in fast mode, even if it contains its model.
   if (a.numerics == "faithful" && !a.model.ends_with(".popef")) return run_as_the_chip(a);
   if (a.numerics == "fast" && a.overflow != "nan")
     throw Usage("--overflow needs --numerics faithful");
@@ -258,7 +260,7 @@ int run(RunArguments& a) {
   const double load_ms = passed();
   std::vector<double> ms;
   if (execution) ms = execution->run(a.iterations, files);
-  // When nothing can fail any more but the writing itself.
+  // Files are written after all other steps that may fail.
   std::vector<std::string> written;
   for (const auto& [path, arrays] : texts) {
     write_arrays(path, arrays);
@@ -295,21 +297,20 @@ void add_run(Command& app, std::function<int()>& action) {
   c->add_option("--output", a->outputs,
                 "NAME=FILE.npy, or FILE.npz for a sequence: write this output")
       ->many();
-  c->add_flag("--random", a->random, "Make up inputs that are not given");
+  c->add_flag("--random", a->random, "Use random data for inputs that are not given");
   c->add_option("--threads", a->threads, "Compute threads [all CPUs]")->check(between(0, 1024));
   c->add_option("--iterations", a->iterations, "Runs")
       ->check(between(1, 1000000000))
       ->capture_default_str();
   c->add_flag("--profile", a->profile, "Time every instruction");
-  c->add_flag("--json", a->json, "Report as JSON: one document, or nothing when it fails");
-  c->add_option(
-       "--numerics", a->numerics,
-       "fast, or faithful: with the chip's roundings, slow; from an .onnx model, or a .popef "
-       "that was compiled with --numerics faithful")
+  c->add_flag("--json", a->json, "Report as one JSON document");
+  c->add_option("--numerics", a->numerics,
+                "fast, or faithful: with the rounding of the chip, slow; for an .onnx model, or a "
+                ".popef that was compiled with --numerics faithful")
       ->check(one_of({"fast", "faithful"}))
       ->capture_default_str();
   c->add_option("--overflow", a->overflow,
-                "What a half becomes that is too large, with --numerics faithful: nan or saturate")
+                "Result of an overflow of f16 with --numerics faithful: nan or saturate")
       ->check(one_of({"nan", "saturate"}))
       ->capture_default_str();
   add_compile_options(*c, a->compile);

@@ -1,4 +1,4 @@
-// poprt_exec top: what sessions of other processes do, from their telemetry.
+// poprt_exec top: shows the activity of other processes' sessions from their telemetry.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -49,17 +49,16 @@ int run(const TopSettings& s) {
 
 void add_top(Command& app, std::function<int()>& action) {
   auto* command = app.add_command(
-      "top", "Show what sessions of other processes do (those with POPRT_TELEMETRY=1).");
+      "top", "Show the activity of other processes' sessions (those with POPRT_TELEMETRY=1).");
   auto s = std::make_shared<TopSettings>();
-  command->add_option(
-      "--folder", s->folder,
-      "Where they publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
+  command->add_option("--folder", s->folder,
+                      "Telemetry folder; default POPRT_TELEMETRY_DIR or the user's runtime folder");
   command->add_flag("--json", s->json, "As JSON");
-  command->add_option("--interval", s->interval, "Seconds between two looks; default 1")
+  command->add_option("--interval", s->interval, "Seconds between two updates; default 1")
       ->check(between(0.01, 3600.0));
   command
       ->add_option("--count", s->count,
-                   "How many looks; default: without end on a terminal, else one")
+                   "Number of updates; default: unlimited on a terminal, else one")
       ->check(at_least<int64_t>(1));
   command->callback([s, &action] { action = [s] { return run(*s); }; });
 }

@@ -1,4 +1,4 @@
-// One model: converted, compiled and run as the options say.
+// Converts, compiles and runs one model according to the options.
 #pragma once
 
 #include "common/option_table.h"

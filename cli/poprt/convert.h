@@ -1,4 +1,4 @@
-// The converted model.
+// Writes the converted model.
 #pragma once
 
 #include <string>
@@ -8,11 +8,10 @@
 
 namespace poprt::cli {
 
-// Where the converted model goes. Throws Failure when that is its source.
+// Returns the path of the converted model. Throws Failure if it is the source.
 std::string converted_path(const GivenOptions& given, const std::string& input);
 
-// Writes the converted model. Returns what is compiled: the source, or what scripts have made of
-// it.
+// Writes the converted model. Returns the model to compile: the source, or the result of scripts.
 std::string convert(const GivenOptions& given, const poprt_compiler* compiler,
                     const std::string& input, const std::string& converted);
 

@@ -24,8 +24,8 @@ Fusion::Fusion(const GivenOptions& given, const std::vector<GivenOptions>& model
   for (const GivenOptions& model : models) {
     if (has_scripts(model))
       throw Usage(
-          "model_fusion: passes and shapes in Python are not for models that are fused; convert "
-          "each with its own scripts first");
+          "model_fusion: fused models cannot have passes and shape functions in Python; convert "
+          "each model with its scripts first");
     settings_.push_back(std::make_unique<CompilerSettings>(model.for_library(), model, bar_));
     compilers_.push_back(settings_.back()->make());
     sources_.push_back(std::make_unique<Source>(model));

@@ -1,4 +1,4 @@
-// model_fusion of --config_yaml: several models that become one.
+// model_fusion of --config_yaml: merges several models into one.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 
 namespace poprt::cli {
 
-// Models that become one: its ONNX, and its executable if one is wanted.
+// The merged models as ONNX and, if requested, as an executable.
 class Fusion {
  public:
-  // Both live as long. Throws Usage and Failure.
+  // Both arguments must outlive this object. Throws Usage and Failure.
   Fusion(const GivenOptions& given, const std::vector<GivenOptions>& models);
   void run();
 
  private:
   void show() const;
-  // Nothing is at `path` before all models are right.
+  // Writes `path` only after all models have been converted.
   void convert(const std::string& path);
   Executable compile();
 

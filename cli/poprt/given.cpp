@@ -22,8 +22,8 @@ void warn_of_executable(const GivenOptions& given) {
     if (given.has(compiles)) return;
   for (const OptionInfo& option : option_tables().options)
     if (option.executable && given.has(option.name) && !is_quiet(given))
-      say("poprt: --{} has no effect without --export_popef: it is of the executable, not of the "
-          "converted model\n",
+      say("poprt: --{} has no effect without --export_popef, because it is for the executable and "
+          "not for the converted model\n",
           option.name);
 }
 
@@ -32,7 +32,7 @@ bool shows(const GivenOptions& given) {
   for (const char* name : {"export_popef", "popef_name", "output", "output_dir", "output_model",
                            "run", "check", "precision_compare"})
     if (given.has(name))
-      say("poprt: --{} is not used: {} only prints\n", name,
+      say("poprt: --{} has no effect, because {} only prints\n", name,
           given.has("show") ? "--show" : "--show_io_stat");
   return true;
 }
@@ -40,9 +40,9 @@ bool shows(const GivenOptions& given) {
 void warn_of_options(const GivenOptions& given) {
   if (is_quiet(given)) return;
   for (const std::string& name : given.overridden())
-    say("poprt: --{} is given several times, the last one counts: {}\n", name, given.text(name));
+    say("poprt: --{} is given several times; the last value is used: {}\n", name, given.text(name));
   if (given.has("perf_tuner"))
-    say("poprt: --perf_tuner does nothing: {}\n", option_tables().find("perf_tuner")->note);
+    say("poprt: --perf_tuner has no effect: {}\n", option_tables().find("perf_tuner")->note);
 }
 
 void check_popef_names(const GivenOptions& given) {

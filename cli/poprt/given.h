@@ -1,4 +1,4 @@
-// What the options of command poprt ask for, and warnings about those that do nothing.
+// Interprets the options of command poprt and warns about those that have no effect.
 #pragma once
 
 #include "common/option_table.h"
@@ -7,19 +7,19 @@ namespace poprt::cli {
 
 bool exports_popef(const GivenOptions& given);
 
-// Whether only errors are said.
+// Whether only errors are printed.
 bool is_quiet(const GivenOptions& given);
 
-// Whether the models are only printed; warns of options that do nothing then.
+// Whether the models are only printed. Warns about options that have no effect in that case.
 bool shows(const GivenOptions& given);
 
-// Of a model that was only converted: warns of the options that nothing has looked at.
+// Called if a model was only converted: warns about options of the executable.
 void warn_of_executable(const GivenOptions& given);
 
-// Warns of what is accepted, but not all of it acts.
+// Warns about options that are accepted without their full effect.
 void warn_of_options(const GivenOptions& given);
 
-// Throws Usage for names of the executable that are none.
+// Throws Usage for invalid names of the executable.
 void check_popef_names(const GivenOptions& given);
 
 }  // namespace poprt::cli

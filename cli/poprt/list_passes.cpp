@@ -17,13 +17,12 @@ void list_passes(const GivenOptions& given) {
   poprt_string* text = nullptr;
   check(poprt_compiler_list_passes_json(&text));
   auto all = parse_ordered_json(take(text));
-  const nlohmann::ordered_json comparison = {
-      {"name", kComparison},
-      {"summary",
-       "compares every Conv, MatMul and Gemm with the model as it was; as "
-       "--precision_compare"},
-      {"parameters", nlohmann::ordered_json::array()}};
-  all.insert(all.begin(), comparison);  // the last ones are those of users
+  const nlohmann::ordered_json comparison = {{"name", kComparison},
+                                             {"summary",
+                                              "compares the results of every Conv, MatMul and Gemm "
+                                              "with the original model, like --precision_compare"},
+                                             {"parameters", nlohmann::ordered_json::array()}};
+  all.insert(all.begin(), comparison);  // users' passes stay at the end
   for (const ScriptPass& pass : passes_of_scripts(given)) {
     const nlohmann::ordered_json row = {{"name", pass.name}, {"summary", pass.summary}};
     const auto same = std::ranges::find_if(all, [&](auto& r) { return r["name"] == pass.name; });

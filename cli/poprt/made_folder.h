@@ -1,4 +1,4 @@
-// The folder that outputs go to.
+// Creates the output folder.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace poprt::cli {
 
-// Makes a folder and those that it lies in. Unless keep() is called, those that were new and stayed
-// empty are removed again.
+// Creates a folder and its parents. Unless keep() is called, the destructor removes the created
+// folders that are empty.
 class MadeFolder {
  public:
   explicit MadeFolder(const std::filesystem::path& path);

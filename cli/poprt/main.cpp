@@ -1,4 +1,4 @@
-// poprt: converts ONNX models, compiles them to PopEF, and tries them.
+// poprt: converts ONNX models, compiles them to PopEF and runs them.
 #include <fmt/format.h>
 
 #include <string>
@@ -21,7 +21,8 @@
 namespace poprt::cli {
 namespace {
 
-// What is no work with a model; whether it was asked for.
+// Handles --version, --print_completion and --list_all_passes. Returns whether one of them was
+// given.
 bool inform(const GivenOptions& given) {
   if (given.has("version"))
     fmt::print("{}\n", versions());
@@ -38,7 +39,7 @@ int main_checked(int argc, char** argv) {
   Command app("Converts ONNX models for the (emulated) IPU, compiles them to PopEF and runs them.",
               "poprt");
   Command* tensorflow =
-      app.add_command("tf2onnx", "Options of --framework tensorflow, which come last");
+      app.add_command("tf2onnx", "Options of --framework tensorflow; must be last");
   GivenOptions given;
   given.add_to(app, option_tables().options);
   given.add_to(*tensorflow, option_tables().tf2onnx);
@@ -74,7 +75,7 @@ int main_checked(int argc, char** argv) {
   const bool from_tensorflow = given.text("framework") == "tensorflow";
   if (tensorflow->parsed() && !from_tensorflow) throw Usage("tf2onnx needs --framework tensorflow");
   if (from_tensorflow && !given.has("saved_model"))
-    throw Usage("--framework tensorflow takes a SavedModel: give tf2onnx --saved_model");
+    throw Usage("--framework tensorflow requires a SavedModel: give tf2onnx --saved_model");
   if (given.has("only_manual_sharding")) {
     if (!given.has("sharding_info") && !given.has("pipelining_info"))
       throw Usage("--only_manual_sharding needs --manual_sharding_config");

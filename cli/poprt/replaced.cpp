@@ -55,15 +55,15 @@ fs::path popef_path(const GivenOptions& given, const std::string& input) {
   poprt_executable* found = nullptr;
   if (given.has("overwrite") || !fs::exists(path, error)) return path;
   if (poprt_error* failure = poprt_executable_open(path.c_str(), &found)) {
-    poprt_error_free(failure);  // whatever it is, it is no model that runs
+    poprt_error_free(failure);  // a file that is not an executable may be replaced
     return path;
   }
   const std::string other = poprt_executable_name(Executable(found).get());
   const std::string own = fs::path(input).stem().string();
   if (other != own)
     throw Failure(
-        fmt::format("'{}' holds the model '{}', not '{}': give --popef_name {}.popef, "
-                    "another --output_dir, or --overwrite",
+        fmt::format("'{}' contains the model '{}', not '{}'; give --popef_name {}.popef, another "
+                    "--output_dir, or --overwrite",
                     path.string(), other, own, own));
   return path;
 }
@@ -90,15 +90,15 @@ void Replaced::commit() {
     const auto kept = [&](const std::string& name) { return after.contains(name); };
     if (before.empty() || std::ranges::any_of(before, kept)) continue;
     fs::remove(beside(), error);
-    throw Failure(fmt::format(
-        "'{}' holds another model of the name '{}', whose {}s are {}, not {}: give --popef_name, "
-        "another --output_dir, or --overwrite",
-        path_.string(), poprt_executable_name(now.get()), what, fmt::join(before, ", "),
-        fmt::join(after, ", ")));
+    throw Failure(
+        fmt::format("'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
+                    "give --popef_name, another --output_dir, or --overwrite",
+                    path_.string(), poprt_executable_name(now.get()), what, fmt::join(before, ", "),
+                    fmt::join(after, ", ")));
   }
   const std::string before = source_hash(old_.get());
   if (!before.empty() && before != source_hash(now.get()))
-    say("poprt: '{}' was compiled from another '{}' than now: it is replaced\n", path_.string(),
+    say("poprt: '{}' was compiled from another version of '{}' and is replaced\n", path_.string(),
         poprt_executable_name(now.get()));
   fs::rename(beside(), path_, error);
   if (error) throw Failure(fmt::format("cannot write '{}': {}", path_.string(), error.message()));

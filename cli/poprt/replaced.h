@@ -1,4 +1,4 @@
-// Where the executable goes, and what it may replace there.
+// Decides where the executable is written and which file it may replace.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,20 @@
 
 namespace poprt::cli {
 
-// Where the executable goes. Throws Failure when a file of that name holds another model, which the
+// Returns the path of the executable. Throws Failure if it has a file with another model, which the
 // user may want to keep.
 std::filesystem::path popef_path(const GivenOptions& given, const std::string& input);
 
-// Models may have one name and be different ones: a file that another compilation of this name has
-// left is replaced when it was the same model, or has become another version of it.
+// Different models may have the same name. A file that an earlier compilation wrote is replaced if
+// it is the same model or another version of it.
 class Replaced {
  public:
-  // Where nothing is, or the user said --overwrite, everything may be replaced.
+  // Any file may be replaced if none exists or --overwrite is given.
   Replaced(const GivenOptions& given, const std::filesystem::path& path);
-  // Until it is known what comes, it lies beside.
+  // A temporary path in the same folder, for the file until commit().
   std::filesystem::path beside() const;
-  // Puts what is beside into its place. Throws Failure when the old one is another model: nothing
-  // that goes in, or nothing that comes out, has the same name.
+  // Moves the temporary file to its place. Throws Failure if the old file is another model, that
+  // is, if no input or no output has the same name.
   void commit();
 
  private:

@@ -1,4 +1,4 @@
-// --run: runs an executable with random inputs and prints how fast it is.
+// --run: runs an executable with random inputs and prints its speed.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace poprt::cli {
 
-// Anchors whose names begin with `prefix`, with random inputs.
+// Uses the anchors whose names start with `prefix`.
 void run_random(poprt_runner* runner, const std::string& prefix);
 void run_random(const poprt_executable* executable);
 

@@ -9,7 +9,7 @@ namespace poprt::cli {
 
 CompilerSettings::CompilerSettings(NamedOptions named, const GivenOptions& given, ProgressBar& bar)
     : named_(std::move(named)) {
-  // PopRT's converter: opset 11 and 32-bit integers, unless somebody says otherwise.
+  // PopRT's converter writes opset 11 and 32-bit integers by default.
   if (!given.has("convert_version") && !given.has("lowest_opset"))
     named_.emplace_back("lowest_opset", "11");
   if (!given.has("narrow_int64")) named_.emplace_back("narrow_int64", "True");

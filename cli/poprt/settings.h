@@ -1,4 +1,4 @@
-// The options of command poprt as the library takes them.
+// Converts the options of command poprt to those of the library.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace poprt::cli {
 
-// What the library is told.
+// The options for the library.
 class CompilerSettings {
  public:
-  // `named`: those of `given` that the library is to know. `bar` lives as long.
+  // `named`: the part of `given` for the library. `bar` must outlive this object.
   CompilerSettings(NamedOptions named, const GivenOptions& given, ProgressBar& bar);
   CompilerSettings(const CompilerSettings&) = delete;
   CompilerSettings& operator=(const CompilerSettings&) = delete;
 
-  // Throws Usage for options that say something impossible.
+  // Throws Usage for contradictory options.
   Compiler make() const;
 
  private:

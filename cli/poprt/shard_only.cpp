@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// All of it or nothing.
+// Writes the complete file or none.
 void write_whole(const fs::path& name, const std::string& bytes) {
   const fs::path path = resolve_links(name), beside = path.string() + ".part";
   std::ofstream file(beside, std::ios::binary);

@@ -1,4 +1,4 @@
-// --show and --show_io_stat.
+// Implements --show and --show_io_stat.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace poprt::cli {
 
-// Prints what the options ask for of a model.
+// Prints the properties of a model that the options select.
 void show_model(const GivenOptions& given, const poprt_compiler* compiler,
                 const std::string& input);
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A directory that holds exactly one .onnx stands for that file.
+// Returns the only .onnx file of a directory.
 std::string model_file(const std::string& given) {
   std::error_code error;
   if (::access(given.c_str(), F_OK) != 0)
@@ -31,19 +31,18 @@ std::string model_file(const std::string& given) {
   if (error) throw Failure(fmt::format("cannot read the folder '{}': {}", given, error.message()));
   if (found.size() != 1)
     throw Failure(
-        fmt::format("the folder '{}' holds {} .onnx files; name one of them with --input_model",
+        fmt::format("the folder '{}' contains {} .onnx files; give one of them as --input_model",
                     given, found.size()));
   return found[0];
 }
 
-// Where the standard input lies, for messages that would name a file that nobody has given, and
-// what it is called there.
+// The path of the temporary copy of the standard input, and the name to print instead of it.
 std::string piped_path, piped_name;
 
 }  // namespace
 
-// The standard input ("-"), or what else can be read once and not be mapped, as a file, which goes
-// with this object.
+// Copies the standard input ("-"), or another source that can be read only once, to a file that the
+// destructor removes.
 class Piped {
  public:
   explicit Piped(const std::string& model)
@@ -74,7 +73,7 @@ Source::Source(const GivenOptions& given) {
   if (given.text("framework") == "tensorflow") {
     fs::path folder = fs::path(model).lexically_normal();
     if (!fs::is_directory(folder))
-      throw Failure(fmt::format("'{}' is no folder of a SavedModel", model));
+      throw Failure(fmt::format("'{}' is not the folder of a SavedModel", model));
     if (!folder.has_filename()) folder = folder.parent_path();
     path_ = (made_.emplace().path() / folder.filename()).string() + ".onnx";
     convert_tensorflow(given, folder, path_);

@@ -12,7 +12,7 @@ namespace poprt::cli {
 
 class Piped;
 
-// The ONNX model that is to be converted, which may be made for the purpose.
+// The ONNX model to convert, which may be a temporary file.
 class Source {
  public:
   // Throws Failure for a model that cannot be read.
@@ -26,8 +26,7 @@ class Source {
   std::optional<TemporaryFolder> made_;
 };
 
-// A message that names a file which nobody has given, because the model came through a pipe, with
-// the name of the pipe instead.
+// Replaces the path of the temporary copy in a message by the name of the pipe.
 std::string with_piped_name(std::string message);
 
 }  // namespace poprt::cli

@@ -64,7 +64,7 @@ class AutoShard(CommandTest):
         weights = [onnx.floats(n, [64, 64], [0.125] * 4096) for n in "abc"]
         cuts = {n: [row["cut"] for row in self.sharded(nodes, weights, ["--num_ipus", n])["ipus"]] for n in (2, 3)}
         self.assertEqual(cuts, {2: [["node_r"], []], 3: [["node_r"], ["node_u"], []]})
-        self.misused(["-i", "m.onnx", "--num_ipus", "4"], "--num_ipus: the model has 3 places to share, found 4")
+        self.misused(["-i", "m.onnx", "--num_ipus", "4"], "--num_ipus: the model has 3 places for cuts, found 4")
 
     def test_an_ipu_that_is_fuller_than_allowed_is_said(self):
         nodes, weights = self.chain([64, 2560, 2560, 8])

@@ -90,7 +90,7 @@ class PoprtExec(CommandTest):
         for words, said in ((["auto_shard", "-i", "m.onnx", "--num_ipus", "two"], "--num_ipus: expected a whole number, found 'two'"),
                             (["run", "m.onnx", "--json=maybe"], "--json: expected true or false, found 'maybe'"),
                             (["poprt_run_popef", "--popef", "m", "--reportAsJson=a\nb"], "--reportAsJson: expected true or false, found 'a\\x0ab'"),
-                            (["auto_shard", "--num_ipus", "2", "--num_ipus", "3"], "--num_ipus: expected it once, found it 2 times"),
+                            (["auto_shard", "--num_ipus", "2", "--num_ipus", "3"], "--num_ipus: expected one occurrence, found 2"),
                             (["compare", "m.onnx", "--data_set", "none"], "--data_set: expected a folder, found none at 'none'"),
                             (["inspect", "m.onnx", "--second", "none"], "--second: expected a file, found none at 'none'")):
             with self.subTest(words):

@@ -82,7 +82,7 @@ compiler_options:
         self.assertIn("image=[4,1,8,8]", self.succeeds("-m", "executable.popef", command="popef_dump"))
 
     def test_maps_that_are_wrong(self):
-        for text, why in (("serialize_matmul: {node_h: {mode: none}}", "node_h: there is no factor"),
+        for text, why in (("serialize_matmul: {node_h: {mode: none}}", "node_h: the factor is missing"),
                           ("serialize_matmul: {node_h: {factor: 2, fold: 3}}", "node_h: expected factor, mode or keep_precision, found 'fold'"),
                           ("serialize_matmul: {node_h: {factor: [2]}}", "node_h: factor: expected one value"),
                           ("serialize_matmul: {node_h: 2, node_h: 4}", "node_h is given twice"), ("serialize_matmul: {}", "has no value"),
@@ -148,7 +148,7 @@ compiler_options:
         bomb = "a: &a [x,x]\n" + "".join(f"{b}: &{b} [*{a},*{a}]\n" for a, b in zip("abcdefgh", "bcdefghi"))
         for text, why in (("passes: &a [x]\nskip_passes: *a", "aliases are not taken"), (bomb, "there is no option 'a'"),
                           ("passes: " + "[" * 100000, "found a list or a mapping in it"), ("{" * 100000, "expected the name"),
-                          ("run: !!python/object:os.system x", "tags are not taken"), (b"run: \xff\xfe", ""),
+                          ("run: !!python/object:os.system x", "tags are not supported"), (b"run: \xff\xfe", ""),
                           (b"\0\1\2", ""), ("#" * (1 << 21), "more than 1048576 bytes")):
             with self.subTest(text[:20]):
                 self.misused(self.config(text), "--config_yaml", why)

@@ -59,7 +59,7 @@ class Folders(Results):
 
 
 class Executables(Results):
-    REPLACED = "poprt: './executable.popef' was compiled from another 'm' than now: it is replaced"
+    REPLACED = "poprt: './executable.popef' was compiled from another version of 'm' and is replaced"
 
     def compiled(self, *words):
         ran = self.run_command("-i", "m.onnx", "--export_popef", *words)
@@ -139,7 +139,7 @@ class OnlyLooked(Results):
             self.assertEqual("input x: dtype" in ran.out, show == "--show")
             self.assertEqual("inputs: 1\n" in ran.out, show != "--show" or bool(more))
         self.assertEqual(self.said("-i", model("relu"), "--show", "--output", "a.popef"),
-                         "poprt: --output is not used: --show only prints\n")
+                         "poprt: --output has no effect, because --show only prints\n")
 
     def test_passes_of_scripts_take_the_place_of_others_or_come_last(self):
         long = "a_pass_with_a_name_that_is_longer_than_all_of_the_others"

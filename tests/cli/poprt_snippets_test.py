@@ -242,7 +242,7 @@ class ConfigFiles(SnippetTest):
                           ("passes:\n " + "- " * 100000 + "a\n", "found a list or a mapping in it"),
                           ("".join(f"k{i}: 1\n" for i in range(50000)), "there is no option 'k0'"), ("a" * 1000000 + ": 1\n", "expected NAME: VALUE"),
                           ("compiler_options:\n\tnum_io_tiles: 1\n", "cannot start any token"), (bytes(range(256)), "control characters"),
-                          ("input_model: mm\0.onnx\n", "control characters"), ("input_model: !!str m.onnx\n", "tags are not taken"),
+                          ("input_model: mm\0.onnx\n", "control characters"), ("input_model: !!str m.onnx\n", "tags are not supported"),
                           ("compiler_options: {num_io_tiles: 1, num_io_tiles: 2}\ninput_model: m.onnx\n", "num_io_tiles is given twice"),
                           ("batch_per_step: 1\nbatches_per_step: 2\n", "batches_per_step is given twice"),
                           ("--input_model: m.onnx\n", "did you mean input_model?"), ("num_io_tiles: 0x10\n", "expected a whole number"),

@@ -78,7 +78,7 @@ class Tensorflow(CommandTest):
             for given, why in ((["--outputs_as_nchw", "nothing"], "tf2onnx --outputs_as_nchw: the model has no output 'nothing'; it has y"),
                                (["--outputs_as_nchw", "y,Identity_1:0"], "no output 'Identity_1:0'"),
                                (["--inputs_as_nchw", "y"], "tf2onnx --inputs_as_nchw: the model has no input 'y'; it has x"),
-                               (["--tag", "flat", "--outputs_as_nchw", "y"], "tf2onnx --outputs_as_nchw: y: it has no four dimensions")):
+                               (["--tag", "flat", "--outputs_as_nchw", "y"], "tf2onnx --outputs_as_nchw: y: it does not have four dimensions")):
                 ran = self.run_command(*words, *given)
                 self.assertEqual((ran.code, ran.err.count("\n")), (1, 1), ran.err)
                 self.assertIn(why, ran.err)

@@ -120,7 +120,7 @@ class Poprt(CommandTest):
         self.assertEqual(compiled("-i", "a/model.onnx"), (0, "", first))
         put("a/model.onnx", "Neg", "x", "y")
         code, error, second = compiled("-i", "a/model.onnx")
-        self.assertEqual((code, error), (0, "poprt: 'out/executable.popef' was compiled from another 'model' than now: it is replaced\n"))
+        self.assertEqual((code, error), (0, "poprt: 'out/executable.popef' was compiled from another version of 'model' and is replaced\n"))
         self.assertNotEqual(second, first)
         code, error, third = compiled("-i", "b/model.onnx", "--overwrite")
         self.assertEqual((code, error), (0, ""))
@@ -401,7 +401,7 @@ class Errors(CommandTest):
         self.npy("large.npy", "i8", [3], [3, 2**31, 1])
         ran = self.run_command("executable.popef", "--input", "ids=large.npy", command="poprt_exec run")
         self.assertEqual(ran.code, 1)
-        self.assertIn("input 'ids' is s32, which does not hold 2147483648", ran.err)
+        self.assertIn("input 'ids' is s32, which cannot represent 2147483648", ran.err)
 
     def test_unknown_pass(self):
         self.fails(["-i", DIGITS, *DIGITS_SHAPE, "--passes", "nope"], "'nope'", "--list_all_passes")

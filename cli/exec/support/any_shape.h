@@ -1,4 +1,4 @@
-// Requests to a model at several shapes: of the sizes that files have.
+// Requests to a model at several shapes. The files determine the shape.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ namespace poprt::cli {
 
 using NamedArrays = std::vector<std::pair<std::string, Array>>;
 
-// What words of --input and --input-pb say, with the runner's element types and the files' shapes.
-// Throws Failure for a name that the runner does not have.
+// Reads the files of --input and --input-pb words. Element types come from the runner and shapes
+// from the files. Throws Failure for a name that the runner does not have.
 NamedArrays read_arrays(const std::vector<std::string>& words,
                         const std::vector<std::string>& pb_words, const poprt_runner* runner);
 
-// One request, as often as one likes.
+// One request that can run repeatedly.
 class ShapedRequest {
  public:
-  // Inputs that `arrays` lack are made up, of the runner's shape, or an error of the first run when
-  // `random_rest` is off. The runner lives as long.
+  // Inputs that are not in `arrays` get random data of the runner's shape. If `random_rest` is
+  // false, the first run reports them as an error. The runner must outlive this object.
   ShapedRequest(poprt_runner* runner, NamedArrays arrays, bool random_rest);
   void run();
   // Throws Failure for a name that the runner does not have.

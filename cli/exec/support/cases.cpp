@@ -14,12 +14,12 @@
 namespace poprt::cli {
 namespace {
 
-// The opaque blob that says what the variants of the executable are (runtime/session/variants.h);
-// empty: there are none.
+// Returns the opaque blob that describes the variants of the executable
+// (runtime/session/variants.h), or an empty text if there is none.
 std::string variants_of(const poprt_executable* executable) {
   constexpr std::string_view kName = "poprt.branches";
-  // The input that says which one runs. Without, no model is described as PopEF does, which lacks
-  // some element types.
+  // Whether the executable has the input that selects a branch. Without it the models are not
+  // described, because PopEF lacks some element types.
   bool selects = false;
   for (size_t i = 0; i < poprt_executable_input_count(executable); i++) {
     const std::string_view name = poprt_anchor_name(poprt_executable_input(executable, i));
@@ -55,7 +55,7 @@ Case case_of(std::string name, const std::vector<const poprt_anchor*>& inputs,
   return c;
 }
 
-// Says which by the shapes that not all have.
+// Names a case by the shapes that differ between the cases.
 void set_shapes(Case& c, const nlohmann::json& bucket) {
   const auto set = [](std::vector<Case::Tensor>& tensors, const nlohmann::json& shapes) {
     for (Case::Tensor& t : tensors)

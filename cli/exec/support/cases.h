@@ -1,5 +1,5 @@
-// What there is to run in an executable: all of it, each model of a fused one, or a model at each
-// of its shapes.
+// Lists the cases that an executable can run: one model, each model of a fused executable, or a
+// model at each of its shapes.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace poprt::cli {
 
 struct Case {
   struct Tensor {
-    size_t index;  // of the runner's inputs or outputs
+    size_t index;  // among the runner's inputs or outputs
     const poprt_anchor* anchor;
-    std::vector<int64_t> shape;  // of this case
+    std::vector<int64_t> shape;  // in this case
     size_t bytes() const;
   };
-  std::string name;  // empty: the only one
+  std::string name;  // empty if there is only one case
   std::vector<Tensor> inputs, outputs;
-  size_t positions = 0;  // inputs of the runner
+  size_t positions = 0;  // number of the runner's inputs
 };
 
 struct Cases {
@@ -28,10 +28,11 @@ struct Cases {
   std::vector<Case> list;
 };
 
-// Without inputs that come with the executable. In the order of the executable.
+// Returns the cases in the order of the executable, without inputs whose data is in the executable.
 Cases cases_of(const poprt_executable* executable, const poprt_runner* runner);
 
-// "graphK/" of a fused executable's anchor, or of a word that begins with its name; else empty.
+// Returns "graphK/" for an anchor of a fused executable, or for a word that starts with its name;
+// else an empty text.
 std::string graph_of(const std::string& name);
 
 }  // namespace poprt::cli

@@ -1,4 +1,4 @@
-// Client threads of the commands that measure.
+// Runs client threads for the commands that measure.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace poprt::cli {
 
-// Calls `work(i)` for each of `count` clients, on a thread of its own, and returns when all have
-// ended. Throws Failure with what the first of them threw, or when not all threads can be had.
+// Calls `work(i)` for each of `count` clients on its own thread, and returns when all have ended.
+// Throws Failure with the message of the first exception, or if a thread cannot be created.
 void run_clients(size_t count, const std::function<void(size_t)>& work);
 
 }  // namespace poprt::cli

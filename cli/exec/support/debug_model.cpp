@@ -61,7 +61,7 @@ Tensor data_of(const std::string& word, DType dtype, const Shape& shape, const s
           "{}: expected zeros, ones, rand or a .npy file that exists, found '{}'", what, word));
     const Tensor file = inspector::read_tensor_file(word);
     if (static_cast<size_t>(file.count()) != count)
-      throw Failure(fmt::format("{}: needs {} ({} elements), '{}' holds {}", what,
+      throw Failure(fmt::format("{}: expected {} ({} elements), '{}' contains {}", what,
                                 shape_string(shape), count, word, shape_string(file.shape())));
     if (file.dtype() == dtype) return file.reshaped(shape);
     values = file.to_doubles();
@@ -75,8 +75,9 @@ void update_tensors(ir::Graph& graph, const std::vector<std::string>& words) {
     const auto [name, data] = split_pair(word, "--update");
     ir::Value* value = value_of(graph, name, "--update");
     if (value->producer())
-      throw Usage(fmt::format("--update: '{}' is made by {}; only weights and inputs have values",
-                              name, value->producer()->describe()));
+      throw Usage(
+          fmt::format("--update: '{}' is computed by {}; only weights and inputs can be updated",
+                      name, value->producer()->describe()));
     made.emplace_back(value, data_of(data, value->dtype(), value->shape(),
                                      fmt::format("--update {}", name), name));
   }
@@ -102,7 +103,7 @@ void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
   for (const std::string& name : inputs) {
     begins.push_back(value_of(graph, name, "input_names"));
     if (std::ranges::find(ends, begins.back()) != ends.end())
-      throw Usage(fmt::format("'{}' cannot be input and output of a part", name));
+      throw Usage(fmt::format("'{}' cannot be both an input and an output of the part", name));
   }
   while (!graph.outputs().empty()) graph.remove_output(graph.outputs().size() - 1);
   for (ir::Value* value : ends) graph.add_output(value);

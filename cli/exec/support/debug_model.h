@@ -1,4 +1,4 @@
-// What poprt_exec debug does to models: made-up data, changed weights, parts of graphs.
+// Operations of poprt_exec debug on models: artificial data, changed weights, parts of graphs.
 #pragma once
 
 #include <string>
@@ -10,31 +10,31 @@
 
 namespace poprt::cli {
 
-// Fixes variable dimensions of inputs as --input_shape, --batch_size and --batch_axis say.
+// Makes variable dimensions of inputs static as --input_shape, --batch_size and --batch_axis
+// specify.
 void fix_shapes(ir::Graph& graph, const CompileSettings& settings);
 
-// "zeros", "ones", "rand" (uniform in [0, 1); 0 or 1 for integers and bools; the same for the same
-// name) or the path of a .npy file, whose elements become `dtype` and whose shape must have as many
-// elements. Throws Failure, beginning with `what`.
+// `word` is "zeros", "ones", "rand" (uniform in [0, 1); 0 or 1 for integers and bools; equal for
+// equal names) or the path of a .npy file, whose elements are converted to `dtype` and whose shape
+// must have the same number of elements. Throws Failure with `what` as prefix.
 Tensor data_of(const std::string& word, DType dtype, const Shape& shape, const std::string& what,
                const std::string& name);
 
-// NAME=DATA words: new values for constants; a graph input becomes a constant. Throws Usage for a
-// name that is neither.
+// Sets new values of constants from NAME=DATA words. A graph input becomes a constant. Throws Usage
+// for other names.
 void update_tensors(ir::Graph& graph, const std::vector<std::string>& words);
 
-// Leaves what lies between the named values: `inputs` become the graph's inputs, with the types
-// that they have, `outputs` its outputs. Inputs of the graph that are needed besides stay; none
-// named: all stay. Throws Usage for unknown names.
+// Keeps the part of the graph between the named values: `inputs` become its inputs, with their
+// types, and `outputs` its outputs. Other inputs of the graph stay if they are needed. If no names
+// are given, all stay. Throws Usage for unknown names.
 void extract(ir::Graph& graph, const std::vector<std::string>& inputs,
              const std::vector<std::string>& outputs);
 
-// The graph as text: level 0 what the model says about itself with inputs and outputs, 1 the names
-// of nodes, 2 also what they read, make and have as attributes, 3 also types and shapes of all
-// that.
+// Returns the graph as text. Level 0 has the model's metadata, inputs and outputs; level 1 adds the
+// names of nodes, level 2 their inputs, outputs and attributes, level 3 all types and shapes.
 std::string describe(const ir::Graph& graph, int level);
-// Nodes, or else values, whose names hold the regular expression, in full, constants with their
-// elements. Throws Usage when it is none, and when nothing has such a name.
+// Returns the nodes whose names match the regular expression, or else the values, in full and with
+// the elements of constants. Throws Usage for an invalid expression and if nothing matches.
 std::string describe_named(const ir::Graph& graph, const std::string& expression);
 
 }  // namespace poprt::cli

@@ -1,4 +1,4 @@
-// poprt_exec debug print.
+// Prints graphs for poprt_exec debug print.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +11,7 @@
 namespace poprt::cli {
 namespace {
 
-constexpr size_t kElements = 1000;  // of a tensor that is printed
+constexpr size_t kElements = 1000;  // most elements of a printed tensor
 
 std::string type_of(const ir::Value* value) {
   return fmt::format("{}{}", ir::type_string(value->type),
@@ -120,10 +120,12 @@ std::string describe_named(const ir::Graph& graph, const std::string& expression
       for (const ir::Value* value : graph.values())
         if (std::regex_search(value->name(), wanted)) text += value_text(value);
   } catch (const std::regex_error& error) {
-    throw Usage(fmt::format("--name: '{}' is no regular expression: {}", expression, error.what()));
+    throw Usage(
+        fmt::format("--name: '{}' is not a regular expression: {}", expression, error.what()));
   }
   if (text.empty())
-    throw Usage(fmt::format("--name: no node and no tensor has a name with '{}'", expression));
+    throw Usage(
+        fmt::format("--name: no node and no tensor has a name that matches '{}'", expression));
   return text;
 }
 

@@ -38,7 +38,7 @@ std::map<std::string, Tensor> feeds_of(const FaithfulRun& run, const ir::Graph& 
       if (!v || !graph.is_input(v))
         throw Failure(fmt::format("the model has no input '{}'", given.name));
       if (given.sequence || given.arrays.size() != 1)
-        throw Failure(fmt::format("'{}': --numerics faithful takes tensors alone", word));
+        throw Failure(fmt::format("'{}': --numerics faithful supports only tensors", word));
       feeds[given.name] =
           tensor_of(from_bits(given.arrays[0], static_cast<poprt_dtype>(v->dtype()), word));
     }

@@ -1,4 +1,4 @@
-// poprt_exec run --numerics faithful.
+// Implements poprt_exec run --numerics faithful.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct FaithfulRun {
   CompileSettings compile;
 };
 
-// Converts an ONNX model, computes it as the chip does (compiler/faithful.h), and writes the
-// outputs that were asked for. Throws Usage and Failure.
+// Converts an ONNX model, computes it with the rounding of the chip (compiler/faithful.h), and
+// writes the requested outputs. Throws Usage and Failure.
 int run_faithfully(const FaithfulRun& run);
 
 }  // namespace poprt::cli

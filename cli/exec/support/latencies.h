@@ -1,4 +1,4 @@
-// What poprt_exec bench says of the requests that it has measured.
+// Summarises the requests that poprt_exec bench has measured.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,8 @@ namespace poprt::cli {
 
 class Latencies {
  public:
-  // Milliseconds of each request, at least one, in any order, and all that they took.
+  // `ms` has the milliseconds of each request, at least one, in any order; `seconds` is the total
+  // time.
   Latencies(std::vector<double> ms, double seconds);
 
   size_t count() const { return ms_.size(); }
@@ -17,7 +18,7 @@ class Latencies {
   std::string text() const;  // two lines
 
  private:
-  // What the part `q` of the requests does not take longer than.
+  // The quantile `q` of the latencies.
   double at(double q) const;
   double throughput() const { return static_cast<double>(ms_.size()) / seconds_; }
 

@@ -16,14 +16,15 @@
 namespace poprt::cli {
 namespace {
 
-// The type whose elements hold the bits of a type that NumPy lacks; else that type.
+// Returns the NumPy type that stores the bits of a type that NumPy does not have; else the type
+// itself.
 poprt_dtype carrier(poprt_dtype dtype) {
   if (!npy_code(static_cast<DType>(dtype)).empty()) return dtype;
   if (dtype == POPRT_DTYPE_S4 || dtype == POPRT_DTYPE_S2) return POPRT_DTYPE_S8;
   return poprt_dtype_bits(dtype) == 16 ? POPRT_DTYPE_U16 : POPRT_DTYPE_U8;
 }
 
-// Bytes that are no UTF-8 become U+FFFD.
+// Bytes that are not UTF-8 become U+FFFD.
 std::u32string utf32_of(std::string_view text) {
   std::u32string out;
   for (size_t i = 0; i < text.size();) {

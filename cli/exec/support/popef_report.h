@@ -1,4 +1,4 @@
-// What poprt_exec poprt_run_popef sends and says: sizes of requests, and what was measured.
+// Sizes of the requests of poprt_exec poprt_run_popef, and reports of their times.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +7,25 @@
 
 namespace poprt::cli {
 
-// Bytes of an item that fills `part`, 0 to 1, of the places of one row of an input [rows, places,
-// ...], but at least one place. All of an input without places.
+// Returns the bytes of an item that fills the fraction `part` (0 to 1) of the places of one row of
+// an input [rows, places, ...], and at least one place. An input without places is used completely.
 uint64_t item_bytes(uint64_t bytes, const std::vector<int64_t>& shape, double part);
 
-// What the requests of one process took.
+// The times of the requests of one process.
 struct RunnerReport {
-  std::string kind;  // of the runner
+  std::string kind;  // kind of the runner
   int64_t batch = 1;
   double seconds = 0;
-  std::vector<double> ms;  // of each request
+  std::vector<double> ms;  // per request
 
-  double throughput() const;  // samples a second
+  double throughput() const;  // samples per second
 };
 
-// As processes hand it on, in one line.
+// One line that a parent process parses.
 std::string report_line(const RunnerReport& report);
 RunnerReport read_report(const std::string& line);
 
-// The lines for people, of processes that ran at the same time.
+// The printed lines for processes that ran at the same time.
 struct RunnerLoad {
   int64_t threads = 1, iterations = 1, processes = 1, replicas = 1;
 };

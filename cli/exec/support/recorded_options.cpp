@@ -13,10 +13,10 @@ namespace poprt::cli {
 namespace {
 
 [[noreturn]] void refuse(const popef::Option& o) {
-  throw Failure(fmt::format(
-      "the file records the compile option '{}' = '{}', which this version does not understand; "
-      "compile the model with poprt",
-      o.name(), o.value()));
+  throw Failure(
+      fmt::format("the file records the compile option '{}' = '{}', which this version does not "
+                  "support; compile the model with poprt",
+                  o.name(), o.value()));
 }
 
 int64_t number(const popef::Option& o, std::string_view text) {
@@ -44,7 +44,7 @@ std::vector<std::string> words(std::string_view text) {
   return list;
 }
 
-// The number of the word in `known`, which begins at 1.
+// Returns the number of the value in `known`, counted from 1.
 int32_t choice(const popef::Option& o, std::initializer_list<std::string_view> known) {
   int32_t i = 1;
   for (const std::string_view word : known) {
@@ -56,7 +56,7 @@ int32_t choice(const popef::Option& o, std::initializer_list<std::string_view> k
 
 }  // namespace
 
-// "NAME=[d0,d1]"; the name may be anything.
+// Parses "NAME=[d0,d1]"; the name may contain any characters.
 void RecordedOptions::add_input_shape(const popef::Option& o) {
   const std::string& text = o.value();
   const size_t at = text.rfind("=[");
@@ -68,7 +68,7 @@ void RecordedOptions::add_input_shape(const popef::Option& o) {
   shapes_.push_back({keep(text.substr(0, at)), values.data(), values.size()});
 }
 
-// "NAME=LENGTH"
+// Parses "NAME=LENGTH".
 void RecordedOptions::add_input_length(const popef::Option& o) {
   const std::string& text = o.value();
   const size_t at = text.rfind('=');
@@ -84,7 +84,8 @@ void RecordedOptions::add(const popef::Option& o) {
   };
   if (name.starts_with("graph0/"))
     throw Failure(
-        "the executable is several models: compile them again and fuse them (poprt --config_yaml)");
+        "the executable contains several models; compile them again and fuse them (poprt "
+        "--config_yaml)");
   if (name == "input_shapes") return add_input_shape(o);
   if (name == "input_lengths") return add_input_length(o);
   if (name == "passes") return names(passes_);
@@ -92,7 +93,7 @@ void RecordedOptions::add(const popef::Option& o) {
   if (name == "outputs") return outputs_.push_back(keep(value));
   if (name == "stop_after") {
     options.stop_after = keep(value);
-  } else if (name == "precision" && !value.starts_with("fp8")) {  // which is an option by name
+  } else if (name == "precision" && !value.starts_with("fp8")) {  // fp8 formats are options by name
     options.precision = choice(o, {"fp32", "fp16"});
   } else if (name == "winograd") {
     options.winograd = choice(o, {"off", "exact", "fast"});
@@ -123,7 +124,8 @@ void RecordedOptions::add(const popef::Option& o) {
   }
 }
 
-// What has no field: an option of command poprt, or a field of PopRT's or PopART's options.
+// Adds an option that has no field: an option of command poprt, or a field of PopRT's or PopART's
+// options.
 void RecordedOptions::add_by_name(const popef::Option& o) {
   constexpr std::string_view kPopart = "popart.";
   const std::string& name = o.name();
@@ -139,10 +141,10 @@ void RecordedOptions::add_by_name(const popef::Option& o) {
   }
 }
 
-// Words of an option, a line each.
+// Joins the words of an option, one per line.
 void RecordedOptions::add_words(const char* name, std::string& words) {
   if (words.empty()) return;
-  words.pop_back();  // the line feed after the last one
+  words.pop_back();  // the line feed after the last word
   named_.push_back({name, words.c_str()});
 }
 

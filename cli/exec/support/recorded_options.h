@@ -11,17 +11,17 @@
 
 namespace poprt::cli {
 
-// poprt_compile_options with the memory that it points to.
+// poprt_compile_options with the memory that they point to.
 class RecordedOptions {
  public:
   // `recorded` are the engine options of the file's metadata (core/popef/FORMAT.md). Throws Failure
-  // for an option that this version does not know, or whose value it cannot have written.
+  // for an option that this version does not know, or for an invalid value.
   explicit RecordedOptions(const std::vector<popef::Option>& recorded);
   RecordedOptions(const RecordedOptions&) = delete;
   RecordedOptions& operator=(const RecordedOptions&) = delete;
 
   poprt_compile_options options = {};
-  // What was compiled; each may be empty.
+  // The source that was compiled and its hash. Each may be empty.
   std::string source, source_hash;
 
  private:

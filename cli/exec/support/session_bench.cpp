@@ -28,7 +28,7 @@ struct Transfer {
   }
 };
 
-// Handlers copy to and from the caller's memory, as a user without queues has to.
+// Handlers copy to and from the caller's memory, as in a program that does not use queues.
 SessionTimes through_callbacks(const SessionBench& b, poprt_session* session, const Anchors& inputs,
                                const Anchors& outputs, const std::function<bool(size_t)>& more) {
   Transfer memory(inputs, outputs, b);
@@ -65,7 +65,7 @@ SessionTimes through_callbacks(const SessionBench& b, poprt_session* session, co
   return times;
 }
 
-// One thread runs the main programs, this one keeps the queues full.
+// One thread runs the main programs while this one fills the queues.
 class QueueBench {
  public:
   QueueBench(const SessionBench& b, poprt_session* session, const Anchors& inputs,
@@ -91,7 +91,7 @@ class QueueBench {
   ~QueueBench() {
     poprt_queue_manager_disconnect_all(manager_);
     runner_.join();
-    poprt_queue_manager_flush_all(manager_);  // what waits names our slots
+    poprt_queue_manager_flush_all(manager_);  // waiting transfers point to our slots
   }
   QueueBench(const QueueBench&) = delete;
   QueueBench& operator=(const QueueBench&) = delete;
@@ -122,7 +122,7 @@ class QueueBench {
     QueueBench* bench;
     Transfer memory;
     Clock::time_point start;
-    size_t left;  // outputs without an answer
+    size_t left;  // outputs that are not complete
   };
 
   static void answered(poprt_error_code code, void* user_data) {
@@ -133,7 +133,7 @@ class QueueBench {
     slot.left--;
     self.changed_.notify_one();
   }
-  // False when there will be no answer.
+  // Returns false if the slot will never become free.
   bool free(Slot& slot) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return slot.left == 0 || !failure_.empty(); });
@@ -149,7 +149,7 @@ class QueueBench {
         changed_.notify_one();
       }
       poprt_error_free(error);
-      // Nobody waits for room in a queue that nobody empties.
+      // After this, no thread waits for space in a queue that is no longer read.
       poprt_queue_manager_disconnect_all(manager_);
       return;
     }

@@ -1,4 +1,4 @@
-// Latency of a session's streams, without a runner above it.
+// Measures the latency of a session's streams without a runner.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,16 @@ namespace poprt::cli {
 
 struct SessionBench {
   const poprt_executable* executable = nullptr;
-  bool queues = false;  // else handlers that copy
+  bool queues = false;  // whether to use queues; else handlers that copy
   int threads = 0, warmup = 0;
-  int64_t transfers = 1;  // of each stream in a run of the main programs
+  int64_t transfers = 1;  // of each stream per run of the main programs
   size_t in_flight = 1;   // elements of each queue
   std::vector<std::string> inputs, inputs_pb;
 };
 
-// Runs the main programs, for every transfer of the inputs once, while `more(done)` holds; called
-// before each but the warm-up. Milliseconds of each, and all that they took.
+// Runs the main programs, once for all transfers of the inputs, while `more(done)` returns true. It
+// is called before each run except the warm-up. Returns the milliseconds of each run and the total
+// time.
 struct SessionTimes {
   std::vector<double> ms;
   double seconds = 0;

@@ -77,7 +77,7 @@ std::vector<SubGraph> sub_graphs(const ir::Graph& graph) {
   for (SubGraph& part : parts)
     for (const size_t i : part.nodes) {
       if (is_static(*nodes[i])) part.flops += static_cast<double>(ops::flops_of(*nodes[i]));
-      // Shapes, axes and places are not data.
+      // Constant inputs that are shapes, axes or indices do not count as data.
       const uint32_t parameters = ops::constant_inputs(*nodes[i]);
       for (size_t at = 0; at < nodes[i]->inputs().size(); at++)
         if (const Value* v = nodes[i]->input(at);
@@ -90,10 +90,11 @@ std::vector<SubGraph> sub_graphs(const ir::Graph& graph) {
 Plan balanced(const std::vector<double>& amounts, size_t parts) {
   const size_t n = amounts.size();
   if (n < parts)
-    throw Usage(fmt::format("--num_ipus: the model has {} places to share, found {}", n, parts));
+    throw Usage(fmt::format("--num_ipus: the model has {} places for cuts, found {}", n, parts));
   std::vector<double> sum(n + 1);
   for (size_t i = 0; i < n; i++) sum[i + 1] = sum[i] + amounts[i];
-  // best[p][e]: the largest of p parts of the first e, and where the last one begins.
+  // best[p][e]: the size of the largest of p parts of the first e sub-graphs, and the start of the
+  // last part.
   constexpr double kNone = std::numeric_limits<double>::infinity();
   std::vector best(parts + 1, std::vector<double>(n + 1, kNone));
   std::vector from(parts + 1, std::vector<size_t>(n + 1));
@@ -123,7 +124,7 @@ std::vector<std::vector<std::string>> cuts_of(const ir::Graph& graph,
   for (size_t ipu = 0; ipu < plan.size(); ipu++) {
     std::vector<std::string>& list = cuts.emplace_back();
     if (ipu + 1 == plan.size()) break;
-    // From the last: what a chosen one reaches need not be named.
+    // Backwards, because a node that a chosen node depends on need not be named.
     std::vector<bool> reached(nodes.size());
     for (size_t p = plan[ipu]; p-- > (ipu ? plan[ipu - 1] : 0);) {
       const size_t at = position.at(parts[p].cut);

@@ -1,4 +1,4 @@
-// Where poprt_exec auto_shard may cut a model, and how much of it lies between.
+// The places where poprt_exec auto_shard may cut a model, and the size of the parts between them.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,31 @@
 
 namespace poprt::cli {
 
-// A candidate for a cut, with what only it and no candidate before it needs.
+// A candidate for a cut, with the nodes that it needs and that no earlier candidate needs.
 struct SubGraph {
   std::string cut;            // name of the node
   std::vector<size_t> nodes;  // positions in the graph
-  uint64_t bytes = 0;         // of constants that operators compute with
-  double flops = 0;           // of nodes whose shapes are known (ops/common/flops.h)
-  double nanoseconds = 0;     // measured, when it was
+  uint64_t bytes = 0;         // bytes of constants that operators compute with
+  double flops = 0;           // of nodes with known shapes (ops/common/flops.h)
+  double nanoseconds = 0;     // measured time, or 0
 };
 
-// Nodes with more than one input that is no constant, all when there are none; the last one is the
-// rest of the graph. Names are unique and types known.
+// Returns a candidate for each node with more than one input that is not constant, or for every
+// node if there is none. The last one is the rest of the graph. Names must be unique and types
+// known.
 std::vector<SubGraph> sub_graphs(const ir::Graph& graph);
 
-// Of each IPU the sub-graph behind its last one.
+// For each IPU the end of its range of sub-graphs.
 using Plan = std::vector<size_t>;
-// Consecutive parts, none empty, of which the largest is as small as possible. Throws Usage when
+// Returns consecutive, nonempty parts whose largest sum is as small as possible. Throws Usage if
 // there are fewer sub-graphs than parts.
 Plan balanced(const std::vector<double>& amounts, size_t parts);
 
-// The cut points that manual_sharding needs for a plan, by IPU; none for the last.
+// Returns the cut points of a plan for manual_sharding, by IPU. The last IPU has none.
 std::vector<std::vector<std::string>> cuts_of(const ir::Graph& graph,
                                               const std::vector<SubGraph>& parts, const Plan& plan);
 
-// Shares time among the sub-graphs whose nodes have those names.
+// Distributes times by node name to the sub-graphs.
 void set_times(const ir::Graph& graph, const std::map<std::string, double>& by_node,
                std::vector<SubGraph>& parts);
 

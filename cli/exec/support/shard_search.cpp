@@ -10,7 +10,7 @@
 namespace poprt::cli {
 namespace {
 
-// The candidates of those plans that were not seen, as many at a time as `how` says.
+// Compiles those plans that were not seen before, up to `how.at_once` at a time.
 std::vector<Candidate> compile_unseen(const std::vector<Plan>& plans, const Improvement& how,
                                       std::vector<Plan>& seen) {
   std::vector<Candidate> made;
@@ -68,7 +68,7 @@ Candidate fill(const Plan& plan, double proportion, const CompilePlan& compile) 
   }
   if (least.fullest() > 1)
     fail(ErrorCode::resource_exhausted,
-         "an IPU would hold {:.0f} MB, which is more than its {:.0f} MB: give more --num_ipus",
+         "an IPU would need {:.0f} MB, more than its {:.0f} MB; give a larger --num_ipus",
          least.fullest() * kChipBytes / 1e6, kChipBytes / 1e6);
   if (least.fullest() > proportion)
     say("poprt_exec: an IPU is {:.0f} % full, --memory_proportion allows {:.0f} %\n",
@@ -97,7 +97,7 @@ void improve(Candidate& best, const Plan& first, const Improvement& how) {
       how.measure(c);
       if (c.per_second > best.per_second) best = std::move(c);
     }
-    next = neighbours(best.plan);  // which were seen when nothing was faster
+    next = neighbours(best.plan);  // which were tried without being faster
   }
 }
 

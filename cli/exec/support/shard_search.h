@@ -1,5 +1,5 @@
-// What poprt_exec auto_shard tries: which cuts are compiled and measured, and which one it takes.
-// Knows neither models nor clocks.
+// The search of poprt_exec auto_shard: selects the plans to compile and measure, and the best one.
+// It is independent of models and clocks.
 #pragma once
 
 #include <cstdint>
@@ -19,52 +19,53 @@ namespace poprt::cli {
 
 inline constexpr double kChipBytes = 1472.0 * 638976;  // 1 472 tiles (Mk2, C600) of 624 KiB each
 
-// A cut model.
+// A compiled plan.
 struct Candidate {
   Plan plan;
   std::vector<std::vector<std::string>> cuts;  // by IPU
-  std::vector<uint64_t> bytes;                 // by IPU: weights and memory
+  std::vector<uint64_t> bytes;                 // weights and memory, by IPU
   std::shared_ptr<const runtime::Model> model;
   double latency_ms = 0, per_second = 0;
 
-  // The part of its memory that the fullest IPU needs.
+  // The fraction of its memory that the fullest IPU uses.
   double fullest() const;
 };
 
-// What plans share out evenly: the bytes of the sub-graphs, or what they cost: nanoseconds, and
-// where those are alike floating-point operations.
+// Amounts that plans balance: the bytes of the sub-graphs, or their cost in nanoseconds and, if
+// those are equal, floating-point operations.
 std::vector<double> amounts_by_bytes(const std::vector<SubGraph>& parts);
 std::vector<double> amounts_by_time(const std::vector<SubGraph>& parts);
 
-using CompilePlan = std::function<Candidate(const Plan&)>;  // called by several threads at a time
+// Several threads may call it at the same time
+using CompilePlan = std::function<Candidate(const Plan&)>;
 
-// The plan in which the fullest IPU has given a sub-graph to the neighbour that has more room.
-// Nothing when it has only one.
+// Returns the plan in which the fullest IPU gives a sub-graph to the neighbour with more free
+// memory, or nothing if it has only one.
 std::optional<Plan> relieved(const Candidate& candidate);
 
-// The candidate of `plan`, or, as long as an IPU of it needs more than `proportion` of its memory,
-// of one that relieves it. Throws when an IPU would need more than it has, and says so when it
-// needs more than `proportion`.
+// Returns the candidate of `plan`. As long as an IPU needs more than `proportion` of its memory, a
+// plan that relieves this IPU is tried. Throws if an IPU needs more than its memory, and prints a
+// warning if it needs more than `proportion`.
 Candidate fill(const Plan& plan, double proportion, const CompilePlan& compile);
 
-// The plans that differ in one border, by one sub-graph.
+// Returns the plans that differ by moving one sub-graph across one border.
 std::vector<Plan> neighbours(const Plan& plan);
 
 struct Improvement {
-  double proportion = 1;  // as of fill(); what `best` needs is allowed, too
+  double proportion = 1;  // as for fill(); the memory that `best` needs is allowed in any case
   size_t at_once = 1;     // plans that are compiled at the same time
   CompilePlan compile;
-  std::function<void(Candidate&)> measure;  // sets the times
+  std::function<void(Candidate&)> measure;  // sets the times of a candidate
 };
-// Tries `first` and then neighbours of the best, as long as that makes it faster: four rounds at
-// the most. `best` was measured.
+// Measures `first` and then neighbours of the best plan as long as they are faster, in at most four
+// rounds. `best` must have been measured.
 void improve(Candidate& best, const Plan& first, const Improvement& how);
 
 struct Times {
   double per_second = 0, latency_ms = 0;
 };
-// Behind 20 requests that are not timed: `runs` that follow each other closely, and 10 of which
-// each waits for the one before. `seconds` is a clock.
+// After 20 requests that are not timed, measures `runs` overlapping requests and 10 that each wait
+// for the previous one. `seconds` is a clock.
 Times time_requests(int64_t runs, const std::function<void(int64_t count)>& several,
                     const std::function<void()>& alone, const std::function<double()>& seconds);
 

@@ -22,7 +22,7 @@ std::shared_ptr<const runtime::Model> loaded_model(const compiler::Executable& e
                               loaded.weights, loaded.owner});
 }
 
-// As many requests in flight as keep all stages at work, each with outputs of its own.
+// Keeps enough requests in flight to use all stages. Each request has its own outputs.
 class RequestsInFlight {
  public:
   RequestsInFlight(runtime::ModelRunner& runner, size_t ipus) : runner_(runner), out_(4 * ipus) {

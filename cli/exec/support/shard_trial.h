@@ -1,4 +1,4 @@
-// A plan of poprt_exec auto_shard tried: compiled, and measured on the emulated IPUs.
+// Compiles a plan of poprt_exec auto_shard and measures it on the emulated IPUs.
 #pragma once
 
 #include <map>
@@ -10,18 +10,18 @@
 
 namespace poprt::cli {
 
-// The model with attributes that say where it is cut, for --virtual_graph_mode manual.
+// Returns the model with attributes at its cuts, for --virtual_graph_mode manual.
 std::unique_ptr<ir::Graph> cut_graph(const ir::Graph& graph,
                                      const std::vector<std::vector<std::string>>& cuts);
 
-// The executable of a plan for as many IPUs as it has, as a pipeline.
+// Compiles a plan as a pipeline for its number of IPUs.
 Candidate compile_plan(const ir::Graph& graph, const std::vector<SubGraph>& parts,
                        const Plan& plan);
 
-// Sets the times of a candidate: those of `runs` asynchronous requests.
+// Measures `runs` asynchronous requests and sets the times of the candidate.
 void measure_candidate(Candidate& candidate, int64_t runs);
 
-// Nanoseconds by name of node, of the whole model on one IPU and one thread.
+// Returns nanoseconds by node name for the whole model on one IPU and one thread.
 std::map<std::string, double> node_times(const ir::Graph& graph);
 
 }  // namespace poprt::cli

@@ -18,14 +18,14 @@ std::string duration(double ns) {
 
 }  // namespace
 
-// What ran since the sample before, a second, and the part of the time that it took.
+// Runs per second since the previous sample, and the fraction of the time that they took.
 std::string TelemetryTable::rates(const Sample& now, const Sample& last) {
   const double elapsed = std::max(now.ns - last.ns, 1.0);
   return fmt::format("{:>12.1f} {:>5.1f}%", (now.runs - last.runs) / elapsed * 1e9,
                      (now.busy_ns - last.busy_ns) / elapsed * 100);
 }
 
-// The models or shapes of an executable that has several.
+// The models or shapes of an executable with several.
 std::string TelemetryTable::variants(const nlohmann::json& segment, const Sample& of,
                                      const Sample& last_of, const std::string& key,
                                      std::map<std::string, Sample>& now) const {

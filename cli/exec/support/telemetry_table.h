@@ -1,4 +1,4 @@
-// What poprt_exec top shows of the telemetry of sessions.
+// The table of sessions that poprt_exec top prints from telemetry.
 #pragma once
 
 #include <map>
@@ -7,11 +7,11 @@
 
 namespace poprt::cli {
 
-// Rows of sessions, of their variants and of their queues, under a heading. Rates are those since
-// the table before, or since the start of a session that is new.
+// Rows for sessions, their variants and their queues, under a heading. Rates are relative to the
+// previous table, or to the start of a new session.
 class TelemetryTable {
  public:
-  // `segments` is what poprt_telemetry_read() gives.
+  // `segments` is the result of poprt_telemetry_read().
   std::string text(const nlohmann::json& segments);
 
  private:

@@ -31,15 +31,16 @@ std::vector<std::string>& given_plugins() {
 void add_plugin_option(Command& command) {
   command
       .add_option("--plugins", given_plugins(),
-                  "Shared libraries with operators, passes, patterns and transforms of your own, "
-                  "besides those of POPRT_PLUGINS; separated by commas")
+                  "Shared libraries with custom operators, passes, patterns and transforms, in "
+                  "addition to those of POPRT_PLUGINS; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
 }
 
 const std::vector<std::string>& plugins_given() { return given_plugins(); }
 
-// Commands use the library and, where they look into models, a copy of what it is made of.
+// Loads the plug-ins twice, because developer commands contain their own copy of core in addition
+// to the library.
 void load_given_plugins() {
   plugins::load_environment();
   for (const std::string& path : given_plugins()) {
@@ -55,17 +56,17 @@ void add_compile_options(Command& command, CompileSettings& s) {
                   "NAME=d0,d1,...: fix variable dimensions of an ONNX model")
       ->many();
   add_batch_options(command, s.batch_size, s.batch_axis);
-  command
-      .add_option("--precision", s.precision, "fp32 or fp16; without it the model keeps its own")
+  command.add_option("--precision", s.precision, "fp32 or fp16 [the model's own]")
       ->check(one_of({"fp32", "fp16"}));
   add_winograd_option(command, s.winograd);
   command
       .add_option("--skip_passes", s.skip_passes, "Default passes to leave out, comma separated")
       ->delimiter(',');
-  command.add_flag("--allow_symlinks", s.allow_links,
-                   "Read external data through symbolic and hard links too; for models you trust");
+  command.add_flag(
+      "--allow_symlinks", s.allow_links,
+      "Also read external data through symbolic and hard links; only for trusted models");
   command.add_flag("--strict", s.strict,
-                   "Refuse a model for what is a warning otherwise, such as unknown attributes");
+                   "Treat warnings about the model, such as unknown attributes, as errors");
 }
 
 std::vector<int64_t> shape_of(const poprt_anchor* anchor) {
@@ -119,7 +120,7 @@ void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   if (!from.empty()) std::memcpy(from.data(), a.data.data(), a.data.size());
   for (size_t i = 0; i < from.size(); i++) {
     if (!std::in_range<To>(from[i]))
-      throw Failure(fmt::format("input '{}' is {}, which does not hold {}", name,
+      throw Failure(fmt::format("input '{}' is {}, which cannot represent {}", name,
                                 poprt_dtype_name(dtype), from[i]));
     to[i] = static_cast<To>(from[i]);
   }
@@ -128,7 +129,7 @@ void convert_integers(Array& a, const std::string& name, poprt_dtype dtype) {
   a.dtype = dtype;
 }
 
-// Rounds to nearest. What is finite stays finite, or is refused.
+// Rounds to nearest. A finite number that would become infinite is an error.
 template <class From>
 void convert_to_half(Array& a, const std::string& name) {
   std::vector<From> from(a.data.size() / sizeof(From));
@@ -137,7 +138,7 @@ void convert_to_half(Array& a, const std::string& name) {
   for (size_t i = 0; i < from.size(); i++) {
     to[i] = to_f16(static_cast<float>(from[i]));
     if (std::isfinite(from[i]) && !std::isfinite(to_float(to[i])))
-      throw Failure(fmt::format("input '{}' is f16, which does not hold {}", name, from[i]));
+      throw Failure(fmt::format("input '{}' is f16, which cannot represent {}", name, from[i]));
   }
   a.data.resize(to.size() * sizeof(f16_t));
   if (!to.empty()) std::memcpy(a.data.data(), to.data(), a.data.size());
@@ -173,13 +174,13 @@ void fill_inputs(const std::vector<const poprt_anchor*>& anchors, std::vector<An
       found += fmt::format("{}{}", d ? "," : "", a.shape[d]);
     found += "]";
     if (a.dtype != poprt_anchor_dtype(anchors[i]) || a.shape != shape_of(anchors[i]))
-      throw Failure(fmt::format("input '{}' is {}, '{}' holds {}", name, anchor_type(anchors[i]),
-                                path, found));
+      throw Failure(fmt::format("input '{}' is {}, but '{}' contains {}", name,
+                                anchor_type(anchors[i]), path, found));
     if (!a.data.empty()) std::memcpy(memory[i].data(), a.data.data(), a.data.size());
     given[i] = true;
   };
   const auto read = [&](const std::string& word, const std::string& option) {
-    // A name that is wrong is said before its file is read.
+    // An unknown name is reported before its file is read.
     const std::string name = split_pair(word, option).first;
     const bool known = std::any_of(anchors.begin(), anchors.end(), [&](const poprt_anchor* a) {
       return std::string_view(poprt_anchor_name(a)).starts_with(name);

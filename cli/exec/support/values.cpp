@@ -20,7 +20,7 @@ namespace {
 
 struct Values {
   std::map<std::string, Tensor> tensors;
-  std::map<std::string, int64_t> lengths;  // of sequences given whole
+  std::map<std::string, int64_t> lengths;  // lengths of complete sequences
 };
 
 std::set<std::string> containers_of(const ir::Graph& model) {
@@ -51,7 +51,7 @@ Values read_values(const ir::Graph& model, const std::vector<std::string>& words
   return values;
 }
 
-// Values that become constants must be what their inputs are declared as.
+// Values that become constants must have the declared type and shape of their input.
 void check_shapes(const ir::Graph& model, const Values& values) {
   for (const ir::Value* v : model.inputs()) {
     const auto given = values.tensors.find(v->name());
@@ -61,7 +61,7 @@ void check_shapes(const ir::Graph& model, const Values& values) {
     for (size_t d = 0; agree && d < found.size(); d++)
       agree = declared[d] == kUnknownDim || declared[d] == found[d];
     if (!agree)
-      throw Failure(fmt::format("input '{}' is {}, its data has shape {}", v->name(),
+      throw Failure(fmt::format("input '{}' is {}, but its data has shape {}", v->name(),
                                 ir::type_string(v->type), shape_string(found)));
   }
 }
@@ -78,8 +78,8 @@ compiler::Options options_of(const CompileSettings& settings, const Values& valu
   return options;
 }
 
-// A word for each element of each input that is text, has a known shape and is not given. False
-// when there is none.
+// Adds a random word for each element of each text input that has a known shape and no value.
+// Returns whether it added any.
 bool make_up_text(const ir::Graph& model, const CompileSettings& settings, Values& values) {
   constexpr int64_t kMaxWords = 1 << 20;
   const auto graph = model.clone();
@@ -88,7 +88,7 @@ bool make_up_text(const ir::Graph& model, const CompileSettings& settings, Value
     compiler::expand_containers(*graph, options);
     compiler::fix_shapes(*graph, options);
   } catch (const Error&) {
-    return false;  // which the compiler has said already
+    return false;  // the compiler has already reported it
   }
   bool made = false;
   for (const ir::Value* v : graph->inputs()) {
@@ -104,7 +104,7 @@ bool make_up_text(const ir::Graph& model, const CompileSettings& settings, Value
   return made;
 }
 
-// A file only where the model is too large for memory to hold it in one piece.
+// Writes a file only if the model is too large for one block of memory.
 Executable compile_graph(const ir::Graph& graph, CompileSettings& settings) {
   std::string bytes;
   try {
@@ -134,7 +134,7 @@ PreparedModel prepare(const ir::Graph& model, const Values& values, CompileSetti
   prepared.folded = compiler::fold_inputs(*graph, values.tensors, level);
   for (const std::string& name : prepared.folded) options.input_shape.erase(name);
   compiler::fix_shapes(*graph, options);
-  // Text is computed here; the rest of such a model is compiled as what is left.
+  // Text is computed here, and the rest of the model is compiled.
   std::map<std::string, Tensor> texts;
   compiler::DriverOptions for_text;
   for_text.constant_outputs = &texts;
@@ -157,7 +157,7 @@ std::unique_ptr<ir::Graph> read_model(const std::string& path, const CompileSett
   return compiler::read_model({.path = path}, settings.allow_links, settings.strict);
 }
 
-// Whether a word is about an input that the executable has not.
+// Whether a word is for an input that the executable does not have.
 bool gives_others(const poprt_executable* executable, const std::vector<std::string>& words,
                   const std::vector<std::string>& pb_words) {
   std::set<std::string> names;
@@ -186,7 +186,7 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
       return prepared;
     const auto model = read_model(path, settings);
     if (containers_of(*model).empty()) return prepared;
-    // An optional was taken for absent.
+    // The optional was assumed to be absent.
     return prepare(*model, read_values(*model, words, pb_words), settings, 0);
   } catch (const Usage&) {
     throw;
@@ -207,7 +207,7 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
       try {
         return prepare(*model, values, settings, level);
       } catch (const Error& e) {
-        // A value that is no good: knowing more of them does not help.
+        // If a value is invalid, folding more values does not help.
         if (e.code() == ErrorCode::data_loss || e.code() == ErrorCode::failed_precondition) throw;
       } catch (const std::exception&) {
       }

@@ -1,4 +1,4 @@
-// ONNX models that need the value of an input when they are compiled, and outputs of variable size.
+// ONNX models that require values of inputs at compile time, and outputs of variable size.
 #pragma once
 
 #include <set>
@@ -11,37 +11,37 @@
 namespace poprt::cli {
 
 struct PreparedModel {
-  Executable executable;            // null when every output is text
-  std::vector<std::string> folded;  // inputs whose values are part of the program
+  Executable executable;            // null if every output is text
+  std::vector<std::string> folded;  // inputs whose values are compiled into the program
   struct Text {
     std::string name;
     std::vector<int64_t> shape;
     std::vector<std::string> values;
   };
-  std::vector<Text> texts;  // outputs that were computed when the model was compiled
-  // The sequences and optionals of the model, of which the program may have no input.
+  std::vector<Text> texts;  // outputs that were computed at compile time
+  // The sequences and optionals of the model. The program may not have them as inputs.
   std::set<std::string> containers;
 
-  // Whether what is given for input NAME or NAME[i] is no input of the program.
+  // Whether NAME or NAME[i] is part of the program and not one of its inputs.
   bool holds(const std::string& name) const;
 };
 
-// What the command line says of a model's inputs.
+// The values that the command line gives for a model's inputs.
 struct GivenValues {
-  const std::vector<std::string>&words, &pb_words;  // NAME=FILE as of fill_inputs()
-  bool random = false;                              // make up the others
+  const std::vector<std::string>&words, &pb_words;  // NAME=FILE as for fill_inputs()
+  bool random = false;                              // generate the other inputs
 };
 
-// Compiles `path` as load_model does. When the compiler refuses an ONNX model, because shapes or
-// control flow depend on inputs or it has sequences or text, tries again with the values of the
-// given files: first those that decide shapes, then more (compiler::fold_inputs), down to all.
-// NAME[0], NAME[1] ... are the elements of a sequence. With `random`, text that no file gives is
-// made up. Throws the compiler's first message when nothing helps.
+// Compiles `path` like load_model. If the compiler rejects an ONNX model because shapes or control
+// flow depend on inputs, or because it has sequences or text, it tries again with the values of the
+// given files: first those that determine shapes, then more (compiler::fold_inputs), and finally
+// all. NAME[0], NAME[1] ... are the elements of a sequence. With `random`, text inputs without a
+// file get random words. If all attempts fail, throws the compiler's first message.
 PreparedModel load_with_values(const std::string& path, CompileSettings& settings,
                                const GivenValues& given);
 
-// The part of output `i` that is real, all of it or what the output "NAME:shape" says, as .npy
-// files hold it.
+// Returns the real part of output `i`, as .npy files store it: all of it, or the part that the
+// output "NAME:shape" specifies.
 Array cropped(const std::vector<const poprt_anchor*>& anchors,
               const std::vector<AnchorMemory>& memory, size_t i);
 

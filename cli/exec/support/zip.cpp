@@ -28,7 +28,7 @@ struct Reason {
   zip_error_t error;
 };
 
-// An archive takes its source with it when it is opened, and only then.
+// Opening an archive takes ownership of its source only if it succeeds.
 Archive opened(Source& source, int flags, Reason& reason) {
   Archive z(source ? zip_open_from_source(source.get(), flags, &reason.error) : nullptr);
   if (z) (void)source.release();
@@ -39,9 +39,10 @@ Archive opened(Source& source, int flags, Reason& reason) {
 
 std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path) {
   const auto bad = [&](const std::string& why) {
-    return Failure(fmt::format("'{}' is no usable .npz file: {}", path, why));
+    return Failure(fmt::format("'{}' is not a valid .npz file: {}", path, why));
   };
-  if (archive.empty()) throw bad("it is empty");  // to libzip, an archive of nothing
+  // Libzip accepts an empty buffer as an empty archive
+  if (archive.empty()) throw bad("it is empty");
   Reason reason;
   Source source(zip_source_buffer_create(archive.data(), archive.size(), 0, &reason.error));
   const Archive z = opened(source, ZIP_RDONLY | ZIP_CHECKCONS, reason);
@@ -51,13 +52,13 @@ std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::s
     const auto index = static_cast<zip_uint64_t>(i);
     zip_stat_t info;
     if (zip_stat_index(z.get(), index, 0, &info) != 0) throw bad(zip_strerror(z.get()));
-    // DEFLATE packs at most 1032 bytes into one, see its RFC 1951.
+    // DEFLATE compresses at most 1032 bytes to one (RFC 1951).
     if (info.size / 1032 > archive.size())
       throw bad(fmt::format("member '{}' cannot have {} bytes", info.name, info.size));
     ZipMember m{info.name, std::vector<std::byte>(info.size)};
     const std::unique_ptr<zip_file_t, Close> file(zip_fopen_index(z.get(), index, 0));
     if (!file) throw bad(fmt::format("member '{}': {}", m.name, zip_strerror(z.get())));
-    // One byte more than there should be, so that the end and with it the checksum is reached.
+    // Reads one byte more than expected, so that libzip reaches the end and verifies the checksum.
     std::byte more;
     const zip_int64_t got = m.data.empty() ? 0 : zip_fread(file.get(), m.data.data(), info.size);
     if (got != static_cast<zip_int64_t>(info.size) || zip_fread(file.get(), &more, 1) != 0)
@@ -73,7 +74,7 @@ std::vector<std::byte> make_zip(const std::vector<ZipMember>& members) {
   };
   Reason reason;
   Source target(zip_source_buffer_create(nullptr, 0, 0, &reason.error));
-  if (target) zip_source_keep(target.get());  // it outlives the archive
+  if (target) zip_source_keep(target.get());  // it must outlive the archive
   zip_source_t* bytes = target.get();
   Archive z = opened(target, ZIP_TRUNCATE, reason);
   check(z != nullptr, reason.text());

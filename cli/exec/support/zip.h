@@ -1,4 +1,4 @@
-// ZIP archives in memory, for .npz files; libzip does the work.
+// ZIP archives in memory for .npz files, using libzip.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ struct ZipMember {
   std::vector<std::byte> data;
 };
 
-// The members of `archive` in its order, compressed ones too (at most some 1000 bytes for each of
-// the archive). Throws Failure naming `path` and the reason.
+// Returns the members of `archive` in its order, including compressed ones (up to about 1000 bytes
+// per byte of the archive). Throws Failure with `path` and the reason.
 std::vector<ZipMember> read_zip(std::span<const std::byte> archive, const std::string& path);
 
-// An archive of these members, not compressed; the same members give the same bytes.
+// Creates an uncompressed archive. Equal members give equal bytes.
 std::vector<std::byte> make_zip(const std::vector<ZipMember>& members);
 
 }  // namespace poprt::cli

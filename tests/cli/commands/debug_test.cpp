@@ -195,7 +195,7 @@ TEST_F(Debug, ModelsAreChanged) {
               1),
       "'./one.onnx' is the source; give another --output_model"));
   EXPECT_TRUE(has(refused(debug({"modify", "--model", "one.onnx"})),
-                  "nothing to do; give --update, --extract or --sort"));
+                  "there is no change to make; give --update, --extract or --sort"));
 }
 
 TEST_F(Debug, PartsAreExtracted) {
@@ -216,7 +216,7 @@ TEST_F(Debug, PartsAreExtracted) {
   EXPECT_EQ(debug({"extract", "--model", "one.onnx", "--output_names", " m ,,", "r/0"}).code, 0);
   EXPECT_EQ(nodes("one.onnx.updated.onnx"), "Model graph: g\n  Node: node_m\n  Node: node_r\n");
   EXPECT_TRUE(has(refused(debug({"modify", "--model", "one.onnx", "--extract", "input_names=m"})),
-                  "output_names: nothing is named"));
+                  "output_names: expected at least one name"));
   EXPECT_TRUE(has(refused(debug({"modify", "--model", "one.onnx", "--extract", "output_names="})),
                   "output_names"));
   EXPECT_TRUE(has(refused(debug({"modify", "--model", "one.onnx", "--extract", "outputs=m"})),

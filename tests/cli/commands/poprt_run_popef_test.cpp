@@ -66,7 +66,7 @@ TEST_F(PoprtRunPopef, RunnersOfOtherKinds) {
 TEST_F(PoprtRunPopef, OneModelHasNoOtherGraph) {
   const Ran ran = run({"--index", "1", "--iteration", "1"});
   EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.err.find("--index: the model has no graph 1, it is not a fused one"),
+  EXPECT_NE(ran.err.find("--index: the model has no graph 1 because it is not fused"),
             std::string::npos)
       << ran.err;
 }

@@ -324,7 +324,8 @@ TEST_F(Recompile, OneExecutableAlone) {
   write("both.popef", file_text("a.popef") + file_text("two.popef"));
   const Ran ran = recompile({"both.popef", "--force"});
   EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("'both.popef' holds 2 executables; one can be compiled again"),
+  EXPECT_NE(ran.err.find(
+                "'both.popef' contains 2 executables; only a file with one can be compiled again"),
             std::string::npos)
       << ran.err;
 }

@@ -115,7 +115,7 @@ TEST(ShardSearch, MoreThanAnIpuHasIsRefused) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::resource_exhausted);
     EXPECT_EQ(std::string(e.what()),
-              "an IPU would hold 1411 MB, which is more than its 941 MB: give more --num_ipus");
+              "an IPU would need 1411 MB, more than its 941 MB; give a larger --num_ipus");
   }
   testing::internal::CaptureStderr();
   EXPECT_EQ(fill({1, 2}, 0.6, compile_parts({1, 0.25})).plan, (Plan{1, 2}));

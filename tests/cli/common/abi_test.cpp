@@ -59,8 +59,9 @@ TEST(Abi, SomeCommandsTakeOneShapeOfEachInput) {
   EXPECT_EQ(parse_single_shapes({"x=1", "y=2,3"}).size(), 2U);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"x=1/2"}, std::vector<std::string>{"x=1", "x=1"}})
-    EXPECT_EQ(message_of<Usage>([&] { (void)parse_single_shapes(words); }),
-              "--input_shape: 'x' has several shapes, this command takes one of each input");
+    EXPECT_EQ(
+        message_of<Usage>([&] { (void)parse_single_shapes(words); }),
+        "--input_shape: 'x' has several shapes, but this command accepts one shape per input");
 }
 
 TEST(Abi, SettingsAreGivenWhenOneIs) {
@@ -143,10 +144,10 @@ TEST(Abi, ModelsAreCompiledOrOpened) {
   EXPECT_EQ(anchor_type(poprt_executable_input(made.get(), 0)), "f32[5,3]");
   const std::string path = (folder.path() / "m.popef").string();
   check(poprt_executable_save(made.get(), path.c_str()));
-  EXPECT_EQ(
-      message_of<Usage>([&] { (void)load_model(path, settings); }),
-      fmt::format("'{}' is compiled already; shapes, precision and passes are for ONNX models",
-                  path));
+  EXPECT_EQ(message_of<Usage>([&] { (void)load_model(path, settings); }),
+            fmt::format("'{}' is already compiled; shapes, precision and passes can only be given "
+                        "for ONNX models",
+                        path));
   settings.input_shape.clear();
   const Executable opened = load_model(path, settings);
   EXPECT_EQ(poprt_executable_output_count(opened.get()), 1U);

@@ -227,10 +227,9 @@ TEST(Arguments, ValuesThatCannotBeRead) {
   EXPECT_EQ(refusal({"--count", "x"}), "--count: expected a whole number, found 'x'");
   EXPECT_EQ(refusal({"-r", "x"}), "-r: expected a number, found 'x'");
   EXPECT_EQ(refusal({"--flag=perhaps"}), "--flag: expected true or false, found 'perhaps'");
-  EXPECT_EQ(refusal({"--count", "1", "--count", "2"}),
-            "--count: expected it once, found it 2 times");
+  EXPECT_EQ(refusal({"--count", "1", "--count", "2"}), "--count: expected one occurrence, found 2");
   EXPECT_EQ(refusal({"--alpha", "1", "-a", "2", "-a", "3"}),
-            "--alpha: expected it once, found it 3 times");
+            "--alpha: expected one occurrence, found 3");
   EXPECT_EQ(refusal({"--alpha", ""}), "--alpha: the value is empty");
   EXPECT_EQ(refusal({"work", "--alpine", ""}, "program work"), "--alpine: the value is empty");
 }

@@ -119,9 +119,9 @@ TEST(ConfigYaml, WhatIsWrongIsSaidOfItsLine) {
   EXPECT_EQ(wrong("output: \"a\\nb\""), "1: output: the value has more than one line");
   EXPECT_EQ(wrong("output: \"a\\0b\""), "1: output: the value has more than one line");
   EXPECT_EQ(wrong("passes: &a [x]\nskip_passes: *a"),
-            "2: aliases are not taken, write the value again");
+            "2: aliases are not supported; repeat the value");
   for (const char* tagged : {"output: !t x", "passes: !t [x]", "input_shape: !t {x: 1}"})
-    EXPECT_EQ(wrong(tagged), "1: tags are not taken") << tagged;
+    EXPECT_EQ(wrong(tagged), "1: tags are not supported") << tagged;
   EXPECT_EQ(wrong("show: yes\n--- {}\n"), "2: there is more than one document");
   EXPECT_EQ(wrong("config_yaml: x"), "1: a file of options cannot name another");
   EXPECT_TRUE(wrong("show: yes\nrun: a: b").starts_with("2: ")) << wrong("run: a: b");
@@ -131,7 +131,7 @@ TEST(ConfigYaml, MappingsInMappings) {
   EXPECT_EQ(Config("popart_options: {a: {b: {c: {d: 1}}}}").read().given.joined("popart_options"),
             "a.b.c.d=1");
   EXPECT_EQ(wrong("popart_options: {a: {b: {c: {d: {e: 1}}}}}"),
-            "1: popart_options: lists and mappings are nested too deep");
+            "1: popart_options: lists and mappings are nested too deeply");
   EXPECT_EQ(wrong("pad_values: {x: 1, x: 2}"), "1: pad_values: x is given twice");
   EXPECT_EQ(wrong("pad_values: {[x]: 1}"),
             "1: pad_values: expected a name, found a list or a mapping");
@@ -186,9 +186,9 @@ TEST(ConfigYaml, ModelsThatAreWrong) {
   EXPECT_EQ(wrong("model_fusion: [{precision: fp16}]"),
             "1: model_fusion: a model has no input_model");
   EXPECT_EQ(wrong("model_fusion: [{input_model: a, run: yes}]"),
-            "1: model_fusion: run is for all models: give it outside of the list");
+            "1: model_fusion: run is for all models; give it outside of the list");
   EXPECT_EQ(wrong("input_model: b\nmodel_fusion: [{input_model: a}]\n"),
-            "3: input_model: the list model_fusion names the models");
+            "3: input_model: the models are given in the list model_fusion");
   EXPECT_EQ(wrong("model_fusion: [{input_model: a, model_fusion: []}]"),
             "1: there is no option 'model_fusion'");
   EXPECT_EQ(wrong("model_fusion: [{input_model: a}]\nmodel_fusion: [{input_model: a}]"),
@@ -205,8 +205,10 @@ TEST(ConfigYaml, CutPoints) {
   EXPECT_FALSE(Config("- {node: a, stage: 0}").cut().given.has("sharding_info"));
   for (const char* name : {"sharding_info", "pipelining_info"}) {
     Config twice("- {node: a, device: 0}", {std::string("--") + name, "a=1"});
-    EXPECT_EQ(message_of<Usage>([&] { twice.cut(); }),
-              fmt::format("--manual_sharding_config and --{}: give the cut points once", name));
+    EXPECT_EQ(
+        message_of<Usage>([&] { twice.cut(); }),
+        fmt::format("--manual_sharding_config and --{}: only one of them may contain cut points",
+                    name));
   }
 }
 

@@ -85,8 +85,8 @@ TEST(Scripts, AnswersThatSayWhatIsWrong) {
   EXPECT_EQ(said(R"({"import":"why"})"), other);
   EXPECT_EQ(said(R"({"error":"why"})"), "--custom_pass_config: why");
   EXPECT_EQ(said(R"({"error":"why","usage":false})"), "--custom_pass_config: why");
-  EXPECT_EQ(said("[]"), "--custom_pass_config: PYTHON ended with code 0 before it was done");
-  EXPECT_EQ(said("{"), "--custom_pass_config: PYTHON ended with code 0 before it was done");
+  EXPECT_EQ(said("[]"), "--custom_pass_config: PYTHON ended early with code 0");
+  EXPECT_EQ(said("{"), "--custom_pass_config: PYTHON ended early with code 0");
   const StandIn usage = answering(R"({"error":"why","usage":true})");
   EXPECT_EQ(message_of<Usage>([] { (void)passes_of_scripts(one_script()); }),
             "--custom_pass_config: why");
@@ -98,8 +98,8 @@ TEST(Scripts, TheOptionThatIsGivenIsToBlame) {
     return message_of<Failure>([&] { (void)passes_of_scripts(options); });
   };
   const auto shapes = given({{"custom_shape_inference", {"s.py"}}});
-  EXPECT_EQ(said(shapes), "--custom_shape_inference: " + python.file("python") +
-                              " ended with code 4 before it was done");
+  EXPECT_EQ(said(shapes),
+            "--custom_shape_inference: " + python.file("python") + " ended early with code 4");
   EXPECT_TRUE(said(given({{"custom_shape_inference", {"s.py"}}, {"custom_pass_config", {"a.py"}}}))
                   .starts_with("--custom_pass_config: "));
 }

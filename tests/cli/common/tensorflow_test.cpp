@@ -115,7 +115,7 @@ TEST(Tensorflow, TheLastLineSaysWhatFailed) {
   EXPECT_EQ(fails.conversions(), "10");
   Converter silent("exit 0");
   EXPECT_EQ(message_of<Failure>([&] { silent.run(); }),
-            "--framework tensorflow: tf2onnx failed: it said nothing");
+            "--framework tensorflow: tf2onnx failed: it printed no message");
 }
 
 // The model has inputs b and i, and outputs wide, real, same and brief.
@@ -156,8 +156,9 @@ TEST(Tensorflow, WhatIsTransposedHasFourDimensions) {
                     direction));
     // What the conversion said that counts, which is the second one.
     converter.give(std::string(direction) + "s_as_nchw", {direction[0] == 'i' ? "b" : "real"});
-    EXPECT_EQ(message_of<Failure>([&] { converter.run(); }),
-              fmt::format("tf2onnx --{}s_as_nchw: two: it has no four dimensions", direction));
+    EXPECT_EQ(
+        message_of<Failure>([&] { converter.run(); }),
+        fmt::format("tf2onnx --{}s_as_nchw: two: it does not have four dimensions", direction));
     // Nothing was asked to be transposed.
     Converter without(fmt::format("good; echo 'W - transpose_{} for one: rank'", direction));
     EXPECT_EQ(without.run(), "");

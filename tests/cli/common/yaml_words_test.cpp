@@ -101,7 +101,7 @@ TEST(YamlWords, ProductsThatAreSerialized) {
   // Only keep_precision is a truth.
   EXPECT_EQ(said(map({{"factor", one("2")}, {"mode", one("yes")}})), "fc=2/yes");
   EXPECT_EQ(unfit("serialize_matmul", {{"fc", map({{"mode", one("a")}})}}),
-            "3: fc: there is no factor");
+            "3: fc: the factor is missing");
   EXPECT_EQ(unfit("serialize_matmul", {{"fc", map({{"fold", one("a")}})}}),
             "1: fc: expected factor, mode or keep_precision, found 'fold'");
   EXPECT_EQ(unfit("serialize_matmul", {{"fc", map({{"factor", list({})}})}}),

@@ -40,9 +40,9 @@ TEST(Given, WhatOnlyPrintsUsesNoOptionForOutputs) {
   const auto show = [](const GivenOptions& given) { EXPECT_TRUE(shows(given)); };
   EXPECT_FALSE(shows(options({{"output", "m.popef"}})));
   EXPECT_EQ(said_on_stderr(options({{"show", "True"}, {"output", "m.popef"}}), show),
-            "poprt: --output is not used: --show only prints\n");
+            "poprt: --output has no effect, because --show only prints\n");
   EXPECT_EQ(said_on_stderr(options({{"show_io_stat", "True"}, {"check", "True"}}), show),
-            "poprt: --check is not used: --show_io_stat only prints\n");
+            "poprt: --check has no effect, because --show_io_stat only prints\n");
 }
 
 TEST(Given, OptionsOfTheExecutableDoNothingWithoutOne) {

@@ -148,7 +148,7 @@ TEST(DebugModel, PartsThatAreNone) {
   };
   EXPECT_EQ(said({}, {"nothing"}), "output_names: the model has no tensor 'nothing'");
   EXPECT_EQ(said({"nothing"}, {"y"}), "input_names: the model has no tensor 'nothing'");
-  EXPECT_EQ(said({"r"}, {"r"}), "'r' cannot be input and output of a part");
+  EXPECT_EQ(said({"r"}, {"r"}), "'r' cannot be both an input and an output of the part");
   EXPECT_EQ(said({"m"}, {"z"}), "input_names: no output needs 'm'");
   EXPECT_EQ(said({"b"}, {"z"}), "input_names: no output needs 'b'");
 }
@@ -212,10 +212,10 @@ TEST(DebugModel, NodesAreDescribedBeforeValues) {
             "Tensor: w\n  f32[2], constant\n  Value: [1, 2]\nTensor: "
             "z\n  f32[2]\n");
   EXPECT_EQ(message_of<Usage>([&] { (void)describe_named(*graph, "none"); }),
-            "--name: no node and no tensor has a name with 'none'");
+            "--name: no node and no tensor has a name that matches 'none'");
   EXPECT_TRUE(message_of<Usage>([&] {
                 (void)describe_named(*graph, "(");
-              }).starts_with("--name: '(' is no regular expression: "));
+              }).starts_with("--name: '(' is not a regular expression: "));
 }
 
 TEST(DebugModel, LongTensorsAreCutShort) {

@@ -149,7 +149,7 @@ TEST(Npy, MembersThatEndEarlyAreNamed) {
   EXPECT_EQ(
       message_of<Failure>([&] { (void)read_npz(write_file(folder, "b.npz", damaged).string()); }),
       "'" + (folder.path() / "b.npz").string() +
-          "' is no usable .npz file: member '000000.npy' is damaged");
+          "' is not a valid .npz file: member '000000.npy' is damaged");
   EXPECT_THROW((void)read_npz("/none.npz"), Error);
 }
 

@@ -101,7 +101,7 @@ TEST(ShardPlans, TheLargestPartIsAsSmallAsCanBe) {
   EXPECT_EQ(balanced({1, 1, 1, 9}, 2), (Plan{3, 4}));
   EXPECT_EQ(balanced({5, 0, 0, 5, 1}, 2), (Plan{1, 5}));  // the first of several
   EXPECT_EQ(message_of<Usage>([] { (void)balanced({1, 2}, 3); }),
-            "--num_ipus: the model has 2 places to share, found 3");
+            "--num_ipus: the model has 2 places for cuts, found 3");
 }
 
 // Against all ways to cut.

@@ -166,7 +166,7 @@ TEST(Tensors, IntegersTakeEitherWidth) {
   for (const int64_t beyond : {int64_t{2147483648}, int64_t{-2147483649}}) {
     Array a = array_of_values<int64_t>(POPRT_DTYPE_S64, {0, beyond});
     EXPECT_EQ(message_of<Failure>([&] { fit_numbers(a, "x", POPRT_DTYPE_S32); }),
-              fmt::format("input 'x' is s32, which does not hold {}", beyond));
+              fmt::format("input 'x' is s32, which cannot represent {}", beyond));
   }
   Array empty = array_of_values<int64_t>(POPRT_DTYPE_S64, {});
   fit_numbers(empty, "x", POPRT_DTYPE_S32);
@@ -188,7 +188,7 @@ TEST(Tensors, FloatsAreRoundedToHalves) {
     EXPECT_EQ(bits, (std::vector<uint16_t>{0x3c00, 0xc000, 0x7bff, 0x7c00, 0xfc00}));
     Array large = array_of_values<T>(dtype, {65520});
     EXPECT_EQ(message_of<Failure>([&] { fit_numbers(large, "x", POPRT_DTYPE_F16); }),
-              "input 'x' is f16, which does not hold 65520");
+              "input 'x' is f16, which cannot represent 65520");
   };
   check(0.0F, POPRT_DTYPE_F32);
   check(0.0, POPRT_DTYPE_F64);

@@ -104,8 +104,8 @@ TEST(Values, ThoseOfTheWrongShapeAreRefused) {
     const std::string s = files.put("s.npy", Tensor::zeros(DType::s64, shape));
     return message_of<Failure>([&] { (void)load(path, {"shape=" + s}); });
   };
-  EXPECT_EQ(said({3}), "input 'shape' is s64[2], its data has shape [3]");
-  EXPECT_EQ(said({2, 1}), "input 'shape' is s64[2], its data has shape [2,1]");
+  EXPECT_EQ(said({3}), "input 'shape' is s64[2], but its data has shape [3]");
+  EXPECT_EQ(said({2, 1}), "input 'shape' is s64[2], but its data has shape [2,1]");
 }
 
 TEST(Values, ASequenceIsItsElements) {

@@ -41,7 +41,7 @@ TEST(Zip, WhatIsNoArchiveIsRefused) {
   const auto said = [](std::vector<std::byte> archive) {
     return message_of<Failure>([&] { (void)read_zip(archive, "f.npz"); });
   };
-  const std::string head = "'f.npz' is no usable .npz file: ";
+  const std::string head = "'f.npz' is not a valid .npz file: ";
   EXPECT_EQ(said({}), head + "it is empty");
   EXPECT_TRUE(said(data("no archive at all, but long enough for a directory")).starts_with(head));
   auto damaged = make_zip({{"m", data("payload")}});
