@@ -28,7 +28,7 @@ std::string found_program() {
   return {};
 }
 
-// What the dialog printed; ended when `cancel` becomes true.
+// Runs the dialog and returns its output. The dialog is ended if `cancel` becomes true.
 std::string run(const std::vector<std::string>& words, const std::atomic<bool>& cancel) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};

@@ -1,4 +1,4 @@
-// The desktop's own dialog for opening a file, where zenity or kdialog is installed.
+// The desktop's dialog for opening a file, if zenity or kdialog is installed.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace poprt::inspector {
 
-// True when there is such a program on the PATH and a display to show it on.
+// Whether one of these programs is on the PATH and there is a display.
 bool has_file_dialog();
-// Shows it on a thread of its own; the result is empty when the user chose nothing.
+// Shows the dialog on another thread. The result is empty if the user selects nothing.
 Task<std::filesystem::path> choose_file(Wake wake);
 
 }  // namespace poprt::inspector

@@ -15,8 +15,8 @@ HeadlessContext::HeadlessContext(int width, int height) : width_(width), height_
                          : eglGetDisplay(EGL_DEFAULT_DISPLAY);
   if (!display_ || !eglInitialize(display_, nullptr, nullptr))
     fail(ErrorCode::unavailable,
-         "no EGL without a display: install Mesa (libegl-mesa0, libgl1-mesa-dri), or run under "
-         "xvfb-run");
+         "EGL does not work without a display; install Mesa (libegl-mesa0, libgl1-mesa-dri), or "
+         "use xvfb-run");
   const EGLint wanted[] = {EGL_SURFACE_TYPE,
                            EGL_PBUFFER_BIT,
                            EGL_RENDERABLE_TYPE,

@@ -1,4 +1,4 @@
-// OpenGL without a display: EGL's surfaceless platform.
+// OpenGL without a display, by EGL's surfaceless platform.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@ namespace poprt::inspector {
 
 class HeadlessContext {
  public:
-  // Makes a context of that size current. Throws Error(unavailable) when this machine's OpenGL
-  // cannot.
+  // Makes a context of the given size current. Throws Error(unavailable) if this machine's OpenGL
+  // does not support it.
   HeadlessContext(int width, int height);
   ~HeadlessContext();
   HeadlessContext(const HeadlessContext&) = delete;
   HeadlessContext& operator=(const HeadlessContext&) = delete;
 
   void clear();
-  std::vector<uint8_t> pixels() const;  // RGBA, from the bottom up
+  std::vector<uint8_t> pixels() const;  // RGBA rows, bottom row first
 
  private:
   void* display_ = nullptr;
@@ -25,7 +25,7 @@ class HeadlessContext {
   int width_, height_;
 };
 
-// What the present context has drawn.
+// Returns the pixels that the current context has drawn.
 std::vector<uint8_t> read_pixels(int width, int height);
 
 }  // namespace poprt::inspector

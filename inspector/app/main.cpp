@@ -1,4 +1,4 @@
-// poprt-inspector: the window around the views, or pictures of them without one.
+// poprt-inspector: shows the views in a window, or draws pictures of them without a window.
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
@@ -54,7 +54,7 @@ void start_imgui(float scale) {
   ui::map_keys();
 }
 
-// Between two frames, when text came up for which no font was loaded; true when it was.
+// Loads fonts for new characters between two frames. Returns whether it loaded any.
 bool load_missing_fonts(float scale) {
   if (!ui::take_fonts_wanted()) return false;
   ui::load_fonts(scale);
@@ -67,7 +67,7 @@ void prepare(Workspace& workspace, const Arguments& a) {
   for (const std::string& file : a.files) workspace.open(file);
 }
 
-// Inputs that the command line names; in a picture the model is run, too.
+// Sets the inputs given on the command line. For a picture it also runs the model.
 void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
   RunView* view = workspace.run_view();
   if (!view) return;
@@ -86,7 +86,7 @@ void prepare_run(Workspace& workspace, const Arguments& a, bool run) {
   }
 }
 
-// What the command line names that is not there; nothing: all of it is.
+// Returns a name from the command line that does not exist, or nothing if all exist.
 std::optional<std::string> unknown_input(Workspace& workspace, const Arguments& a) {
   const RunView* view = workspace.run_view();
   if (!view || !view->can_run()) return std::nullopt;
@@ -136,10 +136,10 @@ int take_screenshot(const Arguments& a, Settings settings) {
         frame();
       }
     };
-    // Layouts, statistics and compilations begin in the frames that show them.
+    // Layouts, statistics and compilations start in the frames that show them.
     settle(4);
     if (a.profile) {
-      // A model is compiled and timed in the program's view, whichever is shown afterwards.
+      // The program view compiles and times the model, so it is shown before the wanted view.
       const View wanted = workspace.view();
       if (wanted != View::compare) workspace.show(View::program);
       settle(2);
@@ -151,7 +151,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
     if (a.step >= 0) workspace.show_step(a.step);
     prepare_run(workspace, a, true);
     if (!a.select.empty() && !workspace.select(a.select))
-      problem = fmt::format("nothing is called '{}'", a.select);
+      problem = fmt::format("there is nothing with the name '{}'", a.select);
     if (!problem) problem = unknown_input(workspace, a);
     const bool live = a.view == "queues";
     for (int i = 0; i < (live ? 25 : 5); i++) {
@@ -180,7 +180,7 @@ int take_screenshot(const Arguments& a, Settings settings) {
   return 0;
 }
 
-// What GLFW tells between two frames.
+// Window events of GLFW between two frames.
 struct Window {
   InputQueue input;
   Repaint repaint;
@@ -189,7 +189,7 @@ struct Window {
 
 Window& of(GLFWwindow* window) { return *static_cast<Window*>(glfwGetWindowUserPointer(window)); }
 
-// ImGui's own back end takes the state of keys at each frame, and loses those that are quick.
+// ImGui's back end reads the state of keys once per frame and misses short key presses.
 void install_callbacks(GLFWwindow* window) {
   glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int, int action, int) {
     if (action != GLFW_REPEAT) of(w).input.key(key, action == GLFW_PRESS);
@@ -241,10 +241,10 @@ Actions draw_frame(GLFWwindow* window, Workspace& workspace) {
   return actions;
 }
 
-// Frames only after input or when something has changed.
+// Draws frames only after input or changes.
 void run_loop(GLFWwindow* window, Workspace& workspace, const Wake& wake) {
-  constexpr double kLookForChanges = 2;  // seconds between two looks at the files
-  constexpr double kProgress = 0.1;      // between two frames while something is under way
+  constexpr double kLookForChanges = 2;  // seconds between checks of the files
+  constexpr double kProgress = 0.1;      // seconds between frames while a task runs
   Repaint& repaint = of(window).repaint;
   Task<std::filesystem::path> dialog;
   double last_look = glfwGetTime(), last_frame = last_look;
@@ -325,7 +325,7 @@ int open_window(const Arguments& a, Settings settings) {
   ImGui::DestroyContext();
   glfwDestroyWindow(window);
   glfwTerminate();
-  AbandonedThreads::instance().join();  // with the window gone, nobody sees how long it takes
+  AbandonedThreads::instance().join();  // the window is closed, so the wait is not visible
   return 0;
 }
 
@@ -353,20 +353,20 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(std::vector<std::string>{"graph", "popef", "program", "passes", "run",
                                                      "queues", "compare"}));
   app.add_option("--plugins", a.plugins,
-                 "Libraries with operators and passes of your own, besides those of POPRT_PLUGINS; "
-                 "separated by commas")
+                 "Libraries with custom operators and passes, in addition to those of "
+                 "POPRT_PLUGINS; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--export", a.export_graph,
-                 "Write the whole graph as a PNG and end; needs no display. As SVG: poprt_exec "
+                 "Write the whole graph as a PNG and exit; needs no display. As SVG: poprt_exec "
                  "inspect --svg");
-  app.add_option("--screenshot", a.screenshot, "Write a PNG and end; needs no display");
+  app.add_option("--screenshot", a.screenshot, "Write a PNG and exit; needs no display");
   app.add_option("--select", a.select, "A node or an anchor to select in the screenshot");
   app.add_option("--size", a.size, "WIDTHxHEIGHT of the screenshot")->capture_default_str();
   app.add_option("--theme", a.theme, "dark or light")
       ->check(CLI::IsMember(std::vector<std::string>{"dark", "light"}));
   app.add_option("--scale", a.scale,
-                 "Size of text and controls; default: what the display asks for")
+                 "Scale of text and controls; default: the scale of the display")
       ->check(CLI::Range(0.5, 4.0));
   app.add_option(
          "--page", a.page,
@@ -374,23 +374,23 @@ int main(int argc, char** argv) {
          "the run view values, largest or differences")
       ->check(CLI::IsMember(std::vector<std::string>{"anchors", "data", "opaque", "metadata",
                                                      "blobs", "values", "largest", "differences"}));
-  app.add_option("--step", a.step, "Pass to show in the screenshot of the passes view, from 0 on");
+  app.add_option("--step", a.step,
+                 "Index of the pass to show in the screenshot of the passes view, counted from 0");
   app.add_option("--input", a.inputs,
                  "NAME=FILE for the run view: .npy, .pb, or a picture FILE[:imagenet][:crop], or "
                  "NAME=zeros; a screenshot of it runs the model")
       ->expected(1, 1 << 20);
-  app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 of inputs that the model leaves open")
+  app.add_option("--input_shape", a.shapes, "NAME=1,3,224,224 for inputs with variable dimensions")
       ->expected(1, 1 << 20);
-  app.add_option("--labels", a.labels, "Names of classes for the run view, one a line");
+  app.add_option("--labels", a.labels, "File with class names for the run view, one per line");
   app.add_option("--bench", a.bench, "Seconds to measure before a screenshot of the run view")
       ->check(CLI::Range(0.0, 600.0));
   app.add_flag("--profile", a.profile,
                "Compile, and time the instructions for a second, before the screenshot");
-  app.add_flag("--help-sheet", a.help_sheet, "With the list of shortcuts in the screenshot");
-  app.add_flag("--palette", a.palette, "With the command palette in the screenshot");
-  app.add_option(
-      "--telemetry-folder", a.telemetry_folder,
-      "Where processes publish; default POPRT_TELEMETRY_DIR or the user's runtime folder");
+  app.add_flag("--help-sheet", a.help_sheet, "Show the list of shortcuts in the screenshot");
+  app.add_flag("--palette", a.palette, "Show the command palette in the screenshot");
+  app.add_option("--telemetry-folder", a.telemetry_folder,
+                 "Telemetry folder; default POPRT_TELEMETRY_DIR or the user's runtime folder");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

@@ -16,7 +16,7 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.size() > kMostBytes || text.find('\0') != std::string_view::npos)
     fail(ErrorCode::invalid_argument,
-         "'{}' is no list of class names: expected text with one name a line", path.string());
+         "'{}' is not a list of class names: expected text with one name per line", path.string());
   std::vector<std::string> names;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -26,7 +26,8 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
     at = end + 1;
   }
   while (!names.empty() && names.back().empty()) names.pop_back();
-  if (names.empty()) fail(ErrorCode::invalid_argument, "'{}' holds no class name", path.string());
+  if (names.empty())
+    fail(ErrorCode::invalid_argument, "'{}' contains no class name", path.string());
   return names;
 }
 

@@ -1,4 +1,4 @@
-// Names of the classes that a classifier tells apart.
+// Names of the classes of a classifier.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,13 @@
 
 namespace poprt::inspector {
 
-// Text with one name a line, in the order of the model's classes; empty lines at the end do not
-// count. Throws what reading throws, and invalid_argument for a file that is no such text.
+// Reads a text file with one name per line, in the order of the model's classes. Empty lines at the
+// end are ignored. Throws the errors of reading, and invalid_argument if the file is not such a
+// text.
 std::vector<std::string> read_class_names(const std::filesystem::path& path);
 
-// A file beside the model that is called as such lists are (MODEL.labels.txt, labels.txt,
-// classes.txt, imagenet_classes.txt, synset.txt); empty: none.
+// Returns a file next to the model with a usual name for such lists (MODEL.labels.txt, labels.txt,
+// classes.txt, imagenet_classes.txt, synset.txt), or an empty path.
 std::filesystem::path class_names_beside(const std::filesystem::path& model);
 
 }  // namespace poprt::inspector

@@ -25,7 +25,7 @@ std::string node_text(const GraphModel& g, const GraphNode& n) {
   return text;
 }
 
-// What is left of a node without the types of its values.
+// Describes a node without the types of its values.
 std::string untyped(const GraphModel& g, const GraphNode& n) {
   std::string text = n.op;
   for (const int v : n.inputs) text += v == kNone ? "|_" : "|" + g.value(v).name;
@@ -37,7 +37,7 @@ std::string tensor_text(const Tensor& t) {
   return fmt::format("{} {}", dtype_name(t.dtype()), dimensions_text(t.shape()));
 }
 
-// How the right tensor differs from a left one of the same type.
+// Describes how the right tensor differs from a left one of the same type.
 std::string difference_text(const Tensor& left, const Tensor& right) {
   constexpr int64_t kRun = 1 << 14;
   if (!is_float(left.dtype()) && !is_integer(left.dtype()))
@@ -113,7 +113,7 @@ void diff_graphs(const GraphModel& left, const GraphModel& right, DocumentDiff& 
   }
   const size_t first = diff.rows.size();
   add_tensors(weights_of(left), weights_of(right), "weight", diff, progress);
-  // A weight is where it is read.
+  // A weight is identified by its readers.
   const auto before = readers_of(left), after = readers_of(right);
   const auto reader = [](const std::map<std::string, int>& readers, const std::string& name) {
     const auto found = readers.find(name);
@@ -148,7 +148,7 @@ Texts metadata_of(const PopefFile& file) {
   return texts;
 }
 
-// In a row of a table.
+// Formats a text for a table row.
 std::string one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -158,7 +158,7 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
-// Of long ones the beginning, and a checksum of all.
+// Long blobs are represented by their start and a checksum.
 Texts opaque_of(const PopefFile& file) {
   constexpr size_t kMost = 4096;
   Texts texts;

@@ -1,4 +1,4 @@
-// What two documents have different.
+// Finds the differences between two documents.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace poprt::inspector {
 
 struct DiffRow {
-  // "node", "shape" (a node whose types alone differ), "weight", "anchor", "data", "metadata",
-  // "opaque", "memory", "program", "instruction", "time"
+  // "node", "shape" (only the types of a node differ), "weight", "anchor", "data", "metadata",
+  // "opaque", "memory", "program", "instruction" or "time"
   std::string category;
   std::string name, left, right;
   Change change = Change::none;
@@ -20,26 +20,26 @@ struct DiffRow {
 
 struct DocumentDiff {
   std::vector<DiffRow> rows;
-  GraphChanges graph;  // of the right one; empty unless both have graphs
+  GraphChanges graph;  // for the right document; empty unless both have graphs
 };
 
 const char* change_name(Change change);
 
-// One side's program, as far as it is known.
+// The program of one side and its times, if known.
 struct Measured {
   std::shared_ptr<const ProgramModel> program;    // may be null
   std::shared_ptr<const ProgramProfile> profile;  // may be null
 };
 
-// Rows of what the programs and their times have different. Times of instructions only where they
-// differ by more than a hundredth of the whole run, the largest difference first.
+// Rows for the differences of the programs and their times. Times of instructions are included only
+// if they differ by more than a hundredth of the whole run, largest difference first.
 std::vector<DiffRow> diff_programs(const Measured& left, const Measured& right);
-// Whether a row is one of those, so that a measurement replaces it.
+// Whether diff_programs() makes such rows, so that a new measurement replaces them.
 bool is_of_programs(const DiffRow& row);
 
-// The programs of two documents, which are compiled where they must be, and their times when
-// `seconds` is above 0: by turns, so that both sides meet the same machine. Throws what compiling
-// throws, and Error(cancelled).
+// Returns the programs of two documents, compiled if necessary. If `seconds` is above 0, also
+// measures their times. The programs run alternately, so that changes of the machine's speed affect
+// both. Throws the errors of compiling, and Error(cancelled).
 std::pair<Measured, Measured> measure_documents(const Document& left, const Compilation* left_made,
                                                 const Document& right,
                                                 const Compilation* right_made, double seconds,

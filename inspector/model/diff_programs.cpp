@@ -20,7 +20,7 @@ Texts kernels_of(const ProgramModel& program) {
   return texts;
 }
 
-// Kernels by node; of a node with several instructions one after the other.
+// Kernels by node. The kernels of several instructions of one node are concatenated.
 Texts instructions_of(const ProgramModel& program) {
   Texts texts;
   for (const InstructionRow& row : program.instructions()) {
@@ -61,7 +61,7 @@ void add_times(const ProgramProfile& left, const ProgramProfile& right,
                     kNone, kNone});
 }
 
-// Of each instruction, and of the whole run, the quicker turn: whatever else the machine does only
+// Keeps the faster measurement of each instruction and of the whole run, because other load only
 // makes them slower.
 void keep_quickest(ProgramProfile& now, const ProgramProfile& before) {
   now.run_ns = std::min(now.run_ns, before.run_ns);

@@ -1,4 +1,4 @@
-// Rows of what differs between things that have names and are described by a text.
+// Adds difference rows for named items that are described by a text.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace poprt::inspector {
 
 using Texts = std::map<std::string, std::string>;
 
-// By name: what only one side has, and what is different.
+// Adds a row for each name that only one side has, and for each different text.
 inline void add_texts(const Texts& left, const Texts& right, const char* category,
                       std::vector<DiffRow>& rows) {
   for (const auto& [name, text] : left) {

@@ -19,7 +19,7 @@ namespace poprt::inspector {
 namespace {
 
 constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
-constexpr size_t kMostPrograms = 64;  // in one file
+constexpr size_t kMostPrograms = 64;  // programs that are shown of one file
 
 std::string first_bytes(const std::filesystem::path& path) {
   std::array<char, 64> bytes{};
@@ -43,12 +43,14 @@ void load_graph(Document& d, Progress& progress) {
       d.kind == DocumentKind::onnx ? compiler::read_model({.path = d.path}) : read_text(d.path);
   progress.step(0.6, "inferring shapes");
   try {
-    // On a copy that is dropped when it fails: half-inferred types may contradict the model's.
+    // Inference runs on a copy, because incomplete types after an error could contradict those of
+    // the model.
     auto inferred = graph->clone();
     ops::infer(*inferred);
     graph = std::move(inferred);
   } catch (const Error& e) {
-    d.problems.push_back("shapes are only those that the model states: " + printable(e.what()));
+    d.problems.push_back("only the shapes that the model declares are known: " +
+                         printable(e.what()));
   }
   progress.step(0.8, "reading nodes");
   d.graph = std::make_shared<GraphModel>(*graph);
@@ -109,7 +111,7 @@ DocumentKind document_kind(const std::filesystem::path& path) {
 
 namespace {
 
-// One line that names the file.
+// A one-line message with the name of the file.
 std::string named(const std::filesystem::path& path, const std::string& message) {
   const std::string name = printable(path.filename().string()), line = printable(message);
   return line.find(name) == std::string::npos ? name + ": " + line : line;
@@ -127,8 +129,8 @@ Document load_document(const std::filesystem::path& path, Progress& progress) {
     d.bytes = MappedFile::open(path)->bytes().size();
     if (is_input_file(path))
       fail(ErrorCode::invalid_argument,
-           "a picture or a tensor, no model: drop it on the window while a model is in front, and "
-           "it becomes its input");
+           "this file is a picture or a tensor and not a model; drop it on the window while a "
+           "model is shown to use it as an input");
     d.kind = document_kind(path);
     if (d.kind == DocumentKind::popef)
       load_popef(d, progress);

@@ -1,4 +1,4 @@
-// A file that is open: what it is, everything that could be read of it, and what is wrong with it.
+// An open file: its kind, the parts that could be read, and its errors.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ enum class DocumentKind { onnx, popef, text, recording };
 const char* document_kind_name(DocumentKind kind);
 
 struct NamedProgram {
-  std::string name;       // of its executable
-  size_t executable = 0;  // in the file
+  std::string name;       // name of the executable
+  size_t executable = 0;  // index in the file
   std::shared_ptr<const ProgramModel> program;
 };
 
@@ -30,26 +30,26 @@ struct Document {
   DocumentKind kind = DocumentKind::text;
   uint64_t bytes = 0;
   std::filesystem::file_time_type changed;
-  std::string error;                  // why it could not be opened at all; empty otherwise
-  std::vector<std::string> problems;  // with what was opened
+  std::string error;                  // why it could not be opened; else empty
+  std::vector<std::string> problems;  // errors in parts of an opened file
 
-  std::shared_ptr<const ir::Graph> ir;          // .onnx and text
-  std::shared_ptr<const GraphModel> graph;      // of the same
+  std::shared_ptr<const ir::Graph> ir;          // .onnx and IR text
+  std::shared_ptr<const GraphModel> graph;      // .onnx and IR text
   std::shared_ptr<const PopefFile> popef;       // .popef
-  std::shared_ptr<const ProgramModel> program;  // .popef: of its first executable
-  std::vector<NamedProgram> programs;           // .popef: of all that can be read
+  std::shared_ptr<const ProgramModel> program;  // .popef: the first executable
+  std::vector<NamedProgram> programs;           // .popef: all readable programs
   std::shared_ptr<TelemetryHistory> recording;
 
   std::string title() const { return path.filename().string(); }
 };
 
-// By what the file begins with, then by its name.
+// Determined by the start of the file, then by its name.
 DocumentKind document_kind(const std::filesystem::path& path);
 
-// Never throws for what is in the file, but Error(cancelled).
+// Errors in the file are stored in the document. Throws only Error(cancelled).
 Document load_document(const std::filesystem::path& path, Progress& progress);
 
-// True when the file has another time or size than it had, or is gone.
+// Whether the file has a different time or size, or is missing.
 bool has_changed(const Document& document);
 
 }  // namespace poprt::inspector

@@ -13,7 +13,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Bytes of the valid UTF-8 sequence that starts at `at`; 0 when there is none.
+// Bytes of the valid UTF-8 sequence that starts at `at`; 0 if it is not valid.
 size_t sequence_bytes(std::string_view text, size_t at) {
   const auto lead = static_cast<unsigned char>(text[at]);
   const size_t bytes = lead < 0x80                   ? 1

@@ -9,12 +9,12 @@ namespace poprt::inspector {
 namespace {
 
 constexpr double kCharacter = 7.6, kNodePadding = 22, kNodeHeight = 30, kLineHeight = 18;
-constexpr double kMargin = 18, kHeader = 26;  // inside an open group
+constexpr double kMargin = 18, kHeader = 26;  // of an open group
 constexpr double kWidest = 320, kPortWidth = 6;
-// More levels than a user opens and closes in a while are forgotten at once.
+// If more levels than this are cached, all are discarded.
 constexpr size_t kMostLevels = 4096;
 
-// Characters, not bytes.
+// Number of characters, not of bytes.
 size_t length_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -51,19 +51,19 @@ BoxSize group_size(const GraphGroup& group) {
           kNodeHeight + kLineHeight};
 }
 
-// What is in one group, laid out.
+// The layout of the contents of one group.
 struct GraphLayout::Level {
   struct Member {
     int node = kNone, group = kNone;
-    std::shared_ptr<const Level> inner;  // of an open group
+    std::shared_ptr<const Level> inner;  // for an open group
     BoxSize size;
   };
   std::vector<Member> members;
   std::vector<Crossing> crossings;  // one per edge of the layout
   std::vector<bool> arrow, enters;
   LevelLayout layout;
-  BoxSize size;                       // with margins when it is not the root
-  std::map<int, double> entry, exit;  // value: x of its port, from the left of the box
+  BoxSize size;                       // with margins unless it is the root
+  std::map<int, double> entry, exit;  // by value: x of its port, relative to the left of the box
 };
 
 const SceneBox* Scene::find(const GraphModel& graph, int node) const {
@@ -87,7 +87,7 @@ void GraphLayout::find_crossings() {
     const GraphValue& value = g.values()[v];
     if (value.producer == kNone) continue;
     for (const int consumer : value.consumers) {
-      // Every group from either end up to the one that holds both.
+      // The groups from each end up to the common group.
       int a = g.node(value.producer).group, b = g.node(consumer).group;
       const Crossing crossing{static_cast<int>(v), value.producer, consumer};
       while (a != b) {
@@ -100,9 +100,9 @@ void GraphLayout::find_crossings() {
   }
 }
 
-// The order of nodes as they are listed, which is topological, but for those that depend on weights
-// alone: they may be listed anywhere, and would put the group that they belong to before what it
-// reads. They come right before their first reader.
+// Nodes are ordered as listed, which is topological. Exceptions are nodes that depend on weights
+// only: they may be anywhere in the list and could move their group before the nodes that it reads.
+// They are placed directly before their first reader.
 void GraphLayout::find_order() {
   const GraphModel& g = *graph_;
   const size_t n = g.nodes().size();
@@ -122,7 +122,7 @@ void GraphLayout::find_order() {
       if (v != kNone)
         for (const int reader : g.value(v).consumers)
           first = std::min(first, order_[static_cast<size_t>(reader)]);
-    // A fraction that grows with the index keeps those of one reader in their order.
+    // The fraction grows with the index and keeps the order of nodes with the same reader.
     order_[i] = first - 1 + static_cast<double>(i + 1) / static_cast<double>(n + 1);
   }
 }
@@ -134,7 +134,7 @@ std::string GraphLayout::key_of(int group, const std::set<int>& open) const {
   return key;
 }
 
-// A group and what is open of its members, in the order of the first node inside.
+// Adds a group's members and those of its open groups, in the order of the first node inside.
 void GraphLayout::add_members(int group, const std::set<int>& open, const std::atomic<bool>* cancel,
                               Level& made) {
   const GraphModel& g = *graph_;
@@ -160,7 +160,7 @@ void GraphLayout::add_members(int group, const std::set<int>& open, const std::a
   for (auto& [order, member] : ordered) made.members.push_back(std::move(member));
 }
 
-// The members at both ends of each crossing; kNone where an end lies outside of the group.
+// The members at both ends of each crossing; kNone if an end is outside of the group.
 std::vector<std::pair<int, int>> GraphLayout::ends_of(int group, const Level& level) const {
   const GraphModel& g = *graph_;
   std::unordered_map<int, int> of_node, of_group;
@@ -180,9 +180,9 @@ std::vector<std::pair<int, int>> GraphLayout::ends_of(int group, const Level& le
   return ends;
 }
 
-// Boxes of the layout: entry ports, members, exit ports, one port for each value.
+// Boxes of the layout: entry ports, members and exit ports, with one port per value.
 struct GraphLayout::Ports {
-  std::map<int, int> entries, exits;  // value: box
+  std::map<int, int> entries, exits;  // box by value
   int first_member = 0;
   std::vector<LayoutBox> boxes;
 
@@ -204,7 +204,7 @@ struct GraphLayout::Ports {
   }
 };
 
-// One edge for each pair of boxes and value; the crossing that it stands for goes into `made`.
+// One edge for each pair of boxes and value; `made` receives the corresponding crossings.
 std::vector<LayoutEdge> GraphLayout::edges_of(const std::vector<Crossing>& crossings,
                                               const std::vector<std::pair<int, int>>& ends,
                                               const Ports& ports, Level& made) const {
@@ -249,7 +249,7 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
   const auto edges = edges_of(crossings, ends, ports, *made);
   made->layout = layered_layout(ports.boxes, edges, {}, cancel);
 
-  // The layers of ports have no height; the gap beside them serves as the margin.
+  // The layers of ports have no height, and the gap next to them is the margin.
   const double gap = LayoutGaps{}.y;
   const double above = kMargin + (group == kRoot ? 0 : kHeader);
   const double header = ports.entries.empty() ? above : std::max(0.0, above - gap),
@@ -266,7 +266,7 @@ std::shared_ptr<const GraphLayout::Level> GraphLayout::level(int group, const st
     auto& route = made->layout.routes[i];
     for (Point& p : route) p = {p.x + kMargin, p.y + header};
     if (route.empty()) continue;
-    // From the border to the port.
+    // Extends the route from the border to the port.
     if (edges[i].from < ports.first_member) route.insert(route.begin(), {route.front().x, 0});
     if (edges[i].to >= after_members) route.push_back({route.back().x, made->size.height});
   }
@@ -316,7 +316,7 @@ std::set<int> GraphLayout::all_groups() const {
 }
 
 std::set<int> GraphLayout::groups_within(size_t most) const {
-  // Bodies of If and Loop beside each other make a large graph wide and empty.
+  // Graphs with many open bodies of If and Loop are wide and mostly empty.
   constexpr size_t kMostWithBodies = 120;
   const auto& groups = graph_->groups();
   const bool bodies = groups[kRoot].all_nodes <= kMostWithBodies;

@@ -1,8 +1,8 @@
-// Where everything of a graph is drawn: the layouts of its open groups, put into one another.
+// Positions of everything that is drawn of a graph: the nested layouts of its open groups.
 //
-// Each group is laid out alone, its members as boxes; what enters and leaves it goes through ports
-// in its first and last layer. So opening or closing a group changes only the levels that hold it,
-// and those keep their order. Levels are cached until the graph changes.
+// The layout of each group has its members as boxes. Values enter and leave through ports in its
+// first and last layer. Opening or closing a group therefore changes only the levels that contain
+// it, and their order stays the same. Levels are cached until the graph changes.
 #pragma once
 
 #include <atomic>
@@ -29,29 +29,29 @@ struct Rect {
 };
 
 struct SceneBox {
-  int node = kNone;   // or
-  int group = kNone;  // a group, closed unless `open`
+  int node = kNone;   // kNone if the box is a group
+  int group = kNone;  // closed unless `open`
   bool open = false;
   Rect area;
 };
 
-// A part of an edge inside one level; a whole edge is a chain of them.
+// The part of an edge inside one level. A whole edge is a chain of routes.
 struct SceneRoute {
   int value = kNone;
-  int from = kNone, to = kNone;  // nodes; of many readers in one closed box, the first
+  int from = kNone, to = kNone;  // nodes; the first of several readers in a closed box
   std::vector<Point> points;
   Rect area;
-  bool arrow = false;   // ends at a box, not at a port
-  bool enters = false;  // begins at the upper border of a group
+  bool arrow = false;   // whether it ends at a box and not at a port
+  bool enters = false;  // whether it starts at the upper border of a group
 };
 
 struct Scene {
-  std::vector<SceneBox> boxes;  // open groups before what they hold
+  std::vector<SceneBox> boxes;  // open groups precede their contents
   std::vector<SceneRoute> routes;
   double width = 0, height = 0;
-  std::unordered_map<int, size_t> box_of_node;  // visible nodes
+  std::unordered_map<int, size_t> box_of_node;  // for visible nodes
 
-  // The box of a node, or of the closed group that holds it.
+  // Returns the box of a node, or of the closed group that contains it.
   const SceneBox* find(const GraphModel& graph, int node) const;
   std::unordered_map<int, size_t> box_of_group;
 };
@@ -60,7 +60,7 @@ struct BoxSize {
   double width = 0, height = 0;
 };
 
-// Sizes that hold for a font of 14 pixels; views may measure better.
+// Sizes for a font of 14 pixels. Views may measure more precisely.
 BoxSize node_size(const GraphNode& node);
 BoxSize group_size(const GraphGroup& group);
 
@@ -68,10 +68,10 @@ class GraphLayout {
  public:
   explicit GraphLayout(std::shared_ptr<const GraphModel> graph) : graph_(std::move(graph)) {}
 
-  // Groups that are open, kRoot always. Throws Error(cancelled).
+  // `open`: the open groups, which always include kRoot. Throws Error(cancelled).
   std::shared_ptr<const Scene> scene(const std::set<int>& open,
                                      const std::atomic<bool>* cancel = nullptr);
-  // All groups, or as deep as keeps the number of visible boxes at `most` or less.
+  // Returns all groups, or the outer levels of groups for which at most `most` boxes are visible.
   std::set<int> all_groups() const;
   std::set<int> groups_within(size_t most) const;
 
@@ -79,7 +79,7 @@ class GraphLayout {
   struct Level;
   struct Ports;
   struct Crossing {
-    int value, from, to;  // nodes
+    int value, from, to;  // value, and nodes at its ends
   };
   std::shared_ptr<const Level> level(int group, const std::set<int>& open,
                                      const std::atomic<bool>* cancel);
@@ -97,7 +97,7 @@ class GraphLayout {
   void find_crossings();
   void find_order();
   bool crossings_found_ = false;
-  std::vector<double> order_;                     // of each node, for what comes first
+  std::vector<double> order_;                     // of each node
   std::vector<std::vector<Crossing>> crossings_;  // of each group: edges with an end inside
 };
 

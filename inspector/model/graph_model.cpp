@@ -14,7 +14,7 @@
 namespace poprt::inspector {
 namespace {
 
-// Below this a group hides more than it orders.
+// A smaller group would add a level without making the graph clearer.
 constexpr size_t kSmallestGroup = 2;
 constexpr int kDeepestPrefix = 8;
 constexpr size_t kLongestAttribute = 400;
@@ -63,7 +63,7 @@ std::string attribute_text(const ir::Attribute& attribute) {
   return text;
 }
 
-// Without case, as exporters write it ("batch_normalization" of BatchNormalization).
+// Compares without case, because exporters write "batch_normalization" for BatchNormalization.
 bool is_operator(std::string_view part, std::string_view op_type) {
   size_t at = 0;
   for (const char c : part) {
@@ -76,9 +76,9 @@ bool is_operator(std::string_view part, std::string_view op_type) {
   return at == op_type.size();
 }
 
-// The parts of a name that may be groups: "/encoder/layer.0/Add" has "encoder", "layer.0".
-// Exporters that number the nodes of each operator ("p2o.Conv.17") say nothing of layers: a group
-// of all convolutions would be a knot.
+// Returns the parts of a name that may be groups: "/encoder/layer.0/Add" has "encoder" and
+// "layer.0". Names with numbered operators ("p2o.Conv.17") do not describe layers, and a group of
+// all convolutions would not be useful.
 std::vector<std::string> prefixes_of(std::string_view name, std::string_view op_type) {
   std::vector<std::string> parts;
   const char separator = name.find('/') != std::string_view::npos ? '/' : '.';
@@ -127,7 +127,7 @@ class GraphModelMaker {
     if (v->type.is_static() && dtype_bits(v->dtype()) > 0) {
       try {
         shown.bytes = dtype_bytes(v->dtype(), element_count(v->shape()));
-      } catch (const Error&) {  // absurd sizes in a type have no bytes
+      } catch (const Error&) {  // the size of a huge type overflows
       }
     }
     if (v->is_constant()) {
@@ -210,7 +210,7 @@ class GraphModelMaker {
       const std::string name = fmt::format(
           "{} {}", title, sub.name.empty() ? std::to_string(count) : printable(sub.name));
       const int body = child_group(place, fmt::format("{}#{}", name, count), true);
-      // Around it stand the groups of the node, which its name begins with.
+      // The group of the body is inside the node's groups, which its name starts with.
       group(body).name = place == in_group ? name : name.substr(title.rfind('/') + 1);
       add_graph(sub, body);
       count++;
@@ -229,15 +229,14 @@ class GraphModelMaker {
     return inner == outer;
   }
 
-  // The innermost group that holds both; not into the body of a node.
+  // Returns the innermost group that contains both, but not the body of a node.
   int common_group(int a, int b) const {
     while (!is_inside(b, a)) a = model_.groups_[static_cast<size_t>(a)].parent;
     return a;
   }
 
-  // What computes on weights alone and has no group of its own stands with those that read it:
-  // exporters make hundreds of Identity nodes whose names say nothing, which would lie side by side
-  // at the top.
+  // Nodes without a group that compute on weights only are moved to the group of their readers.
+  // Some exporters write hundreds of such Identity nodes, which would all be at the top level.
   void move_constants_to_readers() {
     const size_t count = model_.nodes_.size();
     std::vector<bool> constant(count, false);
@@ -270,7 +269,8 @@ class GraphModelMaker {
     }
   }
 
-  // Of the graph besides its inputs and outputs: what exporters put in front of every name.
+  // Whether the group contains all nodes except graph inputs and outputs. Its name is then a prefix
+  // of every name.
   bool holds_all(int g) {
     const GraphGroup& root = group(kRoot);
     return root.groups == std::vector<int>{g} &&
@@ -278,7 +278,7 @@ class GraphModelMaker {
                        [&](int n) { return node(n).kind != NodeKind::op; });
   }
 
-  // A group of one member, and a group that is all that its parent holds, are left out.
+  // Removes groups with one member, and groups that are the only member of their parent.
   void dissolve_small_groups() {
     for (int g = static_cast<int>(model_.groups_.size()) - 1; g > kRoot; g--) {
       GraphGroup& it = group(g);

@@ -1,9 +1,8 @@
-// A graph as it is shown: numbered nodes, values and nested groups, made once from the IR.
+// The displayed form of a graph: numbered nodes, values and nested groups, made from the IR.
 //
-// Graph inputs and outputs are nodes of their own; constants are no nodes but weights of those that
-// read them. Groups nest: every subgraph (a branch of If, the body of Loop) is one, and so are
-// nodes whose names share a prefix that ends in '/' or '.'. Immutable once made; any thread may
-// read it.
+// Graph inputs and outputs are nodes. Constants are not nodes but weights of their readers. Each
+// subgraph (a branch of If, the body of Loop) is a group, and so are nodes whose names share a
+// prefix that ends in '/' or '.'. Groups nest. The model is immutable, so any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 namespace poprt::inspector {
 
 inline constexpr int kNone = -1;
-inline constexpr int kRoot = 0;  // the group that holds everything
+inline constexpr int kRoot = 0;  // the group that contains all others
 
 enum class NodeKind { input, output, op };
 
@@ -30,8 +29,8 @@ struct GraphValue {
   DType dtype = DType::undefined;
   bool has_shape = false;
   Shape shape;
-  uint64_t bytes = 0;    // 0 where the shape is not static
-  int producer = kNone;  // node
+  uint64_t bytes = 0;    // 0 if the shape is not static
+  int producer = kNone;  // node that computes it
   std::vector<int> consumers;
   Tensor constant;  // defined() for weights
 };
@@ -39,23 +38,23 @@ struct GraphValue {
 struct GraphNode {
   NodeKind kind = NodeKind::op;
   std::string op;      // "Conv", "poprt.Conv"; "input", "output"
-  std::string name;    // the node's, or that of its first output
-  std::string detail;  // weights and what else fits on the card, one line
+  std::string name;    // name of the node, or of its first output
+  std::string detail;  // weights and other properties on the card, one line
   int group = kRoot;
-  std::vector<int> inputs, outputs;  // values; kNone where omitted
+  std::vector<int> inputs, outputs;  // values; kNone for omitted ones
   std::vector<std::pair<std::string, std::string>> attributes;
   uint64_t weight_bytes = 0;
   uint64_t output_bytes = 0;
 };
 
 struct GraphGroup {
-  std::string name;  // what it adds to its parent's path
+  std::string name;  // the part that it adds to its parent's path
   std::string path;
   bool is_subgraph = false;
   int parent = kNone;
   int depth = 0;
   std::vector<int> nodes, groups;  // direct members in topological order
-  size_t all_nodes = 0;            // with those of the groups inside
+  size_t all_nodes = 0;            // including those of inner groups
   uint64_t weight_bytes = 0;
 };
 
@@ -64,9 +63,9 @@ class GraphModel {
   explicit GraphModel(const ir::Graph& graph);
 
   const std::string& name() const { return name_; }
-  // Domain ("" is ai.onnx) to version.
+  // Versions by domain ("" is ai.onnx).
   const std::map<std::string, int64_t>& opsets() const { return opsets_; }
-  // What ONNX says of a node's operator; empty for those that it does not define.
+  // ONNX's documentation of a node's operator, if ONNX defines it.
   std::optional<onnx::OperatorDoc> documentation(int node) const;
   const std::vector<GraphNode>& nodes() const { return nodes_; }
   const std::vector<GraphValue>& values() const { return values_; }
@@ -75,12 +74,13 @@ class GraphModel {
   const GraphValue& value(int i) const { return values_[static_cast<size_t>(i)]; }
   const GraphGroup& group(int i) const { return groups_[static_cast<size_t>(i)]; }
 
-  // The node of that name, else the one that makes a value of that name; kNone when there is none.
+  // Returns the node with that name, else the node that computes a value with that name, else
+  // kNone.
   int find(std::string_view name) const;
-  // Nodes that `node` reads from and that read from it, without duplicates.
+  // Nodes that `node` reads from, and nodes that read from it, without duplicates.
   std::vector<int> predecessors(int node) const;
   std::vector<int> successors(int node) const;
-  // Operators by count, most frequent first.
+  // Number of nodes per operator, most frequent first.
   std::vector<std::pair<std::string, size_t>> operator_counts() const;
   uint64_t weight_bytes() const { return groups_[kRoot].weight_bytes; }
   size_t edge_count() const;

@@ -40,7 +40,7 @@ std::vector<Word> words_of(std::string_view text) {
   return words;
 }
 
-// Part of the shape's text; with a * the shape as a whole, dimension by dimension.
+// Matches a part of the shape's text. With a *, matches the whole shape, dimension by dimension.
 bool has_shape(const GraphValue& value, std::string_view text) {
   if (!value.has_shape) return false;
   if (text.find('*') == text.npos) return contains_text(dimensions_text(value.shape), text);

@@ -1,4 +1,4 @@
-// Questions to a graph: search, neighbourhood, a path, colours.
+// Queries on a graph: search, neighbourhood, path, colours.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace poprt::inspector {
 
-// Nodes in topological order for which every word of `text` is part of the name, operator, a
-// value's name or an attribute. A field before a word looks there alone: `op:`, `name:`, `dtype:`,
-// `attr:` ("attr:group=32"), and `shape:` of any value, `in:`, `out:` of inputs and outputs,
-// `weight:` of weights ("op:conv weight:64x*x3x3": x stands for ×, * for any dimension). An empty
-// text finds nothing.
+// Returns, in topological order, the nodes for which every word of `text` is part of the name, the
+// operator, the name of a value or an attribute. A prefix limits a word to one field: `op:`,
+// `name:`, `dtype:`, `attr:` ("attr:group=32"), `shape:` of any value, `in:` and `out:` of inputs
+// and outputs, `weight:` of weights. In "op:conv weight:64x*x3x3", x matches × and * any dimension.
+// An empty text matches nothing.
 std::vector<int> search_nodes(const GraphModel& graph, std::string_view text);
 
-// `node` and all within `distance` edges of it in either direction, sorted.
+// Returns `node` and all nodes within `distance` edges in either direction, sorted.
 std::vector<int> neighbourhood(const GraphModel& graph, int node, int distance);
 
-// Shortest along the edges from one to the other, ends included; backwards when there is none that
-// way; empty when there is none at all.
+// Returns the shortest path along the edges including its ends. If there is none, returns a path in
+// the other direction, or an empty list.
 std::vector<int> path_between(const GraphModel& graph, int from, int to);
 
-// Nodes with weights, the largest first.
+// Nodes with weights, largest first.
 std::vector<int> largest_weights(const GraphModel& graph, size_t most);
 
 }  // namespace poprt::inspector

@@ -29,7 +29,7 @@ std::string escaped(std::string_view text) {
 
 using Colour = std::function<uint32_t(int)>;
 
-// On white, as the window mixes it with its background.
+// Mixes the colour with white, as the window mixes it with its background.
 uint32_t pale(uint32_t colour) {
   uint32_t made = 0;
   for (const int shift : {16, 8, 0})
@@ -73,7 +73,7 @@ void add_route(const SceneRoute& route, std::string& svg) {
                      route.arrow ? " marker-end=\"url(#arrow)\"" : "");
 }
 
-// Shapes at the edges, once for each value.
+// Adds the shape to one edge of each value.
 void add_labels(const GraphModel& graph, const Scene& scene, std::string& svg) {
   std::set<int> labelled;
   for (const SceneRoute& r : scene.routes) {

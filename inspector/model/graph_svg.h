@@ -1,4 +1,4 @@
-// A scene as a picture that browsers and editors read.
+// Draws a scene as SVG.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace poprt::inspector {
 
-// `colour` gives 0xRRGGBB of a node; by its operator when there is none.
+// `colour` returns 0xRRGGBB for a node. If it is empty, the colour depends on the operator.
 std::string graph_svg(const GraphModel& graph, const Scene& scene,
                       const std::function<uint32_t(int)>& colour = {});
 

@@ -14,28 +14,29 @@
 namespace poprt::inspector {
 namespace {
 
-// Dummies in all: past it the longest edges go straight.
+// The total number of dummies. If more would be needed, the longest edges are straight lines.
 constexpr size_t kDummiesPerBox = 30, kDummiesAtLeast = 20000;
 constexpr int kOrderSweeps = 8, kPlaceSweeps = 10;
-// A chain of dummies holds together more than it follows its ends, so that long edges are straight.
+// The links of a chain of dummies weigh more than the links to its ends, so that long edges are
+// straight.
 constexpr double kBoxWeight = 1, kDummyWeight = 8;
 
 struct Vertex {
   double width = 0, height = 0;
   int rank = 0;
-  int position = 0;  // in its layer
+  int position = 0;  // index in its layer
   double x = 0;
   bool dummy = false;
 };
 
 struct Link {
   int to;
-  double offset;       // of the end at `to` from its centre
-  double offset_here;  // of the end at the vertex that has the link
+  double offset;       // of the end at `to`, relative to its centre
+  double offset_here;  // of the end at the vertex that owns the link
   double weight;
 };
 
-// Places for a fixed order: x_i as near as possible to wanted_i with x_{i+1} >= x_i + gap_i.
+// Finds x for a fixed order: x_i is as near as possible to wanted_i, with x_{i+1} >= x_i + gap_i.
 void pool_adjacent(std::vector<double>& x, const std::vector<double>& wanted,
                    const std::vector<double>& weight, const std::vector<double>& gap) {
   struct Block {
@@ -62,7 +63,7 @@ void pool_adjacent(std::vector<double>& x, const std::vector<double>& wanted,
     for (size_t k = 0; k < b.count; k++, i++) x[i] = b.mean() + shifts[i];
 }
 
-// A corner; straight on, the one before is none.
+// Adds a corner. If the route continues straight, the previous corner is removed.
 void add_point(std::vector<Point>& route, Point p) {
   const auto same = [](double a, double b) { return std::abs(a - b) < 0.01; };
   const size_t n = route.size();
@@ -101,7 +102,7 @@ class Layering {
       fail(ErrorCode::cancelled, "layout was cancelled");
   }
 
-  // Those that an input leads to; all, when there is none.
+  // The boxes that depend on an input, or all boxes if there is no input.
   std::vector<bool> fed_by_inputs(const std::vector<std::vector<int>>& out) const {
     std::vector<bool> fed;
     for (const LayoutBox& b : boxes_) fed.push_back(b.input || b.pin == LayoutBox::Pin::first);
@@ -126,8 +127,8 @@ class Layering {
         vertices_[i].rank = std::max(vertices_[i].rank, vertices_[static_cast<size_t>(p)].rank + 1);
       deepest = std::max(deepest, vertices_[i].rank);
     }
-    // What has more readers than inputs belongs near the first reader; and so does, in a graph with
-    // inputs, what comes from none of them (scales, and weights that are worked out).
+    // A box with more readers than inputs is placed near its first reader. In a graph with inputs,
+    // so are boxes that depend on no input, such as scales and computed weights.
     const std::vector<bool> fed = fed_by_inputs(out);
     for (size_t i = n; i-- > 0;) {
       if (out[i].empty() || (fed[i] && in[i].size() >= out[i].size()) ||
@@ -146,7 +147,7 @@ class Layering {
     }
   }
 
-  // Ranks from 0 on without empty ones.
+  // Renumbers ranks from 0 without empty ones.
   void compact_ranks() {
     std::vector<int> used;
     for (const Vertex& v : vertices_) used.push_back(v.rank);
@@ -178,7 +179,7 @@ class Layering {
     const size_t most = boxes_.size() + kDummiesAtLeast + kDummiesPerBox * boxes_.size();
     below_.resize(boxes_.size());
     above_.resize(boxes_.size());
-    // A chain that starts at one box for one value is shared as far as it goes.
+    // The chains of one value that start at one box are shared as far as possible.
     std::map<std::pair<size_t, int>, std::vector<int>> shared;
     for (const size_t i : by_length) {
       const LayoutEdge& e = edges_[i];
@@ -206,8 +207,7 @@ class Layering {
     }
   }
 
-  // Layers in the order of a depth-first walk from what comes first, so that chains start out
-  // together.
+  // Orders layers by a depth-first walk from the sources, so that chains are initially contiguous.
   void start_order() {
     layers_.assign(layer_count_, {});
     std::vector<bool> seen(vertices_.size());
@@ -251,7 +251,7 @@ class Layering {
     }
   }
 
-  // Crossings between all neighbouring layers: inversions, counted with a Fenwick tree.
+  // Counts the crossings between all neighbouring layers, as inversions in a Fenwick tree.
   int64_t crossings() const {
     int64_t total = 0;
     std::vector<int64_t> tree;
@@ -402,7 +402,7 @@ class Layering {
   const std::atomic<bool>* cancel_;
   std::vector<Vertex> vertices_;  // boxes, then dummies
   std::vector<std::vector<Link>> below_, above_;
-  std::vector<std::vector<int>> chains_;  // dummies of each edge, from top to bottom
+  std::vector<std::vector<int>> chains_;  // dummies of each edge from top to bottom
   std::vector<std::vector<int>> layers_;
   size_t layer_count_ = 0;
 };

@@ -17,9 +17,8 @@ std::atomic<uint64_t> lost{0};
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "a signal handler uses it");
 uintptr_t page_bytes = 4096;
 
-// The instruction is tried again when this returns. The kernel replaces the page at once; a call of
-// mmap() would do the same, but ThreadSanitizer takes that for a write, which races with the reads
-// of other threads.
+// After this returns, the instruction is repeated. The page is replaced by a direct system call,
+// because ThreadSanitizer treats mmap() as a write that races with reads of other threads.
 void on_bus_error(int signal, siginfo_t* info, void*) {
   const int before = errno;
   const uintptr_t page = reinterpret_cast<uintptr_t>(info->si_addr) / page_bytes * page_bytes;
@@ -28,7 +27,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1L, 0L) != -1)
     lost.fetch_add(1, std::memory_order_relaxed);
   else
-    std::signal(signal, SIG_DFL);  // nothing of a file: it ends as without us
+    std::signal(signal, SIG_DFL);  // not a page of a mapped file: use the default action
   errno = before;
 }
 

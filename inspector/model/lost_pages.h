@@ -1,16 +1,17 @@
-// What is shown of a file stays mapped. When somebody shortens the file meanwhile, as programs do
-// that write it anew in place, the first look at what is gone raises SIGBUS, which ends a process
-// that does not expect it.
+// Files stay mapped while they are shown. If a program truncates such a file, for example to
+// rewrite it in place, the next access to a missing page raises SIGBUS, which would end the
+// process.
 #pragma once
 
 #include <cstdint>
 
 namespace poprt::inspector {
 
-// From now on such pages are zeros in this process. For the whole process, once; any thread.
+// Replaces missing pages by zeros from now on, for the whole process. May be called from any
+// thread.
 void survive_lost_pages();
 
-// How many pages were replaced so far. Any thread.
+// Number of pages replaced so far. May be called from any thread.
 uint64_t lost_pages() noexcept;
 
 }  // namespace poprt::inspector

@@ -1,4 +1,4 @@
-// Colours that tell names apart, in the window and in exported pictures.
+// Colours by name, for the window and exported pictures.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace poprt::inspector {
 
-// 0xRRGGBB; the same name always has the same one, and operators that models have together have
-// different ones.
+// Returns 0xRRGGBB. The same name always has the same colour, and operators that often occur
+// together have different ones.
 uint32_t hue_of(std::string_view name);
-// Of lines in one plot: neighbours differ.
+// Colours for the lines of one plot. Neighbours differ.
 uint32_t hue_at(size_t index);
 
 }  // namespace poprt::inspector

@@ -29,7 +29,7 @@ std::string key_of(const GraphModel& graph, const GraphNode& node) {
   return (node.kind == NodeKind::output ? "output " : "node ") + identity(graph, node);
 }
 
-// Everything that a reader of the node would notice.
+// Describes everything that affects readers of the node.
 std::string contents(const GraphModel& graph, const GraphNode& node) {
   std::string text = node.op;
   for (const int v : node.inputs)
@@ -40,7 +40,7 @@ std::string contents(const GraphModel& graph, const GraphNode& node) {
   return text;
 }
 
-// What the compiler does to a graph besides passes (compiler/flow/specialize.h).
+// Name of the compiler's changes to a graph outside of passes (compiler/flow/specialize.h).
 constexpr const char* kBetweenPasses = "control flow";
 constexpr const char* kModelStage = "model";
 
@@ -51,7 +51,8 @@ class Recorder {
   void start(const ir::Graph& graph, const std::string& part = "") {
     PassStep step;
     step.name = part.empty() ? "model" : part;
-    step.summary = part.empty() ? "the model as it was read" : "what is compiled for itself";
+    step.summary =
+        part.empty() ? "the original model" : "start of a part that is compiled separately";
     step.stage = kModelStage;
     step.graph = std::make_shared<GraphModel>(graph);
     step.nodes_before = step.nodes_after = graph.node_count();
@@ -60,7 +61,7 @@ class Recorder {
 
   void after(const passes::PassReport& report, const ir::Graph& graph, const char* stage) {
     check();
-    // Not every change is a pass's.
+    // The compiler may have changed the graph between two passes.
     if (report.rewrites == 0 && report.nodes_before != to_.steps.back().nodes_after)
       add({kBetweenPasses, 0, 0, to_.steps.back().nodes_after, report.nodes_before}, graph, stage);
     add(report, graph, stage);
@@ -173,7 +174,7 @@ Compilation compile_with_history(const ir::Graph& graph, const compiler::DriverO
 
 namespace {
 
-// Where a picture's rows and columns are when the model leaves both open.
+// Whether dimension `d` is a height or width of an image.
 bool is_side_of_picture(const Shape& shape, size_t d) {
   if (shape.size() != 4) return false;
   const auto colours = [](int64_t n) { return n == 1 || n == 3; };
@@ -202,7 +203,7 @@ void check_chosen(const ir::Graph& graph, const std::string& name, const Shape& 
   for (size_t d = 0; fits && type.has_shape && d < shape.size(); d++)
     fits = type.shape[d] < 0 || shape[d] == type.shape[d];
   if (!fits)
-    fail(ErrorCode::invalid_argument, "input '{}' is {}, which {} does not fit", printable(name),
+    fail(ErrorCode::invalid_argument, "input '{}' is {}, which does not match {}", printable(name),
          ir::type_string(type), dimensions_text(shape));
 }
 
@@ -286,8 +287,9 @@ compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string&
 
 namespace {
 
-// The node after a step that does what `gone` did before it: the nearest one below it that the step
-// made or changed, through others that are gone; else the nearest above. kNone when there is none.
+// Returns the node after a step that replaces node `gone`: the nearest node below it that the step
+// added or changed, also through other removed nodes, else the nearest one above. Returns kNone if
+// there is none.
 int heir_of(const GraphModel& before, const GraphChanges& changes, int gone) {
   std::unordered_map<int, int> now;
   for (size_t i = 0; i < changes.before.size(); i++)
@@ -313,10 +315,10 @@ int heir_of(const GraphModel& before, const GraphChanges& changes, int gone) {
 
 namespace {
 
-// A step that only says what is compiled from there on.
+// Whether the step only marks the start of another compiled part.
 bool begins_part(const PassStep& step) { return step.stage == kModelStage; }
 
-// Appends what the steps after `step` did to node `now` of its graph, to the end of its part.
+// Appends the changes to node `now` in the steps after `step`, up to the end of its part.
 void follow(const Compilation& compilation, int step, int now, std::vector<NodeEvent>& events) {
   const auto& steps = compilation.steps;
   const auto graph = [&](int at) -> const GraphModel& {
@@ -346,7 +348,7 @@ void follow(const Compilation& compilation, int step, int now, std::vector<NodeE
   }
 }
 
-// Node `now` of the model as it was read, in each part that contains it.
+// Follows node `now` of the original model through each part that contains it.
 void follow_parts(const Compilation& compilation, int now, std::vector<NodeEvent>& events) {
   const auto& steps = compilation.steps;
   for (size_t at = 1; at < steps.size(); at++) {
@@ -371,7 +373,7 @@ std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int 
   };
   std::vector<NodeEvent> events;
   int now = node;
-  // Back to where it began.
+  // Walks back to the step that added the node.
   for (int at = step;; at--) {
     const PassStep& pass = steps[static_cast<size_t>(at)];
     const bool first = at == 0 || begins_part(pass);
@@ -401,8 +403,8 @@ std::string event_text(const NodeEvent& e) {
   if (e.change == Change::changed)
     return e.was == e.op ? "changed its inputs, attributes or types" : e.was + " became " + e.op;
   return e.node.empty()
-             ? "took it away: nothing needs it"
-             : fmt::format("took {} away: fused into, or bypassed by, {} {}", e.was, e.op, e.node);
+             ? "removed it because it is unused"
+             : fmt::format("removed {}: fused into, or bypassed by, {} {}", e.was, e.op, e.node);
 }
 
 }  // namespace poprt::inspector

@@ -1,4 +1,4 @@
-// What each pass of the converter and the compiler did to a graph.
+// The changes of each converter and compiler pass to a graph.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,11 @@ namespace poprt::inspector {
 
 enum class Change { none, added, removed, changed };
 
-// Nodes are the same when their first outputs have one name, else when they have one name
-// themselves. Of `after` what was added or changed, per node; and the nodes of `before` that are
-// gone.
+// Two nodes correspond if their first outputs have the same name, else if the nodes have the same
+// name. Contains the added and changed nodes of `after`, and the removed nodes of `before`.
 struct GraphChanges {
   std::vector<Change> after;
-  std::vector<int> before;  // what each node of `after` was; kNone: added
+  std::vector<int> before;  // the corresponding node of each node of `after`; kNone: added
   std::vector<int> removed;
   size_t added = 0, changed = 0;
 };
@@ -32,62 +31,64 @@ struct PassStep {
   double milliseconds = 0;
   size_t nodes_before = 0, nodes_after = 0;
   std::shared_ptr<const GraphModel>
-      graph;  // after it; that of the step before when nothing changed
-  std::shared_ptr<const GraphChanges> changes;  // since the step before; null when nothing changed
+      graph;  // after the step; shared with the previous step if nothing changed
+  std::shared_ptr<const GraphChanges> changes;  // since the previous step; null if nothing changed
   size_t added = 0, removed = 0, changed = 0;
 };
 
 struct Compilation {
-  // The first is the model as it was read. Where several parts are compiled, models of a fused one
-  // or a model at several shapes, each part begins with a step of stage "model".
+  // The first step is the original model. If several parts are compiled (models of a fused one, or
+  // a model at several shapes), each part starts with a step of stage "model".
   std::vector<PassStep> steps;
-  std::shared_ptr<const program::Program> program;  // null when compiling failed
+  std::shared_ptr<const program::Program> program;  // null if compiling failed
   std::vector<program::Weight> weights;             // of the program
-  std::map<std::string, std::string> notes;         // opaque blobs that belong to it, by name
-  std::string error;                                // why; the steps before it are here
+  std::map<std::string, std::string> notes;         // opaque blobs of the program, by name
+  // Error of the compilation; earlier steps are kept
+  std::string error;
 };
 
-// Compiles a copy (compiler/driver.h). `progress` gets 0..1; throws Error(cancelled) only.
+// Compiles a copy (compiler/driver.h). `progress` receives 0..1. Throws only Error(cancelled).
 Compilation compile_with_history(
     const ir::Graph& graph, const compiler::DriverOptions& options = {},
     const std::atomic<bool>* cancel = nullptr,
     const std::function<void(double, std::string_view)>& progress = {});
 
-// What was compiled, with its variants by name; null when compiling failed.
+// The compiled program with named variants, or null if compiling failed.
 std::shared_ptr<const ProgramModel> program_model(const Compilation& compilation);
 
-// Shapes of inputs that leave dimensions open; several of an input: a model at several shapes.
+// Shapes of inputs with variable dimensions. Several shapes per input select a model at several
+// shapes.
 using ChosenShapes = std::map<std::string, std::vector<Shape>>;
-// "image=1,3,224,224 mask=1,8", in words separated by blanks; several shapes of an input have / in
-// between, or a word each. Throws invalid_argument.
+// Parses "image=1,3,224,224 mask=1,8", with words separated by blanks. Several shapes of an input
+// are separated by / or are in several words. Throws invalid_argument.
 ChosenShapes read_shapes(std::string_view words);
-// The inputs that leave dimensions open, in the shapes that options_for_looking() gives them, as
-// read_shapes() reads them; empty: there are none.
+// Returns the shapes that options_for_looking() gives to inputs with variable dimensions, in the
+// form that read_shapes() parses. Empty if there are no such inputs.
 std::string shapes_text(const ir::Graph& graph, const ChosenShapes& chosen = {});
 
-// Options under which a model compiles for looking at: dimensions that it leaves open are as
-// chosen, else 1, of pictures 224 on each side; and it is for as many IPUs and stages as it was cut
-// for. `assumed` gets what of it nobody chose, "image=1×1×8×8, 2 IPUs". Throws invalid_argument for
-// a chosen shape of an input that the graph does not have, or that contradicts it, and for inputs
-// with different numbers of shapes.
+// Returns options for compiling a model to display it. Variable dimensions have the chosen size,
+// else 1, or 224 for the sides of pictures. The model is compiled for the IPUs and stages that its
+// cuts define. `assumed` receives the sizes that were not chosen, such as "image=1×1×8×8, 2 IPUs".
+// Throws invalid_argument if a shape is chosen for an unknown input or contradicts the graph, or if
+// inputs have different numbers of shapes.
 compiler::DriverOptions options_for_looking(const ir::Graph& graph, std::string& assumed,
                                             const ChosenShapes& chosen = {});
 
 GraphChanges changes_between(const GraphModel& before, const GraphModel& after);
 
-// What one step did to a node.
+// The change of a node by one step.
 struct NodeEvent {
   int step = 0;
   Change change = Change::none;
-  std::string was, node, op;  // its operator before; its name and operator after
-  bool origin = false;        // it is in the model that is compiled
+  std::string was, node, op;  // operator before; name and operator after
+  bool origin = false;        // whether the node is in the compiled model
 };
 
-// What the steps did to a node of the graph of `step`, before it and after it; a node that was
-// taken away goes on in the one that took its place. The first event says where it came from: the
-// model or the pass that made it. A node of step 0 is followed through each part that contains it.
+// Returns the changes of a node of the graph of `step`, before and after this step. If a pass
+// removes the node, its replacement is followed. The first event is its origin: the model, or the
+// pass that added it. A node of step 0 is followed through each part that contains it.
 std::vector<NodeEvent> history_of(const Compilation& compilation, int step, int node);
-// One line: "Relu became poprt.Conv".
+// One line, such as "Relu became poprt.Conv".
 std::string event_text(const NodeEvent& event);
 
 }  // namespace poprt::inspector

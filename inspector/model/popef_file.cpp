@@ -22,7 +22,7 @@
 namespace poprt::inspector {
 namespace {
 
-// Hostile files may have millions of headers.
+// Limits memory, because untrusted files may have millions of headers.
 constexpr size_t kMostBlobs = 100000;
 
 std::string programs_text(const popef::Anchor& anchor, const popef::ProgramFlow& flow) {
@@ -105,7 +105,7 @@ PopefFile::PopefFile(const std::filesystem::path& path)
   fill();
 }
 
-// Blob by blob, each as a file of its own: one that is broken takes no other with it.
+// Reads each blob as a separate file, so that a damaged blob does not affect the others.
 void PopefFile::read_damaged(const std::filesystem::path& path) {
   const auto file = MappedFile::open(path);
   const auto bytes = file->bytes();
@@ -117,7 +117,7 @@ void PopefFile::read_damaged(const std::filesystem::path& path) {
     try {
       size = popef::decode_header(rest.first(popef::kHeaderBytes), offset, rest.size()).size;
     } catch (const Error&) {
-      break;  // where the next blob begins stood in this header
+      break;  // the header with the position of the next blob is damaged
     }
     if (size == 0 || size > rest.size()) break;
     const size_t known = reader_->blobs().size();
@@ -125,7 +125,7 @@ void PopefFile::read_damaged(const std::filesystem::path& path) {
       reader_->parseMemory(rest.first(size), file);
     } catch (const Error&) {
       problems_.push_back(
-          fmt::format("the blob at offset {} is left out: it cannot be read", offset));
+          fmt::format("the blob at offset {} cannot be read and is omitted", offset));
     }
     for (size_t i = known; i < reader_->blobs().size(); i++) {
       const popef::BlobInfo& b = reader_->blobs()[i];
@@ -135,7 +135,7 @@ void PopefFile::read_damaged(const std::filesystem::path& path) {
     offset += size;
   }
   if (offset < bytes.size())
-    problems_.push_back(fmt::format("nothing from offset {} on can be read", offset));
+    problems_.push_back(fmt::format("the file cannot be read from offset {} on", offset));
 }
 
 void PopefFile::fill() {
@@ -207,7 +207,7 @@ std::string PopefFile::opaque_of(std::string_view name, const std::string& execu
     try {
       const popef::Payload payload = o.payload();
       return {reinterpret_cast<const char*>(payload.bytes.data()), payload.bytes.size()};
-    } catch (const Error&) {  // compressed, and damaged
+    } catch (const Error&) {  // the compressed payload is damaged
     }
   }
   return {};
@@ -260,7 +260,8 @@ Tensor PopefFile::tensor(size_t i) const {
 
 namespace {
 
-// Lists and mappings in each other. Those in texts count, too: enough to know that they are few.
+// Whether lists and mappings are nested deeply. Brackets in texts are counted, too, which is
+// sufficient to show that there are few.
 bool is_nested_deep(std::string_view json) {
   constexpr int kDeep = 64;
   int depth = 0;
@@ -278,7 +279,7 @@ std::string PopefFile::opaque_text(size_t i, size_t most) const {
   const popef::Payload payload = reader_->opaqueBlobs()[i].payload();
   const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()),
                               payload.bytes.size());
-  // Indented, a megabyte of brackets would take terabytes, and a stack that nobody has.
+  // Indented printing of a megabyte of brackets would need terabytes of text and a very deep stack.
   if (text.size() <= most && !is_nested_deep(text)) {
     const auto json = try_parse_json(text);
     if (!json.is_discarded()) return json_text(json, 2);
@@ -314,7 +315,8 @@ program::LoadedProgram PopefFile::program(size_t i) const {
 
 std::string hex_text(std::span<const std::byte> bytes, size_t most) {
   std::string text;
-  const size_t shown = std::min(bytes.size(), most / 4);  // a line of 16 takes some 75 characters
+  // A line for 16 bytes has about 75 characters
+  const size_t shown = std::min(bytes.size(), most / 4);
   for (size_t line = 0; line < shown; line += 16) {
     std::string hex, characters;
     for (size_t i = line; i < std::min(line + 16, shown); i++) {

@@ -1,7 +1,7 @@
-// A PopEF file as it is shown: a map of its blobs, its anchors as a table, its data.
+// The displayed form of a PopEF file: a map of its blobs, a table of anchors, and its data.
 //
-// A damaged file is opened as far as possible: each blob whose header can be read is tried alone,
-// and what is wrong with the others stands in `problems`.
+// As much as possible of a damaged file is opened: each blob with a readable header is read
+// separately, and `problems` has the errors of the others.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct AnchorRow {
   std::string programs;  // "main", "load main"
   uint64_t bytes = 0;
   bool per_replica = false;
-  std::string data;  // "tensor", "feed of 8", "" when the caller gives or takes it
+  std::string data;  // "tensor", "feed of 8", or "" if the caller provides or receives it
 };
 
 enum class AnchorColumn {
@@ -48,7 +48,7 @@ std::string anchor_cell(const AnchorRow& row, AnchorColumn column);
 
 struct DataRow {
   std::string name, executable, dtype, shape;
-  uint64_t bytes = 0, tensors = 1;  // of a feed
+  uint64_t bytes = 0, tensors = 1;  // number of tensors of a feed
   bool is_feed = false;
 };
 
@@ -59,7 +59,7 @@ struct OpaqueRow {
 
 class PopefFile {
  public:
-  // Throws only when nothing at all can be read (no such file, no blob).
+  // Throws only if nothing can be read: there is no such file, or it contains no blob.
   explicit PopefFile(const std::filesystem::path& path);
 
   const std::vector<BlobRow>& blobs() const { return blobs_; }
@@ -70,31 +70,32 @@ class PopefFile {
   uint64_t file_bytes() const { return file_bytes_; }
   const std::vector<std::string>& problems() const { return problems_; }
 
-  // Key and value of everything that the metadata of one model says besides anchors.
+  // Keys and values of one model's metadata except its anchors.
   std::vector<std::pair<std::string, std::string>> metadata_rows(size_t model) const;
-  // Rows of anchors() that hold `filter` in a cell, in the order of a column; only those of a graph
-  // of a fused model when its prefix, "graph1/", is given.
+  // Rows of anchors() that contain `filter` in a cell, sorted by a column. If a prefix such as
+  // "graph1/" is given, only rows of this graph of a fused model.
   std::vector<size_t> anchor_rows(std::string_view filter, AnchorColumn column, bool descending,
                                   std::string_view prefix = {}) const;
 
-  // The data of row `i` of data(); of a feed with the number of tensors as first dimension. Throws
-  // when a compressed payload is damaged.
+  // Data of row `i` of data(). The first dimension of a feed is the number of its tensors. Throws
+  // if a compressed payload is damaged.
   Tensor tensor(size_t i) const;
-  // What an opaque blob holds: JSON in lines, text, else hex.
+  // The contents of an opaque blob: indented JSON, text, or else hex.
   std::string opaque_text(size_t i, size_t most = 1 << 20) const;
-  // Equal for equal contents. Throws when a compressed payload is damaged.
+  // Equal contents have equal checksums. Throws if a compressed payload is damaged.
   uint64_t opaque_checksum(size_t i) const;
-  // Loads the program of executable `i`. Throws as program::read_executable().
+  // Loads the program of executable `i`. Throws like program::read_executable().
   program::LoadedProgram program(size_t i = 0) const;
   size_t executable_count() const { return reader_->executables().size(); }
   std::string executable_name(size_t i) const { return reader_->executables()[i].name; }
-  // What its blobs call the variants of executable `i` (model/variant_names.h).
+  // Names of the variants of executable `i` from its blobs (model/variant_names.h).
   std::vector<std::string> variants(size_t i = 0) const;
-  // Shapes of an anchor at each of several shapes of its model; empty: the model has one.
+  // Shapes of an anchor at each shape of its model. Empty if the model has one shape.
   std::vector<std::string> shapes_of(const AnchorRow& anchor) const;
 
  private:
-  // Of the blob of that name that belongs to an executable; empty: there is none, or it is damaged.
+  // Contents of the blob with that name that belongs to an executable. Empty if it is missing or
+  // damaged.
   std::string opaque_of(std::string_view name, const std::string& executable) const;
   void read_damaged(const std::filesystem::path& path);
   void fill();
@@ -108,7 +109,7 @@ class PopefFile {
   uint64_t file_bytes_ = 0;
 };
 
-// `bytes` in lines of 16 with their offsets and characters.
+// `bytes` in lines of 16, with offsets and characters.
 std::string hex_text(std::span<const std::byte> bytes, size_t most);
 
 }  // namespace poprt::inspector

@@ -26,8 +26,8 @@ Tensor made_up(const program::Anchor& anchor) {
   return t;
 }
 
-// The input that says which variant runs, and the values that it takes, in the order of the
-// variants; none: the program is one.
+// The input that selects the variant, and its values in the order of the variants. Empty if the
+// program has no variants.
 struct VariantIndex {
   size_t input = 0;
   std::vector<uint32_t> numbers;
@@ -45,8 +45,8 @@ VariantIndex variants_of(const program::Program& p) {
   return found;
 }
 
-// Where in main the rows of an engine's profile stand: an engine of several IPUs tells what each
-// runs, and nothing of the instructions around.
+// The positions in main of the rows of an engine's profile. An engine of several IPUs reports the
+// instructions that each IPU runs and omits the control instructions around them.
 std::vector<size_t> places_of(const program::Program& p, size_t rows) {
   std::vector<size_t> places;
   for (const program::Shard& shard : program::shards_of(p).shards)

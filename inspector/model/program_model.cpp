@@ -27,11 +27,12 @@ struct Use {
   int first, last;
 };
 
-// Which loops of main stand around an instruction.
+// The loops of main that enclose each instruction.
 class Loops {
  public:
   explicit Loops(const program::Program& p) : around_(p.main.size(), -1) {
-    std::vector<std::pair<program::Control, int>> open;  // with the loop, or the one around
+    // Open regions; the second member is the loop or the enclosing one
+    std::vector<std::pair<program::Control, int>> open;
     int inner = -1;
     for (size_t i = 0; i < p.main.size(); i++) {
       const auto control = program::control_of(p.kernels[p.main[i].kernel]);
@@ -51,8 +52,8 @@ class Loops {
     }
   }
 
-  // What stands before a loop and is read in it is read again in the next round: it is needed until
-  // the loop's end.
+  // A buffer that is defined before a loop and read in it is needed until the loop ends, because
+  // the next iteration reads it again.
   int last_use(const Use& use) const {
     int last = use.last;
     for (int l = around_[static_cast<size_t>(use.last)]; l >= 0;) {
@@ -70,10 +71,10 @@ class Loops {
     int parent;
   };
   std::vector<Loop> loops_;
-  std::vector<int> around_;  // the innermost of each instruction; -1: none
+  std::vector<int> around_;  // innermost loop of each instruction; -1: none
 };
 
-// Disjoint byte ranges: the bytes that the ranges cover together.
+// Number of bytes in the union of the ranges, which are made disjoint.
 uint64_t covered(std::vector<std::pair<uint64_t, uint64_t>>& ranges) {
   std::sort(ranges.begin(), ranges.end());
   uint64_t total = 0, end = 0;
@@ -146,8 +147,8 @@ void ProgramModel::add_flow(const program::Program& p,
   }
 }
 
-// Buffers with the same or overlapping bytes and touching uses are one interval: views, and results
-// written over inputs. A gap between two uses ends an interval only when another buffer begins
+// Buffers with overlapping bytes and adjacent uses form one interval, for example views and results
+// that overwrite inputs. A gap between two uses ends an interval only if another buffer starts
 // there.
 void ProgramModel::find_intervals(const program::Program& p) {
   std::map<uint32_t, Use> uses;
@@ -161,7 +162,7 @@ void ProgramModel::find_intervals(const program::Program& p) {
   const Loops loops(p);
   for (auto& [id, use] : uses) {
     use.last = loops.last_use(use);
-    // State lasts from run to run.
+    // State persists between runs.
     const program::Buffer& b = p.buffers[id];
     if (b.offset < p.state_bytes) use = {0, static_cast<int>(p.main.size()) - 1};
   }
@@ -226,11 +227,11 @@ void ProgramModel::count_live(size_t instructions) {
   }
 }
 
-// Top-level regions of variants and shards. What stands there is believed as far as it makes sense:
-// a device refuses the rest.
+// Finds the top-level regions of variants and shards. Implausible regions are ignored, because a
+// device rejects such a program.
 void ProgramModel::find_parts(const program::Program& p, std::span<const std::string> variants) {
   int depth = 0;
-  std::map<int64_t, int> shards_of;  // by IPU, of a program that is not pipelined
+  std::map<int64_t, int> shards_of;  // by IPU, if the program is not pipelined
   for (size_t i = 0; i < p.main.size(); i++) {
     const program::Instruction& in = p.main[i];
     const auto control = program::control_of(p.kernels[in.kernel]);
@@ -263,7 +264,7 @@ void ProgramModel::find_parts(const program::Program& p, std::span<const std::st
     }
     parts_.push_back(std::move(part));
   }
-  if (!parts_.empty() && parts_.back().last == 0) parts_.pop_back();  // it has no end
+  if (!parts_.empty() && parts_.back().last == 0) parts_.pop_back();  // the region has no end
 }
 
 void ProgramModel::measure_part(const program::Program& p, ProgramPart& part) const {

@@ -1,4 +1,4 @@
-// A program as it is shown: instructions with what they read and write, and memory over time.
+// The displayed form of a program: instructions with inputs and outputs, and memory over time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct OperandRow {
   std::string space;  // "arena", "weights", "input NAME", "output NAME"
   std::string type;   // "f32 1×64×56×56"
   uint64_t offset = 0, bytes = 0;
-  std::string stored;  // "f16": weights that the file has in fewer bytes; else empty
+  std::string stored;  // "f16" for weights that the file stores in a narrower type; else empty
 };
 
 struct InstructionRow {
@@ -26,62 +26,63 @@ struct InstructionRow {
   std::string kernel, name;
   std::vector<OperandRow> operands;
   uint64_t weight_bytes = 0;
-  int depth = 0;  // of control regions around it
+  int depth = 0;  // number of enclosing control regions
 };
 
-// A run of arena bytes while somebody uses it, in positions of the main program.
+// A range of arena bytes and the positions of main during which it is in use.
 struct ArenaInterval {
   uint64_t offset = 0, bytes = 0;
   int first = 0, last = 0;
-  std::vector<uint32_t> buffers;  // those that name bytes of it during that time
-  std::string name;               // the instruction that uses it first
+  std::vector<uint32_t> buffers;  // buffers in these bytes during that time
+  std::string name;               // name of the first instruction that uses it
 };
 
-// What of main runs by itself: one variant of several (program/link.h), of which a run takes one,
-// or what one IPU does (program/shards.h), of which a run takes all.
+// A part of main: a variant (program/link.h), of which a run executes one, or the instructions of
+// one IPU (program/shards.h), of which a run executes all.
 struct ProgramPart {
-  std::string name;            // "graph0 bert", "batch 1, sequence 64", "IPU 1, stage 1"
-  int64_t ipu = -1;            // of a variant -1
-  size_t first = 0, last = 0;  // instructions of main; both ends are its control instructions
-  // Of variants that bytes may be shared, of IPUs their own.
+  std::string name;  // "graph0 bert", "batch 1, sequence 64", "IPU 1, stage 1"
+  int64_t ipu = -1;  // -1 for a variant
+  // Instructions of main; both are the control instructions of the part
+  size_t first = 0, last = 0;
+  // Variants may share these bytes. Each IPU has its own.
   uint64_t arena_begin = 0, arena_bytes = 0;
-  uint64_t weights_bytes = 0;  // that its instructions read, each once
-  uint64_t most_bytes = 0;     // of the arena, in use at one time while it runs
+  uint64_t weights_bytes = 0;  // of weights that its instructions read, each counted once
+  uint64_t most_bytes = 0;     // most bytes of the arena that are in use at one time
 
   bool is_variant() const { return ipu < 0; }
 };
 
 class ProgramModel {
  public:
-  // `variants`: names of the first variants; further ones have the names in the program.
-  // `narrow`, in the order of offsets, is what of its weights the file has in fewer bytes.
+  // `variants` has the names of variants; missing ones are taken from the program. `narrow`, sorted
+  // by offset, has the weights that the file stores in a narrower type.
   explicit ProgramModel(const program::Program& program, std::span<const std::string> variants = {},
                         std::span<const program::NarrowWeights> narrow = {});
 
   const std::vector<InstructionRow>& instructions() const { return instructions_; }
   const std::vector<ArenaInterval>& intervals() const { return intervals_; }
-  // Empty: a run is the whole of main.
+  // Empty if a run executes the whole of main.
   const std::vector<ProgramPart>& parts() const { return parts_; }
-  // Of an instruction of main; -1: of none.
+  // The part of an instruction of main, or -1.
   int part_of(size_t instruction) const;
   // Bytes of the arena in use at each instruction of main.
   const std::vector<uint64_t>& live_bytes() const { return live_bytes_; }
-  // The same of an IPU's own memory, without what crosses; elsewhere equal.
+  // The same for an IPU's own memory, without transferred data. Equal if there is one IPU.
   const std::vector<uint64_t>& own_bytes() const { return own_bytes_; }
   uint64_t arena_bytes() const { return arena_bytes_; }
   uint64_t weights_bytes() const { return weights_bytes_; }
-  // Of the file: less where weights are stored in a narrower type than they are computed with.
+  // Bytes in the file. Fewer than weights_bytes() if weights are stored in a narrower type than
+  // they are computed with.
   uint64_t stored_weights_bytes() const { return stored_weights_bytes_; }
-  // The instruction of main with the most bytes in use; 0 when there is none. Of a part when one is
-  // given.
+  // The instruction of main (or of a part) with the most bytes in use; 0 if there is none.
   size_t peak(int part = -1) const;
-  // Intervals of the arena that are alive at that instruction, the largest first.
+  // Intervals of the arena that are alive at that instruction, largest first.
   std::vector<size_t> alive_at(int position) const;
   // Intervals at other times that share bytes with this one.
   std::vector<size_t> sharing_with(size_t interval) const;
-  // Rows whose kernel or name holds `filter`; of a part when one is given.
+  // Rows (of a part, if given) whose kernel or name contains `filter`.
   std::vector<size_t> rows(std::string_view filter, int part = -1) const;
-  // Kernels by the number of instructions, most first; of a part when one is given.
+  // Kernels (of a part, if given) by number of instructions, most frequent first.
   std::vector<std::pair<std::string, size_t>> kernel_counts(int part = -1) const;
 
  private:

@@ -71,7 +71,7 @@ Table summary(const Document& d) {
   return t;
 }
 
-// A column "ns" where times are known.
+// Adds a column "ns" if times are known.
 void add_times(Table& t, const ProgramProfile* profile) {
   if (profile) t.columns.push_back("ns");
 }
@@ -117,7 +117,7 @@ Table weights_table(const GraphModel& g) {
 
 std::vector<Table> node_tables(const GraphModel& g, const std::string& name) {
   const int id = g.find(name);
-  if (id == kNone) fail(ErrorCode::not_found, "no node or value is called '{}'", name);
+  if (id == kNone) fail(ErrorCode::not_found, "there is no node or value with the name '{}'", name);
   const GraphNode& n = g.node(id);
   Table t{"node",
           {"property", "value"},
@@ -195,7 +195,7 @@ Table metadata_table(const PopefFile& p) {
   return t;
 }
 
-// Of one of several programs in a file.
+// Title of a table for one of several programs in a file.
 std::string title_of(const char* what, const std::string& program) {
   return program.empty() ? what : fmt::format("{} of {}", what, program);
 }
@@ -231,7 +231,7 @@ Table program_table(const ProgramModel& p, const std::string& title, const std::
   return t;
 }
 
-// Variants of which one runs, or what each IPU does.
+// The variants, of which a run executes one, or the parts of the IPUs.
 Table parts_table(const ProgramModel& p, const std::string& title, const ProgramProfile* profile) {
   Table t{title_of("parts", title),
           {"name", "ipu", "first", "last", "instructions", "weight_bytes", "arena_begin",
@@ -277,10 +277,11 @@ Table passes_table(const Compilation& c) {
   return t;
 }
 
-// What one pass did, node by node.
+// The changes of one pass, node by node.
 Table step_table(const Compilation& c, int step) {
   if (step < 0 || static_cast<size_t>(step) >= c.steps.size())
-    fail(ErrorCode::out_of_range, "there are passes 0 to {}, not {}", c.steps.size() - 1, step);
+    fail(ErrorCode::out_of_range, "expected a pass from 0 to {}, found {}", c.steps.size() - 1,
+         step);
   const PassStep& s = c.steps[static_cast<size_t>(step)];
   Table t{"changes of " + s.name, {"change", "operator", "name", "was"}, {}};
   if (!s.changes) return t;
@@ -447,7 +448,7 @@ std::vector<Table> report(const Document& d, std::string_view view, const Report
   std::vector<NamedProgram> programs = d.programs;
   if (programs.empty() && compilation && compilation->program)
     programs.push_back({"", 0, program_model(*compilation)});
-  if (programs.size() == 1) programs[0].name.clear();  // nothing to tell it from
+  if (programs.size() == 1) programs[0].name.clear();  // a single program needs no name
   const auto add = [&](std::vector<Table> more) {
     for (Table& t : more) {
       std::erase_if(t.rows, [&](const auto& row) {

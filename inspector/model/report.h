@@ -1,4 +1,4 @@
-// What the window shows, as tables: for the command line, for copying, for JSON.
+// The contents of the views as tables: for the command line, for copying, for JSON.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,32 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
-// Columns aligned, a line per row.
+// Aligned columns, one line per row.
 std::string table_text(const Table& table);
-// {"NAME": [{"column": cell ...}]} of all.
+// {"NAME": [{"column": cell ...}]} for all tables.
 std::string tables_json(const std::vector<Table>& tables);
-// Tab separated, for spreadsheets.
+// Tab-separated text for spreadsheets.
 std::string table_tsv(const Table& table);
 
 struct ReportOptions {
-  std::string filter;  // rows that hold it
-  std::string node;    // details of one node; with a compilation also what passes did to it
-  int step = -1;       // of the passes: what this one added, removed and changed
-  const ProgramProfile* profile = nullptr;  // times of instructions and nodes; null: none are known
-  size_t executable = 0;                    // of a .popef with several, whose times they are
+  std::string filter;  // only rows that contain this text
+  std::string node;    // details of one node; with a compilation also its changes by passes
+  int step = -1;       // index of the pass whose changes are listed
+  const ProgramProfile* profile = nullptr;  // times of instructions and nodes; null: unknown
+  // For a .popef with several: the executable of `profile`
+  size_t executable = 0;
   size_t most = SIZE_MAX;
 };
 
-// Views of a document that report() takes.
+// The views of a document that report() accepts.
 std::vector<std::string> views_of(const Document& document);
-// Throws invalid_argument for a view that this document has not; "all" is each of them.
-// `compilation` is for passes, program and memory of a graph; null: they are not there.
+// "all" selects every view. Throws invalid_argument for a view that the document does not have.
+// `compilation` is needed for the passes, program and memory of a graph; if it is null, they are
+// omitted.
 std::vector<Table> report(const Document& document, std::string_view view,
                           const ReportOptions& options, const Compilation* compilation);
 Table diff_table(const DocumentDiff& diff);
-// Queues, and which of several models or shapes ran.
+// The queues, and how often each of several models or shapes ran.
 std::vector<Table> queues_tables(const TelemetryHistory& history);
 Table statistics_table(const std::string& name, const Tensor& tensor);
 

@@ -20,13 +20,13 @@ namespace poprt::inspector {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kLook = std::chrono::milliseconds(20);  // between two looks at `cancel`
+constexpr auto kLook = std::chrono::milliseconds(20);  // between two checks of `cancel`
 
 double milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-// Of one request. Bindings name what the model names.
+// The memory of one request, bound to the names of the model.
 struct Memory {
   std::vector<Tensor> inputs, outputs;
   std::vector<runtime::InputBinding> in;
@@ -64,7 +64,7 @@ Memory memory_of(const RequestOf& request) {
   return m;
 }
 
-// Lengths of sequences that fill the rows of a packed model: made-up ones would not fit.
+// Lengths of sequences that fill the rows of a packed model, because random lengths would not fit.
 Tensor equal_lengths(const program::Anchor& lengths, const runtime::PackDescription& packing,
                      const std::vector<program::Anchor>& inputs) {
   Tensor made = Tensor::zeros(lengths.dtype, lengths.shape);
@@ -106,12 +106,12 @@ void wait_for(runtime::BaseRunner& runner, runtime::Request& request, Progress& 
   while (!request.wait(kLook)) {
     if (!progress.cancel.load(std::memory_order_relaxed)) continue;
     runner.stop();
-    progress.step(1, what);  // throws
+    progress.step(1, what);  // throws if cancelled
   }
   request.check();
 }
 
-// The first `extent` of each dimension.
+// The first `extent` elements of each dimension.
 Tensor leading_part(const Tensor& whole, const Shape& extent) {
   if (whole.shape() == extent || extent.empty() || dtype_bits(whole.dtype()) % 8 != 0) return whole;
   Tensor part = Tensor::zeros(whole.dtype(), extent);
@@ -164,7 +164,7 @@ std::shared_ptr<const runtime::Model> model_to_run(const Document& document,
     return runtime::open_popef(document.path, options);
   }
   if (!document.ir)
-    fail(ErrorCode::invalid_argument, "{} is a {}, which cannot be run", document.title(),
+    fail(ErrorCode::invalid_argument, "{} is a {} and cannot be run", document.title(),
          document_kind_name(document.kind));
   Compilation made;
   if (!compilation) {
@@ -199,7 +199,7 @@ RunResult run_model(const std::shared_ptr<const runtime::Model>& model, const In
   progress.step(0.3, "loading the program");
   const auto begin = Clock::now();
   runtime::RunnerConfig config;
-  config.batches_per_step = 1;  // a step of several would wait for others
+  config.batches_per_step = 1;  // with several, a step would wait for more requests
   const auto runner = runner_of(model, config);
   result.load_ms = milliseconds(begin);
   progress.step(0.6, "running");
@@ -221,13 +221,14 @@ double BenchResult::latency(double q) const {
 
 namespace {
 
-// One thread that keeps `in_flight` requests going; (end, latency) of each in milliseconds.
+// A thread that keeps `in_flight` requests running and records (end, latency) of each in
+// milliseconds.
 class Client {
  public:
   Client(runtime::BaseRunner& runner, const RequestOf& request, int in_flight) : runner_(runner) {
     for (int i = 0; i < in_flight; i++) slots_.push_back({memory_of(request), {}, {}});
   }
-  // Where a request failed, or there was no thread: the runner still uses the memory of others.
+  // After an error the runner may still use the memory of other requests.
   ~Client() {
     for (const Slot& s : slots_)
       while (s.request && !s.request->wait(kLook)) continue;
@@ -288,7 +289,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
   config.session.load.threads = settings.threads;
   const auto runner = runner_of(model, config);
   {
-    Memory m = memory_of(request);  // the first run touches the weights
+    Memory m = memory_of(request);  // the first run loads the pages of the weights
     wait_for(*runner, *runner->execute_async(m.in, m.out), progress, "the first run");
   }
   std::vector<Client> clients;
@@ -301,7 +302,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
   std::atomic<size_t> running{clients.size()};
   std::mutex mutex;
   std::string error;
-  std::vector<std::jthread> threads;  // joined, too, where no more can be started
+  std::vector<std::jthread> threads;  // joined even if not all threads can be started
   for (Client& c : clients)
     threads.emplace_back([&] {
       try {
@@ -330,7 +331,7 @@ BenchResult bench_model(const std::shared_ptr<const runtime::Model>& model,
   result.seconds = milliseconds(begin) / 1e3;
   size_t requests = 0;
   for (const Client& c : clients) requests += c.done.size();
-  // Slices that hold several requests each, so that the line says something.
+  // Each slice should contain several requests, so that the curve is meaningful.
   const size_t slices = std::clamp<size_t>(requests / 8, 1, BenchResult::kMostSlices);
   result.throughput.assign(slices, 0);
   const double slice = result.seconds * 1e3 / static_cast<double>(slices);

@@ -1,5 +1,5 @@
-// What a run of a model takes and gives: all of it, one model of a fused one, or one of several
-// shapes.
+// The inputs and outputs of a run: of a model, of one model of a fused executable, or of one of
+// several shapes.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace poprt::inspector {
 
-// What a run chooses from: the models of a fused one, "graph0 bert", or the shapes that a model was
-// compiled at, "batch 1, sequence 64". Empty: there is nothing to choose. A variant is an index
-// into it, 0 where there are none.
+// Names of the variants that a run can select: the models of a fused one, such as "graph0 bert", or
+// the shapes that a model was compiled at, such as "batch 1, sequence 64". Empty if there is only
+// one. A variant is an index into this list, or 0.
 std::vector<std::string> run_variants(const runtime::Model& model);
 
-// Inputs that a caller gives, those without data of their own, and all outputs; of one variant, in
-// its shapes. Those of a model that was compiled in several copies have one more dimension in
-// front. Throw invalid_argument for a variant that the model does not have.
+// Inputs without data in the executable, and all outputs, with the shapes of one variant. If a model
+// was compiled in several copies, they have an additional first dimension. Throw invalid_argument
+// for an unknown variant.
 std::vector<program::Anchor> inputs_to_give(const runtime::Model& model, size_t variant = 0);
 std::vector<program::Anchor> outputs_to_get(const runtime::Model& model, size_t variant = 0);
 
-// The runner that serves such requests. Throws as runtime::ModelRunner.
+// Creates a runner for such requests. Throws like runtime::ModelRunner.
 std::unique_ptr<runtime::BaseRunner> runner_of(const std::shared_ptr<const runtime::Model>& model,
                                                runtime::RunnerConfig config = {});
 

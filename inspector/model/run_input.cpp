@@ -52,7 +52,7 @@ bool is_wide_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-// Which dimensions of a shape are rows, columns and channels; -1 where it has none.
+// The indices of rows, columns and channels in a shape; -1 if it has none.
 struct PictureAxes {
   int height = -1, width = -1, channels = -1;
 };
@@ -75,8 +75,8 @@ PictureAxes axes_of(const Shape& shape) {
        dimensions_text(shape));
 }
 
-// Which samples of a line, with what weights, make each of `to` samples: a triangle as wide as the
-// step, so that shrinking averages.
+// For each of `to` samples, the source samples and their weights: a triangle as wide as the step,
+// so that shrinking averages.
 std::vector<std::vector<std::pair<int64_t, double>>> resampling(int64_t from, int64_t to) {
   const double step = static_cast<double>(from) / static_cast<double>(to);
   const double reach = std::max(1.0, step);
@@ -98,7 +98,7 @@ std::vector<std::vector<std::pair<int64_t, double>>> resampling(int64_t from, in
   return lines;
 }
 
-// The middle one of three dimensions gets `to` elements.
+// Resizes the middle one of three dimensions to `to` elements.
 template <class T>
 std::vector<double> resampled(std::span<const T> values, int64_t outer, int64_t from, int64_t inner,
                               int64_t to) {
@@ -114,7 +114,8 @@ std::vector<double> resampled(std::span<const T> values, int64_t outer, int64_t 
   return out;
 }
 
-// [height, width, 3] of 0 to 255. What makes the picture smaller comes first.
+// Returns [height, width, 3] with values from 0 to 255. The dimension that shrinks is resized
+// first.
 std::vector<double> resized(const Tensor& rgb, int64_t height, int64_t width) {
   const int64_t rows = rgb.shape()[0], columns = rgb.shape()[1];
   const auto pixels = rgb.values<uint8_t>();
@@ -126,7 +127,7 @@ std::vector<double> resized(const Tensor& rgb, int64_t height, int64_t width) {
   return resampled<double>(low, height, columns, 3, width);
 }
 
-// The largest part around the middle with the proportions of height x width.
+// The largest centred part with the proportions of height x width.
 Tensor centre_of(const Tensor& rgb, int64_t height, int64_t width) {
   const int64_t rows = rgb.shape()[0], columns = rgb.shape()[1];
   const int64_t kept_rows = std::clamp<int64_t>(columns * height / width, 1, rows);
@@ -173,8 +174,9 @@ Tensor fitted(Tensor t, const program::Anchor& anchor, const std::filesystem::pa
       t = tensor_of(anchor.dtype, t.shape(), t.to_doubles());
     if (t.dtype() == anchor.dtype) return t.reshaped(anchor.shape);
   }
-  fail(ErrorCode::invalid_argument, "input '{}' is {}, '{}' holds {}", printable(anchor.name),
-       type_text(anchor.dtype, anchor.shape), path.string(), type_text(t.dtype(), t.shape()));
+  fail(ErrorCode::invalid_argument, "input '{}' is {}, but '{}' contains {}",
+       printable(anchor.name), type_text(anchor.dtype, anchor.shape), path.string(),
+       type_text(t.dtype(), t.shape()));
 }
 
 }  // namespace
@@ -193,7 +195,7 @@ InputChoice input_choice(std::string_view word) {
     if (found) word.remove_suffix(ending.size() + 1);
     return found;
   };
-  for (int turn = 0; turn < 2; turn++) {  // in either order
+  for (int turn = 0; turn < 2; turn++) {  // NAME:range:crop or NAME:crop:range
     if (ends("crop")) choice.crop = true;
     for (int r = 0; r < kPixelRanges; r++)
       if (ends(kRangeNames[r])) choice.pixels = static_cast<PixelRange>(r);
@@ -227,7 +229,7 @@ Tensor tensor_of(DType dtype, const Shape& shape, std::span<const double> values
     case DType::s64: return stored<int64_t>(shape, values);
     case DType::u64: return stored<uint64_t>(shape, values);
     case DType::boolean: return stored<bool>(shape, values);
-    default: fail(ErrorCode::unimplemented, "numbers are not written as {}", dtype_name(dtype));
+    default: fail(ErrorCode::unimplemented, "numbers cannot be converted to {}", dtype_name(dtype));
   }
 }
 
@@ -244,13 +246,13 @@ Tensor random_tensor(DType dtype, const Shape& shape, uint64_t seed) {
   std::mt19937_64 random(seed);
   Tensor t = Tensor::zeros(dtype, shape);
   const int bits = dtype_bits(dtype);
-  if (bits < 8) return t;  // nibbles and text stay zero
+  if (bits < 8) return t;  // types with fewer bits and text stay zero
   std::normal_distribution<double> normal;
   std::vector<double> values(static_cast<size_t>(t.count()));
   for (double& v : values)
     v = is_wide_float(dtype) ? normal(random) : static_cast<double>(random() & 1);
   const bool whole = is_integer(dtype) || dtype == DType::boolean;
-  // 8-bit floats, complex: zeros are valid for all.
+  // 8-bit floats and complex numbers: zeros are valid for all uses.
   return whole || is_wide_float(dtype) ? tensor_of(dtype, shape, values) : t;
 }
 

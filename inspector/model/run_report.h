@@ -1,4 +1,4 @@
-// What the run view shows, as tables.
+// The contents of the run view as tables.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace poprt::inspector {
 
-// Inputs and outputs with their statistics, and the largest `top` elements of the first row of each
-// output; of rows that are as long as `classes`, if given, with the names and the softmax.
+// Inputs and outputs with their statistics, and the `top` largest elements of the first row of each
+// output. If rows are as long as `classes`, they have class names and softmax values.
 std::vector<Table> run_tables(const RunResult& result, size_t top,
                               const std::vector<std::string>& classes = {});
-// One row per output, and the elements that differ most of each that differs.
+// One row per output, and the elements with the largest differences of each output that differs.
 std::vector<Table> difference_tables(const std::vector<TensorDifference>& differences,
                                      const std::vector<NamedTensor>& outputs, size_t most);
 Table bench_table(const BenchSettings& settings, const BenchResult& result);

@@ -62,7 +62,7 @@ void save_settings(const Settings& s, const std::filesystem::path& path) {
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(text.data(), text.size())));
     file.commit();
-  } catch (const std::exception&) {  // settings are a comfort, never a reason to stop
+  } catch (const std::exception&) {  // errors are ignored, because settings are optional
   }
 }
 

@@ -1,4 +1,4 @@
-// What is kept per user from one start to the next.
+// Settings of the user that are stored between sessions.
 #pragma once
 
 #include <filesystem>
@@ -11,17 +11,18 @@ namespace poprt::inspector {
 struct Settings {
   bool light = false;
   int width = 1280, height = 800;
-  std::map<std::string, float> panels;  // widths of parts of views, as the user dragged them
-  std::vector<std::string> recent;      // paths, the last first
+  std::map<std::string, float> panels;  // widths of resizable parts of views
+  std::vector<std::string> recent;      // paths, most recent first
 
   void add_recent(const std::string& path);
 };
 
-// $XDG_CONFIG_HOME/poprt/inspector.json, else under $HOME/.config; empty when neither is there.
+// $XDG_CONFIG_HOME/poprt/inspector.json, else under $HOME/.config. Empty if neither variable is
+// set.
 std::filesystem::path settings_path();
-// A missing or broken file gives the defaults.
+// A missing or damaged file gives the defaults.
 Settings load_settings(const std::filesystem::path& path);
-// Whole or not at all; a folder that cannot be written is no error.
+// Writes the complete file or none. A folder that is not writable is not an error.
 void save_settings(const Settings& settings, const std::filesystem::path& path);
 
 }  // namespace poprt::inspector

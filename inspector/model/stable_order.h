@@ -1,5 +1,5 @@
-// Sorting that keeps the order of equals. (std::stable_sort of GCC 12's library uses what C++17
-// deprecates, which Clang reports.)
+// Sorts and keeps the order of equal elements. (std::stable_sort of GCC 12's library uses a type
+// that C++17 deprecates, which Clang reports.)
 #pragma once
 
 #include <algorithm>

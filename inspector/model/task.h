@@ -1,5 +1,5 @@
-// One piece of work on a thread of its own, with progress and cancel: drawing never waits for it,
-// nor for the end of work that nobody wants any more.
+// Work on another thread, with progress and cancellation. Drawing never waits for it, nor for the
+// end of cancelled work.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@
 
 namespace poprt::inspector {
 
-// What the work gets. Any thread may read it.
+// The state of the work. Any thread may read it.
 class Progress {
  public:
   std::atomic<bool> cancel{false};
 
-  // Throws Error(cancelled) when nobody wants the result any more.
+  // Throws Error(cancelled) if the task was cancelled.
   void step(double done, std::string_view what) {
     if (cancel.load(std::memory_order_relaxed))
       fail(ErrorCode::cancelled, "{} was cancelled", what);
@@ -43,11 +43,11 @@ class Progress {
   std::string what_;
 };
 
-// Called from the worker when its work has ended, to wake up whoever draws; may be empty.
+// Called by the worker thread after the work has ended, to request a new frame. May be empty.
 using Wake = std::function<void()>;
 
-// Threads whose results nobody wants: each ends when its work looks at `cancel`. They are joined
-// where that takes no time, and at the latest when the program ends.
+// Threads of cancelled tasks. Each ends at the next check of `cancel`. They are joined when they
+// have ended, and at the latest at the end of the program.
 class AbandonedThreads {
  public:
   static AbandonedThreads& instance() {
@@ -58,7 +58,7 @@ class AbandonedThreads {
   AbandonedThreads(const AbandonedThreads&) = delete;
   AbandonedThreads& operator=(const AbandonedThreads&) = delete;
 
-  // `done` is set as the last thing that the thread does with its result.
+  // Setting `done` is the last access of the thread to its result.
   void add(std::thread thread, std::shared_ptr<const std::atomic<bool>> done) {
     const std::lock_guard lock(mutex_);
     std::erase_if(threads_, [](Thread& t) {
@@ -68,7 +68,7 @@ class AbandonedThreads {
     });
     threads_.push_back({std::move(thread), std::move(done)});
   }
-  // Waits for all.
+  // Waits for all threads.
   void join() {
     const std::lock_guard lock(mutex_);
     for (Thread& t : threads_) t.thread.join();
@@ -89,14 +89,14 @@ class AbandonedThreads {
   std::vector<Thread> threads_;
 };
 
-// The work must own all that it uses: it may go on for a while after the task is gone.
+// The work must own all data that it uses, because it may continue after the task is destroyed.
 template <class T>
 class Task {
  public:
   using Work = std::function<T(Progress&)>;
 
   Task() = default;
-  // Starts at once. Where there can be no more threads, it has ended with an error.
+  // Starts the work. If a thread cannot be created, the task ends with an error.
   explicit Task(Work work, Wake wake = {}) : shared_(std::make_shared<Shared>()) {
     shared_->wake = std::move(wake);
     try {
@@ -116,7 +116,7 @@ class Task {
       shared_->done.store(true, std::memory_order_release);
     }
   }
-  // Cancels; waits only when the work has ended. Whoever was to be woken up is not any more.
+  // Cancels the work without waiting for it, unless it has ended. `wake` is not called any more.
   ~Task() { stop(); }
   Task(Task&&) = default;
   Task& operator=(Task&& other) {
@@ -133,15 +133,16 @@ class Task {
   }
   std::pair<double, std::string> progress() const { return shared_->progress.look(); }
 
-  // The result, once; nullopt while it runs and when it failed: then error() says why.
+  // Returns the result once. Returns nullopt while the work runs and if it failed; error() then has
+  // the reason.
   std::optional<T> take() {
     if (!shared_ || running()) return std::nullopt;
     if (thread_.joinable()) thread_.join();
     return std::exchange(shared_->result, std::nullopt);
   }
-  // Empty unless it ended without a result.
+  // Empty unless the work failed.
   std::string error() const { return running() || !shared_ ? std::string() : shared_->error; }
-  // Waits for the end.
+  // Waits until the work has ended.
   void wait() {
     if (thread_.joinable()) thread_.join();
   }
@@ -151,7 +152,8 @@ class Task {
     Progress progress;
     std::optional<T> result;
     std::string error;
-    std::atomic<bool> done{false};  // release: result and error are written
+    // Release: result and error are written; pairs with the acquire in running()
+    std::atomic<bool> done{false};
     std::mutex wake_mutex;
     Wake wake;
   };

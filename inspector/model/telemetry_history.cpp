@@ -20,14 +20,14 @@ using runtime::TelemetrySnapshot;
 constexpr size_t kMostEvents = 1000, kMostSeries = 256, kMostMarks = 100;
 constexpr double kRateWindow = 0.99;  // seconds
 constexpr uint64_t kLongestRecordingLine = uint64_t{1} << 24;
-// Stalls are a rate over this many samples.
+// The rate of stalls is averaged over this number of samples.
 constexpr size_t kStallWindow = 20;
 
 uint64_t more(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
 using Histogram = std::array<uint64_t, runtime::telemetry::kBuckets>;
 
-// Upper end of the bucket of the q-quantile; negative for nothing.
+// Upper end of the bucket with the q-quantile; negative if there are no counts.
 double quantile(const Histogram& counts, double q) {
   uint64_t total = 0;
   for (const uint64_t n : counts) total += n;
@@ -52,7 +52,8 @@ void add_event(TelemetrySeries& series, double time, std::string text) {
   if (series.events.size() > kMostEvents) series.events.pop_front();
 }
 
-// Rates and latencies over the last second of this process; the sample itself is in the series.
+// Computes rates and latencies over the last second of this process. The sample is already in the
+// series.
 void add_rates(TelemetrySeries& series) {
   TelemetrySample& now = series.samples.back();
   if (now.first) {
@@ -96,7 +97,7 @@ void add_queues(TelemetrySeries& series, TelemetrySample& s, const TelemetrySnap
                             : 0);
     s.stalls += stalls;
     if (goes_on) {
-      // Smoothed over about kStallWindow looks.
+      // Smooths over about kStallWindow samples.
       const float part = 1.0f / static_cast<float>(kStallWindow);
       const auto rate = static_cast<float>(static_cast<double>(stalls) / std::max(elapsed, 1e-6));
       sample.stalls_per_second = before->queues[q].stalls_per_second * (1 - part) + rate * part;
@@ -198,7 +199,7 @@ TelemetrySnapshot from_object(const nlohmann::json& o) {
                         q.at("capacity"), q.at("fill"), q.at("high_water"), q.at("enqueued"),
                         q.at("finished"), q.at("stalls")});
   }
-  if (const auto found = o.find("branches"); found != o.end())  // older recordings have none
+  if (const auto found = o.find("branches"); found != o.end())  // older recordings do not have it
     for (const auto& b : *found) {
       if (s.variants.size() == kMostShownQueues) break;
       s.variants.push_back(
@@ -271,8 +272,8 @@ double TelemetryHistory::first_time() const {
   return first;
 }
 
-// The one of the same process; else one whose process has ended; else a new one, while there is
-// room.
+// Returns the series of the same process, else one whose process has ended, else a new one if there
+// is space.
 TelemetrySeries* TelemetryHistory::series_of(const TelemetrySnapshot& s, double time) {
   TelemetrySeries* ended = nullptr;
   for (TelemetrySeries& it : series_) {
@@ -305,11 +306,12 @@ void TelemetryHistory::add(double time, const std::vector<TelemetrySnapshot>& sn
     TelemetrySeries& series = *found;
     const auto index = static_cast<size_t>(&series - series_.data());
     if (index >= seen.size()) seen.resize(index + 1);
-    if (seen[index]) continue;  // two segments that pretend to be one
+    if (seen[index]) continue;  // two segments with the same identity
     seen[index] = true;
     const bool first = !series.alive;
     series.alive = true;
-    // A first look knows no rates: what happened since the process began is no sample.
+    // The first sample has no rates, because the time since the process started is not a sample
+    // interval.
     if (first) series.last = s;
     add_sample(series, time, s, first);
     series.last = s;
@@ -341,7 +343,7 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
   if (!file || !std::getline(file, line) || line != kRecordingHead)
-    fail(ErrorCode::data_loss, "{}: expected a first line {}, which recordings have", path.string(),
+    fail(ErrorCode::data_loss, "{}: expected the first line of a recording, {}", path.string(),
          kRecordingHead);
   TelemetryHistory history;
   for (size_t number = 2; std::getline(file, line); number++) {
@@ -363,7 +365,7 @@ TelemetryHistory read_recording(const std::filesystem::path& path) {
       history.add(time, snapshots);
     } catch (const std::exception& e) {
       if (unfinished) break;
-      fail(ErrorCode::data_loss, "{}:{}: not a line of a recording: {}", path.string(), number,
+      fail(ErrorCode::data_loss, "{}:{}: invalid line of a recording: {}", path.string(), number,
            e.what());
     }
   }
@@ -376,7 +378,7 @@ TelemetryWatcher::TelemetryWatcher(std::filesystem::path folder, double interval
   try {
     if (folder_.empty()) folder_ = runtime::telemetry_dir();
     thread_ = std::thread([this] { run(); });
-  } catch (const std::exception& e) {  // no folder, no more threads
+  } catch (const std::exception& e) {  // for example no folder, or no thread
     error_ = printable(e.what());
   }
 }
@@ -393,7 +395,7 @@ void TelemetryWatcher::run() {
     look();
     next += duration_cast<steady_clock::duration>(duration<double>(interval_));
     next = std::max(next, steady_clock::now());
-    // Short sleeps, so that the destructor waits for one of them only.
+    // Sleeps for short times, so that the destructor waits for one of them only.
     while (!stop_.load() && steady_clock::now() < next)
       std::this_thread::sleep_for(std::min<steady_clock::duration>(next - steady_clock::now(),
                                                                    std::chrono::milliseconds(100)));
@@ -408,7 +410,7 @@ void TelemetryWatcher::look() {
       found.push_back(runtime::read_segment(name.path));
     } catch (const Error& e) {
       if (e.code() != ErrorCode::not_found)
-        problem = printable(e.what());  // gone meanwhile is normal
+        problem = printable(e.what());  // a segment may disappear at any time
     }
   }
   const double time =

@@ -13,7 +13,7 @@
 namespace poprt::inspector {
 namespace {
 
-constexpr int64_t kRun = 1 << 16;  // elements between two looks at `cancel`
+constexpr int64_t kRun = 1 << 16;  // elements between two checks of `cancel`
 
 double size_of(const DifferingElement& e) {
   const double d = std::abs(e.left - e.right);
@@ -25,7 +25,7 @@ bool has_numbers(const Tensor& t) {
          t.dtype() != DType::c128;
 }
 
-// Keeps the `most` largest of many: the list is cut down whenever it is twice as long.
+// Keeps the `most` largest elements. The list is shortened whenever it has twice that size.
 void keep_largest(std::vector<DifferingElement>& list, size_t most) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     const double x = size_of(a), y = size_of(b);
@@ -99,7 +99,7 @@ std::vector<TensorDifference> compare_outputs(const std::vector<NamedTensor>& le
     if (other == right.end()) {
       list.push_back({});
       list.back().name = left[i].name;
-      list.back().problem = "the other one has no such output";
+      list.back().problem = "the other model has no such output";
     } else {
       list.push_back(
           compare_tensors(left[i].name, left[i].tensor, other->tensor, tolerance, 1000, cancel));

@@ -1,4 +1,4 @@
-// Two results side by side: which elements differ, and the largest elements of one.
+// Compares two results: the elements that differ, and the largest elements of one.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Elements agree when |left - right| <= absolute + relative * |right|, or both are NaN.
+// Elements are equal if |left - right| <= absolute + relative * |right|, or if both are NaN.
 struct Tolerance {
   double relative = 1e-3, absolute = 1e-4;
 };
@@ -28,13 +28,13 @@ struct DifferingElement {
 
 struct TensorDifference {
   std::string name;
-  std::string problem;  // why there is nothing to compare: "left is f32[1,2], right f32[1,3]"
+  std::string problem;  // why they cannot be compared: "left is f32[1,2], right f32[1,3]"
   uint64_t elements = 0, differing = 0;
-  double largest = 0, largest_relative = 0;  // absolute; relative to the right one
+  double largest = 0, largest_relative = 0;  // absolute, and relative to the right value
   double rms = 0, rms_right = 0;             // of the differences and of the right values
-  std::vector<DifferingElement> worst;       // those that differ, the largest difference first
+  std::vector<DifferingElement> worst;       // elements that differ, largest difference first
   static constexpr size_t kBins = 256;
-  // Differing elements in equal runs of the tensor, for a picture of where they are.
+  // Number of differing elements in equal runs of the tensor, for a picture of their positions.
   std::vector<uint64_t> where;
 
   bool agrees() const { return problem.empty() && differing == 0; }
@@ -45,21 +45,21 @@ TensorDifference compare_tensors(const std::string& name, const Tensor& left, co
                                  const Tolerance& tolerance, size_t most = 1000,
                                  const std::atomic<bool>* cancel = nullptr);
 
-// Outputs by name; when no name is common and both have as many, by position.
+// Compares outputs by name. If they have no common name and equal numbers, compares by position.
 std::vector<TensorDifference> compare_outputs(const std::vector<NamedTensor>& left,
                                               const std::vector<NamedTensor>& right,
                                               const Tolerance& tolerance,
                                               const std::atomic<bool>* cancel = nullptr);
 
-// "[0, 3, 17]" of element 'index' of a tensor of that shape; "[]" of a scalar.
+// "[0, 3, 17]" for element 'index' of a tensor of that shape; "[]" for a scalar.
 std::string coordinates_text(const Shape& shape, int64_t index);
 
-// The largest elements of row `row` (the last dimension), positions in the row, NaNs left out.
+// Positions of the largest elements in row `row` of the last dimension, without NaNs.
 std::vector<int64_t> top_elements(const Tensor& tensor, int64_t row, size_t most);
-// Rows of the last dimension; 1 for a scalar, 0 when there are no elements.
+// Number of rows of the last dimension; 1 for a scalar, 0 for an empty tensor.
 int64_t row_count(const Tensor& tensor);
-int64_t row_length(const Tensor& tensor);  // of a scalar 1
-// What softmax over the row makes of those elements of it.
+int64_t row_length(const Tensor& tensor);  // 1 for a scalar
+// Softmax values of these elements over the row.
 std::vector<double> softmax_of(const Tensor& tensor, int64_t row,
                                std::span<const int64_t> elements);
 

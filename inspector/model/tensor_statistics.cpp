@@ -12,14 +12,14 @@
 namespace poprt::inspector {
 namespace {
 
-// A multiple of the elements that share a byte.
+// A multiple of the number of elements that share a byte.
 constexpr int64_t kValuesPerRun = 1 << 14;
 
 bool is_numeric(DType dtype) {
   return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean || dtype == DType::f8e8m0;
 }
 
-// Calls `visit(values)` on runs of elements that together are about `limit`.
+// Calls `visit(values)` for runs of elements, about `limit` elements in total.
 template <class F>
 void for_runs(const Tensor& tensor, uint64_t limit, const std::atomic<bool>* cancel, F&& visit) {
   const int64_t count = tensor.count();
@@ -43,7 +43,7 @@ std::vector<double> tensor_values(const Tensor& tensor, int64_t first, int64_t c
   const int64_t from = first / per_byte * per_byte;
   const int64_t n = first + count - from;
   const auto* bytes = static_cast<const std::byte*>(tensor.data()) + from * bits / 8;
-  // A tensor that views the run; the bytes outlive it.
+  // A tensor that refers to the bytes of the run, which outlive it.
   const Tensor run =
       Tensor::view(tensor.dtype(), {n}, bytes, dtype_bytes(tensor.dtype(), n), nullptr);
   std::vector<double> values = run.to_doubles();
@@ -58,7 +58,7 @@ TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit,
   s.numeric = is_numeric(tensor.dtype());
   if (!s.numeric || s.elements == 0) return s;
   uint64_t finite = 0;
-  double mean = 0, squares = 0;  // Welford
+  double mean = 0, squares = 0;  // Welford's algorithm
   for_runs(tensor, limit, cancel, [&](const std::vector<double>& values) {
     for (const double v : values) {
       s.examined++;
@@ -76,7 +76,7 @@ TensorStatistics tensor_statistics(const Tensor& tensor, uint64_t limit,
   });
   s.mean = mean;
   s.deviation = finite > 0 ? std::sqrt(squares / static_cast<double>(finite)) : 0;
-  // Halves, so that the range of doubles does not overflow.
+  // Halved, so that the range of doubles does not overflow.
   const double range = s.most / 2 - s.least / 2;
   for_runs(tensor, limit, cancel, [&](const std::vector<double>& values) {
     for (const double v : values) {

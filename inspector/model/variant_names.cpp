@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Calls `read(json)` and gives what it filled, or nothing when the blob is not what it should be.
+// Calls `read(json)` and returns the result, or nothing if the blob does not have the expected
+// form.
 template <class T, class F>
 T read_blob(std::string_view text, F&& read) {
   T made;
@@ -28,7 +29,7 @@ T read_blob(std::string_view text, F&& read) {
   return made;
 }
 
-// The size of each named dimension in one bucket, in the order of the names.
+// Returns the size of each named dimension of one bucket, in the order of the names.
 std::string sizes_text(const Json& json, const Json& bucket) {
   std::map<std::string, int64_t> sizes;
   for (const auto& [anchor, what] : json.at("inputs").items()) {
@@ -81,7 +82,7 @@ TextRows variant_rows(std::string_view variants) {
 TextRows shard_rows(std::string_view shards) {
   return read_blob<TextRows>(shards, [](const Json& json, TextRows& rows) {
     for (const Json& s : json.at("shards")) {
-      const int64_t stage = s.value("stage", int64_t{-1});  // not pipelined: it has none
+      const int64_t stage = s.value("stage", int64_t{-1});  // -1 if the program is not pipelined
       rows.emplace_back(
           fmt::format("part {}", rows.size()),
           fmt::format("IPU {}{}: {}, weights {}, memory {}", s.at("ipu").get<int64_t>(),

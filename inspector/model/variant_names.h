@@ -1,8 +1,7 @@
-// What the variants of an executable are called, and what its opaque blobs say of variants and
-// IPUs.
+// Names of an executable's variants and IPUs from its opaque blobs.
 //
-// The blobs are for people: nothing here is checked against the program, and what cannot be read is
-// left out (core/popef/FORMAT.md has them).
+// The blobs are for display only. They are not checked against the program, and unreadable parts
+// are omitted. core/popef/FORMAT.md describes them.
 #pragma once
 
 #include <string>
@@ -12,19 +11,18 @@
 
 namespace poprt::inspector {
 
-// Of blob `poprt.branches`: "graph0 bert" of fused models, "batch 1, sequence 64" of a model at
-// several shapes; empty when it is something else.
+// Names from blob `poprt.branches`: "graph0 bert" for fused models, "batch 1, sequence 64" for a
+// model at several shapes. Empty if the blob has another form.
 std::vector<std::string> variant_names(std::string_view variants);
 
-// Shapes that an anchor has in each bucket of a model at several shapes, "1×64"; empty when the
-// blob does not say.
+// Shapes of an anchor in each bucket of a model at several shapes, such as "1×64". Empty if the
+// blob does not have them.
 std::vector<std::string> bucket_shapes(std::string_view variants, const std::string& anchor);
 
 using TextRows = std::vector<std::pair<std::string, std::string>>;
-// One row for each variant.
+// One row per variant.
 TextRows variant_rows(std::string_view variants);
-// Of blob `poprt.shards`: one row for each part that an IPU runs, and for each transfer between
-// them.
+// Rows from blob `poprt.shards`: one per part that an IPU runs, and one per transfer between them.
 TextRows shard_rows(std::string_view shards);
 
 }  // namespace poprt::inspector

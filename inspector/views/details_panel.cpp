@@ -16,12 +16,12 @@ void DetailsPanel::draw(GraphView& view, const Compilation* compilation, int ste
     else if (overview)
       draw_overview(view);
     else
-      ui::dim_text("Select a node to see which passes made and changed it");
+      ui::dim_text("Select a node to see which passes added and changed it");
   }
   ImGui::EndChild();
 }
 
-// What a search found, while nothing is selected.
+// Lists the nodes that a search found, while no node is selected.
 void DetailsPanel::draw_found(GraphView& view) {
   constexpr size_t kMostListed = 100;
   const auto& found = view.matches();
@@ -56,7 +56,7 @@ void DetailsPanel::draw_overview(GraphView& view) {
   }
   ui::heading("Operators");
   for (const auto& [op, count] : g.operator_counts()) {
-    // What its boxes look like, while they do.
+    // Operators have the colours of their boxes, if boxes are coloured by operator.
     if (view.colour() == GraphColour::op) {
       ImGui::ColorButton(op.c_str(), ImGui::ColorConvertU32ToFloat4(ui::colour_of(op)),
                          ImGuiColorEditFlags_NoTooltip | ImGuiColorEditFlags_NoBorder,
@@ -72,7 +72,7 @@ void DetailsPanel::draw_overview(GraphView& view) {
   draw_slowest(view);
   ui::heading("Largest weights");
   for (const int n : largest_weights(g, 12)) {
-    // The largest of the node's own.
+    // The largest weight of the node.
     const GraphValue* weight = nullptr;
     for (const int v : g.node(n).inputs)
       if (v != kNone && g.value(v).constant.defined() &&
@@ -83,7 +83,7 @@ void DetailsPanel::draw_overview(GraphView& view) {
   }
 }
 
-// A line about a node, which a click selects.
+// A line about a node. A click selects the node.
 void DetailsPanel::draw_pick(GraphView& view, int node, const std::string& first,
                              const std::string& name, const std::string& more) {
   const GraphNode& n = view.graph()->node(node);
@@ -126,7 +126,7 @@ void DetailsPanel::draw_values(GraphView& view, const std::vector<int>& values, 
     }
     ui::mark(v.name);
     ui::tooltip(weight   ? "Click for statistics and values"
-                : inputs ? "Click to go to the node that makes it"
+                : inputs ? "Click to go to the node that computes it"
                          : "Click to go to its reader");
     ui::fitted_dim_text(fmt::format("    {}{}{}", v.type, v.bytes ? "  " + bytes_text(v.bytes) : "",
                                     weight ? "  weight" : ""));
@@ -172,21 +172,21 @@ void DetailsPanel::draw_documentation(const GraphModel& g, int node) {
 }
 
 void DetailsPanel::draw_history(const GraphView& view, const Compilation* compilation, int step) {
-  ui::heading("What passes did");
+  ui::heading("Changes by passes");
   if (!compilation) {
-    if (ui::button("Which pass made or changed it", "Compiles the model to see")) compile_ = true;
+    if (ui::button("Which pass added or changed it", "Compiles the model to show this"))
+      compile_ = true;
     return;
   }
   if (const HistoryOf now{compilation, step, view.selected()}; !(history_of_ == now)) {
     history_of_ = now;
     history_ = history_of(*compilation, step, view.selected());
   }
-  if (history_.size() == 1 && history_[0].step == 0)
-    ui::dim_text("No pass touched it: it is as the model has it");
+  if (history_.size() == 1 && history_[0].step == 0) ui::dim_text("No pass changed it");
   for (const NodeEvent& e : history_) {
     const PassStep& pass = compilation->steps[static_cast<size_t>(e.step)];
     ImGui::PushID(e.step);
-    if (ui::button(pass.name.c_str(), "Shows what this pass did", e.step == step))
+    if (ui::button(pass.name.c_str(), "Shows the changes of this pass", e.step == step))
       wanted_ = {e.step, e.node};
     ImGui::PushTextWrapPos(0);
     ui::coloured_text(ui::colour_of(e.change), event_text(e));
@@ -220,7 +220,7 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, in
     ui::copy(text);
   }
   ImGui::SameLine();
-  if (ui::button("Neighbours", "G: only what is near")) view.focus(2);
+  if (ui::button("Neighbours", "G: only the neighbourhood")) view.focus(2);
   ImGui::SameLine();
   if (ui::button("Path from here", "P: then select the other end")) view.start_path();
   if (!n.attributes.empty()) {
@@ -233,7 +233,7 @@ void DetailsPanel::draw_node(GraphView& view, const Compilation* compilation, in
   draw_documentation(g, view.selected());
   if (value_ != kNone && view.selected() == node_) {
     ui::heading(g.value(value_).name);
-    if (ui::button("Export .npy", "Writes the weight beside the model"))
+    if (ui::button("Export .npy", "Writes the weight next to the model"))
       export_ = NamedTensor{g.value(value_).name, g.value(value_).constant};
     tensor_.draw(g.value(value_).name, g.value(value_).constant);
   }

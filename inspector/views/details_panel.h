@@ -1,4 +1,4 @@
-// Everything about the selected node of a graph.
+// The panel with all details of the selected node of a graph.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,21 @@ class DetailsPanel {
  public:
   explicit DetailsPanel(Wake wake = {}) : tensor_(std::move(wake)) {}
 
-  // `compilation` may be null: then it offers to compile. The view's graph is that of step `step`.
+  // The view shows the graph of step `step`. If `compilation` is null, the panel offers to compile.
   void draw(GraphView& view, const Compilation* compilation, int step, ImVec2 size);
   bool busy() const { return tensor_.busy(); }
   void settle() { tensor_.settle(); }
-  // The pass that was clicked, and what the node is called after it; no step: none was.
+  // The step that was clicked, and the name of the node after it. There is no step without a click.
   struct Wanted {
     int step = -1;
     std::string node;
   };
   Wanted take_step() { return std::exchange(wanted_, {}); }
-  // A click asked what passes do with the node, and nothing is compiled.
+  // Whether a click requested the changes of the node by passes although nothing is compiled.
   bool take_compile() { return std::exchange(compile_, false); }
-  // The weight that a click asked for as a file.
+  // Returns the weight that a click requested to export, if any.
   std::optional<NamedTensor> take_export() { return std::exchange(export_, std::nullopt); }
-  bool overview = true;  // of the graph while nothing is selected
+  bool overview = true;  // shows the graph's properties while no node is selected
 
  private:
   void draw_overview(GraphView& view);

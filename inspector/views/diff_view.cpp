@@ -58,7 +58,7 @@ void DiffView::measure(std::shared_ptr<const Compilation> left,
       wake_);
 }
 
-// What was measured takes the place of what was known of programs before, and comes first.
+// Measured rows replace the earlier rows of programs and come first.
 void DiffView::accept_measured() {
   if (!diff_ || !measuring_.started() || measuring_.running()) return;
   if (const auto made = measuring_.take()) {
@@ -125,7 +125,7 @@ void DiffView::draw(ImVec2 size) {
   right_graph_.draw("right graph", each, false);
 }
 
-// How many there are of each kind; a click shows only those.
+// Shows the number of differences of each kind. A click shows only that kind.
 void DiffView::draw_categories() {
   std::vector<std::pair<std::string, size_t>> counts;
   for (const DiffRow& r : diff_->rows) {
@@ -165,7 +165,7 @@ void DiffView::draw_table(ImVec2 size) {
         contains_text(change_name(r.change), filter))
       rows.push_back(i);
   }
-  // Each side has room by how much it has to say.
+  // The width of each side depends on its longest text.
   size_t longest[2] = {0, 0};
   for (const size_t r : rows) {
     longest[0] = std::max(longest[0], diff_->rows[r].left.size());
@@ -220,7 +220,7 @@ bool DiffView::select(const std::string& name) {
   return false;
 }
 
-// Both sides of the selected row in full.
+// Shows both sides of the selected row in full.
 void DiffView::draw_row(ImVec2 size) {
   const DiffRow& d = diff_->rows[static_cast<size_t>(selected_)];
   const ui::Colours& c = ui::colours();
@@ -238,7 +238,7 @@ void DiffView::draw_row(ImVec2 size) {
   }
 }
 
-// A node that is selected in one graph is in the other one, too, if it is there.
+// Selecting a node in one graph also selects the corresponding node in the other.
 void DiffView::follow_selection() {
   const auto& before = diff_->graph.before;
   const int left = left_graph_.selected(), right = right_graph_.selected();

@@ -1,4 +1,4 @@
-// Two documents and what they have different.
+// Two documents and their differences.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,14 @@ class DiffView {
 
   void set_documents(std::shared_ptr<const Document> left, std::shared_ptr<const Document> right);
   void draw(ImVec2 size);
-  // Compiles both, where they must be, and times them by turns. Null: not compiled yet.
+  // Compiles both documents if necessary and measures them alternately. Null: not compiled yet.
   void measure(std::shared_ptr<const Compilation> left, std::shared_ptr<const Compilation> right);
   bool busy() const {
     return task_.running() || measuring_.started() || left_graph_.busy() || right_graph_.busy();
   }
   void settle();
-  // The first difference of that name, also in the graphs; false when there is none.
+  // Selects the first difference with that name, also in the graphs. Returns false if there is
+  // none.
   bool select(const std::string& name);
   const DocumentDiff* diff() const { return diff_.get(); }
   std::string filter;
@@ -42,8 +43,8 @@ class DiffView {
   Task<DocumentDiff> task_;
   std::shared_ptr<const DocumentDiff> diff_;
   Task<std::pair<Measured, Measured>> measuring_;
-  std::string category_;                        // that is shown; empty: all
-  int left_node_ = kNone, right_node_ = kNone;  // as selected in the frame before
+  std::string category_;                        // the only kind that is shown; empty: all
+  int left_node_ = kNone, right_node_ = kNone;  // the selection in the previous frame
   std::string error_;
   GraphView left_graph_, right_graph_;
   int selected_ = -1;

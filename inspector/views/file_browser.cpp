@@ -100,7 +100,7 @@ void FileBrowser::draw_entries(const std::vector<const Entry*>& entries) {
   if (entries_.empty())
     ui::dim_text("No .onnx, .popef, IR text or recordings here");
   else if (entries.empty())
-    ui::dim_text("Nothing here has this in its name");
+    ui::dim_text("No name contains this text");
   ImGui::EndChild();
   if (!picked.empty()) take(folder_ / picked);
 }
@@ -136,7 +136,7 @@ std::optional<std::filesystem::path> FileBrowser::draw() {
   row_ = entries.empty() ? 0 : std::min(row_, entries.size() - 1);
   const bool entered = ui::pressed(ui::kEnter);
   std::error_code ignored;
-  const std::filesystem::path path = folder_ / filter_;  // of an absolute path that one
+  const std::filesystem::path path = folder_ / filter_;  // an absolute filter replaces the folder
   const bool is_path = !filter_.empty() && std::filesystem::exists(path, ignored);
   if (entered && is_path)
     take(path);

@@ -1,4 +1,4 @@
-// Choosing a file where the desktop has no dialog for it.
+// A dialog for choosing a file, for desktops without one.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@ namespace poprt::inspector {
 
 class FileBrowser {
  public:
-  // Of models, or with `all` of any kind; above the folder's files those of `recent` are offered.
+  // Shows models, or with `all` files of any kind. The files in `recent` are listed first.
   void open(const std::filesystem::path& folder, bool all = false,
             std::vector<std::string> recent = {});
   bool is_open() const { return open_; }
   void close() { open_ = false; }
-  // Where it was last; empty before the first time.
+  // The folder that was shown last. Empty before the first use.
   const std::filesystem::path& folder() const { return folder_; }
-  // Draws it when it is open; the file that was chosen in this frame.
+  // Draws the dialog if it is open. Returns the file that was chosen in this frame.
   std::optional<std::filesystem::path> draw();
 
  private:
@@ -37,7 +37,7 @@ class FileBrowser {
   std::vector<Entry> entries_;
   std::vector<std::string> recent_;
   std::string filter_, error_;
-  size_t row_ = 0;  // which Enter takes
+  size_t row_ = 0;  // the row that Enter selects
   bool focus_ = false;
   std::optional<std::filesystem::path> chosen_;
 };

@@ -16,11 +16,11 @@ namespace poprt::inspector {
 namespace {
 
 constexpr double kLeastZoom = 0.002, kMostZoom = 4;
-// Below these zooms: no text; boxes without rounding and edges as straight lines.
+// Zooms below which text is omitted, and boxes are not rounded and edges are straight.
 constexpr double kTextZoom = 0.32, kPlainZoom = 0.16;
-// Of a graph that does not fit, so much is shown at first.
+// Initial zoom of a graph that is too large to be shown readably as a whole.
 constexpr double kReadableZoom = 0.6;
-constexpr size_t kOpenAtFirst = 400;  // boxes
+constexpr size_t kOpenAtFirst = 400;  // visible boxes
 
 float f(double x) { return static_cast<float>(x); }
 
@@ -117,7 +117,7 @@ void GraphView::accept_layout() {
   layout_error_ = made ? "" : task_.error();
   task_ = {};
   if (made) {
-    // What was toggled keeps its place on the screen.
+    // The group that was opened or closed keeps its place on the screen.
     if (scene_ && anchor_group_ != kNone) {
       const auto before = scene_->box_of_group.find(anchor_group_),
                  after = (*made)->box_of_group.find(anchor_group_);
@@ -189,7 +189,7 @@ void GraphView::search(const std::string& text) {
   search_text_ = text;
   find_matches();
   if (matches_.empty()) return;
-  show_wanted_ = matches_[0];  // or the closed group that holds it
+  show_wanted_ = matches_[0];  // or the closed group that contains it
   fit_wanted_ = false;
 }
 
@@ -254,7 +254,8 @@ std::shared_ptr<const GraphView::Drawing> GraphView::drawing(double zoom) {
   size_ = {static_cast<float>(made->width), static_cast<float>(made->height)};
   ImDrawList list(ImGui::GetDrawListSharedData());
   list._ResetForNewFrame();
-  list.Flags |= ImDrawListFlags_AllowVtxOffset;  // more vertices than 16 bits count
+  // A picture may have more vertices than 16-bit indices allow
+  list.Flags |= ImDrawListFlags_AllowVtxOffset;
   list.PushTextureID(ImGui::GetIO().Fonts->TexID);
   list.PushClipRect({0, 0}, size_);
   draw_boxes(&list, bounds());
@@ -300,7 +301,7 @@ int GraphView::box_at(Point p) const {
   for (size_t i = scene_->boxes.size(); i-- > 0;) {
     const SceneBox& b = scene_->boxes[i];
     if (!b.area.contains(p)) continue;
-    // The inside of an open group is background; its header is the group.
+    // Only the header of an open group can be clicked. Its inside is background.
     if (b.open && p.y > b.area.y + 26) continue;
     return static_cast<int>(i);
   }
@@ -372,7 +373,7 @@ void GraphView::handle_keys() {
   }
 }
 
-// Everything in sight; but a graph that is then too small to read begins at its first node.
+// Shows everything, or the first node if the graph would be too small to read.
 void GraphView::place_camera() {
   const auto scale = static_cast<double>(ui::scale());
   const double wide = static_cast<double>(size_.x) * 0.94 / std::max(scene_->width, 1.0);
@@ -405,7 +406,7 @@ void GraphView::draw(const char* id, ImVec2 size, bool keys) {
   const bool hovered = ImGui::IsItemHovered();
   if (keys) handle_keys();
   if (scene_ && look_wanted_ && !task_.started()) {
-    // Another graph may lie elsewhere.
+    // The new graph may be at another position.
     look_wanted_ = false;
     if (!fit_wanted_ && !in_sight()) fit_wanted_ = first_look_ = true;
   }
@@ -487,7 +488,7 @@ void GraphView::draw_route(ImDrawList* list, const SceneRoute& route, ImU32 line
   const auto& points = route.points;
   if (points.size() < 2) return;
   if (camera_.zoom < kPlainZoom) {
-    // Corners that are nearer than this to the one before cannot be seen.
+    // Corners closer than this to the previous one are not visible.
     constexpr float kCorner = 4;
     ImVec2 from = to_screen(points[0]);
     for (size_t i = 1; i < points.size(); i++) {
@@ -539,12 +540,12 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
                          in_path_[static_cast<size_t>(r->to)];
     draw_route(list, *r, of_path ? c.path : c.accent, width * 1.6f);
   }
-  // Types at the edges: of the selected node, and of all when there is room.
+  // Shows the types at the edges: of the selected node, and of all nodes if there is space.
   if (camera_.zoom < 0.6) return;
   const float size = f(11 * camera_.zoom);
   ImFont* font = ui::font_for(size);
   std::set<int> labelled;
-  std::map<std::pair<int, int>, std::set<std::string>> beside;  // labels that begin at one point
+  std::map<std::pair<int, int>, std::set<std::string>> beside;  // labels at the same position
   for (const SceneRoute& r : scene_->routes) {
     if (!r.area.meets(sight) || r.points.size() < 2 || !labelled.insert(r.value).second) continue;
     const GraphValue& v = graph_->value(r.value);
@@ -553,12 +554,12 @@ void GraphView::draw_routes(ImDrawList* list, const Rect& sight) const {
     const std::string label = dimensions_text(v.shape);
     const ImVec2 at = to_screen(r.points[0]),
                  extent = font->CalcTextSizeA(size, FLT_MAX, 0, label.c_str());
-    // Several that leave a closed group there: below each other, and no more than there is room
-    // for.
+    // Several edges may leave a closed group at one point. Their labels are stacked, up to the
+    // available space.
     auto& labels = beside[{static_cast<int>(at.x), static_cast<int>(at.y)}];
     if (labels.size() == 3 || !labels.insert(label).second) continue;
     const size_t before = labels.size() - 1;
-    // Below the name of the group that it enters.
+    // Below the name of the group that the edge enters.
     const ImVec2 corner = {
         at.x + 4 * f(camera_.zoom),
         at.y + (r.enters ? 28.0f : 3.0f) * f(camera_.zoom) + static_cast<float>(before) * extent.y};
@@ -619,7 +620,7 @@ void GraphView::draw_group(ImDrawList* list, const SceneBox& box) const {
                         g.weight_bytes ? "  " + bytes_text(g.weight_bytes) : ""));
 }
 
-// Over the edges that enter the group.
+// Drawn over the edges that enter the group.
 void GraphView::draw_group_name(ImDrawList* list, const SceneBox& box) const {
   if (camera_.zoom < kTextZoom && f(box.area.width * camera_.zoom) <= 160) return;
   const ui::Colours& c = ui::colours();
@@ -655,7 +656,7 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
     list->AddRect(least, most, ui::with_alpha(ui::mixed(hue, c.border, 0.3f), fade), round, 0,
                   std::max(1.0f, f(camera_.zoom)));
   }
-  float around = 1;  // each outline stands outside the one before it
+  float around = 1;  // each outline is outside of the previous one
   const auto outline = [&](ImU32 line, float width) {
     const float out = around + width / 2;
     around += width;
@@ -673,7 +674,7 @@ void GraphView::draw_node(ImDrawList* list, const SceneBox& box) const {
   draw_text(list, box, least, most, n.kind == NodeKind::op ? n.op : n.name, n.detail);
 }
 
-// What cold and hot mean, at the lower left.
+// Explains the colours of times, at the lower left.
 void GraphView::draw_legend(ImDrawList* list) const {
   std::string least_text = "0 B, logarithmic", most;
   switch (colour_) {
@@ -713,7 +714,7 @@ void GraphView::draw_minimap(ImDrawList* list) {
   const Rect all = bounds();
   const float s = ui::scale();
   if (f(all.width * camera_.zoom) <= size_.x && f(all.height * camera_.zoom) <= size_.y)
-    return;  // all is in sight
+    return;  // everything is visible
   const double fits = std::min(static_cast<double>(180 * s) / std::max(all.width, 1.0),
                                static_cast<double>(size_.y * 0.6f) / std::max(all.height, 1.0));
   const ImVec2 extent = {std::max(f(all.width * fits), 24 * s), f(all.height * fits)};
@@ -727,7 +728,7 @@ void GraphView::draw_minimap(ImDrawList* list) {
                       ui::with_alpha(c.panel, 0.92f), 4 * s);
   list->AddRect({least.x - 6 * s, least.y - 6 * s}, {most.x + 6 * s, most.y + 6 * s}, c.border,
                 4 * s);
-  const size_t step = scene_->boxes.size() / 4000 + 1;  // of very many boxes a part
+  const size_t step = scene_->boxes.size() / 4000 + 1;  // with very many boxes only some of them
   for (size_t i = 0; i < scene_->boxes.size(); i += step) {
     const SceneBox& b = scene_->boxes[i];
     if (b.open) continue;
@@ -750,7 +751,7 @@ void GraphView::draw_minimap(ImDrawList* list) {
       mouse.x >= least.x && mouse.x <= most.x && mouse.y >= least.y && mouse.y <= most.y;
   if (over && ImGui::IsMouseDown(0)) {
     panning_ = true;
-    moved_ = true;  // no click on what lies below
+    moved_ = true;  // the click does not reach the items below
     camera_.x = static_cast<double>((mouse.x - least.x) / extent.x) * all.width;
     camera_.y = static_cast<double>((mouse.y - least.y) / extent.y) * all.height;
   }

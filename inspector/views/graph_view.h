@@ -1,4 +1,4 @@
-// The graph: pan, zoom, groups that open and close, search, neighbourhood, paths, minimap.
+// The view of a graph: pan, zoom, groups, search, neighbourhood, paths, minimap.
 #pragma once
 
 #include <imgui.h>
@@ -21,71 +21,71 @@ class GraphView {
  public:
   explicit GraphView(Wake wake = {}) : wake_(std::move(wake)) {}
 
-  // Keeps camera and open groups when the new graph has the same ones.
+  // Keeps the camera and the open groups if the new graph has the same groups.
   void set_graph(std::shared_ptr<const GraphModel> graph);
   // Marks of nodes; empty: none.
   void set_changes(std::vector<Change> changes) { changes_ = std::move(changes); }
   const std::vector<Change>& changes() const { return changes_; }
-  // Nanoseconds of each node, as measured, which become its colour; empty: not measured.
+  // Measured nanoseconds of each node, which determine its colour; empty: not measured.
   void set_times(std::vector<double> times);
   const std::vector<double>& times() const { return times_; }
   std::vector<int> slowest(size_t most) const;
 
-  // Fills the region. Handles the view's own keys when `keys` is set.
+  // Fills the region. Handles the keys of the view if `keys` is set.
   void draw(const char* id, ImVec2 size, bool keys = true);
 
   const std::shared_ptr<const GraphModel>& graph() const { return graph_; }
   int selected() const { return selected_; }
   void select(int node, bool show = true);
-  // Opens the groups around a node and moves the camera to it.
+  // Opens the groups that contain a node and moves the camera to it.
   void show(int node);
   void fit() {
     fit_wanted_ = true;
     first_look_ = false;
   }
-  // Marks what is found and brings the first in sight; the selection stays as it is.
+  // Marks the matches and shows the first one. The selection does not change.
   void search(const std::string& text);
   const std::string& search_text() const { return search_text_; }
-  // Selects the next match, at first the one that the search brought in sight.
+  // Selects the next match, starting with the one that search() showed.
   void next_match(int step);
   const std::vector<int>& matches() const { return matches_; }
   void toggle_group(int group);
   void open_all(bool open);
-  void focus(int distance);  // on the selected node; 0: everything
-  void start_path();         // the next selected node is the other end
+  void focus(int distance);  // around the selected node; 0: everything
+  void start_path();         // the next selected node becomes the other end
   const std::vector<int>& path() const { return path_; }
   void next_colour();
   GraphColour colour() const { return colour_; }
   void set_colour(GraphColour colour) { colour_ = colour; }
   const char* colour_name() const;
   ImU32 colour_of_node(int node) const;
-  // Its input or output is outlined, whatever is selected; empty: none.
+  // The graph input or output that is outlined independently of the selection; empty: none.
   std::string anchor;
 
-  // A layout is on its way.
+  // Whether a layout is being computed.
   bool busy() const { return task_.running(); }
-  // Waits for it; for tests and screenshots.
+  // Waits for the layout. For tests and screenshots.
   void settle();
   const Scene* scene() const { return scene_.get(); }
   std::string status() const;
   std::string svg() const;
-  // The whole graph as it is open now, for a picture: of the size that `zoom` gives, or less so
-  // that it has at most kMostPicturePixels. Null without a layout. Draws with the fonts, so call it
-  // from the drawing thread between NewFrame and Render.
+  // Returns the whole graph, with the groups that are open now, for a picture. The size is given by
+  // `zoom` and limited to kMostPicturePixels. Null if there is no layout. It uses the fonts, so it
+  // must be called on the drawing thread between NewFrame and Render.
   struct Drawing {
     int width = 0, height = 0;
     std::vector<ImDrawVert> vertices;
-    std::vector<uint32_t> triangles;  // indices, three each
+    std::vector<uint32_t> triangles;  // indices, three per triangle
     ImU32 background = 0;
   };
   static constexpr double kMostPicturePixels = 48e6, kMostPictureSide = 30000;
   std::shared_ptr<const Drawing> drawing(double zoom);
-  // Where a node is on the screen; false when it is not in sight.
+  // The position of a node on the screen. Returns false if it is not visible.
   bool screen_rect(int node, ImVec2& least, ImVec2& most) const;
 
  private:
   struct Camera {
-    double x = 0, y = 0, zoom = 1;  // graph point in the middle of the region
+    double x = 0, y = 0, zoom = 1;  // graph point at the centre of the region
   };
   ImVec2 to_screen(Point p) const;
   Point to_graph(ImVec2 p) const;
@@ -107,7 +107,7 @@ class GraphView {
   bool dimmed(int node) const;
   int box_at(Point p) const;
   Rect bounds() const;
-  bool in_sight() const;  // anything
+  bool in_sight() const;  // whether any box is visible
   void find_matches();
 
   Wake wake_;
@@ -118,11 +118,11 @@ class GraphView {
   bool relayout_again_ = false;
   std::string layout_error_;
   std::set<int> open_;
-  int anchor_group_ = kNone;  // stays where it is on the screen
+  int anchor_group_ = kNone;  // the group that keeps its position on the screen
 
   Camera camera_;
   bool fit_wanted_ = true, first_look_ = true;
-  bool look_wanted_ = false;  // whether the new graph is in sight
+  bool look_wanted_ = false;  // whether to check if the new graph is visible
   size_t operators_ = 0;
   int show_wanted_ = kNone;
   ImVec2 least_, size_;
@@ -131,7 +131,7 @@ class GraphView {
   int selected_ = kNone, hovered_box_ = kNone;
   std::string search_text_;
   std::vector<int> matches_;
-  int match_ = kNone;  // that was selected last; kNone: none yet
+  int match_ = kNone;  // index of the selected match; kNone: none yet
   std::vector<bool> group_matches_;
   std::vector<bool> is_match_, in_path_, in_focus_;
   std::vector<int> path_;

@@ -1,5 +1,5 @@
-// Keys on their way to ImGui, which looks at the state of keys once a frame: what goes down and up
-// between two frames would be lost, and two presses would be one that is held.
+// A queue of key events. ImGui reads the state of keys once per frame, so it would miss a key that
+// is pressed and released between two frames, and two presses would look like one.
 #pragma once
 
 #include <deque>
@@ -10,14 +10,14 @@ class InputQueue {
  public:
   void key(int key, bool down);
   void character(unsigned code);
-  // Before each frame: gives ImGui the next change of a key, with the modifiers that change before
-  // it and the text that it made.
+  // Called before each frame: gives ImGui the next change of a key, with the preceding changes of
+  // modifiers and the resulting text.
   void feed();
   bool empty() const { return events_.empty(); }
 
  private:
   struct Event {
-    int key = -1;  // negative: a character
+    int key = -1;  // negative for a character
     bool down = false;
     unsigned character = 0;
   };

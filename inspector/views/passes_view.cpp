@@ -85,7 +85,8 @@ void PassesView::draw(ImVec2 size, bool keys) {
       (keys && ui::pressed('B')))
     show_before(!before_);
   ImGui::SameLine();
-  if (ui::button(only_changes ? "Those with changes" : "All passes", "Which passes are listed"))
+  if (ui::button(only_changes ? "Only passes with changes" : "All passes",
+                 "Which passes are listed"))
     only_changes = !only_changes;
   const PassStep& s = compilation_->steps[static_cast<size_t>(step_)];
   ImGui::SameLine();
@@ -151,7 +152,7 @@ void PassesView::draw_steps(ImVec2 size) {
       });
 }
 
-// What the step took away; a click shows it in the graph before the step.
+// Lists the nodes that the step removed. A click shows the node in the graph before the step.
 void PassesView::draw_removed(ImVec2 size) {
   const GraphModel& last = *compilation_->steps[static_cast<size_t>(std::max(0, step_ - 1))].graph;
   int clicked = kNone;

@@ -1,4 +1,4 @@
-// What each pass did: a list to step through, and the graph after it with what is new.
+// The view of passes: a list of steps, and the graph after the selected step with its changes.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ class PassesView {
   void draw(ImVec2 size, bool keys = true);
   int step() const { return step_; }
   void show_step(int step);
-  // The graph before or after the pass.
+  // Shows the graph before or after the pass.
   void show_before(bool before);
-  // Steps that changed nothing are left out.
+  // Whether steps without changes are hidden.
   bool only_changes = true;
   GraphView& graph() { return graph_; }
   const GraphView& graph() const { return graph_; }
@@ -44,8 +44,8 @@ class PassesView {
   GraphView graph_;
   DetailsPanel details_;
   int step_ = 0;
-  bool before_ = false;       // the graph before the pass, with what it removes
-  std::vector<int> removed_;  // nodes of the graph before it
+  bool before_ = false;       // shows the graph before the pass, with the nodes that it removes
+  std::vector<int> removed_;  // nodes of the graph before the pass
   ui::TableState state_;
 };
 

@@ -8,7 +8,7 @@
 namespace poprt::inspector::ui {
 namespace {
 
-// A round number of at least `value`.
+// Returns a round number of at least `value`.
 double nice_ceiling(double value) {
   if (!(value > 0)) return 1;
   const double power = std::pow(10, std::floor(std::log10(value)));
@@ -17,7 +17,7 @@ double nice_ceiling(double value) {
   return 10 * power;
 }
 
-// Where the lines go, and what its axes mean.
+// The area of the lines, and the ranges of its axes.
 struct Area {
   ImVec2 least, most;
   float from = 0, to = 1;
@@ -47,7 +47,7 @@ bool is_empty(const std::vector<PlotLine>& lines, const Area& area) {
   });
 }
 
-// The title at the left, names of lines from the right as far as there is room.
+// Draws the title at the left, and the names of lines from the right as far as there is space.
 void draw_title(const char* title, const std::vector<PlotLine>& lines, ImVec2 at, float width,
                 ImDrawList* draw) {
   const float s = scale(), line = ImGui::GetTextLineHeight(), y = at.y + 5 * s;
@@ -74,8 +74,7 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
     const float part = static_cast<float>(i) / static_cast<float>(steps);
     const float y = area.most.y - part * (area.most.y - area.least.y);
     area.draw->AddLine({area.least.x, y}, {area.most.x, y}, c.grid);
-    // Without data the axis has no unit worth a number; and one that reads as the one below it says
-    // nothing.
+    // Without data the axis has no unit. A label that is equal to the one below it is omitted.
     const std::string label = area.empty ? "" : y_text(area.top * static_cast<double>(part));
     if (label == below) continue;
     below = label;
@@ -94,7 +93,7 @@ void draw_axes(const Area& area, const Texts& y_text, const Texts& x_text) {
   }
 }
 
-// A text stands beside its line, where no other text or line is in its way.
+// Draws a text next to its line, if it does not overlap another text or line.
 void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
   std::vector<const PlotMarker*> seen;
   for (const PlotMarker& m : markers)
@@ -119,7 +118,7 @@ void draw_markers(const Area& area, const std::vector<PlotMarker>& markers) {
   }
 }
 
-// Points without a gap between them.
+// Draws consecutive points without a gap.
 void draw_run(const Area& area, const PlotLine& line, std::vector<ImVec2>& points) {
   const float s = scale();
   if (points.size() == 1) area.draw->AddCircleFilled(points[0], 1.5f * s, line.colour);
@@ -135,9 +134,9 @@ void draw_run(const Area& area, const PlotLine& line, std::vector<ImVec2>& point
 
 void draw_line(const Area& area, const PlotLine& line) {
   std::vector<ImVec2> run;
-  // Columns of the mean are as wide as a bend that can be seen.
+  // Columns of a mean are wide enough for visible bends.
   const float column = line.mean ? 3 * scale() : 1;
-  float held = 0;  // points in the last one
+  float held = 0;  // points in the last column
   for (const ImVec2& p : line.points) {
     if (!area.holds(p)) continue;
     if (std::isnan(p.y)) {

@@ -1,4 +1,4 @@
-// Lines over time.
+// Plots of lines over time.
 #pragma once
 
 #include <imgui.h>
@@ -12,9 +12,10 @@ namespace poprt::inspector::ui {
 struct PlotLine {
   std::string name;
   ImU32 colour;
-  std::vector<ImVec2> points;  // y is NAN where there is nothing
+  std::vector<ImVec2> points;  // y is NAN where there is no value
   bool filled = false;
-  // Of several points in one column of pixels their mean; else the largest, which is seen once.
+  // Whether several points in one column of pixels are shown by their mean. Otherwise the largest
+  // is shown, so that short peaks are visible.
   bool mean = false;
   float width = 1.6f;
 };
@@ -23,15 +24,15 @@ struct PlotMarker {
   ImU32 colour;
   std::string text;
 };
-// What the pointer does in a plot.
+// The pointer's actions in a plot.
 struct PlotInput {
-  float drag = 0;      // along x, in its units, to the right
-  float wheel = 0;     // notches, away from the user
-  float at = 0;        // where the pointer is, along x
-  bool again = false;  // a double click
+  float drag = 0;      // distance along x, in its units, positive to the right
+  float wheel = 0;     // notches, positive away from the user
+  float at = 0;        // x of the pointer
+  bool again = false;  // whether there was a double click
 };
-// Lines over [from, to]; y from 0 to the largest value in sight, or to `least_top` when that is
-// more. Under the pointer it says what each line is there.
+// Draws lines over [from, to]. y ranges from 0 to the largest visible value, or to `least_top` if
+// that is larger. A tooltip at the pointer shows the values of all lines.
 PlotInput plot(const char* title, ImVec2 size, const std::vector<PlotLine>& lines, float from,
                float to, const std::function<std::string(double)>& y_text,
                const std::function<std::string(double)>& x_text,

@@ -33,7 +33,7 @@ void write_png(const std::filesystem::path& path, int width, int height, const B
   Bytes rows;
   const auto w = static_cast<size_t>(width);
   for (int y = height - 1; y >= 0; y--) {
-    rows.push_back(0);  // no filter
+    rows.push_back(0);  // filter type of the row: none
     const uint8_t* row = pixels.data() + static_cast<size_t>(y) * w * 4;
     for (size_t x = 0; x < w; x++) rows.insert(rows.end(), row + x * 4, row + x * 4 + 3);
   }
@@ -48,7 +48,7 @@ void write_png(const std::filesystem::path& path, int width, int height, const B
   Bytes header;
   add_number(header, static_cast<uint32_t>(width));
   add_number(header, static_cast<uint32_t>(height));
-  const Bytes format = {8, 2, 0, 0, 0};  // 8 bits, RGB
+  const Bytes format = {8, 2, 0, 0, 0};  // 8 bits per channel, RGB
   header.insert(header.end(), format.begin(), format.end());
   add_chunk(file, "IHDR", header);
   add_chunk(file, "IDAT", packed);

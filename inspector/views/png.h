@@ -1,4 +1,4 @@
-// Pictures of what was drawn.
+// Writes PNG files.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace poprt::inspector {
 
-// RGBA rows from the bottom up, as OpenGL reads them. Throws Error when the file cannot be written.
+// RGBA rows, bottom row first, as OpenGL returns them. Throws Error if the file cannot be written.
 void write_png(const std::filesystem::path& path, int width, int height,
                const std::vector<uint8_t>& pixels);
 

@@ -64,12 +64,12 @@ void PopefView::select_anchor(const std::string& name) {
 }
 
 std::string PopefView::status() const {
-  if (!file_) return "no PopEF file";
+  if (!file_) return "not a PopEF file";
   return fmt::format("{} · {}", counted(file_->blobs().size(), "blob"),
                      counted(file_->anchors().size(), "anchor"));
 }
 
-// The whole file from left to right; every blob is wide enough to be seen and hit.
+// Draws the whole file from left to right. Every blob is wide enough to be visible and clickable.
 void PopefView::draw_map(float width) {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale(), height = 40 * s, least_width = 7 * s;
@@ -113,7 +113,7 @@ void PopefView::draw_map(float width) {
         hovered->compressed ? fmt::format(", {} decompressed", hovered->raw_bytes) : ""));
 }
 
-// The rest of a damaged file.
+// Draws the unreadable rest of a damaged file.
 void PopefView::draw_unread(float x, ImVec2 at, ImVec2 size) const {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale();
@@ -131,7 +131,7 @@ void PopefView::draw_unread(float x, ImVec2 at, ImVec2 size) const {
 
 void PopefView::draw(ImVec2 size) {
   if (!file_) {
-    ui::dim_text("This file is no PopEF: open a .popef to see blobs and anchors");
+    ui::dim_text("This is not a PopEF file; open a .popef file to see blobs and anchors");
     return;
   }
   for (const std::string& problem : file_->problems())
@@ -166,7 +166,7 @@ void PopefView::draw(ImVec2 size) {
 }
 
 void PopefView::draw_anchors(ImVec2 size) {
-  // Nine columns need room.
+  // Limits the details, because the nine columns need space.
   const float details = ui::panel("anchor", std::min(360.0f, size.x * 0.26f / ui::scale()),
                                   140 * ui::scale(), size.x * 0.6f);
   const float spacing = ImGui::GetStyle().ItemSpacing.x;
@@ -238,7 +238,8 @@ void PopefView::draw_data_details(size_t row) {
     ui::coloured_text(ui::colours().bad, load_error_);
     return;
   }
-  if (ui::button("Export .npy", "Writes NAME.npy beside the file")) export_ = static_cast<int>(row);
+  if (ui::button("Export .npy", "Writes NAME.npy next to the file"))
+    export_ = static_cast<int>(row);
   panel_.draw(file_->data()[row].name, loaded_);
 }
 
@@ -290,7 +291,7 @@ void PopefView::draw_opaque(ImVec2 size) {
   ImGui::BeginChild("opaque contents", {0, size.y}, true, ImGuiWindowFlags_HorizontalScrollbar);
   if (opaque_row_ < 0) {
     ui::dim_text(file_->opaque().empty() ? "No opaque blobs in this file"
-                                         : "Select a blob to see what it holds");
+                                         : "Select a blob to see its contents");
   } else {
     if (opaque_shown_ != opaque_row_) {
       opaque_shown_ = opaque_row_;

@@ -1,4 +1,4 @@
-// A PopEF file: a map of it, its anchors, data, opaque blobs and metadata.
+// The view of a PopEF file: a map of it, its anchors, data, opaque blobs and metadata.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,12 @@ class PopefView {
 
   enum class Page { anchors, data, opaque, metadata, blobs };
   Page page = Page::anchors;
-  // The name of the anchor that is selected; empty: none.
+  // The name of the selected anchor; empty: none.
   const std::string& selected_anchor() const { return anchor_; }
   void select_anchor(const std::string& name);
   std::string filter;
   std::string status() const;
-  // Asked for by a click: the row of data() to write as .npy; -1 when none.
+  // Returns the row of data() that a click requested to write as .npy, or -1.
   int take_export() { return std::exchange(export_, -1); }
   bool busy() const { return panel_.busy(); }
   void settle() { panel_.settle(); }
@@ -47,9 +47,10 @@ class PopefView {
   std::shared_ptr<const PopefFile> file_;
   TensorPanel panel_;
   std::string anchor_;
-  std::pair<std::string, std::vector<std::string>> shapes_;  // of the anchor of that name
-  // Whose anchors are listed: "all", then the models of a file with several, or the graphs of a
-  // fused one; empty: there is one.
+  // Shapes of the anchor with the given name
+  std::pair<std::string, std::vector<std::string>> shapes_;
+  // The filter of the anchor list: "all", then the models of a file with several, or the graphs of
+  // a fused model. Empty if there is only one.
   struct Owner {
     std::string model, prefix;
   };

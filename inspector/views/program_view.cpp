@@ -133,7 +133,7 @@ float ProgramView::Map::y(double bytes) const {
   return most.y - static_cast<float>((bytes - low) / (high - low)) * (most.y - least.y);
 }
 
-// Time from left to right, addresses upwards: who holds which bytes when.
+// Draws the use of the arena: time from left to right, addresses upwards.
 void ProgramView::draw_memory(ImVec2 size) {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale();
@@ -185,7 +185,7 @@ void ProgramView::draw_memory(ImVec2 size) {
   list->PopClipRect();
 }
 
-// Bytes at the left, instructions below, and where the parts begin.
+// Draws bytes at the left, instructions below, and the starts of the parts.
 void ProgramView::draw_scale(ImDrawList* list) const {
   const ui::Colours& c = ui::colours();
   const float s = ui::scale(), line = ImGui::GetTextLineHeight();
@@ -203,7 +203,7 @@ void ProgramView::draw_scale(ImDrawList* list) const {
   list->AddText({map_.least.x, map_.most.y + 3 * s}, c.dim, first.c_str());
   list->AddText({end, map_.most.y + 3 * s}, c.dim, last.c_str());
   if (part_ >= 0) return;
-  // Names of parts where there is room below them.
+  // Names of parts are drawn if there is space below them.
   float free = map_.least.x + ImGui::CalcTextSize(first.c_str()).x + 12 * s;
   for (const ProgramPart& p : program_->parts()) {
     const float x = map_.x(static_cast<double>(p.first)),
@@ -250,8 +250,8 @@ void ProgramView::draw_intervals(ImDrawList* list) {
                           bytes_text(v.bytes), v.offset, v.first, v.last, v.buffers.size()));
 }
 
-// What is in use, in steps as the rectangles, and where it is most. Of an IPU's memory, which
-// begins somewhere in the arena, counted from there, so that the line is among its rectangles.
+// Draws the number of bytes in use as steps, and its maximum. For the memory of an IPU, bytes are
+// counted from its start in the arena, so that the line is aligned with the rectangles.
 void ProgramView::draw_live_line(ImDrawList* list) const {
   const ui::Colours& c = ui::colours();
   std::vector<double> height(map_.last);
@@ -290,7 +290,7 @@ double ProgramView::time_of(size_t row) const {
 
 void ProgramView::draw(ImVec2 size, bool keys) {
   if (!program_) {
-    ui::dim_text("No program yet: a model is compiled when this view is opened");
+    ui::dim_text("There is no program yet; a model is compiled when this view is opened");
     return;
   }
   const int step = keys ? ui::pressed(ui::kDown) - ui::pressed(ui::kUp) : 0;
@@ -306,7 +306,7 @@ void ProgramView::draw(ImVec2 size, bool keys) {
   draw_instructions(size);
 }
 
-// What is shown of the program, a filter, and the button that measures.
+// Draws the selection of the shown part, a filter, and the button that measures.
 void ProgramView::draw_bar(ImVec2 size, bool keys) {
   const float s = ui::scale();
   if (programs.size() > 1) {
@@ -324,8 +324,7 @@ void ProgramView::draw_bar(ImVec2 size, bool keys) {
   ui::field("filter##program", "Filter instructions by kernel or node", filter,
             std::min(340 * s, size.x * (program_->parts().empty() ? 1 : 0.3f)));
   ImGui::SameLine();
-  if (ui::button("Profile",
-                 "R: runs the program here on made-up inputs and times each instruction") ||
+  if (ui::button("Profile", "R: runs the program on random inputs and times each instruction") ||
       (keys && ui::pressed('R')))
     profile_ = true;
   ImGui::SameLine();
@@ -380,7 +379,7 @@ double ProgramView::total_of(size_t first, size_t last) const {
   return sum;
 }
 
-// Each of the variants, or of what each IPU does; a click shows it alone.
+// Lists the variants, or the parts of the IPUs. A click shows only that part.
 void ProgramView::draw_parts() {
   if (program_->parts().empty()) return;
   const bool variants = program_->parts()[0].is_variant();
@@ -400,7 +399,7 @@ void ProgramView::draw_parts() {
   }
 }
 
-// While no instruction is selected.
+// Shown while no instruction is selected.
 void ProgramView::draw_totals() {
   draw_parts();
   ui::heading("Largest in the arena");
@@ -429,7 +428,7 @@ void ProgramView::draw_totals() {
   }
 }
 
-// An operand that is an anchor lights it up by a click.
+// A click on an operand that is an anchor highlights the anchor.
 void ProgramView::draw_operands(const InstructionRow& i) {
   ui::heading("Operands");
   for (size_t k = 0; k < i.operands.size(); k++) {
@@ -439,10 +438,10 @@ void ProgramView::draw_operands(const InstructionRow& i) {
     if (at == std::string::npos)
       ui::row(o.space, o.type);
     else if (ui::button(fmt::format("{}  {}", o.space, o.type).c_str(),
-                        "Lights this anchor up in every view", o.space.substr(at + 1) == anchor))
+                        "Highlights this anchor in every view", o.space.substr(at + 1) == anchor))
       anchor = o.space.substr(at + 1);
     ui::dim_text(fmt::format("    buffer {} at {}, {}", o.buffer, o.offset, bytes_text(o.bytes)));
-    if (!o.stored.empty()) ui::dim_text(fmt::format("    the file has it as {}", o.stored));
+    if (!o.stored.empty()) ui::dim_text(fmt::format("    stored in the file as {}", o.stored));
     ImGui::PopID();
   }
 }

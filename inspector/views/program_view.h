@@ -1,4 +1,4 @@
-// A program: instructions, and the arena's memory over time.
+// The view of a program: instructions, and the memory of the arena over time.
 #pragma once
 
 #include <cstddef>
@@ -16,36 +16,36 @@ namespace poprt::inspector {
 class ProgramView {
  public:
   void set_program(std::shared_ptr<const ProgramModel> program);
-  // Names of the programs of a file that has several, and which one is shown: a list offers them.
+  // Names of the programs of a file with several, for a list, and the index of the shown one.
   std::vector<std::string> programs;
   int shown_program = 0;
   const std::shared_ptr<const ProgramModel>& shown() const { return program_; }
   void draw(ImVec2 size, bool keys = true);
 
   std::string filter;
-  // Instructions that read or write it are marked, and the first one comes in sight; empty: none.
-  // A click on an operand sets it, too.
+  // The highlighted anchor; empty: none. Instructions that read or write it are marked, and the
+  // first one is scrolled into view. A click on an operand sets it, too.
   std::string anchor;
   void show_anchor(const std::string& name);
   int selected() const { return selected_; }
   void select(int row);
-  // The first instruction of that node; false when there is none.
+  // Selects the first instruction of that node. Returns false if there is none.
   bool select_node(const std::string& name);
   std::string status() const;
-  // The variant, or what one IPU does, that is shown; -1: all of main.
+  // The shown variant, or part of an IPU; -1: all of main.
   int part() const { return part_; }
   void show_part(int part);
   // Mean times of the instructions of main; empty: not measured.
   void set_times(std::vector<double> times);
-  // A click asked for a measurement.
+  // Whether a click requested a measurement.
   bool take_profile() { return std::exchange(profile_, false); }
   // The node of the selected instruction; empty: none is selected.
   std::string selected_node() const;
-  // The variant, or what one IPU does, that it belongs to; -1: none.
+  // The variant, or part of an IPU, that contains the selected instruction; -1: none.
   int selected_part() const;
-  // Why that node cannot be shown in a graph; empty: it can.
+  // Why that node cannot be shown in a graph; empty if it can.
   std::string graph_problem;
-  // The name of the graph's node that a click asked for; empty: none.
+  // Returns the name of the graph node that a click requested; empty: none.
   std::string take_node() { return std::exchange(node_, {}); }
 
  private:
@@ -59,13 +59,13 @@ class ProgramView {
   void draw_intervals(ImDrawList* list);
   void draw_scale(ImDrawList* list) const;
   double total_of(size_t first, size_t last) const;
-  // Of what is shown.
+  // For the shown part.
   const std::vector<uint64_t>& live_bytes() const {
     return part_ < 0 ? program_->live_bytes() : program_->own_bytes();
   }
   void draw_live_line(ImDrawList* list) const;
   double time_of(size_t row) const;
-  // Instructions as they are listed.
+  // The instructions in the listed order.
   std::vector<size_t> rows() const;
   void scroll_to(size_t instruction);
   bool touches_anchor(const InstructionRow& row) const;
@@ -74,7 +74,7 @@ class ProgramView {
   int selected_ = -1;
   int interval_ = -1;
   int part_ = -1;
-  // What the map of the arena shows, and where: instructions [first, last) and bytes.
+  // The position of the arena map, and its ranges: instructions [first, last) and bytes.
   struct Map {
     size_t first = 0, last = 0;
     double low = 0, high = 1;
@@ -85,7 +85,7 @@ class ProgramView {
   Map map_;
   std::string node_;
   std::vector<double> times_;
-  double total_ = 0;  // of them
+  double total_ = 0;  // sum of the times
   bool profile_ = false;
   ui::TableState state_{0};
 };

@@ -15,7 +15,7 @@ namespace poprt::inspector {
 namespace {
 
 constexpr double kLeastSpan = 2, kMostSpan = 600;
-// More lines than this in one plot cannot be told apart.
+// More lines than this in one plot cannot be distinguished.
 constexpr size_t kMostLines = 12;
 
 std::string clock_text(double time) {
@@ -62,16 +62,17 @@ void QueuesView::draw_nothing(bool live) {
 }
 
 void QueuesView::draw_bar(const TelemetryHistory& history, bool live) {
-  if (ui::button(frozen_ ? "Follow" : "Freeze",
-                 "Space: hold the picture; the past stays to scrub through", frozen_))
+  if (ui::button(frozen_ ? "Follow" : "Freeze", "Space: pause; drag to see earlier samples",
+                 frozen_))
     frozen_ = !frozen_;
   ImGui::SameLine();
   if (live &&
       ui::button(recording ? "Stop recording" : "Record",
-                 "Everything that is published, into a file that opens like any other", recording))
+                 "Records all published samples in a file that can be opened like any other",
+                 recording))
     record_ = true;
   if (live) ImGui::SameLine();
-  if (ui::button("Mark", "M: notes this moment, in the plots, the events and a recording"))
+  if (ui::button("Mark", "M: marks this time in the plots, the events and a recording"))
     mark_ = end_;
   ImGui::SameLine();
   for (const double seconds : {10.0, 60.0, 300.0, 600.0}) {
@@ -91,7 +92,7 @@ void QueuesView::draw_bar(const TelemetryHistory& history, bool live) {
     end_ = last - static_cast<double>(back);
   }
   ui::mark("scrub");
-  ui::tooltip("Back through the last minutes; Left and Right as well");
+  ui::tooltip("Moves through the last minutes; also Left and Right");
 }
 
 void QueuesView::draw(const TelemetryHistory& history, bool live, ImVec2 size, bool keys) {
@@ -173,7 +174,7 @@ void QueuesView::draw_processes(const TelemetryHistory& history, bool live, floa
   draw_events(history, history.series()[static_cast<size_t>(series_)]);
 }
 
-// What was so at the end of the plots.
+// Shows the state at the end of the plots.
 void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   const TelemetrySeries& s = history.series()[static_cast<size_t>(series_)];
   ui::heading(live && !frozen_ ? "Now" : "At " + clock_text(end_));
@@ -186,10 +187,10 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
     ImGui::PopTextWrapPos();
   };
   if (now) {
-    warn(s.starving(*now), "Starves: the device waits for");
-    warn(s.full(*now), "Full: whoever fills it waits for the device:");
+    warn(s.starving(*now), "Starving: the device waits for");
+    warn(s.full(*now), "Full: the writer waits for the device:");
   } else {
-    ui::dim_text("no process published at this moment");
+    ui::dim_text("no process published at this time");
   }
   const auto value = [&](const char* name, auto&& text) { ui::row(name, now ? text(*now) : "-"); };
   using Sample = const TelemetrySample&;
@@ -205,7 +206,7 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
   draw_variants(s);
 }
 
-// Which of several models or shapes runs took, those that were taken most first.
+// Lists the models or shapes that runs selected, most frequent first.
 void QueuesView::draw_variants(const TelemetrySeries& s) const {
   if (s.variants.empty()) return;
   const auto use = s.variant_use(end_ - span, end_);
@@ -228,7 +229,7 @@ void QueuesView::draw_variants(const TelemetrySeries& s) const {
   }
 }
 
-// With the marks, the newest first.
+// Lists events and marks, newest first.
 void QueuesView::draw_events(const TelemetryHistory& history, const TelemetrySeries& s) {
   constexpr size_t kMostListed = 60;
   ui::heading("Events");
@@ -261,7 +262,8 @@ std::vector<ui::PlotMarker> QueuesView::markers_of(const TelemetryHistory& histo
   return markers;
 }
 
-// The wheel zooms about the pointer, dragging scrubs, a double click follows again.
+// The wheel zooms around the pointer, dragging scrolls, and a double click follows the newest
+// samples again.
 void QueuesView::plot(const TelemetryHistory& history, const char* title, ImVec2 size,
                       const std::vector<ui::PlotLine>& lines,
                       const std::function<std::string(double)>& y_text,
@@ -273,7 +275,7 @@ void QueuesView::plot(const TelemetryHistory& history, const char* title, ImVec2
   if (input.wheel != 0) {
     const double wanted =
         std::clamp(span * std::pow(1.2, -static_cast<double>(input.wheel)), kLeastSpan, kMostSpan);
-    // The moment under the pointer stays there; at the newest the plot goes on following.
+    // The time under the pointer stays in place. At the newest sample the plot continues to follow.
     if (frozen_) move(history, static_cast<double>(input.at) * (1 - wanted / span));
     span = wanted;
   }
@@ -287,7 +289,7 @@ constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 
 std::string whole_text(double y) { return number_text(y); }
 
-// Calls f(sample, x) for what is in sight, and gap(x) where nobody published in between.
+// Calls f(sample, x) for the visible samples, and gap(x) for times without a publishing process.
 template <class F, class G>
 void for_samples(const TelemetrySeries& s, double end, double span, F&& f, G&& gap) {
   double before = 0;
@@ -304,7 +306,7 @@ float latency_of(double ns) { return ns < 0 ? kNothing : static_cast<float>(ns);
 
 }  // namespace
 
-// Four plots, two by two.
+// Draws four plots, two by two.
 void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeries& s,
                             ImVec2 size) {
   const ui::Colours& c = ui::colours();
@@ -321,7 +323,7 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
                       {},
                       !anchor.empty() && emphasised,
                       false,
-                      // The wider ones are seen behind those that cover them.
+                      // Wider lines remain visible below the lines that cover them.
                       1.6f + 1.4f * static_cast<float>(std::min<size_t>(count - 1 - q, 3))});
   }
   for_samples(
@@ -358,7 +360,7 @@ void QueuesView::draw_plots(const TelemetryHistory& history, const TelemetrySeri
   plot(history, "Stalls and failures", each, {flight, stalls, failed}, whole_text, markers);
 }
 
-// One line for each replica of each process.
+// Draws one line for each replica of each process.
 void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
   std::vector<ui::PlotLine> requests, p99, full, stalls;
   std::vector<ui::PlotMarker> markers;
@@ -382,7 +384,7 @@ void QueuesView::draw_all(const TelemetryHistory& history, ImVec2 size) {
           for (auto* lines : {&requests, &p99, &full, &stalls})
             (*lines)[i].points.push_back({x, kNothing});
         });
-    // The marks of the history once.
+    // Draws the marks of the history once.
     static const TelemetryHistory kNoMarks;
     for (const ui::PlotMarker& m : markers_of(i == 0 ? history : kNoMarks, s)) markers.push_back(m);
   }

@@ -1,4 +1,5 @@
-// What running processes do: queue occupancy, throughput, latency, stalls over the last minutes.
+// The view of running processes: queue occupancy, throughput, latency and stalls over the last
+// minutes.
 #pragma once
 
 #include <functional>
@@ -14,23 +15,23 @@ namespace poprt::inspector {
 
 class QueuesView {
  public:
-  // Draws one history: live, or a recording (`live` false: time does not go on).
+  // Draws a live history, or a recording (`live` is false; its time does not advance).
   void draw(const TelemetryHistory& history, bool live, ImVec2 size, bool keys = true);
 
-  // Seconds that the plots show, and when they end; following means the newest.
+  // Seconds that the plots show, and their end. While following, the end is the newest sample.
   double span = 60;
   bool frozen() const { return frozen_; }
   void freeze(bool on);
-  // kAll: all of them, each as a line.
+  // kAll shows all series, one line each.
   static constexpr int kAll = -1;
   int selected_series() const { return series_; }
   void select_series(int series) { series_ = series; }
-  // A moment that the user wants to be noted; negative: none.
+  // Returns the time at which the user set a mark; negative: none.
   double take_mark() { return std::exchange(mark_, -1.0); }
-  // A click asked to begin or end a recording.
+  // Whether a click requested to start or stop a recording.
   bool take_record() { return std::exchange(record_, false); }
-  bool recording = false;  // as the button shows it
-  // This anchor's queue is emphasised; empty: none.
+  bool recording = false;  // whether a recording is active, for the button
+  // The anchor whose queue is highlighted; empty: none.
   std::string anchor;
   std::string status(const TelemetryHistory& history) const;
 

@@ -9,7 +9,7 @@
 namespace poprt::inspector {
 namespace {
 
-constexpr size_t kBetweenLooks = 4096;  // triangles
+constexpr size_t kBetweenLooks = 4096;  // triangles between two checks of `cancel`
 
 class Canvas {
  public:
@@ -40,7 +40,7 @@ class Canvas {
         for (size_t i = 0; i < 3 && inside; i++) {
           const ImVec2 &a = v[(i + 1) % 3]->pos, &b = v[(i + 2) % 3]->pos;
           w[i] = edge(a, b, p) / area;
-          // A pixel on an edge belongs to one of the two triangles that share it.
+          // A pixel on a shared edge belongs to only one of the two triangles.
           const bool owns = a.y == b.y ? b.x > a.x : b.y < a.y;
           inside = w[i] > 0 || (w[i] == 0 && owns);
         }
@@ -53,7 +53,7 @@ class Canvas {
     return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x);
   }
 
-  // Bilinear, as the window draws it.
+  // Bilinear interpolation, as in the window.
   static float texel(const FontPicture& font, float u, float v) {
     const float x = u * static_cast<float>(font.width) - 0.5f,
                 y = v * static_cast<float>(font.height) - 0.5f;

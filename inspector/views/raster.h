@@ -1,4 +1,4 @@
-// Triangles as pixels, without OpenGL: pictures of whole graphs, larger than any window.
+// Rasterises triangles without OpenGL, for pictures of whole graphs that are larger than a window.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,13 @@
 
 namespace poprt::inspector {
 
-// The font's texture.
+// The texture of the font.
 struct FontPicture {
   int width = 0, height = 0;
   std::vector<uint8_t> alpha;
 };
 
-// RGBA rows from the bottom up, as write_png() takes them. Throws Error(cancelled).
+// Returns RGBA rows, bottom row first, as write_png() requires. Throws Error(cancelled).
 std::vector<uint8_t> rasterised(const GraphView::Drawing& drawing, const FontPicture& font,
                                 const std::atomic<bool>& cancel);
 

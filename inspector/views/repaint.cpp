@@ -6,8 +6,8 @@
 namespace poprt::inspector {
 namespace {
 
-// ImGui reacts to input a frame late, and what scrolls or wraps takes its size from the frame
-// before. What never stands still must not draw for ever.
+// ImGui reacts to input one frame later, and scrolling and wrapping use the sizes of the previous
+// frame. The upper limit ends drawing if the picture never stops changing.
 constexpr int kLeastFrames = 3, kMostFrames = 60;
 
 void mix(uint64_t& hash, const void* bytes, size_t size) {

@@ -1,4 +1,4 @@
-// When to draw: after input and background results until the picture stands still, then not at all.
+// Decides when to draw: after input and background results until the picture does not change.
 #pragma once
 
 #include <imgui.h>
@@ -10,21 +10,21 @@ namespace poprt::inspector {
 
 class Repaint {
  public:
-  // Something happened. From any thread.
+  // Requests a frame. May be called from any thread.
   void wake() { woken_.store(true, std::memory_order_release); }
-  // The window has lost what was in it.
+  // The contents of the window were lost.
   void lose() {
     shown_ = 0;
     wake();
   }
-  // A frame is to be drawn now.
+  // Whether a frame must be drawn now.
   bool wanted();
-  // Takes note of a frame; false when it looks as the one before it, which the window shows.
+  // Records a frame. Returns false if it is equal to the previous one, which the window shows.
   bool drawn(const ImDrawData& data);
 
  private:
   std::atomic<bool> woken_{true};
-  int least_ = 0, most_ = 0;  // frames still to draw
+  int least_ = 0, most_ = 0;  // number of frames that are still to be drawn
   uint64_t shown_ = 0;
 };
 

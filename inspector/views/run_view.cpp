@@ -28,7 +28,7 @@ double number_of(const std::string& text, double otherwise) {
   return end == text.c_str() || *end != '\0' || !(value >= 0) ? otherwise : value;
 }
 
-// A number with a button at either side.
+// A number with a button on each side.
 void stepper(const char* name, int& value, int least, int most) {
   ImGui::PushID(name);
   ImGui::AlignTextToFramePadding();
@@ -60,7 +60,7 @@ void RunView::set_model(std::shared_ptr<const Document> document,
   if (document == document_ && compilation == compilation_ && executable == executable_) return;
   preparing_ = {};
   model_ = nullptr;
-  // Another compilation may be for other shapes.
+  // Another compilation may have other shapes.
   if (document != document_ || executable != executable_ ||
       (compilation_ && compilation != compilation_))
     forget_results();
@@ -84,7 +84,7 @@ void RunView::prepare() {
       wake_);
 }
 
-// Of a model that is ready.
+// Requires that the model is ready.
 void RunView::choose_variant(size_t variant) {
   variants_ = run_variants(*model_);
   settings.variant = variant < variants_.size() ? variant : 0;
@@ -117,7 +117,7 @@ void RunView::set_page(const std::string& name) {
     if (name == called) page_ = page;
 }
 
-// Of inputs that this model has.
+// Returns the choices for inputs that this model has.
 InputChoices RunView::known_choices() const {
   InputChoices choices;
   for (const program::Anchor& a : inputs_)
@@ -148,7 +148,7 @@ void RunView::run() {
                 tolerance, &progress.cancel);
           } catch (const Error& e) {
             if (e.code() == ErrorCode::cancelled) throw;
-            fail(e.code(), "'{}' does not run on these inputs, so nothing is compared: {}",
+            fail(e.code(), "'{}' does not run on these inputs, so it is not compared: {}",
                  made.compared, e.what());
           }
         }
@@ -220,7 +220,7 @@ void RunView::accept() {
       else if (page_ == Page::differences)
         page_ = Page::values;
     } else {
-      // What an earlier run gave belongs to other inputs.
+      // Results of an earlier run belong to other inputs.
       error_ = printable(running_.error());
       result_ = nullptr;
       differences_.clear();
@@ -288,7 +288,7 @@ void RunView::draw(ImVec2 size, const std::vector<Other>& others, bool keys) {
   ImGui::EndChild();
 }
 
-// Which model of a fused one, or which of several shapes.
+// Selects one of several fused models, or one of several shapes.
 void RunView::draw_variants() {
   if (variants_.empty()) return;
   auto variant = static_cast<int>(settings.variant);
@@ -326,19 +326,19 @@ void RunView::draw_input(const program::Anchor& anchor) {
       for (int r = 0; r < kPixelRanges; r++) {
         ImGui::SameLine(0, r ? 2 : 8 * ui::scale());
         if (ui::button(pixel_range_name(static_cast<PixelRange>(r)),
-                       "unit: 0 to 1; symmetric: -1 to 1; bytes: 0 to 255; imagenet: less the mean "
-                       "of ImageNet, divided by its deviation",
+                       "unit: 0 to 1; symmetric: -1 to 1; bytes: 0 to 255; imagenet: minus "
+                       "ImageNet's mean, divided by its deviation",
                        choice.pixels == static_cast<PixelRange>(r)))
           choice.pixels = static_cast<PixelRange>(r);
       }
       ImGui::AlignTextToFramePadding();
       ui::dim_text("fit");
       ImGui::SameLine(0, 8 * ui::scale());
-      if (ui::button("stretch", "All of the picture, in the proportions of the input",
+      if (ui::button("stretch", "The whole picture, resized to the proportions of the input",
                      !choice.crop))
         choice.crop = false;
       ImGui::SameLine(0, 2);
-      if (ui::button("centre crop", "The middle of the picture, in its own proportions",
+      if (ui::button("centre crop", "The centre of the picture in its original proportions",
                      choice.crop))
         choice.crop = true;
     }
@@ -366,7 +366,7 @@ void RunView::draw_compare_choices(const std::vector<Other>& others) {
     ui::mark("compare with " + others[i].document->title());
     ImGui::PopID();
   }
-  if (!listed) second_ = {};  // its tab was closed
+  if (!listed) second_ = {};  // the tab of the other document was closed
   if (others.empty()) ui::dim_text("open a second model for more");
   if (result_)
     for (const NamedTensor& t : result_->outputs)
@@ -391,14 +391,14 @@ void RunView::draw_bench_choices() {
       settings.clients * settings.in_flight < step) {
     ImGui::PushTextWrapPos(0);
     ui::dim_text(fmt::format(
-        "A step of this file is {} batches: with fewer requests in flight each waits for it",
+        "A step of this file is {} batches; with fewer requests in flight each request waits",
         step));
     ImGui::PopTextWrapPos();
   }
   if (benching_.started()) {
     ImGui::ProgressBar(static_cast<float>(benching_.progress().first), {-1, 0});
     if (ui::button("Stop the benchmark")) benching_.cancel();
-  } else if (ui::button("Measure", "B: the queues view shows it as it runs")) {
+  } else if (ui::button("Measure", "B: the queues view shows the benchmark while it runs")) {
     bench();
   }
 }
@@ -481,9 +481,10 @@ void RunView::draw_outputs(ImVec2 size) {
         const TensorDifference* d = difference(i);
         if (!d) return "";
         if (!d->problem.empty()) return d->problem;
-        return d->differing ? fmt::format("{} of {} differ, at most by {}", d->differing,
+        return d->differing ? fmt::format("{} of {} differ by at most {}", d->differing,
                                           d->elements, number_text(d->largest))
-                            : fmt::format("agrees, at most {} apart", number_text(d->largest));
+                            : fmt::format("equal within the tolerance; largest difference {}",
+                                          number_text(d->largest));
       },
       [&](size_t i) { return selected_ == i; }, [&](size_t i) { selected_ = i; }, outputs_state_,
       size,
@@ -541,7 +542,7 @@ void RunView::draw_selected(ImVec2 size) {
 
 void RunView::draw_class_names(int64_t length) {
   std::string path = class_file_;
-  if (ui::field("class names", "class names: a file with one a line", path, -1))
+  if (ui::field("class names", "class names: a file with one per line", path, -1))
     set_class_names(path);
   if (!class_error_.empty())
     ui::coloured_text(ui::colours().bad, class_error_);
@@ -571,8 +572,8 @@ void RunView::draw_top_element(size_t rank, int64_t index, double value, double 
   ui::text(fmt::format("{}  {:.1f} %", classes_[static_cast<size_t>(index)], softmax * 100));
 }
 
-// Of one row (the last dimension): as a plot, and the largest as bars; the softmax of a row of
-// classes as well.
+// Shows one row (the last dimension) as a plot, and its largest elements as bars. Rows of classes
+// also have softmax values.
 void RunView::draw_top(const NamedTensor& t, float width) {
   const int64_t rows = row_count(t.tensor);
   if (rows == 0) {
@@ -609,7 +610,7 @@ void RunView::draw_differences(const NamedTensor& t, ImVec2 size) {
   const auto found = std::find_if(differences_.begin(), differences_.end(),
                                   [&](const TensorDifference& d) { return d.name == t.name; });
   if (found == differences_.end()) {
-    ui::dim_text("Nothing to compare this one with");
+    ui::dim_text("There is no other output to compare with");
     return;
   }
   const TensorDifference& d = *found;
@@ -624,7 +625,8 @@ void RunView::draw_differences(const NamedTensor& t, ImVec2 size) {
   ui::dim_text(fmt::format("largest {} ({} relative), rms {} of {}", number_text(d.largest),
                            number_text(d.largest_relative), number_text(d.rms),
                            number_text(d.rms_right)));
-  // Where in the tensor they are: first element at the left, last at the right.
+  // Shows the positions of the differences in the tensor, first element at the left, last at the
+  // right.
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = 18 * ui::scale();
   ui::hit_area("where it differs", {size.x, height});

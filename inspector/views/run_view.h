@@ -1,5 +1,5 @@
-// Runs a model on chosen inputs: outputs with their largest elements, pictures and plots, what
-// differs from another model or a reference, and a benchmark.
+// The view that runs a model on chosen inputs: outputs with their largest elements, pictures and
+// plots, differences from another model or a reference, and a benchmark.
 #pragma once
 
 #include <map>
@@ -19,29 +19,30 @@ class RunView {
  public:
   explicit RunView(Wake wake = {}) : wake_(wake), tensor_(std::move(wake)) {}
 
-  // What is run; `compilation` may be null, `executable` names one of several in a file. A new
-  // document takes results away, but not choices.
+  // Sets the model. `compilation` may be null; `executable` is the index in a file with several. A
+  // new document clears the results and keeps the choices.
   void set_model(std::shared_ptr<const Document> document,
                  std::shared_ptr<const Compilation> compilation,
                  const std::string& executable = {});
-  // Documents that outputs may be compared with; each stays valid as long as it is listed.
+  // Documents to compare outputs with. Each stays valid as long as it is in the list.
   struct Other {
     std::shared_ptr<const Document> document;
     std::shared_ptr<const Compilation> compilation;  // may be null
   };
   void draw(ImVec2 size, const std::vector<Other>& others, bool keys = true);
 
-  // As soon as the model is ready.
+  // Runs the model as soon as it is ready.
   void run();
   void bench();
-  // The first input that a picture fits, else the first; empty when there is none yet.
+  // Returns the first input that a picture fits, else the first input, or an empty text if none is
+  // known yet.
   std::string input_for(const std::filesystem::path& file) const;
   void set_input(const std::string& name, const InputChoice& choice) { choices_[name] = choice; }
-  // A file for the first input that it fits, as soon as the model is ready.
+  // Uses a file for the first input that it fits, as soon as the model is ready.
   void drop(const std::filesystem::path& file);
-  // A word as the command line has it; what is wrong with it is shown.
+  // Sets a reference by a word as on the command line. Errors are shown in the view.
   void set_reference(const std::string& output, const std::string& path);
-  // Text with one name a line; an error of reading it is shown beside the field.
+  // Reads a text file with one class name per line. An error is shown next to the field.
   void set_class_names(const std::string& path);
 
   bool busy() const {
@@ -49,16 +50,16 @@ class RunView {
   }
   void settle();
   std::string status() const;
-  // Inputs, outputs, differences and the benchmark, as far as there are any.
+  // The existing inputs, outputs, differences and benchmark results.
   std::vector<Table> tables() const;
-  // The name of an input for which a file is wanted; empty: none.
+  // Returns the name of the input that needs a file; empty: none.
   std::string take_browse() { return std::exchange(browse_, {}); }
 
   const std::shared_ptr<const RunResult>& result() const { return result_; }
   const std::vector<TensorDifference>& differences() const { return differences_; }
   bool can_run() const { return model_ != nullptr; }
-  bool has_input(const std::string& name) const;  // false as long as it cannot run
-  // "values", "largest" or "differences"; others change nothing.
+  bool has_input(const std::string& name) const;  // false while the model is not ready
+  // "values", "largest" or "differences". Other names are ignored.
   void set_page(const std::string& name);
   const std::shared_ptr<const BenchResult>& bench_result() const { return bench_result_; }
   const std::string& error() const { return error_; }
@@ -69,7 +70,7 @@ class RunView {
   struct Outcome {
     RunResult result;
     std::vector<TensorDifference> differences;
-    std::string compared;  // with what
+    std::string compared;  // the name of the other side
   };
   void accept();
   void draw_choices(ImVec2 size, const std::vector<Other>& others);
@@ -96,18 +97,18 @@ class RunView {
   std::shared_ptr<const Compilation> compilation_;
   std::string executable_;
   std::vector<std::string> variants_;    // of the model, once it is ready
-  std::vector<program::Anchor> inputs_;  // of the variant that is chosen
+  std::vector<program::Anchor> inputs_;  // of the chosen variant
   Other second_;
-  std::map<std::string, std::string> references_;  // output -> file
+  std::map<std::string, std::string> references_;  // file by output
   std::string tolerance_text_ = "0.001", absolute_text_ = "0.0001";
   InputChoices choices_;
   uint64_t seed_ = 1;
-  // Made on another thread when the view is first drawn, for all runs.
+  // Created on another thread when the view is first drawn, for all runs.
   using Runnable = std::shared_ptr<const runtime::Model>;
   Task<Runnable> preparing_;
   Runnable model_;
-  bool run_wanted_ = false, bench_wanted_ = false;  // as soon as there is a model
-  std::filesystem::path dropped_;                   // as well
+  bool run_wanted_ = false, bench_wanted_ = false;  // requested before the model is ready
+  std::filesystem::path dropped_;                   // a file dropped before the model is ready
 
   Task<Outcome> running_;
   Task<BenchResult> benching_;
@@ -117,7 +118,7 @@ class RunView {
   std::shared_ptr<const BenchResult> bench_result_;
   size_t selected_ = 0;
   Page page_ = Page::values;
-  int row_ = 0;  // of the largest elements
+  int row_ = 0;  // the row whose largest elements are shown
   std::string class_file_, class_error_;
   std::vector<std::string> classes_;
   ui::TableState outputs_state_, differences_state_;

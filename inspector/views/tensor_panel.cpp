@@ -11,7 +11,7 @@ namespace poprt::inspector {
 namespace {
 
 constexpr int64_t kMostColumns = 16;
-constexpr int64_t kMostRowsShown = 1 << 20;  // what a scroll bar reaches
+constexpr int64_t kMostRowsShown = 1 << 20;  // the limit of a scroll bar
 
 void draw_histogram(const TensorStatistics& s) {
   const ui::Colours& c = ui::colours();
@@ -97,8 +97,8 @@ void TensorPanel::draw_statistics(const TensorStatistics& s) const {
   draw_histogram(s);
 }
 
-// The last two dimensions as rows and columns; sliders walk over the others and over columns that
-// have no room. A single long row is broken into lines.
+// Shows the last two dimensions as rows and columns. Sliders select the other dimensions and the
+// columns if they do not fit. A single long row is split into lines.
 void TensorPanel::draw_grid() {
   if (tensor_.count() == 0) return;
   const Shape& shape = tensor_.shape();

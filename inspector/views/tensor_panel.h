@@ -1,4 +1,4 @@
-// One tensor: statistics, histogram and a grid of values, worked out on another thread.
+// A panel with one tensor: statistics, histogram and a grid of values, computed on another thread.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ class TensorPanel {
  public:
   explicit TensorPanel(Wake wake = {}) : wake_(std::move(wake)) {}
 
-  // Shows `tensor`; work begins when the name or the bytes are others than before.
+  // Shows `tensor`. The computation starts if the name or the bytes have changed.
   void draw(const std::string& name, const Tensor& tensor);
   bool busy() const { return task_.running(); }
   void settle() { task_.wait(); }
@@ -29,8 +29,8 @@ class TensorPanel {
   Task<TensorStatistics> task_;
   std::shared_ptr<const TensorStatistics> statistics_;
   std::string error_;
-  int slice_ = 0;   // of all dimensions but the last two
-  int column_ = 0;  // the first that is shown
+  int slice_ = 0;   // index over all dimensions except the last two
+  int column_ = 0;  // the first visible column
 };
 
 }  // namespace poprt::inspector

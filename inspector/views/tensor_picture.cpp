@@ -15,8 +15,8 @@ namespace poprt::inspector {
 namespace {
 
 constexpr int64_t kLeastSide = 8;
-constexpr int kMostCells = 128;        // of a side: every cell is a rectangle
-constexpr int64_t kMostPoints = 4096;  // of a line
+constexpr int kMostCells = 128;        // per side; every cell is a rectangle
+constexpr int64_t kMostPoints = 4096;  // points of a line
 
 struct Picture {
   int64_t height = 0, width = 0, channels = 1;
@@ -69,7 +69,7 @@ void draw_picture(const Tensor& tensor, ImVec2 size) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const float w = extent.x / static_cast<float>(columns), h = extent.y / static_cast<float>(rows);
   for (int row = 0; row < rows; row++)
-    for (int column = 0; column < columns;) {  // equal neighbours are one rectangle
+    for (int column = 0; column < columns;) {  // equal neighbours share a rectangle
       const ImU32 hue = colour(row, column);
       int end = column + 1;
       while (end < columns && colour(row, end) == hue) end++;
@@ -115,7 +115,8 @@ void draw_row(const char* name, const Tensor& tensor, int64_t row, ImVec2 size) 
   std::vector<ImVec2> points;
   const int64_t step = length / kMostPoints + 1;
   for (int64_t i = 0; i < length; i += step) {
-    double v = values[static_cast<size_t>(i)];  // of several the farthest from zero
+    // Of several elements, the one with the largest magnitude
+    double v = values[static_cast<size_t>(i)];
     for (int64_t k = i; k < std::min(length, i + step); k++)
       if (std::abs(values[static_cast<size_t>(k)]) > std::abs(v))
         v = values[static_cast<size_t>(k)];

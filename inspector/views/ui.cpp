@@ -29,10 +29,10 @@ constexpr Colours kLight = {rgb(0xf3f4f7), rgb(0xffffff), rgb(0xe8ebf0), rgb(0xc
 struct State {
   Theme theme = Theme::dark;
   float scale = 1;
-  ImFont* fixed = nullptr;  // of the fonts of ImGui's context
+  ImFont* fixed = nullptr;  // fonts of ImGui's context
   std::vector<Mark> marks;
   std::map<std::string, float> panels;
-  std::set<ImWchar> missing;  // characters that were drawn and are not in kLatin
+  std::set<ImWchar> missing;  // drawn characters that are not in kLatin
   bool fonts_wanted = false;
   std::vector<ImWchar> missing_ranges;  // ImGui keeps a pointer to it
   std::string copied;
@@ -56,11 +56,11 @@ const char* font_file(const char* name) {
   return nullptr;
 }
 
-// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes: of the font of most texts.
+// Latin, Greek, Cyrillic, punctuation, arrows, mathematics and shapes, from the font of most texts.
 constexpr ImWchar kRanges[] = {0x20,   0x24f,  0x250,  0x52f,  0x2000, 0x206f, 0x2070,
                                0x209f, 0x20a0, 0x20bf, 0x2190, 0x22ff, 0x2500, 0x25ff,
                                0x2600, 0x26ff, 0x2700, 0x27bf, 0};
-// Besides them, as many single characters as a file of names has; an atlas of all would be huge.
+// Limits the number of single characters from other fonts, because an atlas of all would be huge.
 constexpr size_t kMostMissing = 4000;
 constexpr const char* kOtherFonts[] = {"truetype/dejavu/DejaVuSans.ttf",
                                        "opentype/noto/NotoSansCJK-Regular.ttc",
@@ -79,7 +79,7 @@ bool is_in_every_font(uint32_t code) {
   return false;
 }
 
-// Notes characters that not every font was loaded for.
+// Records characters for which no font is loaded.
 void note_characters(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i++]);
@@ -320,7 +320,7 @@ std::string fitted(std::string_view line, float room, Cut cut) {
   constexpr std::string_view kCut = "\xE2\x80\xA6";
   room -= width(kCut);
   const bool path = cut == Cut::by_kind && line.find('/') != line.npos;
-  size_t least = 0, most = line.size();  // bytes that stay
+  size_t least = 0, most = line.size();  // bytes that are kept
   while (least < most) {
     const size_t n = (least + most + 1) / 2;
     if (width(path ? line.substr(line.size() - n) : line.substr(0, n)) <= room)
@@ -328,7 +328,7 @@ std::string fitted(std::string_view line, float room, Cut cut) {
     else
       most = n - 1;
   }
-  const auto inside = [&](size_t at) {  // of a character
+  const auto inside = [&](size_t at) {  // whether `at` is inside a character
     return at < line.size() && (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80;
   };
   while (least > 0 && inside(path ? line.size() - least : least)) least--;
@@ -360,7 +360,7 @@ void fitted_dim_text(std::string_view line) {
 
 void dim_text(std::string_view line) { coloured_text(colours().dim, line); }
 
-// A line of its own: ImGui's separator would run through all columns.
+// ImGui's separator would extend through all columns.
 void heading(std::string_view line) {
   ImGui::Dummy({0, 2 * scale()});
   coloured_text(colours().accent, line);
@@ -442,11 +442,11 @@ void splitter(const char* name, float height, bool right) {
 
 bool field(const char* id, const char* hint, std::string& value, float width,
            ImGuiInputTextFlags flags) {
-  std::array<char, 4096> buffer{};  // paths may be that long
+  std::array<char, 4096> buffer{};  // long enough for paths
   std::copy_n(value.data(), std::min(value.size(), buffer.size() - 1), buffer.data());
   ImGui::SetNextItemWidth(width);
   const std::string hidden =
-      std::string("##") + id;  // no label beside it: the hint says what it is for
+      std::string("##") + id;  // without a label, because the hint describes the field
   const bool changed =
       ImGui::InputTextWithHint(hidden.c_str(), hint, buffer.data(), buffer.size(), flags);
   mark(id);
@@ -490,7 +490,7 @@ using Cell = std::function<std::string(size_t, int)>;
 
 void draw_header(const std::vector<Column>& columns, TableState& state) {
   state.widths.resize(columns.size());
-  // What ImGui keeps free for the arrow, in every column that can be sorted.
+  // The space that ImGui reserves for the arrow in every sortable column.
   const float arrow =
       state.sort_column < 0
           ? 0
@@ -501,12 +501,12 @@ void draw_header(const std::vector<Column>& columns, TableState& state) {
   for (size_t c = 0; c < columns.size(); c++)
     ImGui::TableSetupColumn(
         columns[c].name,
-        // Numbers are as wide as they are: half of one would be another one.
+        // Columns of numbers do not shrink, because a truncated number would be a wrong number.
         (columns[c].right ? ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_NoResize
                           : ImGuiTableColumnFlags_None) |
             (static_cast<int>(c) == state.sort_column ? ImGuiTableColumnFlags_DefaultSort
                                                       : ImGuiTableColumnFlags_None) |
-            // The first click on numbers asks for the largest.
+            // The first click on a column of numbers sorts in descending order.
             ((static_cast<int>(c) == state.sort_column ? state.descending : columns[c].right)
                  ? ImGuiTableColumnFlags_PreferSortDescending
                  : ImGuiTableColumnFlags_None),
@@ -514,7 +514,7 @@ void draw_header(const std::vector<Column>& columns, TableState& state) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (size_t c = 0; c < columns.size(); c++) {
     ImGui::TableSetColumnIndex(static_cast<int>(c));
-    // Names of numbers stand over them, to the right.
+    // Headings of numbers are aligned to the right.
     const float slack =
         ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(columns[c].name).x - arrow - 1;
     if (columns[c].right && slack > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + slack);
@@ -563,14 +563,14 @@ void draw_menu(const std::vector<Column>& columns, size_t count, const Cell& cel
   ImGui::EndPopup();
 }
 
-// Of more than one row.
+// Whether the row is in a range of several rows.
 bool in_range(const TableState& state, size_t row) {
   const auto [first, last] = std::minmax(state.range_first, state.range_last);
   const auto at = static_cast<int>(row);
   return first != last && first >= 0 && at >= first && at <= last;
 }
 
-// Ctrl+C over the table, while no text is marked in a field.
+// Ctrl+C over the table copies, unless text is selected in a field.
 void copy_selected(const std::vector<Column>& columns, size_t count, const Cell& cell,
                    const std::function<bool(size_t)>& selected, const TableState& state) {
   if (!ImGui::IsWindowHovered() || ImGui::GetIO().WantTextInput || !pressed('C', true)) return;
@@ -581,7 +581,8 @@ void copy_selected(const std::vector<Column>& columns, size_t count, const Cell&
   copy(text);
 }
 
-// True when the row is picked; with Shift it ends the range that the click before began.
+// Whether the row was clicked. With Shift, the click ends the range that the previous click
+// started.
 bool clicked(TableState& state, int row) {
   state.range_last = row;
   if (ImGui::GetIO().KeyShift && state.range_first >= 0) return false;

@@ -1,6 +1,6 @@
-// What all views share: colours, fonts, keys, small widgets, and a log of what was drawn.
+// Shared by all views: colours, fonts, keys, small widgets, and a list of the drawn items.
 //
-// Every widget made here is marked by its name, so that tests find it without knowing where it is.
+// Every widget made here has a named mark, so that tests find it without its position.
 #pragma once
 
 #include <imgui.h>
@@ -23,27 +23,27 @@ struct Colours {
 const Colours& colours();
 Theme theme();
 void set_theme(Theme theme, float scale);
-float scale();  // of the display; sizes in views are multiplied by it
+float scale();  // of the display; views multiply their sizes by it
 
 ImU32 with_alpha(ImU32 colour, float alpha);
 ImU32 mixed(ImU32 a, ImU32 b, float part_of_b);
 ImU32 colour_of(std::string_view name);  // the same name has the same colour in every view
 ImU32 colour_of(Change change);
-ImU32 colour_at(size_t index);  // of lines in one plot, neighbours differ
-// Cold to hot for 0..1.
+ImU32 colour_at(size_t index);  // for the lines of one plot; neighbours differ
+// Returns a colour from cold to hot for 0..1.
 ImU32 heat(float part);
 
-// Debian's DejaVu where it is, else ImGui's own font; for what the fonts of before lacked whatever
-// other font has it. Call before the first frame.
+// Loads Debian's DejaVu, or ImGui's font if it is not installed. Characters that were missing so
+// far are loaded from any font that has them. Call it before the first frame.
 void load_fonts(float scale);
-// True once when text had characters that no font was loaded for: then load the fonts again,
+// Returns true once after text had characters without a font. The caller then loads the fonts again
 // between two frames.
 bool take_fonts_wanted();
-// The font whose size is nearest to `pixels`, for text that is scaled.
+// Returns the font whose size is nearest to `pixels`, for scaled text.
 ImFont* font_for(float pixels);
 ImFont* fixed_font();
 
-// Keys by GLFW's numbers: letters and digits are their ASCII codes.
+// Keys by GLFW's numbers. Letters and digits are their ASCII codes.
 enum Key : int {
   kEscape = 256,
   kEnter = 257,
@@ -70,29 +70,28 @@ enum Key : int {
   kRightAlt = 346,
   kRightSuper = 347
 };
-void map_keys();  // tells ImGui of the keys that it knows itself
-// Pressed in this frame, with exactly these modifiers; letters not while text is typed. Arrows, +
-// and
-// - come again and again while they are held.
+void map_keys();  // registers the keys that ImGui handles itself
+// Whether the key was pressed in this frame with exactly these modifiers. Letters are ignored while
+// the user types text. Arrows, + and - repeat while they are held.
 bool pressed(int key, bool control = false, bool shift = false);
 
 struct Mark {
   std::string name;
   ImVec2 least, most;
 };
-// Widgets and texts of the present frame, in the order of drawing.
+// Widgets and texts of the current frame in the order of drawing.
 std::vector<Mark>& marks();
-void mark(std::string_view name);  // the last item
+void mark(std::string_view name);  // marks the last item
 void mark(std::string_view name, ImVec2 least, ImVec2 most);
 const Mark* find_mark(std::string_view name);
 
 bool button(const char* label, const char* tooltip = nullptr, bool active = false);
-// A line that a click picks, whatever it holds: of ImGui's own, "##" would hide the rest. One in
-// each ImGui::PushID().
+// A line that a click selects. Unlike ImGui's own widget, it shows text after "##". Each must be in
+// its own ImGui::PushID().
 bool pick(std::string_view line, bool chosen = false);
 void text(std::string_view line);
-// What is too long for the room left loses its beginning where it is a path, whose end tells nodes
-// apart, else its end; the tooltip has all of it.
+// A text that is too long loses its start if it is a path, because the end of a path distinguishes
+// nodes, else its end. The tooltip has the whole text.
 enum class Cut { by_kind, end };
 std::string fitted(std::string_view line, float room, Cut cut = Cut::by_kind);
 void fitted_text(std::string_view line);
@@ -100,51 +99,53 @@ void dim_text(std::string_view line);
 void fitted_dim_text(std::string_view line);
 void coloured_text(ImU32 colour, std::string_view line);
 void heading(std::string_view line);
-// A line "name   value" that is copied by a click; the value begins at `column`, if that is given.
+// A line "name   value" that a click copies. The value starts at `column`, if given.
 void row(std::string_view name, std::string_view value, float column = 0);
-// A region that takes the pointer, for what is drawn by hand; of at least one pixel.
+// A region that receives the pointer, for items that are drawn directly; at least one pixel.
 void hit_area(const char* name, ImVec2 size);
-// Beneath the last item while the pointer is on it, so that it covers nothing beside it.
+// Shows a tooltip below the last item while the pointer is on it, so that it does not cover its
+// neighbours.
 void tooltip(std::string_view line);
-// To the clipboard; whoever draws the status says so.
+// Copies a text to the clipboard. The caller reports it in the status line.
 void copy(std::string_view text);
-// What was copied since the last call; empty: nothing.
+// Returns the text copied since the last call; empty: none.
 std::string take_copied();
-// The width of a part of a view, which the user may change by its splitter: `standard` at first (at
-// a scale of 1), always from `least` to `most` pixels.
+// The width of a panel, which the user may change by its splitter. It is `standard` at first (at a
+// scale of 1) and always between `least` and `most` pixels.
 float panel(const char* name, float standard, float least, float most);
-// Beside the item before: drags the border of that panel, which is the left or the right part.
+// Draws a splitter next to the previous item. It resizes that panel, which is the left or the right
+// part.
 void splitter(const char* name, float height, bool right = false);
-// Widths as the user left them, at a scale of 1.
+// Widths set by the user, at a scale of 1.
 std::map<std::string, float>& panels();
-// A text field with a grey hint; true when it changed.
+// A text field with a grey hint. Returns whether the text changed.
 bool field(const char* id, const char* hint, std::string& value, float width,
            ImGuiInputTextFlags flags = 0);
 
-// One of several names, from a list that opens; true when another one was chosen.
+// A drop-down list of names. Returns whether another name was chosen.
 bool choice(const char* id, const std::vector<std::string>& names, int& chosen, float width);
 
-// Columns: names and relative widths. Sorting is told by `sorted(column, descending)` when it is
-// set.
+// The name and relative width of a column. If `sorted` is set, it is called as `sorted(column,
+// descending)`.
 struct Column {
   const char* name;
   float width;
-  bool right = false;  // numbers
+  bool right = false;  // for numbers
 };
 struct TableState {
   int sort_column = -1;
   bool descending = false;
   int scroll_to = -1;
-  // Rows between a click and a click with Shift, which Ctrl+C copies; -1: there was no click.
+  // The rows between a click and a click with Shift, which Ctrl+C copies; -1: there was no click.
   int range_first = -1, range_last = -1;
-  size_t menu_row = 0;  // of the menu that is open
+  size_t menu_row = 0;  // the row of the open menu
   int menu_column = 0;
-  std::vector<float> widths;  // of columns of numbers, as wide as what was drawn in them
+  std::vector<float> widths;  // of columns of numbers: the largest width drawn
 };
-// Draws rows [0, count), only those in sight. `cell(row, column)` gives the text, `selected(row)`
-// and `picked(row)` the selection; returns true when the sort order changed. The right button
-// offers to copy a cell, a row or all rows; Ctrl+C copies the selected rows, which a click with
-// Shift makes more of.
+// Draws the visible rows of [0, count). `cell(row, column)` returns the text, `selected(row)` and
+// `picked(row)` the selection. Returns true if the sort order changed. The right button offers to
+// copy a cell, a row or all rows. Ctrl+C copies the selected rows; a click with Shift extends the
+// selection.
 bool table(const char* id, const std::vector<Column>& columns, size_t count,
            const std::function<std::string(size_t, int)>& cell,
            const std::function<bool(size_t)>& selected, const std::function<void(size_t)>& picked,

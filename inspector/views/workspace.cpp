@@ -75,7 +75,7 @@ void Workspace::open(const std::filesystem::path& path) {
   actions_.settings_changed = true;
 }
 
-// For an input of the run view, or to open it.
+// The file is for an input of the run view, or a document to open.
 void Workspace::ask_for_file(std::string input) {
   input_wanted_ = std::move(input);
   actions_.choose_file = true;
@@ -181,8 +181,8 @@ void Workspace::accept(Tab& tab) {
   }
 }
 
-// The variant of a fused model that a document is the source of, by its file name: nodes of other
-// variants may have the same names. -1: none, or any.
+// Returns the variant of a fused model whose source is the document, by its file name. Nodes of
+// other variants may have the same names. -1: none, or any.
 int Workspace::variant_of(const Tab& tab, const Tab& source) const {
   if (!tab.program.shown() || &tab == &source) return -1;
   const auto& parts = tab.program.shown()->parts();
@@ -193,8 +193,8 @@ int Workspace::variant_of(const Tab& tab, const Tab& source) const {
   return -1;
 }
 
-// Times of the program's instructions, and of the nodes of every graph that they come from: a
-// compiled model has none of its own.
+// Sets the times of the program's instructions and of the nodes of every open graph that it was
+// compiled from, because a compiled model does not contain its graph.
 void Workspace::take_profile(Tab& tab, std::shared_ptr<const ProgramProfile> profile) {
   tab.profile = std::move(profile);
   tab.program.set_times(tab.profile->instructions);
@@ -234,7 +234,7 @@ void Workspace::compile(Tab& tab) {
       wake_);
 }
 
-// Compiles anew for other shapes of inputs that leave dimensions open.
+// Compiles again for other shapes of inputs with variable dimensions.
 void Workspace::choose_shapes(Tab& tab, const std::string& words) {
   try {
     tab.shapes = read_shapes(words);
@@ -249,7 +249,7 @@ void Workspace::choose_shapes(Tab& tab, const std::string& words) {
   compile(tab);
 }
 
-// Of a model that leaves dimensions open: what they are, to be changed.
+// Shows the shapes of inputs with variable dimensions and lets the user change them.
 void Workspace::draw_shapes(Tab& tab) {
   if (tab.open_shapes.empty()) return;
   ImGui::AlignTextToFramePadding();
@@ -317,7 +317,7 @@ bool Workspace::reload_changed() {
     if (!tab->document || tab->loading.started()) continue;
     std::error_code ignored;
     const bool gone = !std::filesystem::exists(tab->path, ignored);
-    static constexpr const char* kGone = "the file is gone: this is what it held";
+    static constexpr const char* kGone = "the file is missing; these are its last contents";
     any |= gone != (tab->stale == kGone);
     if (gone)
       tab->stale = kGone;
@@ -366,7 +366,7 @@ void Workspace::start_profile() {
   }
 }
 
-// The other document of the compare view: the one that was chosen, else any.
+// Returns the other document of the compare view: the chosen one, or any other.
 Workspace::Tab* Workspace::compared() {
   const auto fits = [&](int i) {
     return i >= 0 && static_cast<size_t>(i) < tabs_.size() && static_cast<size_t>(i) != front_ &&
@@ -454,8 +454,8 @@ void Workspace::export_data(Tab& tab, size_t row) {
   }
 }
 
-// An anchor lights up everywhere, wherever it is selected: as a row of the PopEF view, a queue, an
-// operand, or an input or output of a graph.
+// Highlights an anchor in every view if it is selected in one: as a row of the PopEF view, a queue,
+// an operand, or an input or output of a graph.
 void Workspace::follow_anchor() {
   if (queues_.anchor != anchor_) return light_up(queues_.anchor);
   for (auto& tab : tabs_) {
@@ -474,8 +474,8 @@ void Workspace::follow_anchor() {
   if (n.kind != NodeKind::op && n.group == kRoot && anchor != anchor_) light_up(anchor);
 }
 
-// What a fused file that is open puts in front of the anchors of this model: "graph1/"; empty: none
-// was made from it.
+// Returns the prefix, such as "graph1/", that an open fused file adds to the anchors of this model.
+// Empty if no open file was made from it.
 std::string Workspace::fused_prefix(const Tab& source) const {
   for (const auto& tab : tabs_)
     if (const int variant = variant_of(*tab, source); variant >= 0)
@@ -529,7 +529,7 @@ void Workspace::write_file(const std::filesystem::path& path, const std::string&
   }
 }
 
-// What the view in front shows, as poprt_exec inspect prints it.
+// Returns the contents of the front view, as poprt_exec inspect prints them.
 std::vector<Table> Workspace::shown_tables() {
   Tab* tab = front();
   const Document* d = tab && tab->document ? tab->document.get() : nullptr;
@@ -597,7 +597,7 @@ void Workspace::toggle_recording() {
     watcher_->stop_recording();
     settings_.add_recent(recording_.string());
     actions_.settings_changed = true;
-    say(fmt::format("recorded {}: Ctrl+K and its name opens it", printable(recording_.string())));
+    say(fmt::format("recorded {}; Ctrl+K and its name opens it", printable(recording_.string())));
     return;
   }
   try {
@@ -613,17 +613,18 @@ void Workspace::toggle_recording() {
   }
 }
 
-// A mark goes to the end of the file, from where it is read again.
+// Appends a mark to the file, from which it is read again.
 void Workspace::mark_recording(Tab& tab, double time) {
   std::ifstream end(tab.path, std::ios::binary);
   if (end.seekg(-1, std::ios::end) && end.peek() != '\n') {
-    say("the mark is not kept: the recording ends in the middle of a line", true);
+    say("the mark is not stored, because the recording ends in the middle of a line", true);
     return;
   }
   std::ofstream file(tab.path, std::ios::app);
   file << mark_line({time, fmt::format("mark {}", tab.document->recording->marks().size() + 1)})
        << std::endl;
-  if (!file) say(printable(tab.path.string()) + " cannot be written: the mark is not kept", true);
+  if (!file)
+    say(printable(tab.path.string()) + " cannot be written, so the mark is not stored", true);
   if (file) reload(tab);
 }
 

@@ -1,4 +1,5 @@
-// The whole window: documents in tabs, views, command palette, help. Knows no window system.
+// The whole window: documents in tabs, views, command palette, help. It is independent of the
+// window system.
 #pragma once
 
 #include <deque>
@@ -27,13 +28,13 @@ namespace poprt::inspector {
 
 enum class View { graph, popef, program, passes, run, queues, compare };
 inline constexpr int kViews = 7;
-const char* view_name(View view);   // as the command line spells it
-const char* view_title(View view);  // as the window does
+const char* view_name(View view);   // as on the command line
+const char* view_title(View view);  // as in the window
 
-// What the frame asks the program around it to do.
+// The actions that a frame requests from the program.
 struct Actions {
   bool quit = false;
-  bool choose_file = false;  // with the desktop's own dialog, if there is one
+  bool choose_file = false;  // with the desktop's dialog, if there is one
   bool settings_changed = false;
 };
 
@@ -43,45 +44,46 @@ class Workspace {
   ~Workspace();
 
   void open(const std::filesystem::path& path);
-  // What Actions::choose_file asked for; empty: nothing was chosen. A tensor or a picture that is
-  // dropped on the run view is for an input, too.
+  // Receives the result of Actions::choose_file; empty: no file was chosen. A tensor or a picture
+  // that is dropped on the run view is used for an input.
   void chosen(const std::filesystem::path& path);
   void dropped(const std::filesystem::path& path);
-  // Opens our own file browser.
+  // Opens the built-in file browser.
   void browse();
   // Draws one frame of the given size.
   Actions draw(ImVec2 size);
 
   void show(View view);
   View view() const { return view_; }
-  // A node, an anchor, the instruction of a node, or what differs, by the view in front; false when
-  // nothing has that name.
+  // Selects a node, an anchor, the instruction of a node, or a difference, depending on the front
+  // view. Returns false if the name does not exist.
   bool select(const std::string& name);
-  // Times the instructions of the document in front, or in the compare view of both, as soon as it
-  // is compiled.
+  // Measures the instructions of the front document, or of both in the compare view, once it is
+  // compiled.
   void start_profile();
-  // Of the document in front, "image=1,3,224,224": what it is compiled for.
+  // Sets the shapes, such as "image=1,3,224,224", that the front document is compiled for.
   void set_shapes(const std::string& words);
-  // Of the PopEF view "anchors", "data" ..., of the run view "values", "largest", "differences".
+  // "anchors", "data" ... for the PopEF view, "values", "largest" or "differences" for the run
+  // view.
   void set_page(const std::string& page);
-  void show_step(int step);  // of the passes view
-  // Something is under way that will change the picture without any input.
+  void show_step(int step);  // for the passes view
+  // Whether a running task will change the picture without input.
   bool busy() const;
-  // Waits for loading, layout and statistics; for tests and screenshots.
+  // Waits for loading, layout and statistics. For tests and screenshots.
   void settle();
-  // Writes the graph in front as a picture beside its file, or to `path`, on another thread. False
-  // when there is no graph.
+  // Writes a picture of the front graph next to its file, or to `path`, on another thread. Returns
+  // false if there is no graph.
   bool export_picture(std::filesystem::path path = {});
-  // Reloads documents whose files changed; true when it did.
+  // Reloads documents whose files have changed. Returns whether it did.
   bool reload_changed();
 
   size_t document_count() const { return tabs_.size(); }
   std::shared_ptr<const Document> document() const;
   GraphView* graph();
   RunView* run_view();
-  // With the layout as it is now.
+  // Includes the current layout.
   Settings& settings();
-  // The folder that the queues view watches; empty: this user's.
+  // The folder of telemetry that the queues view reads; empty: the user's default.
   std::filesystem::path telemetry_folder;
   const std::string& message() const { return message_; }
   bool help_open() const { return help_; }
@@ -126,7 +128,7 @@ class Workspace {
   void finish_export();
   void export_data(Tab& tab, size_t row);
   void export_weight(const Tab& tab, const NamedTensor& weight);
-  void say(std::string message, bool is_error = false);  // in the status line
+  void say(std::string message, bool is_error = false);  // shows a message in the status line
   void write_file(const std::filesystem::path& path, const std::string& text);
   std::vector<Table> shown_tables();
   void export_tables();
@@ -149,21 +151,22 @@ class Workspace {
   std::vector<std::unique_ptr<Tab>> tabs_;
   size_t front_ = 0;
   View view_ = View::graph;
-  int other_ = -1;      // tab to compare with
-  std::string anchor_;  // lit up in every view; empty: none
+  int other_ = -1;      // index of the tab to compare with
+  std::string anchor_;  // highlighted in every view; empty: none
   const Tab* profile_wanted_ = nullptr;
-  const Tab* node_tab_ = nullptr;  // whose selected node was looked at last
+  const Tab* node_tab_ = nullptr;  // the tab whose selected node was followed last
   int tab_node_ = kNone;
   DiffView diff_;
   QueuesView queues_;
   std::unique_ptr<TelemetryWatcher> watcher_;
   FileBrowser browser_;
-  Task<std::string> exporting_;  // what was written
-  std::string input_wanted_;     // of the run view, for which a file is being chosen
+  Task<std::string> exporting_;  // the path of the written file
+  std::string input_wanted_;     // the input of the run view that a file is being chosen for
   std::filesystem::path recording_;
   std::string message_, palette_text_;
   bool message_is_error_ = false;
-  std::pair<const Tab*, View> message_of_{nullptr, View::graph};  // where it belongs
+  // The tab and view that the message belongs to
+  std::pair<const Tab*, View> message_of_{nullptr, View::graph};
   const Tab* tab_in_sight_ = nullptr;
   bool palette_ = false, help_ = false, focus_search_ = false, focus_palette_ = false;
   size_t palette_row_ = 0;

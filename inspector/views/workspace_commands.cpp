@@ -1,4 +1,4 @@
-// The workspace by keys: shortcuts, the palette of commands, the sheet of help.
+// Keyboard access to the workspace: shortcuts, command palette and help.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,11 +21,13 @@ std::vector<Workspace::Command> Workspace::commands() {
   for (int v = 0; v < kViews; v++)
     list.push_back({fmt::format("Show {}", view_title(static_cast<View>(v))),
                     fmt::format("Ctrl+{}", v + 1), [this, v] { view_ = static_cast<View>(v); }});
-  list.push_back({"Record telemetry to a file, or end it", "", [this] { toggle_recording(); }});
+  list.push_back(
+      {"Start or stop recording telemetry to a file", "", [this] { toggle_recording(); }});
   list.push_back({"Copy what this view shows as tables", "", [this] { copy_tables(); }});
   list.push_back({"Export what this view shows as JSON", "", [this] { export_tables(); }});
   if (!anchor_.empty())
-    list.push_back({"Let go of anchor " + printable(anchor_), "", [this] { light_up({}); }});
+    list.push_back(
+        {"Clear the highlighted anchor " + printable(anchor_), "", [this] { light_up({}); }});
   if (Tab* tab = front()) {
     list.push_back({"Search nodes", "Ctrl+F", [this] {
                       view_ = View::graph;
@@ -144,45 +146,46 @@ void Workspace::draw_help() {
   struct Line {
     const char *keys, *what;
   };
-  static constexpr Line lines[] = {{nullptr, "Everywhere"},
-                                   {"Ctrl+O", "open a file (or drop it)"},
-                                   {"Ctrl+K", "command palette"},
-                                   {"Ctrl+1 … 7", "views"},
-                                   {"Ctrl+Tab, Ctrl+W", "next document, close"},
-                                   {"Ctrl+T", "dark or light"},
-                                   {"Ctrl+C, right click", "copy rows of a table"},
-                                   {"Shift+click", "more rows, up to this one"},
-                                   {"F1", "this sheet"},
-                                   {nullptr, "Graph"},
-                                   {"drag, wheel", "move, zoom"},
-                                   {"F, 1, =, -", "fit, full size, nearer, farther"},
-                                   {"click", "select a node, open or close a group"},
-                                   {"E, Shift+E", "open or close all groups"},
-                                   {"/, N, Shift+N", "search; select next, previous match"},
-                                   {"Up, Down", "to an input, to a reader"},
-                                   {"G", "only the neighbourhood of the node"},
-                                   {"P", "path: then select the other end"},
-                                   {"C", "colours: operator, type, weights, memory, time"},
-                                   {"Esc", "let go of selection, path, neighbourhood"},
-                                   {nullptr, "Passes"},
-                                   {"Left, Right", "pass before, next pass"},
-                                   {"B", "graph before or after the pass"},
-                                   {nullptr, "Program"},
-                                   {"Up, Down", "instruction before, next"},
-                                   {"click the map", "who holds those bytes, and when"},
-                                   {"click an operand", "lights that anchor up everywhere"},
-                                   {"R", "time each instruction; the graph shows hot spots"},
-                                   {nullptr, "Run"},
-                                   {"R, B", "run once, benchmark"},
-                                   {"drop a file", "a picture or .npy as an input, from any view"},
-                                   {nullptr, "Queues"},
-                                   {"Space", "freeze, follow"},
-                                   {"Left, Right, End", "back, forward, now"},
-                                   {"=, -, wheel", "fewer, more seconds"},
-                                   {"drag a plot", "scrub; a double click follows again"},
-                                   {"M", "mark this moment"},
-                                   {nullptr, "Compare"},
-                                   {"R", "compile and time both"}};
+  static constexpr Line lines[] = {
+      {nullptr, "Everywhere"},
+      {"Ctrl+O", "open a file (or drop it)"},
+      {"Ctrl+K", "command palette"},
+      {"Ctrl+1 … 7", "views"},
+      {"Ctrl+Tab, Ctrl+W", "next document, close"},
+      {"Ctrl+T", "dark or light"},
+      {"Ctrl+C, right click", "copy rows of a table"},
+      {"Shift+click", "extend the selection to this row"},
+      {"F1", "this sheet"},
+      {nullptr, "Graph"},
+      {"drag, wheel", "move, zoom"},
+      {"F, 1, =, -", "fit, full size, nearer, farther"},
+      {"click", "select a node, open or close a group"},
+      {"E, Shift+E", "open or close all groups"},
+      {"/, N, Shift+N", "search; select next, previous match"},
+      {"Up, Down", "to an input, to a reader"},
+      {"G", "only the neighbourhood of the node"},
+      {"P", "path: then select the other end"},
+      {"C", "colours: operator, type, weights, memory, time"},
+      {"Esc", "clear selection, path, neighbourhood"},
+      {nullptr, "Passes"},
+      {"Left, Right", "previous, next pass"},
+      {"B", "graph before or after the pass"},
+      {nullptr, "Program"},
+      {"Up, Down", "previous, next instruction"},
+      {"click the map", "the buffers in those bytes, and when"},
+      {"click an operand", "highlights that anchor everywhere"},
+      {"R", "time each instruction; the graph shows hot spots"},
+      {nullptr, "Run"},
+      {"R, B", "run once, benchmark"},
+      {"drop a file", "a picture or .npy as an input, from any view"},
+      {nullptr, "Queues"},
+      {"Space", "freeze, follow"},
+      {"Left, Right, End", "back, forward, now"},
+      {"=, -, wheel", "fewer, more seconds"},
+      {"drag a plot", "show earlier samples; a double click follows again"},
+      {"M", "mark this time"},
+      {nullptr, "Compare"},
+      {"R", "compile and time both"}};
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({screen.x / 2, screen.y / 2}, 0, {0.5f, 0.5f});
   ImGui::SetNextWindowSize({std::min(820 * ui::scale(), screen.x * 0.94f), 0});
@@ -204,7 +207,7 @@ void Workspace::draw_help() {
   ui::heading("Where is …");
   ui::row("the largest weight", "Graph, nothing selected: Largest weights", keys);
   ui::row("which anchor starves", "Queues: list at the left, Stalls/s in the table", keys);
-  ui::row("what fusion did", "click a node: What passes did; or Passes, B: before it", keys);
+  ui::row("the effect of fusion", "click a node: Changes by passes; or Passes, B: before it", keys);
   ui::row("the slowest node", "Program, R, click Time; or Graph: Slowest", keys);
   ui::row("peak memory", "Program: the red dot on the line", keys);
   ui::row("the slow stage", "Program, R: the parts at the right", keys);

@@ -1,4 +1,4 @@
-// How a frame of the workspace is drawn: the bars around, and the view in front.
+// Draws a frame of the workspace: the bars and the front view.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string anchor_label(const std::string& anchor) {
 
 }  // namespace
 
-// Titles become shorter until all have room; below a readable width they scroll.
+// Titles are shortened until all fit. Below a readable width the bar scrolls.
 void Workspace::draw_tabs(float width) {
   const ImGuiStyle& style = ImGui::GetStyle();
   const float extra =
@@ -72,7 +72,7 @@ void Workspace::draw_top() {
   ImGui::SameLine();
   draw_tabs(end - ImGui::GetCursorPosX() - ImGui::GetStyle().ItemSpacing.x);
   ImGui::SameLine(end);
-  if (ui::button("Commands", "Ctrl+K: everything by name")) palette_ = focus_palette_ = true;
+  if (ui::button("Commands", "Ctrl+K: all commands by name")) palette_ = focus_palette_ = true;
   ImGui::SameLine();
   if (ui::button(settings_.light ? "Dark" : "Light", "Ctrl+T")) set_theme(!settings_.light);
   ImGui::SameLine();
@@ -89,7 +89,7 @@ void Workspace::draw_views() {
   Tab* tab = front();
   if (!tab || view_ != View::graph || !tab->document || !tab->document->graph) return;
   GraphView& g = tab->graph;
-  // Search, four buttons and the space between them.
+  // The width of the search field, four buttons and the space between them.
   if (ImGui::GetContentRegionAvail().x - ImGui::GetItemRectMax().x > 740 * ui::scale())
     ImGui::SameLine(0, 24 * ui::scale());
   draw_search(g);
@@ -107,9 +107,9 @@ void Workspace::draw_views() {
   }
 }
 
-// Typing finds and marks; Enter and N select.
+// Typing searches and marks; Enter and N select.
 void Workspace::draw_search(GraphView& g) {
-  ImGui::PushID(&g);  // a field that is being edited keeps its text: no other document's
+  ImGui::PushID(&g);  // each document has its own field
   if (focus_search_) {
     ImGui::SetKeyboardFocusHere();
     focus_search_ = false;
@@ -121,7 +121,7 @@ void Workspace::draw_search(GraphView& g) {
                 ImGuiInputTextFlags_AutoSelectAll))
     g.search(text);
   if (ImGui::IsItemFocused() && ui::pressed(ui::kEnter)) g.next_match(1);
-  // As wide with and without, so that what stands beside it stays where it is.
+  // The width is constant, so that the items next to it do not move.
   const float at = ImGui::GetItemRectMax().x - ImGui::GetWindowPos().x;
   ImGui::SameLine(0, 2);
   if (!text.empty()) {
@@ -141,15 +141,15 @@ float Workspace::anchor_width() const {
          4 * ImGui::GetStyle().FramePadding.x + 1;
 }
 
-// At the right of the status: which anchor is lit up, to go on with it in another view.
+// Shows the highlighted anchor at the right of the status line, with a link to other views.
 void Workspace::draw_anchor() {
   if (anchor_.empty()) return;
   ImGui::SameLine(ImGui::GetWindowWidth() - anchor_width() - ImGui::GetStyle().WindowPadding.x);
   ui::button(anchor_label(anchor_).c_str(),
-             "Lit up in the graph, PopEF, the program and the queues", true);
+             "Highlighted in the graph, PopEF, the program and the queues", true);
   ImGui::SameLine(0, 1);
   ImGui::PushID("anchor");
-  if (ui::button("x", "Let go of this anchor")) light_up({});
+  if (ui::button("x", "Clear the highlight")) light_up({});
   ImGui::PopID();
 }
 
@@ -167,7 +167,7 @@ void Workspace::draw_start(ImVec2 size) {
     }
     ui::mark(recent);
   }
-  ui::dim_text("Queues shows running processes without any file. F1 lists the shortcuts.");
+  ui::dim_text("Queues shows running processes without a file. F1 lists the shortcuts.");
   ImGui::EndGroup();
 }
 
@@ -216,7 +216,8 @@ void Workspace::draw_view(Tab* tab, ImVec2 size) {
   }
 }
 
-// In its own graph, else in the first one that has it: a compiled model has none of its own.
+// Searches the document's own graph, else the first graph that has the node, because a compiled
+// model does not contain its graph.
 std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const std::string& name) {
   const auto in = [&](Tab& t) {
     return t.document && t.document->graph
@@ -224,7 +225,7 @@ std::pair<Workspace::Tab*, int> Workspace::node_of_instruction(Tab& tab, const s
                : kNone;
   };
   if (tab.document->graph) return {&tab, in(tab)};
-  // The source of the variant that the instruction is in comes first.
+  // Prefers the source of the variant that contains the instruction.
   const int part = tab.program.selected_part();
   for (const bool source : {true, false})
     for (auto& other : tabs_) {
@@ -248,7 +249,7 @@ void Workspace::draw_program(Tab& tab, ImVec2 size) {
   if (const std::string node = tab.program.selected_node(); !node.empty())
     place = node_of_instruction(tab, node);
   tab.program.graph_problem = place.second != kNone ? ""
-                              : d.graph ? "No node of the graph has this name: a pass made it"
+                              : d.graph ? "No node of the graph has this name; a pass added it"
                                         : "Open the model that this file was made from: no graph "
                                           "that is open has this node";
   tab.program.draw({size.x, ImGui::GetContentRegionAvail().y}, keys_free());
@@ -261,7 +262,7 @@ void Workspace::draw_program(Tab& tab, ImVec2 size) {
   place.first->graph.select(place.second);
 }
 
-// False while there is nothing to show yet.
+// Returns false if there is nothing to show yet.
 bool Workspace::draw_compiling(Tab& tab) {
   compile(tab);
   draw_shapes(tab);
@@ -272,9 +273,9 @@ bool Workspace::draw_compiling(Tab& tab) {
     if (ui::button("Cancel")) tab.compiling.cancel();
     return false;
   }
-  // The passes view tells it beside the passes that ran.
+  // The passes view shows the error next to the passes that ran.
   if (!tab.compile_error.empty() && (view_ != View::passes || !tab.compilation)) {
-    ui::coloured_text(ui::colours().bad, "This model does not compile as it is:");
+    ui::coloured_text(ui::colours().bad, "This model does not compile:");
     ImGui::PushTextWrapPos(0);
     ui::text(tab.compile_error);
     ImGui::PopTextWrapPos();
@@ -286,8 +287,8 @@ bool Workspace::draw_compiling(Tab& tab) {
 void Workspace::draw_graph(Tab& tab, ImVec2 size) {
   if (!tab.document->graph) {
     ui::dim_text(
-        "A compiled model holds a program and no graph: see Program and PopEF, or open the model "
-        "it was made from");
+        "A compiled model contains a program and no graph; see Program and PopEF, or open the "
+        "original model");
     for (const std::string& problem : tab.document->problems)
       ui::coloured_text(ui::colours().warn, problem);
     return;
@@ -327,7 +328,7 @@ void Workspace::draw_queues(Tab* tab, ImVec2 size) {
 
 void Workspace::draw_run(Tab& tab, ImVec2 size) {
   if (!tab.document->popef && !tab.document->ir) {
-    ui::dim_text("Only models run: open an .onnx, a .popef or IR text");
+    ui::dim_text("Only models can be run; open an .onnx, a .popef or IR text file");
     return;
   }
   std::vector<RunView::Other> others;
@@ -357,14 +358,14 @@ void Workspace::draw_compare(Tab& tab, ImVec2) {
       other_ = static_cast<int>(i);
     ImGui::PopID();
   }
-  // Left and right as their tabs stand.
+  // Left and right in the order of the tabs.
   Tab *left = &tab, *right = other;
   if (other && static_cast<size_t>(other_) < front_) std::swap(left, right);
   diff_.set_documents(other ? left->document : nullptr, other ? right->document : nullptr);
   if (other) {
     ImGui::SameLine();
     if (ui::button("Compile and time both",
-                   "R: programs, memory, and the time of each instruction here, by turns") ||
+                   "R: programs, memory, and the time of each instruction, measured alternately") ||
         (keys_free() && ui::pressed('R')))
       diff_.measure(left->compilation, right->compilation);
   }
@@ -376,7 +377,7 @@ void Workspace::draw_status() {
   std::string line;
   if (const std::string copied = ui::take_copied(); !copied.empty())
     say("copied " + shortened(printable(copied), 60));
-  // A message belongs to what was in front when it came.
+  // A message is shown only with the tab and view in which it occurred.
   if (message_of_ != std::pair<const Tab*, View>(tab, view_)) message_.clear();
   const float room = ImGui::GetContentRegionAvail().x - anchor_width() - 8 * ui::scale();
   const auto notice = [&](ImU32 colour, const std::string& text) {
@@ -391,7 +392,7 @@ void Workspace::draw_status() {
     notice(message_is_error_ ? ui::colours().bad : ui::colours().good, message_);
   if (tab && !tab->stale.empty())
     notice(ui::colours().warn,
-           tab->stale + (lost_pages() > 0 ? "; zeros stand for what was cut off it" : ""));
+           tab->stale + (lost_pages() > 0 ? "; the missing part is shown as zeros" : ""));
   if (tab && tab->document) {
     const Document& d = *tab->document;
     line = fmt::format("{} · {}", document_kind_name(d.kind), bytes_text(d.bytes));

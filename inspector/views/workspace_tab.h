@@ -1,4 +1,4 @@
-// What the workspace keeps for one document.
+// The state of one document in the workspace.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ struct Workspace::Tab {
   Tab(std::filesystem::path p, const Wake& wake)
       : path(std::move(p)), graph(wake), popef(wake), passes(wake), details(wake), run(wake) {}
 
-  // In the file, of the program that is shown.
+  // The index in the file of the shown program.
   size_t executable() const {
     const auto at = static_cast<size_t>(program.shown_program);
     return document && at < document->programs.size() ? document->programs[at].executable : 0;
   }
-  // One of several in the file; times are those of one program.
+  // Selects one of several programs in the file. Times belong to one program, so they are cleared.
   void choose_program(const std::shared_ptr<const ProgramModel>& chosen) {
     if (chosen == program.shown()) return;
     profile = nullptr;
@@ -30,23 +30,23 @@ struct Workspace::Tab {
   std::filesystem::path path;
   Task<Document> loading;
   std::shared_ptr<const Document> document;  // null until it is loaded
-  // What came of the last reload when it failed: the document is the one before it.
+  // The result of the last reload if it failed. `document` is then the previous one.
   std::shared_ptr<const Document> broken;
-  std::string stale;  // why what is shown is not what the file holds; empty: it is
+  std::string stale;  // why the shown document differs from the file; empty if it does not
   Task<Compilation> compiling;
   std::shared_ptr<const Compilation> compilation;
   Task<ProgramProfile> profiling;
-  std::shared_ptr<const ProgramProfile> profile;  // null until it was measured
-  std::string compile_error, assumed;  // shapes that were taken because the model leaves them open
-  ChosenShapes shapes;                 // those that somebody chose
-  std::string open_shapes;  // of inputs that leave dimensions open, as a field shows them
+  std::shared_ptr<const ProgramProfile> profile;  // null until measured
+  std::string compile_error, assumed;             // `assumed`: shapes used for variable dimensions
+  ChosenShapes shapes;                            // chosen by the user
+  std::string open_shapes;  // of inputs with variable dimensions, as shown in a field
   GraphView graph;
   PopefView popef;
   ProgramView program;
   PassesView passes;
   DetailsPanel details;
   RunView run;
-  QueuesView queues;  // of a recording
+  QueuesView queues;  // for a recording
 };
 
 }  // namespace poprt::inspector

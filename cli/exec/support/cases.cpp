@@ -18,7 +18,7 @@ namespace {
 // (runtime/session/variants.h), or an empty text if there is none.
 std::string variants_of(const poprt_executable* executable) {
   constexpr std::string_view kName = "poprt.branches";
-  // Whether the executable has the input that selects a branch. Without it the models are not
+  // Whether the executable has the input that selects a variant. Without it the models are not
   // described, because PopEF lacks some element types.
   bool selects = false;
   for (size_t i = 0; i < poprt_executable_input_count(executable); i++) {

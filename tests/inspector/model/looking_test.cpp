@@ -68,10 +68,10 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   EXPECT_EQ(said({{"x", {{0, 3}}}}), "taken");
   EXPECT_EQ(said({{"s", {{2}}}}), "taken");
   EXPECT_EQ(said({{"a", {{1, 2, 3}}}}), "taken");
-  EXPECT_EQ(said({{"x", {{5, 4}}}}), "input 'x' is f32[N,3], which 5×4 does not fit");
-  EXPECT_EQ(said({{"x", {{5}}}}), "input 'x' is f32[N,3], which 5 does not fit");
-  EXPECT_EQ(said({{"x", {{5, 3, 1}}}}), "input 'x' is f32[N,3], which 5×3×1 does not fit");
-  EXPECT_EQ(said({{"s", {{3}}}}), "input 's' is f32[2], which 3 does not fit");
+  EXPECT_EQ(said({{"x", {{5, 4}}}}), "input 'x' is f32[N,3], which does not match 5×4");
+  EXPECT_EQ(said({{"x", {{5}}}}), "input 'x' is f32[N,3], which does not match 5");
+  EXPECT_EQ(said({{"x", {{5, 3, 1}}}}), "input 'x' is f32[N,3], which does not match 5×3×1");
+  EXPECT_EQ(said({{"s", {{3}}}}), "input 's' is f32[2], which does not match 3");
   EXPECT_EQ(said({{"w", {{3}}}}), "the model has no input 'w'");
   std::string assumed;
   const auto one = options_for_looking(*graph, assumed, {{"z", {{7}}}}).shapes;
@@ -87,7 +87,7 @@ TEST(Looking, ChosenShapesFitTheInputs) {
   EXPECT_EQ(two[1].at("z"), (Shape{9}));
   EXPECT_EQ(two[1].at("x"), (Shape{1, 3}));
   EXPECT_EQ(shapes_text(*graph, both), "x=1,3 z=9/7");
-  EXPECT_EQ(said({{"z", {{7}, {7, 1}}}}), "input 'z' is f32[M], which 7×1 does not fit");
+  EXPECT_EQ(said({{"z", {{7}, {7, 1}}}}), "input 'z' is f32[M], which does not match 7×1");
   EXPECT_EQ(said({{"z", {{7}, {7}}}}),
             "input_shapes: 'z' is given twice: shapes 1 and 2 are the same");
   EXPECT_EQ(shapes_text(*graph, {{"z", {{7}}}}), "x=1,3 z=7");
@@ -182,7 +182,7 @@ TEST(Looking, ShapesThatCannotBeInferredAreAProblem) {
                                    progress);
   EXPECT_EQ(d.error, "");
   ASSERT_EQ(d.problems.size(), 1u);
-  EXPECT_TRUE(d.problems[0].starts_with("shapes are only those that the model states: "));
+  EXPECT_TRUE(d.problems[0].starts_with("only the shapes that the model declares are known: "));
   ASSERT_TRUE(d.graph);
   EXPECT_EQ(d.graph->nodes().size(), 4u);
 }
@@ -243,9 +243,9 @@ TEST(Looking, EventsAreSentences) {
   EXPECT_EQ(event_text({2, Change::changed, "Relu", "n", "Relu"}),
             "changed its inputs, attributes or types");
   EXPECT_EQ(event_text({2, Change::changed, "Relu", "n", "Clip"}), "Relu became Clip");
-  EXPECT_EQ(event_text({2, Change::removed, "Relu", "", ""}), "took it away: nothing needs it");
+  EXPECT_EQ(event_text({2, Change::removed, "Relu", "", ""}), "removed it because it is unused");
   EXPECT_EQ(event_text({2, Change::removed, "Relu", "n", "Conv"}),
-            "took Relu away: fused into, or bypassed by, Conv n");
+            "removed Relu: fused into, or bypassed by, Conv n");
 }
 
 // A file may have more programs than anybody wants to see.

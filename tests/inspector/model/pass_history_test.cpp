@@ -64,7 +64,7 @@ class NodeHistory : public testing::Test {
 TEST_F(NodeHistory, FollowsANodeThatIsFusedIntoItsReader) {
   EXPECT_EQ(history(0, "relu"),
             (std::vector<std::string>{"model: in the model as Relu",
-                                      "fuse: took Relu away: fused into, or bypassed by, Tanh gate",
+                                      "fuse: removed Relu: fused into, or bypassed by, Tanh gate",
                                       "layout: changed its inputs, attributes or types"}));
 }
 
@@ -72,7 +72,7 @@ TEST_F(NodeHistory, SaysWhoReadsAroundWhatIsGone) {
   const auto lines = history(0, "same");
   ASSERT_GE(lines.size(), 2u);
   EXPECT_EQ(lines[1],
-            "eliminate_identity: took Identity away: fused into, or bypassed by, Sigmoid gate");
+            "eliminate_identity: removed Identity: fused into, or bypassed by, Sigmoid gate");
 }
 
 TEST_F(NodeHistory, IsTheSameFromEveryStepOfANode) {
@@ -280,7 +280,7 @@ TEST(PassHistory, ANodeIsFollowedThroughThePartThatContainsIt) {
   EXPECT_EQ(lines[0], "model in the model as Identity");
   EXPECT_EQ(lines[1], "graph1 two in the model as Identity");
   EXPECT_EQ(lines[2],
-            "eliminate_identity took Identity away: fused into, or bypassed by, Relu graph1/last");
+            "eliminate_identity removed Identity: fused into, or bypassed by, Relu graph1/last");
   const auto own = lines_of(c, static_cast<int>(beginnings(c)[2]), "graph1/nothing");
   EXPECT_EQ(own, std::vector<std::string>(lines.begin() + 1, lines.end()));
   const auto first = lines_of(c, 0, "graph0/last");
@@ -356,7 +356,7 @@ TEST(NodeHistories, GoOnInWhatTookTheirPlace) {
             (Lines{"in the model as Relu", "took Relu away: " + into, "Conv became FusedConv"}));
   EXPECT_EQ(history("same"), (Lines{"in the model as Identity", "took Identity away: " + into,
                                     "Conv became FusedConv"}));
-  EXPECT_EQ(history("apart"), (Lines{"in the model as Abs", "took it away: nothing needs it"}));
+  EXPECT_EQ(history("apart"), (Lines{"in the model as Abs", "removed it because it is unused"}));
   EXPECT_EQ(history("first"), Lines{"in the model as Neg"});
 }
 

@@ -218,7 +218,7 @@ TEST(RunInputDetails, NumbersOfEveryTypeAreRoundedAndBounded) {
   EXPECT_EQ(tensor_of(DType::bf16, {1}, numbers).to_doubles()[0], 0x1.9ap-4);
   for (const DType other : {DType::u4, DType::f8e5m2, DType::c64, DType::string})
     EXPECT_EQ(refusal([&] { tensor_of(other, {1}, numbers); }),
-              fmt::format("unimplemented: numbers are not written as {}", dtype_name(other)));
+              fmt::format("unimplemented: numbers cannot be converted to {}", dtype_name(other)));
 }
 
 TEST(RunInputDetails, RandomTensorsByType) {

@@ -300,7 +300,7 @@ TEST_F(RunTest, WhatCannotBeRunIsNamed) {
   const Document d = load("r.telemetry", std::string(kRecordingHead) + "\n");
   ASSERT_EQ(d.error, "");
   EXPECT_EQ(message_of([&] { model_to_run(d, nullptr, progress); }),
-            "r.telemetry is a recording, which cannot be run");
+            "r.telemetry is a recording and cannot be run");
 }
 
 // One request after the other: together they last no longer than all of it.

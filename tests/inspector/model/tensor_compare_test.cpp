@@ -145,12 +145,12 @@ TEST(TensorCompare, OutputsOfOtherNamesHaveNoPartner) {
   EXPECT_TRUE(list[0].agrees());
   EXPECT_EQ(list[0].name, "a");
   EXPECT_EQ(list[1].name, "b");
-  EXPECT_EQ(list[1].problem, "the other one has no such output");
+  EXPECT_EQ(list[1].problem, "the other model has no such output");
   const auto unnamed = compare_outputs({a, b}, {c, d}, {});
   EXPECT_TRUE(unnamed[0].agrees());
   EXPECT_EQ(unnamed[1].worst.at(0).right, 5);
   for (const TensorDifference& none : compare_outputs({a, b}, {c}, {}))
-    EXPECT_EQ(none.problem, "the other one has no such output");
+    EXPECT_EQ(none.problem, "the other model has no such output");
 }
 
 TEST(TensorCompare, OutputsMeetByNameElseByPosition) {
@@ -158,7 +158,7 @@ TEST(TensorCompare, OutputsMeetByNameElseByPosition) {
   const NamedTensor other{"c", Tensor::scalar<float>(1)};
   EXPECT_TRUE(compare_outputs({a, b}, {b, a}, {})[0].agrees());
   EXPECT_TRUE(compare_outputs({a}, {other}, {})[0].agrees());
-  EXPECT_EQ(compare_outputs({a, b}, {a}, {})[1].problem, "the other one has no such output");
+  EXPECT_EQ(compare_outputs({a, b}, {a}, {})[1].problem, "the other model has no such output");
 }
 
 TEST(TensorCompare, SoftmaxOfARow) {

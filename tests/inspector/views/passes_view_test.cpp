@@ -13,8 +13,8 @@ namespace {
 TEST_F(WorkspaceTest, TellsWhichPassesTouchedANode) {
   open_sample();
   click("node /block/fc/Relu");
-  EXPECT_TRUE(sees("What passes did"));
-  click("Which pass made or changed it");
+  EXPECT_TRUE(sees("Changes by passes"));
+  click("Which pass added or changed it");
   EXPECT_TRUE(sees("in the model as Relu"));
   EXPECT_FALSE(sees("No pass touched it"));  // Relu goes into an epilogue or another operator
   const std::string pass = [&] {
@@ -37,7 +37,7 @@ TEST_F(WorkspaceTest, WhatAPassRemovedIsShownBeforeIt) {
     if (ui::marks()[i].name.ends_with(" removed")) gone = ui::marks()[i + 1].name;
   click(gone);
   EXPECT_TRUE(sees("Before"));
-  EXPECT_TRUE(sees("What passes did"));
+  EXPECT_TRUE(sees("Changes by passes"));
 }
 
 TEST_F(WorkspaceTest, BeforeAPassWhatItChangesIsMarked) {

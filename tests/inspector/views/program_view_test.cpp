@@ -16,9 +16,9 @@ TEST_F(WorkspaceTest, CompilesForProgramAndPasses) {
   EXPECT_TRUE(sees("arena"));
   EXPECT_TRUE(sees("main"));
   press('4', true);
-  EXPECT_TRUE(sees("the model as it was read"));
+  EXPECT_TRUE(sees("the original model"));
   press(ui::kRight);
-  EXPECT_FALSE(sees("the model as it was read"));
+  EXPECT_FALSE(sees("the original model"));
 }
 
 TEST_F(WorkspaceTest, ProfilesAProgram) {

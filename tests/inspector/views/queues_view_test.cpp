@@ -101,7 +101,7 @@ TEST_F(WorkspaceTest, QueuesShowTheMomentThatIsLookedAt) {
   EXPECT_TRUE(sees("1064"));
   EXPECT_FALSE(sees("1079"));
   press(ui::kLeft);  // between the two processes
-  EXPECT_TRUE(sees("no process published at this moment"));
+  EXPECT_TRUE(sees("no process published at this time"));
   EXPECT_FALSE(sees("4 (50 %)"));
   press(ui::kLeft);
   EXPECT_TRUE(sees("4 (50 %)"));

@@ -57,7 +57,7 @@ TEST_F(WorkspaceTest, ARunIsComparedWithAnotherModelAndAReference) {
   click("compare with other.ir");
   press('R');
   ASSERT_EQ(workspace->run_view()->differences().size(), 1u) << workspace->run_view()->error();
-  EXPECT_TRUE(sees("1 of 2 differ, at most by 1"));
+  EXPECT_TRUE(sees("1 of 2 differ by at most 1"));
   EXPECT_TRUE(sees("[0, 1]"));
   const Tensor same = workspace->run_view()->result()->outputs[0].tensor;
   save_npy(folder.path / "d.npy", same);
