@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kOpsetOfNewNodes = 21;
 
-// Progress goes from `from` to `until`.
+// Runs passes and reports progress between `from` and `until`.
 void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& list,
                   const Options& options, std::string_view title, double until, double from = 0) {
   passes::PassManagerOptions manager;
@@ -49,8 +49,8 @@ void run_pipeline(ir::Graph& graph, const std::vector<const passes::PassDef*>& l
   passes::run_passes(graph, list, manager);
 }
 
-// The converter's first inferences are of the model as it is, before and after what it computes
-// from constants. Later ones may follow passes that change types.
+// The first inferences of the converter see the original model, before and after constant folding.
+// Later ones may follow passes that change types.
 constexpr int kInferencesOfTheModel = 2;
 
 void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes& declared) {
@@ -65,7 +65,7 @@ void run_converter(ir::Graph& graph, const Options& options, const DeclaredTypes
   std::vector<const passes::PassDef*> list = converter_pipeline(options);
   double done = 0;
   const auto quarters = std::ranges::find(list, "float_to_fp8", &passes::PassDef::name);
-  // Formats are chosen for the products that the pass will see.
+  // Formats are chosen for the products that the pass will convert.
   if (options.calibration && quarters != list.end() && options.precision != Precision::keep) {
     const std::vector<const passes::PassDef*> before(list.begin(), quarters);
     done = 0.5;
@@ -87,8 +87,8 @@ void run_early(ir::Graph& graph, const Options& options) {
   run_pipeline(graph, list, options, "PopRT conversion", 0.0);
 }
 
-// An attribute that another opset of the operator has means something, and so does an input too
-// many: ignored, results would be wrong.
+// An attribute that only another opset of the operator defines, or an additional input, affects the
+// result. Ignoring it would give wrong results.
 void check_nodes(const ir::Graph& graph, bool strict) {
   std::function<void(const std::string&)> warn;
   if (!strict) warn = [](const std::string& what) { log().warn("{}", what); };
@@ -98,13 +98,13 @@ void check_nodes(const ir::Graph& graph, bool strict) {
       ir::check_attributes(*n, warn);
       ops::check_surplus_inputs(*n);
     } catch (const Error&) {
-      ops::op_of(*n);  // that there is no such operator is said first
+      ops::op_of(*n);  // reports an unknown operator first
       throw;
     }
   }
 }
 
-// The outputs of a program are told apart by their names.
+// The outputs of a program are identified by their names.
 void drop_repeated_outputs(ir::Graph& graph) {
   std::unordered_set<const ir::Value*> listed;
   for (size_t i = 0; i < graph.outputs().size();) {
@@ -118,7 +118,7 @@ void drop_repeated_outputs(ir::Graph& graph) {
   }
 }
 
-// Whoever reads the sizes of results (NAME:shape) counts on their type.
+// Callers read the sizes of results (NAME:shape) and rely on their type.
 void keep_sizes_wide(ir::Graph& graph) {
   for (size_t i = 0; i < graph.outputs().size(); i++) {
     ir::Value* v = graph.outputs()[i];
@@ -144,7 +144,7 @@ void limit_winograd(ir::Graph& graph, Winograd choice) {
   });
 }
 
-// With patterns and transforms of plug-ins in their places.
+// Runs the stages with the patterns and transforms of plug-ins between them.
 void run_compile_stages(ir::Graph& graph, const Options& options) {
   passes::run_transforms(graph, options.transforms, "Fwd0");
   passes::run_patterns(graph, options.patterns);
@@ -169,7 +169,7 @@ void run_compile_stages(ir::Graph& graph, const Options& options) {
 }  // namespace
 
 bool convert(ir::Graph& graph, const Options& options) {
-  // Passes make nodes of ai.onnx, which a model of other domains need not import.
+  // Passes create nodes of ai.onnx, which a model of other domains need not import.
   if (!graph.opsets.contains("ai.onnx")) graph.opsets.emplace("", kOpsetOfNewNodes);
   check_nodes(graph, options.strict);
   const ir::Placement seats(graph);
@@ -181,12 +181,12 @@ bool convert(ir::Graph& graph, const Options& options) {
   run_early(graph, options);
   require_static_inputs(graph);
   number_class_labels(graph);
-  // Behind inputs whose shapes are chosen here, declared shapes may be those of another choice:
-  // they are no contradiction then, only a warning.
+  // If input shapes are chosen here, declared shapes of other values may be for other input shapes.
+  // A contradiction is then only a warning.
   const bool chosen = open || !options.input_shape.empty();
   const DeclaredTypes declared(graph, options.strict || !chosen);
   declared.check_all(graph);
-  // Which looks at each value as it comes; afterwards names may stand for bounds.
+  // specialize() checks each value when it is computed. Afterwards names may refer to bounds.
   const bool specialized = specialize(graph, options, declared);
   run_converter(graph, options, specialized ? DeclaredTypes() : declared);
   const bool narrows = options.narrow_int64 || std::ranges::count(options.passes, "int64_to_int32");
@@ -205,7 +205,7 @@ Executable compile(ir::Graph& graph, const Options& options) {
   if (options.passes_only) return {};
   auto notes = class_labels_of(graph);
   notes.merge(onnx_metadata_of(graph));
-  // What pass apply_host_concat_split has joined.
+  // Metadata of pass apply_host_concat_split.
   constexpr const char* kJoined = "HostConcatRunnerConfig";
   if (const auto found = graph.metadata.find(std::string("prop.") + kJoined);
       found != graph.metadata.end())

@@ -1,4 +1,4 @@
-// What an executable says about the plug-ins that it needs.
+// Describes the plug-ins that an executable needs.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace poprt::compiler {
 
-// Name of the note, and of the opaque blob that it becomes in a PopEF file.
+// Name of the note and of its opaque blob in a PopEF file.
 inline constexpr const char* kPluginsNote = "plugins";
 
-// Adds the note when the program has operators of plug-ins: a JSON object with `plugins` (name,
-// version) and `operators`, one for each that the program runs (domain, name, version, plugin,
-// node, and the cost on a chip that it states: cycles, flops, tile_bytes).
+// If the program has operators of plug-ins, adds a note: a JSON object with `plugins` (name,
+// version) and `operators`, one for each operator of a plug-in in the program (domain, name,
+// version, plugin, node, and its declared cost on a chip: cycles, flops, tile_bytes).
 void note_plugins(Executable& executable);
 
 }  // namespace poprt::compiler

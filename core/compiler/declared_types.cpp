@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kRemedy =
     "correct the declaration or remove it (value_info, the shape of an output)";
 
-// A plug-in's operator that infers nothing: what the model declares is all that is known.
+// Whether the node is a plug-in's operator without inference. Its declared type is then the only
+// known one.
 bool infers_nothing(const ir::Node& n) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op_type, n.opset());
   return op && !op->infer;
@@ -83,8 +84,8 @@ DeclaredTypes::DeclaredTypes(ir::Graph& graph, bool strict) : strict_(strict) {
   take_containers(graph);
 }
 
-// Only element types are compared: what a container holds may be of several shapes, and published
-// vectors declare one.
+// Only element types are compared, because the elements of a container may have different shapes,
+// and published test vectors declare only one.
 bool DeclaredTypes::holds(const Container& c, const ir::ValueType& found) {
   return c.element == DType::undefined || found.dtype == DType::undefined ||
          c.element == found.dtype;
@@ -95,7 +96,7 @@ void DeclaredTypes::take_containers(ir::Graph& graph) {
     for (const ir::Value* v : n->outputs()) {
       const auto it = graph.metadata.find(ir::kDeclaredContainer + v->name());
       if (it == graph.metadata.end()) continue;
-      // "sequence f32[2,3]"
+      // For example "sequence f32[2,3]".
       const std::string_view text = it->second;
       const size_t space = text.find(' '), end = std::min(text.find('['), text.size());
       const auto element = dtype_from_name(text.substr(space + 1, end - space - 1));
@@ -125,7 +126,7 @@ void DeclaredTypes::check(const ir::Value& value, const ir::ValueType& found,
   if (it != types_.end() && !agree(it->second, found, bounded)) complain(value, it->second, found);
   const auto container = containers_.find(&value);
   if (container == containers_.end() || found.dtype == DType::undefined) return;
-  // An optional that has an element is that element here.
+  // An optional that is present is represented by its element.
   const Container& c = container->second;
   if (c.kind != "optional" || !holds(c, found)) refuse(value, c.text, ir::type_string(found));
 }
@@ -150,11 +151,11 @@ void DeclaredTypes::infer_and_check(ir::Graph& graph) const {
     try {
       ops::infer(*n);
     } catch (const Error&) {
-      // Only what control flow says of its subgraphs is final here: another node may wait for a
-      // value to be computed, or stand in a branch that is never taken.
+      // Only contradictions in the subgraphs of control flow are certain here. Other nodes may wait
+      // for a computed value, or be in a branch that is never taken.
       if (ops::facts_of(*n).passes_types) throw;
       for (ir::Value* v : n->outputs()) v->type = {};
-      inferred = false;  // which says more when it comes up again
+      inferred = false;  // reported later with more details
     }
     if (inferred) ops::check_type_parameters(*n);
     for (const ir::Value* v : n->outputs()) check(*v, v->type);
@@ -176,7 +177,7 @@ void DeclaredTypes::check_names(const ir::Graph& graph) const {
 
 void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given) {
   const ir::Value& v = *body.inputs()[input];
-  // Exporters declare iteration numbers and conditions [1].
+  // Exporters declare the shape [1] for iteration numbers and conditions.
   if (given.has_shape && given.shape.empty() && v.type.has_shape && v.type.shape == Shape{1} &&
       (v.type.dtype == given.dtype || v.type.dtype == DType::undefined))
     return;

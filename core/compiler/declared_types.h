@@ -1,9 +1,9 @@
-// What a model says of its values (value_info, graph outputs, inputs of subgraphs) against what
-// follows from its inputs. Where both name a number, a rank or an element type, it must be the same
-// one: a program for a model that contradicts itself would be for a model that nobody meant. Only
-// where the shapes of inputs were chosen by whoever compiles, shapes behind them may be those of
-// another choice: converters leave those of the batch that they have seen (LightGBM's declares one
-// label whatever the batch is). What follows from the inputs counts then, and a warning says so.
+// Compares the declared types of values (value_info, graph outputs, inputs of subgraphs) with the
+// types that follow from the model's inputs. If both state a dimension, a rank or an element type,
+// they must be equal, because a contradictory model cannot be compiled correctly. There is one
+// exception: if the shapes of inputs were chosen at compile time, declared shapes may be for other
+// input shapes, because converters store those of the batch they used (LightGBM's declares one
+// label for any batch). The inferred shapes are then used, with a warning.
 #pragma once
 
 #include <optional>
@@ -18,29 +18,28 @@ namespace poprt::compiler {
 class DeclaredTypes {
  public:
   DeclaredTypes() = default;
-  // Takes the types of what nodes make, subgraphs included: those values know none afterwards, so
-  // that they are inferred from the inputs alone. With `strict`, shapes must agree, too.
+  // Removes the declared types of the values that nodes compute, including those in subgraphs, so
+  // that they are inferred from the inputs only. With `strict`, shapes must be equal, too.
   explicit DeclaredTypes(ir::Graph& graph, bool strict = false);
 
-  // Throws invalid_argument naming node, value and both types when `value`, which a node makes, is
-  // declared otherwise than it was `found`; warns of it, once for all values, where only shapes
-  // differ. Along `bounded` that is an upper bound only.
+  // Throws invalid_argument with the node, the value and both types if the declared type of
+  // `value`, a result of a node, contradicts `found`. If only shapes differ, prints one warning for
+  // all values. Along the axis `bounded`, the size in `found` is only an upper bound.
   void check(const ir::Value& value, const ir::ValueType& found,
              std::optional<size_t> bounded = std::nullopt) const;
-  // Same for a value that turned out to be a sequence of tensors.
+  // The same for a value that is a sequence of tensors.
   void check_sequence(const ir::Value& value, std::span<ir::Value* const> elements) const;
 
-  // Checks all that can be inferred before any value is computed, and that inputs of nodes which
-  // must be of one type are: branches that will not be taken and bodies that will not run are part
-  // of it. What cannot be inferred is left to later steps.
-  // Forgets the inferred types.
+  // Checks all types that can be inferred before values are computed, and that inputs which must
+  // have one type do. This includes branches that will not be taken and bodies that will not run.
+  // Other types are checked in later steps. The inferred types are removed again.
   void check_all(ir::Graph& graph) const;
 
-  // Checks the values of a graph that has other nodes by now, by name.
+  // Checks the values of a graph whose nodes have changed since, by name.
   void check_names(const ir::Graph& graph) const;
 
  private:
-  // A sequence, or an optional, of tensors.
+  // A sequence or an optional of tensors.
   struct Container {
     std::string kind;
     DType element;
@@ -55,12 +54,12 @@ class DeclaredTypes {
 
   std::unordered_map<const ir::Value*, Container> containers_;
   std::unordered_map<const ir::Value*, ir::ValueType> types_;
-  std::unordered_map<std::string, ir::ValueType> of_names_;  // of the outermost graph
+  std::unordered_map<std::string, ir::ValueType> of_names_;  // in the outermost graph
   bool strict_ = false;
   mutable bool warned_ = false;
 };
 
-// What a subgraph says of its input against what it is given.
+// Compares the declared type of a subgraph's input with the given value.
 void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given);
 
 }  // namespace poprt::compiler

@@ -18,10 +18,11 @@ namespace poprt::compiler {
 namespace {
 
 constexpr float kMostHalf = 65504;
-constexpr int64_t kHalfGroup = 16, kQuarterGroup = 32;  // products that are summed at once
+// Number of products that are summed in one step
+constexpr int64_t kHalfGroup = 16, kQuarterGroup = 32;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// A tensor as f32, whatever float it is.
+// Converts a tensor of any float type to f32.
 Tensor widened(const Tensor& t) {
   if (t.dtype() == DType::f32) return t;
   return Tensor::of<float>(t.shape(), passes::to_floats(t));
@@ -36,7 +37,7 @@ class Interpreter {
 
  private:
   struct Operand {
-    Tensor values;  // f32
+    Tensor values;  // stored as f32
     bool quarter = false;
   };
 
@@ -80,7 +81,8 @@ const Tensor& Interpreter::value(const ir::Value* v) const {
   return known_.at(v);
 }
 
-// Halves, and halves that a Cast has widened for an operator which is computed on f32 here.
+// Whether the value is f16, or an f32 that a Cast widened from f16 for an operator that is computed
+// in f32 here.
 bool Interpreter::is_half(const ir::Value* v) const {
   if (v->dtype() == DType::f16) return true;
   const ir::Node* cast = v->producer();
@@ -88,8 +90,8 @@ bool Interpreter::is_half(const ir::Value* v) const {
          cast->input(0)->dtype() == DType::f16;
 }
 
-// Bytes are 8-bit floats, of the format that attribute `format` names, times 2^ input `scale`: the
-// chip multiplies as it reads them, so that partial sums have the size of the result.
+// Bytes are 8-bit floats in the format of attribute `format`, times 2^ input `scale`. The chip
+// scales when it reads them, so partial sums have the magnitude of the result.
 std::optional<Interpreter::Operand> Interpreter::operand(const ir::Node& n, size_t i,
                                                          const char* format, size_t scale) const {
   const Tensor& t = value(n.input(i));
@@ -126,7 +128,7 @@ Tensor Interpreter::matmul(const ir::Node& n, const Operand& a, const Operand& b
   const int64_t batches = element_count(batch);
   Shape shape = batch;
   shape.insert(shape.end(), {rows, columns});
-  // The matrix of an operand that batch `i` has.
+  // The matrix of the operand for batch `i`.
   const auto matrix = [&](const Shape& s, int64_t i) {
     int64_t at = 0, step = 1;
     for (size_t d = batch.size(), e = s.size() - 2; d-- > 0;) {
@@ -198,7 +200,8 @@ Tensor Interpreter::convolution(const ir::Node& n, const Operand& x, const Opera
   return y;
 }
 
-// The result of a product of halves or 8-bit floats, as f32 that are halves; nothing for others.
+// Returns the result of a product of f16 or 8-bit floats as f32 with f16 values, or nothing for
+// other nodes.
 std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
   const ops::Facts& facts = ops::facts_of(n);
   if (facts.layer == ops::LayerForm::none) return std::nullopt;
@@ -207,7 +210,7 @@ std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
   auto b = operand(n, 1, "fp8FormatRHS", 3);
   if (!a || !b || a->values.shape().size() < 2 || b->values.shape().size() < 2) return std::nullopt;
   if (gemm && n.int_attr("transA", 0) != 0) return std::nullopt;
-  // Beside halves 8-bit weights are made halves first.
+  // If the other operand is f16, 8-bit weights are first converted to f16.
   if (b->quarter && !a->quarter)
     for (float& v : b->values.mutable_values<float>()) v = half(v);
   Tensor y = conv ? convolution(n, *a, *b) : matmul(n, *a, *b);
@@ -222,7 +225,7 @@ std::optional<Tensor> Interpreter::product(const ir::Node& n) const {
   const Shape& s = y.shape();
   const int64_t rows = conv ? s[2] * s[3] : 1;
   for (size_t i = 0; i < yv.size(); i++) {
-    // Convolutions add a number to each channel, Gemm what broadcasts to its result.
+    // The bias of a convolution has one value per channel. That of Gemm broadcasts to the result.
     size_t at = static_cast<size_t>(static_cast<int64_t>(i) / rows % s[1]);
     if (!conv && bv.size() == yv.size()) at = i;
     if (!conv && bv.size() == static_cast<size_t>(s[0]) && addend.shape().size() == 2 &&
@@ -245,8 +248,8 @@ Tensor Interpreter::cast_to_quarter(const ir::Node& n) const {
   return codes;
 }
 
-// Everything else: on f32 inside, its halves rounded once. An infinity that the inputs did not have
-// is an overflow.
+// Computes all other operators in f32 and rounds f16 results once. An infinity that no input has is
+// an overflow.
 std::vector<Tensor> Interpreter::other(const ir::Node& n) const {
   std::vector<Tensor> inputs;
   for (const ir::Value* v : n.inputs()) inputs.push_back(v ? value(v) : Tensor());

@@ -1,17 +1,19 @@
-// What the chip would compute: a converted fp16 or fp8 model node by node, with the roundings that
-// the chip has and our programs leave out. Slow; what the fast emulator's error is measured by.
+// Computes a converted fp16 or fp8 model node by node with the rounding of the chip, which compiled
+// programs omit. It is slow and is the reference for the error of the fast emulator.
 //
-//   results      every operator on halves gives halves, rounded to nearest, ties to even
-//   overflow     a half beyond 65504 is NaN, or +-65504 (saturating); 8-bit floats: 0x80, or the
-//                greatest; infinity is NaN in 8 bits in any case
-//   products     of halves: 16 products are summed in f32, the partial sum so far is added, and the
-//                sum is rounded to a half; then the next 16. Of 8-bit floats: 32. With float
-//                partials sums stay f32 to their end. Convolutions sum the input channels of one
-//                place of the window before those of the next
-//   8-bit floats are made of halves: numbers are rounded twice. Their scale is applied as they are
-//                read: partial sums have the size of the result
+//   results      operators on f16 return f16, rounded to nearest, ties to even
+//   overflow     an f16 beyond 65504 is NaN, or +-65504 (saturating). An 8-bit float is 0x80, or
+//   the
+//                largest number; infinity is always NaN in 8 bits
+//   products     f16: 16 products and the previous partial sum are added in f32, and the sum is
+//                rounded to f16; then the next 16. 8-bit floats: 32 products. With float partials,
+//                sums stay f32 to the end. Convolutions sum all input channels of one place of the
+//                window before those of the next
+//   8-bit floats are converted from f16, so numbers are rounded twice. They are scaled when they
+//   are
+//                read, so partial sums have the magnitude of the result
 //
-// The operators between products compute in f32 inside, as the fast emulator does, and round once.
+// Operators other than products compute in f32 and round once, like the fast emulator.
 #pragma once
 
 #include <map>
@@ -22,12 +24,12 @@
 namespace poprt::compiler {
 
 struct Faithful {
-  bool saturate = false;        // the chip's `nanoo` off
-  bool float_partials = false;  // 16.32 for 16.16
+  bool saturate = false;        // false: the chip's `nanoo` mode
+  bool float_partials = false;  // f32 partial sums (fp16.32) instead of f16 (fp16.16)
 };
 
-// Outputs by name. Throws unimplemented for control flow and invalid_argument for an input that is
-// not in `feeds` or has another type.
+// Returns the outputs by name. Throws unimplemented for control flow, and invalid_argument for an
+// input that is not in `feeds` or has another type.
 std::map<std::string, Tensor> run_faithfully(const ir::Graph& graph,
                                              const std::map<std::string, Tensor>& feeds,
                                              const Faithful& options = {});

@@ -1,16 +1,16 @@
-// Makes every graph input static, from the user's options.
+// Makes every graph input static according to the user's options.
 #pragma once
 
 #include "compiler/compiler.h"
 
 namespace poprt::compiler {
 
-// Applies input_shape, batch_size and batch_axis. Known dimensions must not change. A symbolic
-// dimension that one input fixes is fixed in all inputs that use the same symbol. Throws
-// invalid_argument / not_found naming the input and the option.
+// Applies input_shape, batch_size and batch_axis. Known dimensions must not change. If one input
+// fixes a symbolic dimension, all inputs with the same symbol get its value. Throws
+// invalid_argument or not_found with the names of the input and the option.
 void fix_shapes(ir::Graph& graph, const Options& options);
 
-// Throws invalid_argument when an input is not static: the device runs static graphs only.
+// Throws invalid_argument if an input is not static, because the device runs only static graphs.
 void require_static_inputs(const ir::Graph& graph);
 
 }  // namespace poprt::compiler

@@ -12,7 +12,7 @@
 namespace poprt::compiler {
 namespace {
 
-// Names of the fused models, a JSON array.
+// Metadata with the names of the fused models, a JSON array.
 constexpr const char* kFused = "prop.poprt.model_fusion";
 
 void add_prefix(ir::Graph& graph, const std::string& prefix) {
@@ -23,7 +23,8 @@ void add_prefix(ir::Graph& graph, const std::string& prefix) {
   }
 }
 
-// Moves everything but inputs and outputs of `from`, whose names are unique, to the end of `to`.
+// Moves the contents of `from`, except inputs and outputs, to the end of `to`. All names are
+// unique.
 class Move {
  public:
   Move(ir::Graph& from, ir::Graph& to) : from_(from), to_(to) {}

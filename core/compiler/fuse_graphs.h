@@ -1,4 +1,4 @@
-// Several models as one ONNX graph, and back: what MFConverter makes.
+// Merges several models into one ONNX graph, like PopRT's MFConverter, and splits it again.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace poprt::compiler {
 
-// "graphK/", in front of all names of model K.
+// "graphK/", the prefix of all names of model K.
 std::string graph_prefix(size_t k);
 
-// The models side by side, connected by nothing: any ONNX runtime computes all of them. The last
-// input, "index" (u32 [1]), is read by no node: compiled, it says which model runs. Metadata of
-// model K is kept under names with its prefix. The graphs are used up. Throws invalid_argument
-// (none, one that is fused already, imports of one domain in several versions).
+// Merges models without connecting them, so that any ONNX runtime computes all of them. The last
+// input, "index" (u32 [1]), has no reader; in the compiled program it selects the model to run. The
+// metadata of model K gets its prefix. The graphs are consumed. Throws invalid_argument if there is
+// no graph, if one is already fused, or if graphs import different versions of a domain.
 std::unique_ptr<ir::Graph> fuse_graphs(std::vector<std::unique_ptr<ir::Graph>> graphs,
                                        const std::vector<std::string>& names);
 
-// How many models a graph is; 0: it is no fused one. Throws invalid_argument when its metadata is
-// damaged.
+// Returns the number of models in a graph, or 0 if it is not fused. Throws invalid_argument if its
+// metadata is damaged.
 size_t fused_graphs(const ir::Graph& graph);
-// The names of the models that were fused.
+// Returns the names of the fused models.
 std::vector<std::string> fused_names(const ir::Graph& graph);
 
-// Model k of a fused graph, its names as they are there. Throws invalid_argument when it has no
-// output or reads what belongs to another.
+// Returns model k of a fused graph with its prefixed names. Throws invalid_argument if it has no
+// output or reads a value of another model.
 std::unique_ptr<ir::Graph> split_graph(const ir::Graph& graph, size_t k);
 
 }  // namespace poprt::compiler

@@ -76,7 +76,7 @@ Json graph_json(const ir::Graph& graph) {
           {"nodes", nodes}};
 }
 
-// Each input, constant and node in a line of its own.
+// Writes each input, constant and node on its own line.
 std::string lines_of(const Json& graph) {
   std::string text = "{";
   for (const auto& [key, value] : graph.items()) {

@@ -1,4 +1,4 @@
-// serialize_ir: the graph as it is lowered, in a file for people and their scripts.
+// serialize_ir: writes the lowered graph to a file for people and scripts.
 //
 //   {"format": "poprt ir 1",
 //    "graphs": [{"name": "main",
@@ -9,10 +9,10 @@
 //                           "outputs": [{"name": "y", "dtype": "f32", "shape": [2, 3]}],
 //                           "attributes": {}}]}]}
 //
-// An input that is omitted is null, so is a shape without a rank, and a dimension that nobody knows
-// is -1. Tensors of more than 64 elements have no values. A model at several shapes, or a fused
-// one, has a graph for each. A file whose name does not end in .json has the text form (ir/text.h)
-// with large tensors left out, one graph behind the other.
+// An omitted input and a shape without rank are null, and an unknown dimension is -1. Tensors of
+// more than 64 elements have no values. A model at several shapes, or a fused one, has several
+// graphs. If the name of the file does not end in .json, it has the text form (ir/text.h) without
+// large tensors, one graph after the other.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,7 @@ namespace poprt::compiler {
 
 class IrFile {
  public:
-  // Nothing is at `path` before write(). Throws when its folder is missing.
+  // write() creates the file. Throws if the folder is missing.
   explicit IrFile(const std::filesystem::path& path);
 
   void add(const ir::Graph& graph);

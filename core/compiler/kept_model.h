@@ -7,8 +7,8 @@
 
 namespace poprt::compiler {
 
-// A converted graph as an ONNX model in its opset. Throws resource_exhausted when it is larger than
-// one text of a program file may be.
+// Returns a converted graph as an ONNX model in its opset. Throws resource_exhausted if it is
+// larger than a text of a program file may be.
 std::string kept_model(const ir::Graph& converted);
 
 }  // namespace poprt::compiler

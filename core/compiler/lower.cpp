@@ -18,8 +18,8 @@ using ops::LowerContext;
 using program::BufferId;
 using program::Space;
 
-// Graph outputs that no node makes, or that are listed twice, are copied from by an Identity, so
-// that every output has a producer of its own.
+// Adds an Identity for graph outputs that no node produces, or that occur twice, so that every
+// output has its own producer.
 void give_outputs_producers(ir::Graph& graph) {
   std::unordered_set<const ir::Value*> seen;
   for (size_t i = 0; i < graph.outputs().size(); i++) {
@@ -32,7 +32,7 @@ void give_outputs_producers(ir::Graph& graph) {
   }
 }
 
-// Where a graph's inputs and outputs are: anchors of their number, or places in the arena.
+// The location of a graph's inputs and outputs: anchors by index, or places in the arena.
 struct Ports {
   struct Port {
     std::optional<uint32_t> anchor;
@@ -41,7 +41,7 @@ struct Ports {
   std::vector<Port> inputs, outputs;
 };
 
-// What one IPU runs: its memory begins at `base` of the arena.
+// Lowers the nodes of one IPU, whose memory starts at `base` of the arena.
 class Lowering {
  public:
   Lowering(ir::Graph& graph, program::Builder& builder, Ports ports, uint64_t base = 0)
@@ -51,7 +51,7 @@ class Lowering {
     uint64_t arena = 0, state = 0;
   };
   Memory run(const std::function<void()>& lowered);
-  // Of state that several nodes share.
+  // Keys of state that several nodes share.
   std::vector<int64_t> state_keys() const {
     std::vector<int64_t> keys;
     for (const auto& [key, id] : states_) keys.push_back(key);
@@ -129,7 +129,8 @@ class Lowering {
                  ? builder_.input(*port.anchor, p.offset, bytes, dtype, std::move(shape))
                  : builder_.output(*port.anchor, p.offset, bytes, dtype, std::move(shape));
     }
-    const BufferId id = builder_.arena(0, 0, dtype, std::move(shape));  // place and size follow
+    // Offset and size are set later
+    const BufferId id = builder_.arena(0, 0, dtype, std::move(shape));
     builder_.program().buffers[id].bytes = bytes;
     arena_[id] = p;
     return id;
@@ -243,7 +244,7 @@ void require_static(const ir::Graph& graph) {
              n->describe(), v->name(), type_string(v->type));
 }
 
-// One IPU's memory after the other, behind the places of what crosses.
+// The memories of the IPUs follow each other, after the places of transferred values.
 class ShardedLowering {
  public:
   ShardedLowering(program::Builder& builder, Cut cut) : builder_(builder), cut_(std::move(cut)) {

@@ -1,4 +1,4 @@
-// From a graph whose every node has a lowering to a program.
+// Translates a graph whose nodes all have a lowering to a program.
 #pragma once
 
 #include "compiler/compiler.h"
@@ -6,8 +6,8 @@
 
 namespace poprt::compiler {
 
-// Types must be static. Inputs and outputs become anchors in graph order. Of several IPUs each gets
-// what `options` and `placement` give it.
+// Types must be static. Inputs and outputs become anchors in graph order. With several IPUs,
+// `options` and `placement` assign nodes to them.
 Executable lower(ir::Graph& graph, const std::function<void(double)>& progress,
                  const Options& options = {}, const ir::Placement& placement = {});
 

@@ -12,7 +12,8 @@ using program::Space;
 
 uint64_t bytes_of(const ir::Value* v) { return dtype_bytes(v->dtype(), element_count(v->shape())); }
 
-// No dimension before the axis: each part is one run of bytes of the whole.
+// Whether all dimensions before the axis are 1, so that each part is a contiguous range of the
+// whole.
 bool outermost_axis(const ir::Node& n, const Shape& whole, int64_t default_axis) {
   const int64_t axis =
       normalize_axis(n.int_attr("axis", default_axis), static_cast<int64_t>(whole.size()));
@@ -65,15 +66,14 @@ MemoryPlan::MemoryPlan(const ir::Graph& graph) {
   const std::vector<ir::Node*> nodes = graph.nodes();
   place_each(graph, nodes);
   measure_lifetimes(nodes);
-  // Readers first: a result that must lie somewhere pulls its inputs there.
+  // Readers come first, because a result with a fixed place determines the place of its inputs.
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) share_views(**it);
-  // In running order.
+  // In execution order.
   for (const ir::Node* n : nodes) share_dying_input(*n);
 }
 
-// A storage of its own for every value. A node's result that is a graph output is made in the
-// caller's memory. When it is several outputs, or is an input or a constant, the driver has put
-// Identity nodes in between.
+// Gives every value its own storage. A result that is a graph output is in the caller's memory. If
+// a value is several outputs, or an input or a constant, the caller has inserted Identity nodes.
 void MemoryPlan::place_each(const ir::Graph& graph, const std::vector<ir::Node*>& nodes) {
   const auto add = [&](const ir::Value* v, Space space, uint32_t anchor) {
     places_[v] = {static_cast<uint32_t>(storages_.size()), 0};
@@ -98,7 +98,8 @@ void MemoryPlan::place_each(const ir::Graph& graph, const std::vector<ir::Node*>
   }
 }
 
-// Of single values. What a loop reads and does not make itself lives until its end.
+// Computes the lifetimes of single values. A value from outside of a loop that the loop reads lives
+// until its end.
 void MemoryPlan::measure_lifetimes(const std::vector<ir::Node*>& nodes) {
   const std::vector<Region> loops = loop_regions(nodes);
   for (auto& [v, place] : places_) {
@@ -111,7 +112,7 @@ void MemoryPlan::measure_lifetimes(const std::vector<ir::Node*>& nodes) {
   }
 }
 
-// Puts `part`, the only content of its arena storage, `offset` bytes into `whole`.
+// Places `part`, the only value in its arena storage, at `offset` bytes in `whole`.
 void MemoryPlan::place_inside(const ir::Value* part, const ir::Value* whole, uint64_t offset) {
   const Place inner = places_[part], outer = places_[whole];
   const Storage& s = storages_[inner.storage];
@@ -120,7 +121,7 @@ void MemoryPlan::place_inside(const ir::Value* part, const ir::Value* whole, uin
     merge(inner.storage, outer.storage, outer.offset + offset);
 }
 
-// Views lie where their input lies, the parts of a Concat or Split inside the whole.
+// Views share the bytes of their input, and the parts of a Concat or Split are inside the whole.
 void MemoryPlan::share_views(const ir::Node& n) {
   const ir::Value *y = n.output(), *x = n.input(0);
   const bool splits = is_contiguous_split(n) && has_place(x);
@@ -146,7 +147,7 @@ void MemoryPlan::share_views(const ir::Node& n) {
     merge(py.storage, px.storage, px.offset);
 }
 
-// A result is written over an input that dies here.
+// Overwrites an input that is not used afterwards with the result.
 void MemoryPlan::share_dying_input(const ir::Node& n) {
   const uint32_t mask = ops::op_of(n).sharing.in_place;
   const ir::Value* y = n.output();
@@ -159,7 +160,7 @@ void MemoryPlan::share_dying_input(const ir::Node& n) {
     if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
     if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
     if (!alone(px.storage, position_.at(&n), n, i)) continue;
-    // The other storage must not be in use yet where x already is: only a region that belongs to y.
+    // The other storage must not be in use while x is alive, so it must be used by y only.
     if (storages_[py.storage].first < position_.at(&n)) continue;
     return merge(px.storage, py.storage, py.offset);
   }
@@ -170,7 +171,7 @@ bool MemoryPlan::alone(uint32_t storage, int64_t position, const ir::Node& node,
   if (storages_[storage].last > position) return false;
   for (const ir::Value* v : members_[storage])
     if (graph_output_.contains(v)) return false;
-  // Another input with other shape over the same bytes would be read out of step.
+  // Another input with a different shape in the same bytes would be overwritten before it is read.
   for (size_t i = 0; i < node.inputs().size(); i++) {
     const ir::Value* v = node.input(i);
     if (i != input && v && v != node.input(input) && has_place(v) &&
@@ -229,11 +230,11 @@ uint64_t MemoryPlan::plan_offsets() {
     return storages_[a].bytes != storages_[b].bytes ? storages_[a].bytes > storages_[b].bytes
                                                     : a < b;
   });
-  std::vector<uint32_t> placed;  // by offset
+  std::vector<uint32_t> placed;  // sorted by offset
   uint64_t total = 0;
   for (const uint32_t id : order) {
     Storage& s = storages_[id];
-    // Best fit among the gaps left by storages that are alive at the same time.
+    // Takes the smallest gap that fits between storages with overlapping lifetimes.
     uint64_t best = UINT64_MAX, best_gap = UINT64_MAX, end = 0;
     for (const uint32_t other : placed) {
       const Storage& o = storages_[other];

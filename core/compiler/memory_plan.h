@@ -1,9 +1,10 @@
-// Where every value lives: aliases first, offsets after lowering.
+// Decides the location of every value: first which values share memory, then offsets after
+// lowering.
 //
-// A storage is a run of bytes: one region of the arena, or one caller anchor. Several values share
-// a storage when one is a view of the other, when an operator writes over its dying input, or when
-// Concat's inputs are made in place. After lowering, lifetimes are known and offsets are planned
-// once.
+// A storage is a contiguous range of bytes: a region of the arena, or an anchor of the caller.
+// Values share a storage if one is a view of the other, if an operator overwrites an input that is
+// not used afterwards, or if the inputs of a Concat are computed in place. After lowering,
+// lifetimes are known and offsets are planned once.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ namespace poprt::compiler {
 
 struct Storage {
   program::Space space = program::Space::arena;
-  uint32_t anchor = 0;  // for input and output
+  uint32_t anchor = 0;  // for inputs and outputs
   uint64_t bytes = 0;
   int64_t first = INT64_MAX;  // positions (node index) of the first write and the last use
   int64_t last = -1;
-  uint64_t offset = 0;  // arena only, set by plan_offsets
+  uint64_t offset = 0;  // in the arena; set by plan_offsets
   bool state = false;
 };
 
@@ -30,32 +31,35 @@ struct Place {
   uint64_t offset = 0;
 };
 
-// A Concat / Split whose parts are runs of bytes of the whole, because no dimension before the axis
-// is larger than one.
+// Whether the parts of a Concat or Split are contiguous ranges of the whole, because all dimensions
+// before the axis are 1.
 bool is_contiguous_concat(const ir::Node& node);
 bool is_contiguous_split(const ir::Node& node);
 
 class MemoryPlan {
  public:
-  // Decides aliases for a graph in final order with static types.
+  // Decides which values share memory, for a graph in final order with static types.
   explicit MemoryPlan(const ir::Graph& graph);
 
-  // The place of an input or node output; constants have none.
+  // The place of an input or a result. Constants have none.
   Place place(const ir::Value* value) const { return places_.at(value); }
   bool has_place(const ir::Value* value) const { return places_.contains(value); }
   const Storage& storage(uint32_t id) const { return storages_[id]; }
-  // A temporary that lives at one position only.
+  // Adds temporary memory that is used at one position only.
   uint32_t add_temporary(uint64_t bytes, int64_t position);
-  // Memory that nothing else uses at any time: what lasts from run to run. It lies first.
+  // Adds memory that persists between runs and that nothing else uses. It is at the start of the
+  // arena.
   uint32_t add_state(uint64_t bytes);
-  // True when the bytes of output 0 are input 0's bytes already (nothing to run).
+  // Whether output 0 already has the bytes of input 0, so that the node need not run.
   bool is_free_view(const ir::Node* node) const;
-  // True when `part` lies in `whole`, `offset` bytes from its start (Concat or Split for free).
+  // Whether `part` is in `whole` at `offset` bytes from its start, so that a Concat or Split costs
+  // nothing.
   bool same_bytes(const ir::Value* part, const ir::Value* whole, uint64_t offset) const;
 
-  // Gives every arena storage an offset (greedy by size over lifetimes); returns the arena size.
+  // Assigns an offset to every arena storage (greedy by size over lifetimes). Returns the size of
+  // the arena.
   uint64_t plan_offsets();
-  // After that: how much of the arena's beginning is state.
+  // The number of bytes at the start of the arena that are state. Valid after plan_offsets.
   uint64_t state_bytes() const { return state_bytes_; }
 
  private:

@@ -11,22 +11,22 @@
 namespace poprt::compiler {
 namespace {
 
-// Less than this is not worth a place in the table.
+// Smaller weights are not worth an entry in the table.
 constexpr uint64_t kLeastBytes = 4096;
-// Floats between two looks whether it is any use to go on.
+// Number of floats between two checks for an early exit.
 constexpr size_t kPiece = 4096;
 
 bool is_narrow(const ir::Value& v) {
   if (!v.is_constant()) return false;
   const int bits = dtype_bits(v.dtype());
   if (is_float(v.dtype())) return bits == 8 || bits == 16;
-  // The bytes of PopRT's operators are 8-bit floats.
+  // The byte operands of PopRT's operators are 8-bit floats.
   return v.dtype() == DType::u8 && std::ranges::any_of(v.uses(), [](const ir::Use& u) {
            return u.node->domain == "ai.graphcore";
          });
 }
 
-// Offsets of the records that instructions read as f32 and as nothing else.
+// Returns the offsets of the records that instructions read as f32 only.
 std::unordered_set<uint64_t> float_records(const program::Program& p) {
   std::unordered_set<uint64_t> floats, others;
   for (const program::Buffer& b : p.buffers)
@@ -38,7 +38,7 @@ std::unordered_set<uint64_t> float_records(const program::Program& p) {
   return floats;
 }
 
-// Offsets of the records that are Winograd's weights, and of what they are made.
+// Returns the offsets of the records with Winograd's weights, and their sources.
 std::map<uint64_t, WinogradWeights> winograd_records(const program::Program& p) {
   std::map<uint64_t, WinogradWeights> records;
   for (const auto* flow : {&p.load, &p.main, &p.save})
@@ -60,7 +60,7 @@ std::optional<program::NarrowWeights> narrowest(std::span<const float> values) {
   return narrowing.narrowest();
 }
 
-// Whether a record is what its plain weights become, which it might have from elsewhere.
+// Whether the record is the transform of its plain weights. It may have another origin.
 bool gives(const program::Weight& record, const WinogradWeights& form,
            std::span<const float> plain) {
   std::vector<float> packed(static_cast<size_t>(form.packed_floats())), made(packed.size());

@@ -1,4 +1,4 @@
-// Which weights of a program a payload may store as f16 or as 8-bit floats.
+// Finds the weights of a program that a payload can store as f16 or 8-bit floats.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace poprt::compiler {
 
-// Whether a graph has constants of 16 bits or less that are floats: those of others are not looked
-// at, which costs packing them once more.
+// Whether a graph has float constants of at most 16 bits. Other graphs are skipped, because the
+// check packs all weights again.
 bool has_narrow_constants(const ir::Graph& graph);
 
-// The records of f32 weights that a narrower type holds exactly. Packs each.
+// Returns the records of f32 weights that a narrower type represents exactly. It packs each weight.
 std::vector<program::NarrowWeights> narrow_weights(const program::Program& program,
                                                    std::span<const program::Weight> weights);
 

@@ -1,4 +1,4 @@
-// What an ONNX model says about itself, on its way into the PopEF file.
+// Transfers the metadata of an ONNX model to the PopEF file.
 #pragma once
 
 #include <map>
@@ -9,14 +9,14 @@
 
 namespace poprt::compiler {
 
-// Metadata of ours that ONNX keeps as a property of the model, so that converted models have it
-// too.
+// Prefix of poprt's metadata, which is stored as properties of the ONNX model, so that converted
+// models have it, too.
 inline constexpr std::string_view kOwnProperty = "prop.poprt.";
 
-// Opaque blob "onnx_metadata": a JSON object of strings with what the model has of "producer_name",
-// "producer_version", "domain", "model_version", "doc_string", "graph.doc_string", and its
-// metadata_props as "prop.KEY", without ours; with one of those also "graph_name". Text that is no
-// UTF-8 has U+FFFD there. Empty when the model says nothing.
+// Returns opaque blob "onnx_metadata": a JSON object of strings with the model's "producer_name",
+// "producer_version", "domain", "model_version", "doc_string" and "graph.doc_string", and its
+// metadata_props as "prop.KEY", without poprt's own. If it has any of them, also "graph_name". Text
+// that is not UTF-8 is replaced by U+FFFD. Empty if the model has no metadata.
 std::map<std::string, std::string> onnx_metadata_of(const ir::Graph& graph);
 
 }  // namespace poprt::compiler

@@ -1,4 +1,4 @@
-// Which outputs a model has when it is converted or compiled.
+// Selects the outputs of a model that is converted or compiled.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace poprt::compiler {
 
-// Leaves the outputs that `names` lists, in that order; none: all outputs stay. Throws not_found
-// (there is no such output) and invalid_argument (a name is given twice).
+// Keeps only the outputs in `names`, in that order. If `names` is empty, all outputs stay. Throws
+// not_found for an unknown output and invalid_argument for a repeated name.
 void select_outputs(ir::Graph& graph, const std::vector<std::string>& names);
 
-// Removes the outputs that `removed` lists, and makes outputs of the tensors that `checkpoints`
-// lists. Throws not_found (there is no such output or tensor) and invalid_argument (no output would
-// be left; a checkpoint is an input or a constant).
+// Removes the outputs in `removed`, and makes outputs of the tensors in `checkpoints`. Throws
+// not_found for an unknown output or tensor, and invalid_argument if no output would remain or a
+// checkpoint is an input or a constant.
 void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
                     const std::vector<std::string>& checkpoints);
 
-// Results inside of a model whose sizes depend on data, while those of the operands do not: a name
-// on each line. `resolved` is the converted form of `graph`, where all other shapes are known. At
-// most 32, of those that a caller can ask for.
+// Returns the names of intermediate results whose sizes depend on data although those of their
+// operands do not, one per line. `resolved` is the converted form of `graph`, in which all other
+// shapes are known. At most 32 names that a caller can request.
 std::string sized_results(const ir::Graph& graph, const ir::Graph& resolved);
 
 }  // namespace poprt::compiler

@@ -1,4 +1,4 @@
-// What all passes are, for people and programs.
+// Describes all passes as text and JSON.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace poprt::compiler {
 
-// Where a pass runs unless it is skipped: "convert", "compile", "convert, compile" or "when asked
-// for".
+// The stage in which a pass runs by default: "convert", "compile", "convert, compile" or "when
+// asked for".
 std::string_view stage_of(const passes::PassDef& pass);
 
-// All passes with everything that they state, as a JSON array.
+// Returns all properties of all passes as a JSON array.
 std::string passes_json();
 
 }  // namespace poprt::compiler

@@ -9,52 +9,55 @@ namespace {
 
 using passes::PassDef;
 
-// Each group: the passes in order, and above them why they stand there.
-// What options ask for and must see the model as it was exported.
+// Each group lists passes in order. The comment above a pass states why it is at this place.
+//
+// Passes that options select and that must see the model as it was exported.
 constexpr std::string_view kEarly[] = {
-    // While inputs have the names and shapes that the user knows.
+    // Inputs still have the names and shapes that the user knows.
     "apply_host_concat_split",
-    // While Compress and If are there.
+    // Compress and If still exist.
     "compress_pattern",
     "merge_if_with_same_cond",
 };
 
-// What options ask for, behind the default passes and in front of those that the user names: whole
-// patterns first, then products, named as the model has them.
+// Passes that options select. They run after the default passes and before those in `passes`: first
+// whole patterns, then products, which still have the names of the model.
 constexpr std::string_view kBeforeUsers[] = {
-    // While attention is as exported, and every token is computed where it stands.
+    // Attention is still as exported, and every token is still at its original place.
     "packed_transformer", "erf_gelu_pattern", "merge_matmul", "merge_matmul_add", "merge_moe",
 };
 
-// And behind them: what cuts products and marks places, once they are what they become; in front of
-// half precision, behind which weights are no constants but casts of some.
+// Passes that options select, after those in `passes`. They split products and mark places, so
+// products must have their final form. They run before the conversion to half precision, because
+// after it weights are casts of constants and not constants.
 constexpr std::string_view kAfterUsers[] = {
     "serialize_matmul",
     "serialize_matmul_add",
     "auto_insert_remap",
 };
 
-// When no constant changes any more.
+// No later pass changes a constant.
 constexpr std::string_view kLast[] = {
     "fold_periodic_initializer",
-    // Nor any node: what comes behind would only have to keep what this says of them.
+    // No later pass changes a node, which would have to preserve these attributes.
     "manual_sharding",
 };
 
 constexpr std::string_view kConverter[] = {
-    // Everything below looks for constants and asks for types.
+    // All later passes look for constants and need types.
     "extract_constant_to_initializer",
     "shape_inference",
-    // So that folding sees its neighbours; then the shape arithmetic of exporters disappears.
+    // Folding must see the neighbours of these nodes. It then removes the shape arithmetic of
+    // exporters.
     "eliminate_nop_dropout",
     "eliminate_identity",
     "constant_folding",
-    // Conditions are constant now; inlined branches bring new shapes.
+    // Conditions are constant now. Inlined branches make more shapes known.
     "eliminate_nop_if",
     "shape_inference",
     "constant_folding",
     "eliminate_deadend",
-    // What does nothing, now that shapes are known.
+    // Nodes that do nothing. Their shapes are known now.
     "remove_empty_concat_inputs",
     "eliminate_nop_arithmetic",
     "eliminate_nop_cast",
@@ -67,9 +70,8 @@ constexpr std::string_view kConverter[] = {
     "eliminate_nop_tile",
     "eliminate_nop_concat",
     "eliminate_nop_split",
-    // Pairs that the eliminations brought together; reshape last, because it takes mixed chains.
-    // What they
-    // merge to may do nothing.
+    // Merges nodes that have become neighbours. Reshape is last, because it handles mixed chains.
+    // The merged nodes may do nothing.
     "fuse_consecutive_cast",
     "fuse_consecutive_squeeze",
     "fuse_consecutive_unsqueeze",
@@ -78,10 +80,10 @@ constexpr std::string_view kConverter[] = {
     "eliminate_nop_cast",
     "eliminate_nop_transpose",
     "eliminate_nop_reshape",
-    // Into constant weights. Pad stands between Conv and BatchNorm; a bias joins BatchNorm's shift;
-    // only a
-    // BatchNorm that nobody took becomes Mul and Add; a factor goes into MatMul before it merges
-    // elsewhere.
+    // Moves values into constant weights. Pad must be merged before BatchNormalization is, because
+    // it is between Conv and BatchNormalization. A bias is merged into BatchNormalization's shift.
+    // Only a BatchNormalization that was not merged becomes Mul and Add. A factor is merged into
+    // MatMul before other factors.
     "pad_into_conv",
     "fuse_bn_into_conv",
     "fuse_bn_into_gemm",
@@ -89,15 +91,15 @@ constexpr std::string_view kConverter[] = {
     "replace_bn_with_mul_add",
     "fuse_mul_into_matmul",
     "fuse_consecutive_arithmetic",
-    // Equal constants make nodes equal; then what was orphaned.
+    // Equal constants make nodes equal. Afterwards unused nodes and constants are removed.
     "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",
     "eliminate_deadend",
     "eliminate_unused_initializer",
 };
 
-// What the compiler cannot do without: known types, constants where operators want them, no If that
-// is decided already.
+// The passes that compiling requires: types are known, operators have the constants that they need,
+// and no If has a constant condition.
 constexpr std::string_view kPlain[] = {
     "extract_constant_to_initializer",
     "shape_inference",
@@ -110,59 +112,61 @@ constexpr std::string_view kPlain[] = {
 };
 
 constexpr std::string_view kExpand[] = {
-    // User passes may leave gaps.
+    // Passes of users may leave types unknown.
     "shape_inference",
-    // While weights are bytes beside their scales; makes operators that expand.
+    // Weights are still bytes with a scale. The pass creates operators that have expansions.
     "qdq_products",
-    // Everything below knows ai.onnx only. What was a weight in some packed form becomes a plain
-    // one.
+    // All later passes handle only ai.onnx. Folding unpacks weights that were stored in a packed
+    // form.
     "expand_operators",
     "constant_folding",
 };
 
 constexpr std::string_view kFuse[] = {
-    // Half precision is a storage type of the fast emulator: f32 operators meet directly, and the
-    // casts of
-    // f16 or quantised weights fold back, so that Linear and Conv can pack them.
+    // The fast emulator computes in f32 and only stores f16. Casts between f32 operators are
+    // merged, and those of f16 or quantised weights are folded, so that Linear and Conv can pack
+    // the weights.
     "compute_half_in_float",
     "fuse_consecutive_cast",
     "eliminate_nop_cast",
     "dequantize_weights",
     "constant_folding",
-    // Before other patterns take the Mul and Add behind a product of bytes.
+    // Must run before other patterns take the Mul and Add after a product of bytes.
     "scaled_products",
-    // Whole patterns, before anything takes their Adds and Muls, and activations before epilogues
-    // look for them.
+    // Whole patterns must be matched before other passes take their Adds and Muls. Activations must
+    // be matched before epilogues look for them.
     "layer_norm_pattern",
     "erf_gelu_pattern",
     "gelu_pattern",
     "silu_pattern",
     "hard_swish_pattern",
-    // After the patterns, which know Div; cheaper in fused chains.
+    // The patterns above match Div. Mul is cheaper in fused chains.
     "replace_div_with_mul",
-    // While Split, Reshape and Transpose are as exported; projections are single-use afterwards.
+    // Split, Reshape and Transpose are still as exported. Afterwards each projection has one
+    // reader.
     "attention_pattern",
     "linear_fusion",
-    // Only plain layout moves are left.
+    // The remaining Transposes and Reshapes only move data.
     "transpose_to_reshape",
     "fuse_consecutive_reshape",
     "eliminate_nop_reshape",
-    // After every pass that speaks NCHW. Bytes have their channels last; of what floats are left
-    // convolutions take theirs in blocks, and epilogues go on those nodes.
+    // All passes that depend on NCHW have run. Operators on bytes are moved to channels last, float
+    // convolutions to blocks of channels. Epilogues are merged into the resulting nodes.
     "channels_last",
     "fuse_consecutive_transpose",
     "eliminate_nop_transpose",
     "transpose_to_reshape",
     "quantized_residual",
-    // After that, which looks for sums of two dequantised tensors; of bytes that moved, one copy.
+    // Runs after quantized_residual, which looks for sums of two dequantised tensors. Equal bytes
+    // that moved are then computed once.
     "byte_maps",
     "blocked_layout",
     "conv_epilogue",
-    // After epilogues, so that an Add that is a residual is one.
+    // Runs after conv_epilogue, so that an Add that is a residual is merged as one.
     "conv_prologue",
-    // After epilogues, which go on blocked nodes.
+    // Runs after conv_epilogue, which changes only blocked nodes.
     "conv_plain_result",
-    // Equal Blocks and masks shared between layers, before fusion hides them.
+    // Equal Blocks and masks of several layers are shared before fusion hides them.
     "eliminate_duplicate_initializer",
     "eliminate_duplicate_nodes",
     "elementwise_fusion",
@@ -182,7 +186,7 @@ std::vector<const PassDef*> resolve(std::span<const std::string_view> names,
   return out;
 }
 
-// Those of the group that options ask for and the user has not given a place of his own.
+// Adds the passes of the group that options select and that the user has not placed in `passes`.
 void add_requested(std::vector<const PassDef*>& out, std::span<const std::string_view> group,
                    const Options& options) {
   for (const PassDef* p : resolve(group, options)) {
@@ -204,14 +208,14 @@ std::vector<const PassDef*> early_pipeline(const Options& options) {
 std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (options.plain) return resolve(kPlain, options);
   std::vector<std::string_view> names(std::begin(kConverter), std::end(kConverter));
-  // When shapes are arithmetic no more; Casts that it needs may meet others.
+  // Shapes are no longer computed at this point. The new Casts may be next to other Casts.
   if (options.narrow_int64)
     names.insert(names.end(), {"int64_to_int32", "fuse_consecutive_cast", "eliminate_nop_cast",
                                "eliminate_deadend", "eliminate_unused_initializer"});
   std::vector<const PassDef*> out = resolve(names, options);
   add_requested(out, kBeforeUsers, options);
-  // 8-bit floats come behind the user's passes, of numbers that nothing has rounded before; then
-  // halves for the rest, and behind them what looks for halves.
+  // 8-bit floats are made after the passes of the user, from numbers that have not been rounded.
+  // Then the rest becomes f16, followed by the passes that need f16.
   const bool quarters =
       options.precision == Precision::fp8 || options.precision == Precision::fp8_weight;
   const PassDef* half = quarters || options.precision == Precision::fp16
@@ -228,10 +232,10 @@ std::vector<const PassDef*> converter_pipeline(const Options& options) {
   if (quarters)
     for (const char* name : {"fuse_consecutive_cast", "eliminate_nop_cast", "eliminate_deadend"})
       out.push_back(&passes::pass_of(name));
-  // Last, so that passes before it look for images of floats.
+  // Last, because earlier passes look for images of floats.
   if (options.eight_bits_io) out.push_back(&passes::pass_of("eight_bits_io"));
   add_requested(out, kLast, options);
-  // Those that a precision brings, or the user named himself, are left out as well.
+  // Also removes passes that a precision or the user has added.
   for (const std::string& name : options.skip_passes) std::erase(out, &passes::pass_of(name));
   return out;
 }

@@ -1,4 +1,4 @@
-// The one place that decides the order of passes.
+// Decides the order of all passes. No other file does.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace poprt::compiler {
 
-// Before sizes that depend on data get their bounds and control flow is unrolled: nothing unless
-// options ask for it.
+// Passes before sizes that depend on data get their bounds and control flow is unrolled. Empty
+// unless options select some.
 std::vector<const passes::PassDef*> early_pipeline(const Options& options);
-// ONNX in, ONNX out: what conversion runs by default.
+// The default passes of conversion from ONNX to ONNX.
 std::vector<const passes::PassDef*> converter_pipeline(const Options& options);
-// From a converted graph to one whose nodes are lowered one by one.
+// Passes from a converted graph to one whose nodes can be lowered.
 std::vector<const passes::PassDef*> compile_pipeline(const Options& options);
-// The same in the parts between which plug-ins' transforms run; each ends at a checkpoint.
+// A part of compile_pipeline. Each ends at a checkpoint, where transforms of plug-ins run.
 struct Stage {
   std::string_view checkpoint;
   std::vector<const passes::PassDef*> passes;

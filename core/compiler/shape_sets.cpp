@@ -10,13 +10,13 @@
 namespace poprt::compiler {
 namespace {
 
-// Each has a program in the file, and takes as long to compile as the model alone.
+// Each shape has a program in the file and takes as long to compile as the model.
 constexpr size_t kMostShapes = 64;
 
-using Point = std::vector<int64_t>;  // one size for each that varies
+using Point = std::vector<int64_t>;  // one size for each variable size
 
-// The largest size below `size` that leaves the one above at most so much padding: what is just
-// larger than it is computed as `size`.
+// Returns the largest size below `size` for which a request that is just larger is padded to `size`
+// with at most the given padding.
 int64_t step_below(int64_t size, double max_padding) {
   constexpr double kRounding = 1e-9;
   const double room = max_padding * static_cast<double>(size);
@@ -27,7 +27,7 @@ int64_t step_below(int64_t size, double max_padding) {
   return least;
 }
 
-// Which sizes vary, and where each stands.
+// The variable sizes and their positions.
 class Sizes {
  public:
   explicit Sizes(const std::vector<ShapeSet>& sets) : first_(sets.at(0)) {
@@ -73,10 +73,10 @@ class Sizes {
   std::vector<Place> places_;
 };
 
-// Of each point the next larger one that differs in size `column` alone, if there is one. In the
-// order of the other sizes, so that such points are neighbours.
+// For each point, the next larger point that differs only in size `column`, if there is one. Points
+// are sorted by the other sizes, so that such points are adjacent.
 std::vector<std::pair<Point, Point>> neighbours(const std::set<Point>& points, size_t column) {
-  std::vector<std::pair<Point, int64_t>> lines;  // the others, and the size
+  std::vector<std::pair<Point, int64_t>> lines;  // the other sizes, and this size
   for (const Point& p : points) {
     lines.emplace_back(p, p[column]);
     lines.back().first.erase(lines.back().first.begin() + static_cast<std::ptrdiff_t>(column));
@@ -123,7 +123,7 @@ std::vector<ShapeSet> shape_sets_of(const std::map<std::string, std::vector<Shap
 }
 
 void sort_by_size(std::vector<ShapeSet>& sets) {
-  std::multimap<double, ShapeSet> sorted;  // those of equal size as they come
+  std::multimap<double, ShapeSet> sorted;  // equal sizes keep their order
   for (ShapeSet& set : sets) {
     double elements = 0;
     for (const auto& [name, shape] : set) elements += static_cast<double>(element_count(shape));
@@ -138,7 +138,7 @@ std::vector<ShapeSet> with_steps(const std::vector<ShapeSet>& sets, double max_p
   std::set<Point> points;
   for (size_t i = 0; i < sets.size(); i++) points.insert(sizes.point(i));
   bool any = false, grown = true;
-  // What is added along one size has neighbours along the others.
+  // Points added along one size may have neighbours along other sizes.
   while (std::exchange(grown, false))
     for (size_t column = 0; column < sizes.count(); column++)
       for (const auto& [small, large] : neighbours(points, column)) {

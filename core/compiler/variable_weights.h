@@ -1,4 +1,4 @@
-// Weights that a session may change: constants that become inputs which have a value.
+// Weights that a session may change: constants become inputs with a value.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ struct VariableWeight {
   Tensor value;
 };
 
-// Makes an input of every named floating-point constant of rank 1 or more that is read, outside of
-// subgraphs only, where an operator takes weights: Conv, ConvTranspose, MatMul, Gemm, elementwise
-// arithmetic, normalisations, recurrent cells, PRelu and the data of Gather, and of the quarter
-// numbers (u8) of FP8MatMul and FP8Conv. The other constants
-// (shapes, axes, scales ...) decide how a graph is compiled and stay. Before convert().
+// Makes an input of every named float constant of rank 1 or more that an operator outside of
+// subgraphs reads as a weight: Conv, ConvTranspose, MatMul, Gemm, elementwise arithmetic,
+// normalisations, recurrent cells, PRelu, the data of Gather, and the 8-bit floats (u8) of
+// FP8MatMul and FP8Conv. Other constants (shapes, axes, scales ...) affect how a graph is compiled
+// and stay constant. Must be called before convert().
 std::vector<VariableWeight> make_weights_variable(ir::Graph& graph);
 
-// Gives the inputs of `executable` that have those names their values. Throws unimplemented when
-// the type of one was changed on the way (precision fp16).
+// Sets the values of the inputs of `executable` with those names. Throws unimplemented if the
+// conversion changed the type of one (precision fp16).
 void attach_values(Executable& executable, const std::vector<VariableWeight>& weights);
 
 }  // namespace poprt::compiler

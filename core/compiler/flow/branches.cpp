@@ -1,4 +1,5 @@
-// An If whose condition only a run knows: both branches, with results of one type.
+// Handles an If whose condition is known only at run time: converts both branches so that their
+// results have one type.
 #include "compiler/flow/specializer.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ using ir::Value;
 
 void Specializer::run_branches(Resolver& node, Value* condition, const Graph& yes,
                                const Graph& no) {
-  // Each branch in a graph of its own; sequences as their elements.
+  // Each branch is a separate graph. Sequences become their elements.
   const Graph* const bodies[] = {&no, &yes};
   Branch made[2];
   for (size_t b = 0; b < 2; b++) {
@@ -26,8 +27,8 @@ void Specializer::run_branches(Resolver& node, Value* condition, const Graph& ye
   join_branches(node, condition, made[1], made[0]);
 }
 
-// The axis along which two results are of different lengths, or of one that depends on data. None
-// when they have one static type, or more is different.
+// Returns the axis along which the lengths of two results differ or depend on data. Returns nothing
+// if they have one static type, or if they differ in another way.
 std::optional<size_t> Specializer::uneven_axis(const Item& a, const Item& b) {
   if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor || a.twin || b.twin)
     return std::nullopt;
@@ -46,9 +47,9 @@ std::optional<size_t> Specializer::uneven_axis(const Item& a, const Item& b) {
   return axis;
 }
 
-// What is empty, in one more way than another result is empty or short, is as empty in that one's
-// other sizes: exporters hand dummies back from the branch that does not compute a cache
-// (f32[0,4,1,16] beside f32[1,4,12,16]).
+// If a result is empty along more axes than the other one, its remaining sizes are changed to those
+// of the other. Exporters return such placeholders from the branch that does not compute a cache
+// (f32[0,4,1,16] for f32[1,4,12,16]).
 std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
   if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor || a.size) return std::nullopt;
   const ir::ValueType &x = a.value->type, &y = b.value->type;
@@ -61,7 +62,7 @@ std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
   return Item::of(build_.constant(Tensor::zeros(x.dtype, shape)));
 }
 
-// A result with zeros up to the bound of both branches, and how much of it is real.
+// Pads a result with zeros up to the bound of both branches, and returns its real length, too.
 Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
   Shape rest = item.value->shape();
   const int64_t length = rest[axis];
@@ -75,7 +76,7 @@ Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
 
 void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, Branch& no) {
   Branch* const both[] = {&yes, &no};
-  // How results were joined: the axis whose length is a result of its own.
+  // For each result, the axis whose length is a separate result.
   std::vector<std::optional<size_t>> uneven;
   for (size_t i = 0; i < yes.results.size(); i++) {
     Item &a = yes.results[i], &b = no.results[i];
@@ -83,7 +84,7 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
       node.fail_at(
           ErrorCode::unimplemented,
           "its branches make containers of different lengths; the condition must be constant");
-    // A model that is only converted keeps sizes unknown until it is compiled.
+    // A model that is only converted keeps the size unknown until it is compiled.
     uneven.push_back(options_.keep_onnx ? std::nullopt : uneven_axis(a, b));
     if (!uneven[i] && !options_.keep_onnx) {
       a = empty_like(a, b).value_or(a);

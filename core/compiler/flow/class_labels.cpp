@@ -1,11 +1,11 @@
-// Text that is chosen at run time, by numbers. A classifier's label, and what it goes through:
+// Replaces text that is chosen at run time by numbers. For example, a classifier's label
 //
 //   %i = ArgMax(%scores)
 //   %l = ArrayFeatureExtractor(["cat", "dog"], %i)
 //   %y = Reshape(%l, [-1])                             an output of the model
 //
-// chooses from [0, 1] instead, and a note in the file says that 1 is "dog".
-// All text that meets (an operator hands it on, or compares it) is numbered by one list.
+// is chosen from [0, 1] instead, and a note in the file states that 1 is "dog". Texts that meet
+// (because an operator returns or compares both) are numbered by one list.
 #include "compiler/flow/class_labels.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using ops::TextForm;
 
 constexpr std::string_view kClasses = "classlabels_strings";
 
-// The texts that a classifier makes of numbers.
+// Returns the texts that a classifier chooses from.
 const std::vector<std::string>* classes_of(const Node& n) {
   if (ops::facts_of(n).class_numbers.empty()) return nullptr;
   const ir::Attribute* a = n.find_attr(kClasses);
@@ -44,7 +44,7 @@ TextForm form_of(const Node& n) {
   return f.text_form;
 }
 
-// The lists of opset 1 are names for numbers in either direction, and stay what they are.
+// The lists of opset 1 map numbers to names and back, and are not changed.
 std::optional<ops::LabelTable> table_of(const Node& n) {
   if (form_of(n) != TextForm::translates || n.find_attr("classes_strings")) return std::nullopt;
   return ops::label_table(n);
@@ -59,7 +59,7 @@ bool hands_on(const Node& n) {
   return form_of(n) == TextForm::hands_on || form_of(n) == TextForm::to_text;
 }
 
-// The inputs that an operator hands on as they are, compares or looks up, when they are text.
+// Returns the text inputs that an operator returns, compares or looks up.
 std::vector<size_t> text_inputs(const Node& n) {
   const TextForm form = form_of(n);
   if (form == TextForm::none) return {};
@@ -77,7 +77,7 @@ std::vector<size_t> text_inputs(const Node& n) {
 
 bool is_text(const Value* v) { return v && v->is_constant() && v->dtype() == DType::string; }
 
-// A list of texts, each once.
+// A list of distinct texts.
 class Numbers {
  public:
   int64_t of(const std::string& text) {
@@ -98,13 +98,13 @@ class Numbers {
   std::vector<std::string> list_;
 };
 
-// Text that meets.
+// A set of texts that meet.
 struct Texts {
-  std::vector<Node*> makers;    // in the order of the graph
-  std::vector<Node*> readers;   // which hand on or compare
-  std::vector<Value*> values;   // what nodes make of it
-  const Node* other = nullptr;  // reads it, and cannot take numbers for text
-  const Value* read = nullptr;  // what that node reads
+  std::vector<Node*> makers;    // in graph order
+  std::vector<Node*> readers;   // nodes that return or compare a text
+  std::vector<Value*> values;   // results of nodes
+  const Node* other = nullptr;  // a reader that does not accept numbers
+  const Value* read = nullptr;  // the value that `other` reads
   Numbers numbers;
 };
 
@@ -125,7 +125,8 @@ class Numbering {
   }
 
  private:
-  // What depends on inputs: the rest is computed when the model is compiled, texts included.
+  // Finds the values that depend on inputs. All others, including texts, are computed at compile
+  // time.
   void find_what_runs() {
     for (const Value* v : graph_.inputs())
       if (!v->is_constant()) runs_.insert(v);
@@ -156,7 +157,7 @@ class Numbering {
     }
   }
 
-  // Those of all inputs are one from here on.
+  // Merges the sets of all these inputs and returns the merged set.
   size_t meet(const Node& n, const std::vector<size_t>& places) {
     texts_.emplace_back();
     const size_t to = texts_.size() - 1;
@@ -193,7 +194,7 @@ class Numbering {
     }
   }
 
-  // A classifier says what to do about it; other text is refused by whoever reads it.
+  // The message for a classifier suggests a remedy. The reader reports other texts.
   static void refuse(const Texts& t) {
     for (const Node* n : t.makers)
       if (classes_of(*n))
@@ -209,7 +210,8 @@ class Numbering {
     std::sort(t.readers.begin(), t.readers.end());
     t.readers.erase(std::unique(t.readers.begin(), t.readers.end()), t.readers.end());
     for (Node* n : t.makers) number_maker(*n, t.numbers);
-    // Tables first: what is only compared with a label comes behind all labels.
+    // Tables come first, so that texts that are only compared with a label get the numbers after
+    // all labels.
     for (const bool tables : {true, false})
       for (Node* n : graph_.nodes())
         if (hands_on(*n) == tables && std::binary_search(t.readers.begin(), t.readers.end(), n))
@@ -262,7 +264,7 @@ class Numbering {
 
   ir::Graph& graph_;
   std::unordered_set<const Value*> runs_;
-  std::unordered_map<const Value*, size_t> at_;  // places in texts_
+  std::unordered_map<const Value*, size_t> at_;  // index in texts_
   std::vector<Texts> texts_;
 };
 

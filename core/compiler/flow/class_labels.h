@@ -1,4 +1,4 @@
-// Text that a model chooses at run time: class labels that are strings.
+// Replaces text that a model chooses at run time, such as class labels, by numbers.
 #pragma once
 
 #include <map>
@@ -8,18 +8,18 @@
 
 namespace poprt::compiler {
 
-// Name of the opaque blob, with the name of the output behind it, that has the class labels of an
-// output: a JSON array of strings.
+// Prefix of the opaque blob with the class labels of an output, followed by the output's name. The
+// blob is a JSON array of strings.
 inline constexpr std::string_view kClassLabels = "class_labels/";
 
-// The device has no strings: a classifier's labels (classlabels_strings), what LabelEncoder makes
-// and what an index takes from a constant list become places in the list, as classlabels_int64s
-// would have them, and the lists metadata of the graph, for outputs. Operators may hand labels on
-// (Reshape, Where ...), compare them and look them up. Throws unimplemented when others read those
-// of a classifier; other text that they read stays text.
+// The device has no strings. A classifier's labels (classlabels_strings), the results of
+// LabelEncoder, and texts selected by index from a constant list become indices into the list, as
+// classlabels_int64s would give. The lists of outputs become metadata of the graph. Operators may
+// return labels (Reshape, Where ...), compare them and look them up. Throws unimplemented if
+// another operator reads the labels of a classifier. Other texts that it reads stay text.
 void number_class_labels(ir::Graph& graph);
 
-// By name of opaque blob.
+// Labels by name of the opaque blob.
 std::map<std::string, std::string> class_labels_of(const ir::Graph& graph);
 
 }  // namespace poprt::compiler

@@ -24,7 +24,7 @@ void expand(ir::Graph& graph, ir::Node& n, const Options& options) {
     return options.input_shape.contains(fmt::format("{}[{}]", name, i));
   };
   int64_t length = 0;
-  bool known = kind != "sequence";  // an optional one may be absent
+  bool known = kind != "sequence";  // an optional may be absent
   if (const auto it = options.input_length.find(name); it != options.input_length.end()) {
     length = it->second;
     known = true;

@@ -20,7 +20,7 @@ std::shared_ptr<Graph> subgraph(Node& n, std::string_view key) {
   return *g;
 }
 
-// Moves the nodes of `body` in front of `at`; returns what stands for its outputs.
+// Moves the nodes of `body` before `at`. Returns the values that replace its outputs.
 std::vector<Value*> move_nodes(Graph& body, Node& at) {
   Graph& graph = at.graph();
   for (Value* v : body.values())
@@ -47,7 +47,7 @@ Node* mark(Node& at, std::string type, std::span<Value* const> inputs, size_t ou
   return n;
 }
 
-// When the condition holds, nobody looks at the other branch's result either.
+// If the condition selects this branch, the result of the other branch is not used.
 bool is_unspecified(const Value* v) {
   return v->producer() && ops::facts_of(*v->producer()).marker == ops::Marker::unspecified;
 }
@@ -80,7 +80,7 @@ void flatten_if(Node& n) {
   n.graph().erase_node(&n);
 }
 
-// Values of the loop's own state that `v` may share its bytes with.
+// Collects the loop's state values that `v` may share bytes with.
 void collect_roots(const Value* v, std::unordered_set<const Value*>& roots) {
   const Node* p = v->producer();
   if (!p || ops::facts_of(*p).marker == ops::Marker::loop_begin) {
@@ -95,7 +95,8 @@ void collect_roots(const Value* v, std::unordered_set<const Value*>& roots) {
   }
 }
 
-// Whether `v` is `state` again, in whatever shape. What is put together of its parts is not.
+// Whether `v` has the bytes of `state`, possibly with another shape. A value composed of its parts
+// does not.
 bool is_view_of(const Value* v, const Value* state) {
   while (v != state) {
     const Node* p = v->producer();
@@ -105,8 +106,9 @@ bool is_view_of(const Value* v, const Value* state) {
   return true;
 }
 
-// Writes one Loop as LoopBegin, the nodes of its body and LoopEnd. What changes from round to round
-// lies in outputs of LoopBegin; LoopEnd says what moves there for the next round.
+// Replaces one Loop by LoopBegin, the nodes of its body and LoopEnd. Values that change between
+// iterations are outputs of LoopBegin. LoopEnd specifies which values move there for the next
+// iteration.
 class LoopFlattener {
  public:
   explicit LoopFlattener(Node& n) : n_(n), graph_(n.graph()), body_(subgraph(n, "body")) {}
@@ -123,7 +125,7 @@ class LoopFlattener {
   }
 
  private:
-  // A body output goes to an output of LoopBegin.
+  // A move from a body output to an output of LoopBegin.
   struct Move {
     size_t result;
     Value* to;
@@ -138,7 +140,7 @@ class LoopFlattener {
            body_->inputs().size(), body_->outputs().size(), states_ + 2, states_ + scans_ + 1);
   }
 
-  // The condition is tested when anything can make it false.
+  // The condition is tested only if it can become false.
   void read_condition() {
     const Value* result = body_->outputs()[0];
     while (result->producer() &&
@@ -147,7 +149,7 @@ class LoopFlattener {
     const auto is_true = [](const Value* v) {
       return !v || (v->is_constant() && v->constant().to_int64s() == std::vector<int64_t>{1});
     };
-    const bool kept = result == body_->inputs()[1];  // handed through
+    const bool kept = result == body_->inputs()[1];  // returned unchanged
     changes_ = !kept && !is_true(result);
     if (changes_ || !is_true(n_.input(1))) {
       tested_ = true;
@@ -221,10 +223,10 @@ class LoopFlattener {
       const bool part = i >= first_scan_;
       check_types(move, from, part);
       if (!part) {
-        if (is_view_of(from, move.to)) continue;  // stays as it is
+        if (is_view_of(from, move.to)) continue;  // the value does not change
         std::unordered_set<const Value*> roots;
         collect_roots(from, roots);
-        // Another copy may overwrite what this one reads.
+        // Moves are delayed if another move would overwrite their source.
         if (std::any_of(moves_.begin(), moves_.end(),
                         [&](const Move& m) { return roots.contains(m.to); }))
           stage.push_back(copied);
@@ -233,7 +235,7 @@ class LoopFlattener {
       ends.push_back(from);
       ends.push_back(move.to);
     }
-    // The device reads the condition before every round: it has to live as long.
+    // The device reads the condition before every iteration, so it must live until the loop ends.
     if (test_ && !changes_) ends.push_back(test_);
     Node* end = mark(n_, "LoopEnd", ends);
     end->attributes["states"] = copied;
@@ -245,8 +247,8 @@ class LoopFlattener {
   const std::shared_ptr<Graph> body_;
   size_t states_ = 0, scans_ = 0;
   bool changes_ = false, tested_ = false;
-  Value* test_ = nullptr;   // the condition before the first round; null: true
-  Value* count_ = nullptr;  // null: most_ rounds
+  Value* test_ = nullptr;   // condition before the first iteration; null: true
+  Value* count_ = nullptr;  // null: most_ iterations
   int64_t most_ = program::kMaxRounds;
   Value* index_ = nullptr;
   std::vector<Move> moves_;
@@ -266,7 +268,7 @@ void flatten(Graph& graph) {
 
 void flatten_control_flow(Graph& graph) {
   flatten(graph);
-  // What a body made for its interface only.
+  // Removes nodes that were needed only for the interface of a body.
   const std::vector<Node*> nodes = graph.nodes();
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
     const auto out = (*it)->outputs();

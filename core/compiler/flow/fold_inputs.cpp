@@ -7,7 +7,7 @@
 namespace poprt::compiler {
 namespace {
 
-// Graph inputs that a value is computed from.
+// Collects the graph inputs that a value depends on.
 void collect_sources(const ir::Value* v, std::unordered_set<const ir::Value*>& seen) {
   if (!v || !seen.insert(v).second || !v->producer()) return;
   if (ops::facts_of(*v->producer()).from_shapes) return;

@@ -1,4 +1,4 @@
-// Loop: unrolled, or left to the device with states of one type.
+// Handles Loop: unrolls it, or leaves it to the device with states of one type.
 #include "compiler/flow/specializer.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using ir::Value;
 
 namespace {
 
-constexpr int64_t kShortLoop = 512;  // nodes of an unrolled loop
+constexpr int64_t kShortLoop = 512;  // most nodes of an unrolled loop
 
 }  // namespace
 
@@ -44,9 +44,11 @@ Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
   node.fail_at(ErrorCode::unimplemented, "it can neither be unrolled nor run as it is: {}", why);
 }
 
-// Forgets the nodes of an attempt to unroll. What has a state would run although nothing reads it.
+// Removes the nodes of an attempt to unroll. Nodes with state would run although they have no
+// readers.
 void Specializer::give_up(const Node& n, size_t before) {
-  // Tried once: nested loops would try again in every round of those around.
+  // Records the failure, because otherwise nested loops would be tried again in every iteration of
+  // the outer loops.
   long_loops_.insert(&n);
   Graph& target = build_.target();
   const std::vector<Node*> made = target.nodes();
@@ -57,7 +59,7 @@ void Specializer::give_up(const Node& n, size_t before) {
       target.erase_node(made[i]);
 }
 
-// Nothing when the condition turns out to depend on data, or the limit is too small.
+// Returns nothing if the condition depends on data, or if the limit is too small.
 std::optional<Items> Specializer::unroll(Resolver& node, const LoopSpec& loop,
                                          std::optional<int64_t> count, int64_t limit) {
   Items states = loop.states;
@@ -66,7 +68,7 @@ std::optional<Items> Specializer::unroll(Resolver& node, const LoopSpec& loop,
   const int64_t before = build_.made();
   int64_t round = 0;
   for (; !count || round < *count; round++) {
-    // Inner loops made it longer than it looked.
+    // Unrolled inner loops may exceed the estimate.
     if (limit < kMaxNodes && build_.made() - before > limit * 4) return std::nullopt;
     if (round > program::kMaxRounds || (!count && round > kMaxNodes))
       node.fail_at(ErrorCode::resource_exhausted, "the loop does not end");
@@ -92,7 +94,7 @@ std::optional<Items> Specializer::unroll(Resolver& node, const LoopSpec& loop,
 
 namespace {
 
-// While it lives, `rounds` is multiplied by `factor`.
+// Multiplies `rounds` by `factor` during its lifetime.
 struct Rounds {
   Rounds(int64_t& r, int64_t factor) : rounds(r), outer(r) { rounds *= factor; }
   Rounds(const Rounds&) = delete;
@@ -102,8 +104,7 @@ struct Rounds {
   const int64_t outer;
 };
 
-// The type of values of both types: dimensions that are not the same are unknown. Returns whether
-// `type` changed.
+// Makes dimensions unknown that differ between the two types. Returns whether `type` changed.
 bool widen(ir::ValueType& type, const ir::ValueType& by) {
   if (!type.has_shape) return false;
   if (!by.has_shape || by.shape.size() != type.shape.size()) {
@@ -121,8 +122,8 @@ bool widen(ir::ValueType& type, const ir::ValueType& by) {
 
 }  // namespace
 
-// A body whose states have `types`, and the types that they have after a round. With a count, a
-// state after the others counts the rounds.
+// Converts the body for states with `types`, and returns their types after an iteration. If the
+// iterations must be counted, an additional state counts them.
 Specializer::LoopBody Specializer::loop_body(Resolver& node, const LoopSpec& loop,
                                              const std::vector<ir::ValueType>& types) {
   LoopBody body;
@@ -141,7 +142,7 @@ Specializer::LoopBody Specializer::loop_body(Resolver& node, const LoopSpec& loo
   const auto first = loop.condition.kind == Item::Kind::none
                          ? std::optional<int64_t>(1)
                          : ops::constant_integer(loop.condition);
-  // A first condition of `false` becomes a trip count of 0.
+  // If the first condition is false, the trip count becomes 0.
   body.ends_early = !first || (!(more && *more != 0) && made[0].value != condition);
   std::vector<Value*> results;
   for (const Item& item : made) {
@@ -167,8 +168,8 @@ Specializer::LoopBody Specializer::loop_body(Resolver& node, const LoopSpec& loo
   return body;
 }
 
-// A model that stays ONNX keeps a state whose shape changes from round to round, with dimensions
-// that are unknown.
+// In a model that stays ONNX, a state whose shape changes between iterations gets unknown
+// dimensions.
 Specializer::LoopBody Specializer::widened_body(Resolver& node, const LoopSpec& loop,
                                                 std::vector<ir::ValueType> types) {
   for (;;) {
@@ -197,7 +198,7 @@ Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
   node.check_scalar(loop.count.value, DType::s64, "the trip count");
   node.check_scalar(loop.condition.value, DType::boolean, "the condition");
   const auto most = ops::constant_integer(loop.count);
-  // Of this loop and those around it, as far as constants tell.
+  // Total iterations of this loop and the outer ones, as far as they are constant.
   const int64_t here = std::clamp<int64_t>(most.value_or(1), 1, program::kMaxRounds);
   if (here > program::kMaxRoundsOfRun / rounds_)
     node.fail_at(ErrorCode::resource_exhausted,
@@ -219,7 +220,7 @@ Items Specializer::loop_on_device(Resolver& node, const LoopSpec& loop) {
   if (body.counts) initial.push_back(build_.integer(0));
   std::vector<Value*> inputs = {loop.count.value, loop.condition.value};
   inputs.insert(inputs.end(), initial.begin(), initial.end());
-  // The rounds that a constant false condition leaves.
+  // A constant false condition allows no iteration.
   if (const auto c = ops::constant_integer(loop.condition); c && *c == 0)
     inputs[0] = build_.integer(0);
   Node* made = build_.target().add_node("Loop", body.counts ? "poprt" : "", inputs,

@@ -1,11 +1,11 @@
-// Numbers that a model computes from sizes which depend on data (Item::actual): the least and the
-// most that each can be. A node computes with the sizes themselves at run time, and with their
-// bounds here. The most decides how much room a shape made of such numbers has.
+// Computes ranges of numbers that depend on sizes which depend on data (Item::actual): the smallest
+// and largest possible values. At run time nodes compute with the actual sizes; here they compute
+// with the bounds. The upper bound determines the memory for a shape made of such numbers.
 //
-// Worked example: x [10, 4] has n real rows, 0 <= n <= 10. Shape gives [0..10, 4..4], Gather of
-// place 1 the constant 4, of place 0 the range 0..10, and Sub(100, it) 90..100: every corner is
-// computed, 100 - 0 and 100 - 10, and because Sub rises or falls with each operand alone, the least
-// and the most corner hold for what lies between.
+// Example: x [10, 4] has n real rows, 0 <= n <= 10. Shape returns [0..10, 4..4]. Gather of element
+// 1 returns the constant 4, and of element 0 the range 0..10. Sub(100, n) has the corners 100 - 0
+// and 100 - 10 and the range 90..100. Because Sub is monotonic in each operand, the corners bound
+// all values between them.
 #include <algorithm>
 #include <array>
 
@@ -21,9 +21,10 @@ using ir::Value;
 
 namespace {
 
-constexpr size_t kMaxCorners = 4;  // operands that vary
+constexpr size_t kMaxCorners = 4;  // most operands with a range; each doubles the number of corners
 
-// What wraps around, or turns several numbers into one that is larger, does not rise.
+// Whether a Cast is monotonic. One that may wrap around, or that merges several numbers into a
+// larger one, is not.
 bool cast_rises(DType to, const Value* least) {
   if (is_float(to) || to == DType::s32 || to == DType::s64) return true;
   return to == DType::boolean && !ops::any_below(least, 0);
@@ -82,7 +83,7 @@ std::optional<std::vector<ops::SizeRange>> Specializer::ranges_of(const Node& n,
       item = Item::of((corner >> k & 1) != 0 ? item.value : item.least);
     }
     if (quotient && in[1].actual) {
-      // Nothing is divided by 0; what has both signs has no bound.
+      // The divisor must not be 0. A divisor that may have both signs gives no bound.
       if (is_float(in[1].value->dtype()) || ops::any_below(in[1].least, 0) ||
           ops::any_below(in[1].value, 1))
         return std::nullopt;

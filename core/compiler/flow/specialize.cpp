@@ -82,14 +82,14 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
     for (size_t i = 0; i < item.elements.size(); i++)
       outputs.push_back({fmt::format("{}[{}]", v->name(), i), Item::of(item.elements[i])});
   }
-  // How much of an output is real follows the outputs.
+  // The real sizes of outputs are added after the outputs.
   const size_t count = outputs.size();
   for (size_t i = 0; i < count; i++) {
     const Item item = outputs[i].item;
     const std::string name = outputs[i].name + std::string(kShapeSuffix);
     if (!item.size || options_.keep_onnx || taken.contains(name) || !item.value->type.is_static())
       continue;
-    // The extent of the result tells the caller.
+    // The size of the result tells the caller how much is real.
     if (std::ranges::any_of(request_sizes_,
                             [&](const Value* size) { return ops::is_linear_in(item.size, size); }))
       continue;
@@ -116,7 +116,7 @@ void Specializer::set_outputs(const std::vector<Value*>& old) {
       (*options_.constant_outputs)[o.name] = v->constant();
       continue;
     }
-    // An input or a constant that is an output keeps its name, which no other value can have.
+    // An input or a constant that is an output keeps its name, which must be unique.
     const bool itself = !v->producer() && v->name() == o.name;
     if ((!v->producer() && !itself) || root_.is_output(v)) {
       Node* n = root_.add_node("Identity", "", {v});
@@ -149,7 +149,7 @@ void Specializer::run() {
   for (const Node* n : nodes) run_node(*n);
   set_outputs(outputs);
   for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) root_.erase_node(*it);
-  // New nodes that nobody reads, among them those of attempts that were given up.
+  // Removes new nodes without readers, such as those of failed attempts.
   const std::vector<Node*> made = root_.nodes();
   std::unordered_set<const Value*> gone;
   for (auto it = made.rbegin(); it != made.rend(); ++it) {
@@ -166,7 +166,7 @@ void Specializer::run() {
       gone.insert(v);
       root_.erase_value(v);
     }
-  // Outputs stand first: their names win.
+  // Outputs are first, so that they get their names.
   std::unordered_set<const Value*> named;
   for (const auto& [value, name] : names_)
     if (!gone.contains(value) && &value->graph() == &root_ && !root_.is_input(value) &&
@@ -176,7 +176,7 @@ void Specializer::run() {
 
 namespace {
 
-// Before bodies are copied: what is one node has one state.
+// States are numbered before bodies are copied, so that the copies of a node share one state.
 void number_states(Graph& graph, int64_t& next) {
   for (Node* n : graph.nodes()) {
     ir::for_each_subgraph(*n, [&](Graph& sub) { number_states(sub, next); });

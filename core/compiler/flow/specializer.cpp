@@ -73,7 +73,7 @@ void Specializer::run_node(const Node& n) {
 void Specializer::copy_node(const Node& n) {
   const Items in = items_of(n.inputs());
   if (!reads_actual(n, in)) return copy_with(n, in);
-  // Once with bounds, while those are known; once with sizes.
+  // Computes with the bounds if they are known, and also with the actual sizes.
   std::optional<std::vector<ops::SizeRange>> ranges;
   if (!ops::facts_of(n).data_sized && !has_sizes(n, in)) ranges = ranges_of(n, in);
   Items sizes = in;
@@ -90,7 +90,7 @@ void Specializer::copy_node(const Node& n) {
   }
 }
 
-// Which part of the results is real. Changes what the node reads.
+// Determines the real part of the results. Changes the node's inputs `in`.
 ops::BoundResult Specializer::bound_of(const Node& n, Items& in) {
   const ops::Facts& facts = ops::facts_of(n);
   const bool sizes = has_sizes(n, in);

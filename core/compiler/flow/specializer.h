@@ -1,7 +1,7 @@
-// The run of specialize() over one model: specialize.cpp walks over the graph, specializer.cpp
-// copies nodes and follows sizes, size_ranges.cpp numbers made of sizes, branches.cpp and loops.cpp
-// make If and Loop as the device has them. What an operator becomes is OpDef::bound and
-// OpDef::resolve.
+// The implementation of specialize() for one model: specialize.cpp walks over the graph,
+// specializer.cpp copies nodes and tracks sizes, size_ranges.cpp handles numbers that depend on
+// sizes, branches.cpp and loops.cpp convert If and Loop for the device. OpDef::bound and
+// OpDef::resolve define how each operator is replaced.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ using ops::Item;
 using ops::Items;
 using ops::LoopSpec;
 
-inline constexpr int64_t kMaxNodes = 1 << 19;  // that unrolling adds to a model
+inline constexpr int64_t kMaxNodes = 1 << 19;  // limit of the nodes that unrolling adds
 
 class Specializer {
  public:
@@ -38,16 +38,16 @@ class Specializer {
         declared_(declared),
         build_(root, kMaxNodes + 4 * ops::node_count(root)) {}
 
-  // Something is in `graph` that a static device has not.
+  // Whether `graph` contains something that a static device does not support.
   static bool has_work(const ir::Graph& graph);
   void run();
 
  private:
-  class Resolver;  // what OpDef::resolve asks
+  class Resolver;  // the context of OpDef::resolve
 
   Item item_of(const ir::Value* v) const;
   Items items_of(std::span<ir::Value* const> values) const;
-  // What became of an output, which must be what the model declares.
+  // Sets the result for an output and checks it against the declared type.
   void give(const ir::Node& n, size_t output, Item item);
   void take_constants(const ir::Graph& graph);
 
@@ -63,14 +63,14 @@ class Specializer {
   static bool reads_actual(const ir::Node& n, const Items& in);
 
   // -- size_ranges.cpp ----------------------------------------------------------------------------
-  // Of each output of a node that computes with sizes; nothing when no bound is known.
+  // The range of each output of a node that computes with sizes, or nothing if no bound is known.
   std::optional<std::vector<ops::SizeRange>> ranges_of(const ir::Node& n, const Items& in);
   std::optional<std::vector<ir::Value*>> constant_results(const ir::Node& n, const Items& in);
 
   // -- specialize.cpp: bodies ---------------------------------------------------------------------
-  // Without the nodes in `made`, whose results are known from before.
+  // Does not run the nodes in `made`, whose results are known.
   Items run_body(const ir::Graph& body, const Items& inputs, const ops::NodeSet& made = {});
-  // Runs those nodes of a body whose results are the same in every round, for run_body.
+  // Runs the nodes of a body whose results are equal in every iteration, for run_body.
   ops::NodeSet run_invariant(const ir::Graph& body);
   void set_outputs(const std::vector<ir::Value*>& old);
   void take_real_places();
@@ -95,28 +95,28 @@ class Specializer {
   Items loop_on_device(Resolver& node, const LoopSpec& loop);
   struct LoopBody {
     std::shared_ptr<ir::Graph> graph;
-    std::vector<ir::ValueType> types;  // of the states after a round
-    bool ends_early = false;           // there may be fewer rounds than the trip count
-    bool counts = false;               // the last state counts them
+    std::vector<ir::ValueType> types;  // of the states after an iteration
+    bool ends_early = false;           // the loop may end before the trip count
+    bool counts = false;               // the last state counts the iterations
   };
   LoopBody loop_body(Resolver& node, const LoopSpec& loop, const std::vector<ir::ValueType>& types);
   LoopBody widened_body(Resolver& node, const LoopSpec& loop, std::vector<ir::ValueType> types);
-  // Throws when the device cannot run so many rounds, or scan outputs have no bound.
+  // Throws if the device cannot run so many iterations, or if scan outputs have no bound.
   void check_rounds(Resolver& node, const LoopSpec& loop, bool ends_early) const;
 
   ir::Graph& root_;
   const Options& options_;
   const DeclaredTypes& declared_;
   ops::FoldingBuilder build_;
-  int64_t rounds_ = 1;                              // of the loops around, as far as constants tell
-  std::unordered_set<const ir::Node*> long_loops_;  // too long to be unrolled
+  // Total iterations of the outer loops, as far as they are constant
+  int64_t rounds_ = 1;
+  std::unordered_set<const ir::Node*> long_loops_;  // loops that are too long to unroll
   std::unordered_map<const ir::Value*, Item> items_;
-  std::unordered_set<const ir::Value*> request_sizes_;  // of Options::real_places
-  std::vector<std::pair<ir::Value*, std::string>>
-      names_;  // new values and the names they take over
+  std::unordered_set<const ir::Value*> request_sizes_;     // from Options::real_places
+  std::vector<std::pair<ir::Value*, std::string>> names_;  // new values and the names that they get
 };
 
-// What OpDef::resolve of one node asks the run.
+// The context that OpDef::resolve uses for one node.
 class Specializer::Resolver final : public ops::ResolveContext {
  public:
   Resolver(Specializer& s, const ir::Node& n)

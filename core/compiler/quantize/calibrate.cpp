@@ -21,11 +21,11 @@ using passes::PrecisionParameters;
 using passes::QuarterFormat;
 using passes::WeightedProduct;
 
-// Of one tensor, of all runs: more do not change what is chosen.
+// Values per tensor, over all runs. More values do not change the choice.
 constexpr int64_t kMostValues = int64_t{1} << 18;
 constexpr int64_t kMostRows = 4096;
 
-// What a product is given, over all runs.
+// The input values of a product over all runs.
 struct Recorded {
   const ir::Value* value;
   std::vector<float> values;
@@ -33,8 +33,8 @@ struct Recorded {
 
 struct Layer {
   WeightedProduct product;
-  size_t data = 0;                    // in Calibrator::recorded_
-  std::optional<FormatSearch> input;  // without data there is no search
+  size_t data = 0;                    // index in Calibrator::recorded_
+  std::optional<FormatSearch> input;  // not set without data
   FormatSearch weight;
   std::optional<GptqResult> gptq;
   double loss = 0;
@@ -74,12 +74,12 @@ class Calibrator {
   PrecisionParameters parameters_;
   std::vector<Layer> layers_;
   std::vector<Recorded> recorded_;
-  std::vector<std::optional<Gram>> grams_;  // by layer; the first of equals has it
+  std::vector<std::optional<Gram>> grams_;  // by layer; equal layers use that of the first one
   std::vector<size_t> gram_of_;
   std::vector<const Layer*> kept_;
 };
 
-// Those outside of branches and loops; what is inside has the formats of float_to_fp8.
+// Finds the layers outside of branches and loops. Layers inside use the formats of float_to_fp8.
 void Calibrator::find_layers() {
   std::unordered_map<const ir::Value*, size_t> places;
   passes::for_each_product(graph_, [&](WeightedProduct& p) {
@@ -98,7 +98,7 @@ void Calibrator::add_values(Recorded& to, const Tensor& data, int64_t run, int64
   const int64_t step = std::max<int64_t>(1, count * runs / kMostValues);
   for (int64_t i = run % step; i < count; i += step)
     to.values.push_back(all[static_cast<size_t>(i)]);
-  // The greatest decides what must fit.
+  // The largest value determines the range that the format must represent.
   const auto most = std::ranges::max_element(
       all, {}, [](float v) { return std::isfinite(v) ? std::fabs(v) : 0.0f; });
   if (step > 1 && most != all.end()) to.values.push_back(*most);
@@ -117,7 +117,7 @@ void Calibrator::add_rows(const Tensor& data, size_t recorded, int64_t runs) {
   }
 }
 
-// Runs the model on all data, its outputs being what its products are given.
+// Runs the model on all data with the inputs of its products as outputs.
 void Calibrator::record() {
   const Samples samples(graph_, calibration_.data);
   if (!records() || layers_.empty()) return;
@@ -127,7 +127,7 @@ void Calibrator::record() {
     return ops::facts_of(*layers_[i].product.node).layer == ops::LayerForm::conv;
   };
   for (size_t i = 0; i < layers_.size(); i++) {
-    gram_of_[i] = i;  // MatMuls of one tensor see the same rows
+    gram_of_[i] = i;  // MatMuls of one tensor read the same rows
     for (size_t j = 0; j < i && !is_conv(i); j++)
       if (layers_[j].data == layers_[i].data && !is_conv(j)) {
         gram_of_[i] = gram_of_[j];
@@ -169,7 +169,8 @@ void Calibrator::search(Layer& layer) {
   layer.loss = layer.weight.chosen().loss + (layer.input ? layer.input->chosen().loss : 0);
 }
 
-// Weights in the order of the rows that they meet, and codes back in their own.
+// Reorders weights to the order of the rows that they multiply, and codes back to the original
+// order.
 template <class T>
 std::vector<T> by_result(const WeightedProduct& p, std::span<const T> values, bool back) {
   std::vector<T> out(values.begin(), values.end());
@@ -197,7 +198,7 @@ void Calibrator::adjust(Layer& layer, size_t index) {
 void Calibrator::keep_worst() {
   std::vector<size_t> order(layers_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // The first of equals first.
+  // Equal losses keep the order of the layers.
   std::ranges::sort(order, {}, [&](size_t i) { return std::pair(-layers_[i].loss, i); });
   const auto count = static_cast<size_t>(calibration_.layers_to_keep);
   if (count > order.size())

@@ -1,4 +1,4 @@
-// Formats of 8-bit floats for each product of a model, by what it computes on data.
+// Chooses formats of 8-bit floats for each product of a model by its values on data.
 #pragma once
 
 #include <functional>
@@ -14,36 +14,38 @@
 
 namespace poprt::compiler {
 
-// Runs one model again and again: inputs and outputs in the order of its anchors.
+// Runs one model repeatedly. Inputs and outputs are in the order of its anchors.
 using RunModel = std::function<void(std::span<const Tensor> inputs, std::span<Tensor> outputs)>;
 
-// What was found, and said in quantize.log.
+// The result of a calibration, which quantize.log describes.
 struct CalibrationResult {
-  std::mutex mutex;  // of the others
+  std::mutex mutex;  // protects the other members
   std::optional<passes::PrecisionParameters> parameters;
   std::string log;
 };
 
 struct Calibration {
   Loss loss = Loss::kld;
-  // Arrays by the model's inputs; their first axis counts samples. Empty: formats are those of
-  // float_to_fp8, and layers to keep are found by their weights alone.
+  // Arrays by input name. The first axis counts samples. If empty, formats are those of
+  // float_to_fp8, and the layers to keep are found by their weights only.
   std::map<std::string, Tensor> data;
-  int64_t layers_to_keep = 0;  // those that lose most stay f16
-  // Gets a device to run an executable on; the compiler knows none.
+  int64_t layers_to_keep = 0;  // the layers with the largest loss, which stay f16
+  // Loads an executable on a device. The compiler does not depend on devices.
   std::function<RunModel(Executable executable)> load;
-  // Takes the text of quantize.log; may be null.
+  // Receives the text of quantize.log; may be null.
   std::function<void(const std::string& text)> log;
-  // Where the result is kept for the next time with the same model, options and data; may be null.
+  // Caches the result for the same model, options and data; may be null.
   std::shared_ptr<CalibrationResult> result;
 };
 
-// What float_to_fp8 is to be told, made from `parameters` (skipped layers, formats without data).
-// `graph` is what the pass will see. Throws invalid_argument for data that does not fit its inputs.
+// Returns the parameters of float_to_fp8, made from `parameters` (skipped layers, formats without
+// data). `graph` is the graph that the pass will convert. Throws invalid_argument for data that
+// does not match its inputs.
 passes::PrecisionParameters calibrate(ir::Graph& graph, const Options& options);
 
-// Rows of the inputs of product `node` (Conv with one group, MatMul, Gemm) as its weights meet
-// them, at most `most` of them, evenly spread over `data`; empty for other products.
+// Returns rows of the inputs of product `node` (Conv with one group, MatMul, Gemm) in the order in
+// which its weights multiply them: at most `most` rows, spread evenly over `data`. Empty for other
+// products.
 std::vector<float> rows_of(const ir::Node& node, const Tensor& data, int64_t most);
 
 }  // namespace poprt::compiler

@@ -10,7 +10,7 @@ namespace {
 
 using passes::QuarterFormat;
 
-constexpr int kBelow = 8, kAbove = 1;  // scales tried around the one that fits
+constexpr int kBelow = 8, kAbove = 1;  // number of scales below and above the one that fits
 
 double most_of(DType dtype) { return dtype == DType::f8_143 ? 240 : 57344; }
 

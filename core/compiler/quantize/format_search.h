@@ -1,4 +1,4 @@
-// The 8-bit format that keeps a tensor best.
+// Finds the 8-bit format with the smallest loss for a tensor.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@ struct FormatTrial {
   double loss = 0;
 };
 
-// Every trial in order, F143 before F152 and small scales before large ones, and the best of them:
-// the first of those with the least loss. The scales tried are those around the least at which a
-// tensor's greatest number fits: eight below, which cut off up to 255/256 of it, and one above;
-// others of [-32, 31] cut off more, or only lose more of its small numbers.
+// All trials in order, F143 before F152 and small scales before large ones, and the first one with
+// the smallest loss. The scales tried are near the smallest scale at which the tensor's largest
+// number fits: eight below it, which clip up to 255/256 of that number, and one above it. Other
+// scales of [-32, 31] clip more, or only lose more of the small numbers.
 struct FormatSearch {
   std::vector<FormatTrial> trials;
   size_t best = 0;
@@ -25,7 +25,7 @@ struct FormatSearch {
 };
 FormatSearch search_format(std::span<const float> values, Loss loss);
 
-// What is left of numbers that were kept in a format.
+// Returns the numbers after rounding to the format.
 std::vector<float> rounded(std::span<const float> values, const passes::QuarterFormat& format);
 
 }  // namespace poprt::compiler

@@ -9,11 +9,11 @@
 namespace poprt::compiler {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 8;     // of inputs, for one pass over the sums
-constexpr size_t kWeightsAtOnce = 32;  // rows of weights, for one pass over the factor
-constexpr double kDamping = 0.01;      // of the mean of the diagonal, as in the paper
+constexpr int64_t kRowsAtOnce = 8;     // rows of inputs per pass over the sums
+constexpr size_t kWeightsAtOnce = 32;  // rows of weights per pass over the factor
+constexpr double kDamping = 0.01;      // times the mean of the diagonal, as in the paper
 
-// Several sums side by side, which the processor adds at once.
+// Adds several independent sums, which the processor computes in parallel.
 template <class T>
 T dot(const T* a, const T* b, int64_t n) {
   constexpr int64_t kSums = 8;
@@ -27,7 +27,7 @@ T dot(const T* a, const T* b, int64_t n) {
   return sum;
 }
 
-// R with G = R R^T, R of zeros below its diagonal, in place of G's upper half.
+// Factors G = R R^T with an upper triangular R, which replaces the upper half of G.
 void factor(std::vector<double>& g, int64_t n) {
   for (int64_t j = n - 1; j >= 0; j--) {
     double* row = &g[static_cast<size_t>(j * n)];
@@ -41,7 +41,7 @@ void factor(std::vector<double>& g, int64_t n) {
   }
 }
 
-// U = R^-1, for which the inverse of G is U^T U.
+// Returns U = R^-1. The inverse of G is U^T U.
 std::vector<float> inverse_factor(const Gram& gram) {
   const int64_t n = gram.size();
   std::vector<double> r(static_cast<size_t>(n * n));
@@ -72,7 +72,7 @@ std::vector<float> inverse_factor(const Gram& gram) {
   return u;
 }
 
-// One group of rows: what follows a column takes over what it lost.
+// Rounds a group of rows. The columns after each column compensate its error.
 void round_rows(std::span<float> rows, int64_t n, std::span<const float> u,
                 const QuarterRounding& format, std::span<uint8_t> codes) {
   const int64_t count = static_cast<int64_t>(rows.size()) / n;

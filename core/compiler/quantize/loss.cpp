@@ -18,9 +18,10 @@ constexpr std::array kLosses = {Named{Loss::mse, "mse"},           Named{Loss::m
                                 Named{Loss::cos_dist, "cos_dist"}, Named{Loss::gptq, "gptq"}};
 
 struct Sums {
-  double squares = 0, distance = 0;                // of the difference
-  double was = 0, is = 0, product = 0;             // squares of both, and their product
-  double was_weight = 0, is_weight = 0, most = 0;  // of magnitudes
+  double squares = 0, distance = 0;  // sums over the differences
+  // Sums of the squares of both, and of their product
+  double was = 0, is = 0, product = 0;
+  double was_weight = 0, is_weight = 0, most = 0;  // sums and maximum of magnitudes
 };
 
 Sums sums_of(std::span<const float> was, std::span<const float> is) {

@@ -1,4 +1,4 @@
-// How far 8-bit floats are from what they stand for: what makes one format better than another.
+// The loss of 8-bit floats relative to the original numbers, for comparing formats.
 #pragma once
 
 #include <optional>
@@ -7,19 +7,19 @@
 
 namespace poprt::compiler {
 
-// By PopRT's names. gptq searches by mse and then changes the codes (gptq.h).
+// PopRT's names. `gptq` searches by mse and then changes the codes (gptq.h).
 enum class Loss { mse, mae, snr, kld, cos_dist, gptq };
 
 std::optional<Loss> loss_named(std::string_view name);
 std::string_view loss_name(Loss loss);
 
-// Of equal sizes; 0 for equal tensors.
+// Returns the loss of tensors of equal size; 0 for equal tensors.
 //   mse       mean of (is - was)^2
 //   mae       mean of |is - was|
 //   snr       sum of (is - was)^2 over sum of was^2
-//   kld       sum of p log(p / q), where p and q are |was| and |is|, each over its sum: what is
-//   lost
-//             of where a tensor's weight lies. What became 0 counts as 2^-40 of the largest.
+//   kld       sum of p log(p / q), where p and q are |was| and |is|, each divided by its sum: the
+//             change of the distribution of magnitudes. An element that became 0 counts as 2^-40 of
+//             the largest.
 //   cos_dist  1 - cosine of the angle between them
 double loss_of(Loss loss, std::span<const float> was, std::span<const float> is);
 

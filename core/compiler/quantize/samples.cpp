@@ -20,7 +20,7 @@ bool is_number(DType dtype) {
   return dtype_bits(dtype) != 0 && dtype != DType::c64 && dtype != DType::c128;
 }
 
-// No loss over what is no number says anything, and nothing would be chosen by it.
+// A loss that is NaN or infinite cannot be compared, so formats could not be chosen.
 void require_finite(const Tensor& t, const std::string& input) {
   const auto check = [&](const auto& values) {
     for (size_t i = 0; i < values.size(); i++)
@@ -42,7 +42,7 @@ std::string names_of(const std::map<std::string, Tensor>& data) {
   return names.empty() ? "nothing" : names;
 }
 
-// Whether samples may be cut into runs of `shape`.
+// Whether samples can be split into runs of `shape`.
 bool fits(const Shape& given, const Shape& shape) {
   return given == shape || (!shape.empty() && given.size() == shape.size() && given[0] > 0 &&
                             std::equal(given.begin() + 1, given.end(), shape.begin() + 1));

@@ -1,4 +1,4 @@
-// Calibration data cut into runs of a model.
+// Splits calibration data into runs of a model.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace poprt::compiler {
 
-// Arrays by input name, with samples along the first axis, for a model whose inputs have as many
-// rows as its batch. Where the last run lacks samples the first ones come again. An array that has
-// as many rows as one run, where others have more, is used in each.
+// Arrays by input name with samples along the first axis, for a model whose inputs have its batch
+// as first dimension. If the last run lacks samples, the first ones are repeated. An array with the
+// rows of one run is used in each run, if others have more.
 class Samples {
  public:
-  // Throws invalid_argument naming the input for one without array, an array without input, other
-  // shapes, and text.
+  // Throws invalid_argument with the name of the input if it has no array, if an array has no
+  // input, and for other shapes and text.
   Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& data);
   int64_t runs() const { return runs_; }
-  // The inputs of run `i` in the graph's order, in their types.
+  // Returns the inputs of run `i` in the order and types of the graph.
   std::vector<Tensor> run(int64_t i) const;
 
  private:
