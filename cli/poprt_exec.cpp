@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (!command.empty() && command != "-h" && command != "--help" && command != "-v" &&
       command != "--version" && !app.has_command(command)) {
-    say("poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
-        command[0] == '-' ? "option" : "command", printable(command));
+    print_error("poprt_exec: there is no {} '{}'; see poprt_exec --help\n",
+                command[0] == '-' ? "option" : "command", printable(command));
     return 2;
   }
   const bool of_a_command = !command.empty() && command[0] != '-';

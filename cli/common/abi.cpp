@@ -35,7 +35,7 @@ std::string take(poprt_string* string) {
 Executable load_model(const std::string& path, CompileSettings& settings) {
   poprt_executable* executable = nullptr;
   if (path.ends_with(".popef")) {
-    if (settings.given())
+    if (settings.any_given())
       throw Usage(
           fmt::format("'{}' is already compiled; shapes, precision and passes can only be given "
                       "for ONNX models",
@@ -135,7 +135,7 @@ std::vector<NamedShape> parse_single_shapes(const std::vector<std::string>& word
   return shapes;
 }
 
-bool CompileSettings::given() const {
+bool CompileSettings::any_given() const {
   return !input_shape.empty() || batch_size > 0 || !precision.empty() || !winograd.empty() ||
          !passes.empty() || !skip_passes.empty() || allow_links || strict;
 }

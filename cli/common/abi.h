@@ -96,7 +96,7 @@ struct CompileSettings {
   // The result is valid until the next call, as long as this object exists.
   const poprt_compile_options* get();
   // Whether any option was set.
-  bool given() const;
+  bool any_given() const;
 
  private:
   std::vector<NamedShape> shapes_;

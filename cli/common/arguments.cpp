@@ -156,8 +156,8 @@ std::string reworded(const CLI::App& program, const std::vector<std::string>& wo
 }
 
 // Describes the error of a command line that CLI11 rejects.
-std::string complaint(const CLI::App& program, const std::vector<std::string>& words,
-                      const CLI::ParseError& error) {
+std::string usage_error(const CLI::App& program, const std::vector<std::string>& words,
+                        const CLI::ParseError& error) {
   if (std::string text = unknown_option(program, words); !text.empty()) return text;
   const std::vector<std::string> extra = program.remaining(true);
   if (extra.empty() || error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
@@ -317,12 +317,12 @@ std::optional<int> Command::parse(int argc, char** argv) {
     flush_standard_output();
     return code;
   } catch (const Usage& e) {
-    say("{0}: {1}; see {0} --help\n", app.get_name(), printable(e.what()));
+    print_error("{0}: {1}; see {0} --help\n", app.get_name(), printable(e.what()));
     return 2;
   } catch (const CLI::ParseError& e) {
     std::string command = app.get_name();
     for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-    say("{}: {}; see {} --help\n", command, printable(complaint(app, words, e)), command);
+    print_error("{}: {}; see {} --help\n", command, printable(usage_error(app, words, e)), command);
     return 2;
   }
 }

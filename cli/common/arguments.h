@@ -124,10 +124,10 @@ int guarded(const char* command, F&& body) {
     flush_standard_output();
     return code;
   } catch (const Usage& e) {
-    say("{}: {}; see {} --help\n", command, printable(e.what()), command);
+    print_error("{}: {}; see {} --help\n", command, printable(e.what()), command);
     return 2;
   } catch (const std::exception& e) {
-    say("{}: {}\n", command, printable(spell_options(e.what())));
+    print_error("{}: {}\n", command, printable(spell_options(e.what())));
     return 1;
   }
 }

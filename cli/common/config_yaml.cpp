@@ -110,10 +110,10 @@ std::string scalar(Events& events, const OptionInfo& option) {
   if (word.find('\n') != std::string::npos || word.find('\0') != std::string::npos)
     events.fail(fmt::format("{}: the value has more than one line", option.name));
   if (option.is_flag()) {
-    if (std::string known = yaml::truth(word); !known.empty()) return known;
+    if (std::string known = yaml::yaml_bool(word); !known.empty()) return known;
     events.fail(fmt::format("{}: expected True or False, found '{}'", option.name, word));
   }
-  if (const std::string why = complaint(option, word); !why.empty())
+  if (const std::string why = value_error(option, word); !why.empty())
     events.fail(fmt::format("{}: {}", option.name, why));
   return word;
 }

@@ -100,7 +100,7 @@ const OptionTables& option_tables() {
   return tables;
 }
 
-std::string complaint(const OptionInfo& o, const std::string& word) {
+std::string value_error(const OptionInfo& o, const std::string& word) {
   if (!o.choices.empty() && std::ranges::find(o.choices, word) == o.choices.end())
     return fmt::format("expected {}, found '{}'", fmt::join(o.choices, " or "), word);
   if (o.kind != "integer" && o.kind != "number") return {};
@@ -130,7 +130,7 @@ void GivenOptions::add_to(Command& app, const std::vector<OptionInfo>& options) 
         added->many();
       else
         added->take_last();
-      added->check([&option](const std::string& word) { return complaint(option, word); });
+      added->check([&option](const std::string& word) { return value_error(option, word); });
       parsed_.emplace_back(&option, added);
     }
     parsed_.back().second->group(option.group);

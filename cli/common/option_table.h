@@ -35,7 +35,7 @@ struct OptionTables {
 const OptionTables& option_tables();
 
 // Describes why a word is not a valid value. Returns an empty text if it is valid.
-std::string complaint(const OptionInfo& option, const std::string& word);
+std::string value_error(const OptionInfo& option, const std::string& word);
 
 // Names and values in the form that the library requires.
 using NamedOptions = std::vector<std::pair<std::string, std::string>>;

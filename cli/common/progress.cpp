@@ -25,12 +25,12 @@ void ProgressBar::update(double done) {
   shown_ = percent;
   constexpr int kWidth = 40;
   const std::string bar(static_cast<size_t>(percent * kWidth / 100), '#');
-  say("\r{}: {:3d}%|{:<{}}|", title_, percent, bar, kWidth);
+  print_error("\r{}: {:3d}%|{:<{}}|", title_, percent, bar, kWidth);
   std::fflush(stderr);
 }
 
 void ProgressBar::finish() {
-  if (shown_ >= 0) say("\n");
+  if (shown_ >= 0) print_error("\n");
   shown_ = -1;
 }
 

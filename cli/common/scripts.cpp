@@ -37,7 +37,7 @@ std::string purpose(const GivenOptions& given) {
 }
 
 // Sends a request to package poprt in Python and returns its answer.
-Json ask(const GivenOptions& given, Json request) {
+Json request_answer(const GivenOptions& given, Json request) {
   request["scripts"] = Json::array();
   for (const char* option : kScriptOptions)
     for (const std::string& path : given.names(option)) request["scripts"].push_back(path);
@@ -86,7 +86,7 @@ bool has_scripts(const GivenOptions& given) {
 std::vector<ScriptPass> passes_of_scripts(const GivenOptions& given) {
   std::vector<ScriptPass> passes;
   if (!has_scripts(given)) return passes;
-  const Json answer = ask(given, Json::object());
+  const Json answer = request_answer(given, Json::object());
   for (const Json& pass : answer["passes"]) passes.push_back({pass["name"], pass["summary"]});
   return passes;
 }
@@ -99,10 +99,10 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
                   {"options", Json::object()}};
   for (const auto& [name, value] : without(given.for_library(), {"passes"}))
     request["options"][name] = value;
-  ask(given, request);
+  request_answer(given, request);
 }
 
-NamedOptions options_beside_scripts(const GivenOptions& given) {
+NamedOptions options_with_scripts(const GivenOptions& given) {
   NamedOptions named = without(given.for_library(), {"passes", "skip_passes"});
   poprt_string* raw = nullptr;
   check(poprt_compiler_list_passes(&raw));
@@ -115,9 +115,9 @@ NamedOptions options_beside_scripts(const GivenOptions& given) {
   return named;
 }
 
-NamedOptions options_behind_scripts(const GivenOptions& given) {
+NamedOptions options_after_scripts(const GivenOptions& given) {
   NamedOptions kept;
-  for (const auto& [name, value] : options_beside_scripts(given)) {
+  for (const auto& [name, value] : options_with_scripts(given)) {
     const OptionInfo& option = *option_tables().find(name);
     const bool fp8 = name == "precision" && value.starts_with("fp8");
     if (option.group == "Compilation" || option.effect == "recorded" || name == "skip_passes" ||

@@ -26,9 +26,9 @@ void convert_with_scripts(const GivenOptions& given, const std::string& source,
 
 // Returns the options for the library if scripts define passes, because the library does not know
 // the scripts' names in --passes and --skip_passes.
-NamedOptions options_beside_scripts(const GivenOptions& given);
+NamedOptions options_with_scripts(const GivenOptions& given);
 // The same for compiling the converted model, without the options that conversion has already
 // applied.
-NamedOptions options_behind_scripts(const GivenOptions& given);
+NamedOptions options_after_scripts(const GivenOptions& given);
 
 }  // namespace poprt::cli

@@ -17,7 +17,7 @@ void hold_standard_streams();
 void write_to_standard_error(std::string_view text);
 
 template <class... Args>
-void say(fmt::format_string<Args...> format, Args&&... args) {
+void print_error(fmt::format_string<Args...> format, Args&&... args) {
   write_to_standard_error(fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -33,7 +33,7 @@ std::string last_line(const std::filesystem::path& file) {
 }
 
 // Returns the text after `mark` in the first line that contains it, or "".
-std::string behind(const std::filesystem::path& file, std::string_view mark) {
+std::string text_after(const std::filesystem::path& file, std::string_view mark) {
   for (const std::string& line : lines_of(file))
     if (const size_t at = line.find(mark); at != std::string::npos)
       return line.substr(at + mark.size());
@@ -78,12 +78,13 @@ void run_tf2onnx(const Words& words, const std::string& opset, const std::filesy
     return run_program(with, kOption, said) == 0 && std::filesystem::exists(onnx);
   };
   const bool made = succeeds(first, log);
-  const std::string lacks = behind(log, kUnsupported);
+  const std::string lacks = text_after(log, kUnsupported);
   if (made && lacks.empty()) return;
   const std::filesystem::path second = log.string() + "2";
-  if (succeeds(words, second) && behind(second, kUnsupported).empty()) {
+  if (succeeds(words, second) && text_after(second, kUnsupported).empty()) {
     std::filesystem::copy_file(second, log, std::filesystem::copy_options::overwrite_existing);
-    say("poprt: --framework tensorflow: tf2onnx cannot write the model with opset {}{}; it was "
+    print_error(
+        "poprt: --framework tensorflow: tf2onnx cannot write the model with opset {}{}; it was "
         "written with tf2onnx's default opset\n",
         opset, lacks.empty() ? "" : " (" + lacks + ")");
     return;
@@ -128,7 +129,7 @@ void check_names(const GivenOptions& options, const std::filesystem::path& onnx,
       if (!known.contains(name))
         throw Failure(fmt::format("tf2onnx --{}: the model has no {} '{}'; it has {}", option,
                                   direction, name, fmt::join(model, ", ")));
-    if (const std::string wrong = behind(log, mark); !wrong.empty())
+    if (const std::string wrong = text_after(log, mark); !wrong.empty())
       throw Failure(fmt::format("tf2onnx --{}: {}: it does not have four dimensions", option,
                                 wrong.substr(0, wrong.find(": "))));
   }

@@ -70,7 +70,7 @@ std::string serialized_text(const Value& value, const std::string& key) {
           value.items[i].line,
           fmt::format("{}: expected factor, mode or keep_precision, found '{}'", key, name));
     std::string word = one(value.items[i], fmt::format("{}: {}", key, name));
-    if (const std::string known = truth(word); name == "keep_precision" && !known.empty())
+    if (const std::string known = yaml_bool(word); name == "keep_precision" && !known.empty())
       word = known;
     parts[name] = word;
   }
@@ -106,7 +106,7 @@ std::string kind_of(const std::string& parameter) {
 std::string argument_text(const Value& value, const std::string& parameter) {
   const std::string kind = kind_of(parameter);
   if (value.kind == scalar) {
-    const std::string known = kind == "flag" ? truth(value.text) : "";
+    const std::string known = kind == "flag" ? yaml_bool(value.text) : "";
     return known.empty() ? value.text : known;
   }
   constexpr const char* kLine = "\\n";  // the library reads it as a line feed
@@ -173,7 +173,7 @@ void add_biased(Words& words, const std::string& product, const Value& value) {
 
 }  // namespace
 
-std::string truth(const std::string& word) {
+std::string yaml_bool(const std::string& word) {
   static const std::set<std::string> on = {"True", "true", "TRUE", "Yes", "yes",
                                            "YES",  "On",   "on",   "ON"},
                                      off = {"False", "false", "FALSE", "No", "no",

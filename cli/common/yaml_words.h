@@ -36,6 +36,6 @@ bool takes_mapping(const OptionInfo& option);
 std::vector<std::string> words_of(const OptionInfo& option, const Value& map);
 
 // Returns "True" or "False" for YAML 1.1's words for them, and an empty text for others.
-std::string truth(const std::string& word);
+std::string yaml_bool(const std::string& word);
 
 }  // namespace poprt::cli::yaml

@@ -50,7 +50,8 @@ Found search(const AutoShardArguments& a, const ir::Graph& graph) {
     tried++;
     return compile_plan(graph, parts, plan);
   };
-  Candidate best = fill(balanced(amounts_by_bytes(parts), ipus), a.memory_proportion, compile);
+  Candidate best =
+      compile_fitting(balanced(amounts_by_bytes(parts), ipus), a.memory_proportion, compile);
   measure_candidate(best, a.runs);
   if (!a.optimal_perf) return {best, tried};
   set_times(graph, node_times(graph), parts);

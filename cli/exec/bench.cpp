@@ -87,7 +87,8 @@ int64_t batches_per_step(const Executable& executable) {
 size_t in_flight_of(int64_t batches) {
   constexpr int64_t kLeast = 8, kMost = 1024;
   if (2 * batches > kMost)
-    say("poprt_exec bench: warning: a step has {} batches, which {} requests in flight do not "
+    print_error(
+        "poprt_exec bench: warning: a step has {} batches, which {} requests in flight do not "
         "fill; steps wait for their timeout\n",
         batches, kMost);
   return static_cast<size_t>(std::clamp(2 * batches, kLeast, kMost));

@@ -95,8 +95,8 @@ int run(const FlopsArguments& a) {
   std::vector<std::string> skipped;
   const Cost total = cost_of(*graph, &rows, skipped);
   if (!skipped.empty())
-    say("poprt_exec flops: {} nodes are not counted, such as {}\n", skipped.size(),
-        printable(skipped[0]));
+    print_error("poprt_exec flops: {} nodes are not counted, such as {}\n", skipped.size(),
+                printable(skipped[0]));
   if (a.json) {
     nlohmann::json nodes = nlohmann::json::array();
     for (const auto& [node, cost] : rows)

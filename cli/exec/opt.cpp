@@ -76,8 +76,8 @@ compiler::DriverOptions driver_options(const OptArguments& a, const ir::TextOpti
   if (a.rewrite_limit >= 0) options.rewrite_limit = a.rewrite_limit;
   options.after_pass = [&](const passes::PassReport& r, const ir::Graph& g) {
     if (a.timing)
-      say("{:<32} {:>6} rewrites {:>9.3f} ms  {} -> {} nodes\n", r.name, r.rewrites, r.milliseconds,
-          r.nodes_before, r.nodes_after);
+      print_error("{:<32} {:>6} rewrites {:>9.3f} ms  {} -> {} nodes\n", r.name, r.rewrites,
+                  r.milliseconds, r.nodes_before, r.nodes_after);
     if (a.dump_each) fmt::print("# after {}\n{}\n", r.name, ir::to_text(g, text));
   };
   return options;

@@ -190,7 +190,8 @@ Metadata merged(const RecompileArguments& a, const Source& source, const Metadat
   now.setEngineOptions(std::move(options));
   now.setDeviceOptions(was.deviceOptions());
   if (interface_of(was) != interface_of(now)) {
-    say("poprt_exec recompile: warning: inputs or outputs of '{}' are not those of the new "
+    print_error(
+        "poprt_exec recompile: warning: inputs or outputs of '{}' are not those of the new "
         "program; the file gets the new ones, without the changes that were made to its metadata\n",
         printable(a.file));
     return now;

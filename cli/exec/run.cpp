@@ -103,8 +103,9 @@ class Execution {
                          [&](const poprt_anchor* i) { return name == poprt_anchor_name(i); });
     };
     // Inputs that are folded into the program are no longer inputs.
-    fill_inputs(ins_, in_memory_, a.inputs, a.inputs_pb, a.random,
-                [&](const std::string& name) { return !is_input(name) && model.holds(name); });
+    fill_inputs(ins_, in_memory_, a.inputs, a.inputs_pb, a.random, [&](const std::string& name) {
+      return !is_input(name) && model.contains_input(name);
+    });
   }
 
   // Returns the milliseconds of each run. Unknown names in `files` are reported before the first

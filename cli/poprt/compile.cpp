@@ -26,12 +26,12 @@ void convert_and_compile(const GivenOptions& given) {
   ProgressBar bar(!given.has("disable_compilation_progress_bar"));
   const bool scripts = has_scripts(given);
   const Compiler compiler =
-      CompilerSettings(scripts ? options_beside_scripts(given) : given.for_library(), given, bar)
+      CompilerSettings(scripts ? options_with_scripts(given) : given.for_library(), given, bar)
           .make();
   const Source source(given);
   const std::string& input = source.path();
   show_model(given, compiler.get(), input);
-  if (shows(given)) return;
+  if (only_prints(given)) return;
   MadeFolder made(given.text("output_dir", "./"));
   const bool exports = exports_popef(given);
   const std::string converted = converted_path(given, input);
@@ -47,12 +47,12 @@ void convert_and_compile(const GivenOptions& given) {
   if (given.has("precision_compare")) fmt::print("{}", precision_lines(folder));
   if (!exports) warn_of_executable(given);
   const Compiler second =
-      scripts ? CompilerSettings(options_behind_scripts(given), given, bar).make() : nullptr;
+      scripts ? CompilerSettings(options_after_scripts(given), given, bar).make() : nullptr;
   const poprt_compiler* last = scripts ? second.get() : compiler.get();
   if (exports) {
     bar.begin("Graph compilation");
     Replaced replaced(given, popef);
-    check(poprt_compiler_compile_to_popef(last, model.c_str(), replaced.beside().c_str()));
+    check(poprt_compiler_compile_to_popef(last, model.c_str(), replaced.temporary_path().c_str()));
     bar.finish();
     replaced.commit();
     fmt::print("executable: {} ({:.1f} MB)\n", popef,

@@ -33,7 +33,7 @@ Fusion::Fusion(const GivenOptions& given, const std::vector<GivenOptions>& model
 }
 
 void Fusion::run() {
-  if (shows(given_)) return show();
+  if (only_prints(given_)) return show();
   MadeFolder made(given_.text("output_dir", "./"));
   constexpr const char* kName = "model_fusion.onnx";
   const std::string converted = converted_path(given_, kName);

@@ -22,27 +22,30 @@ void warn_of_executable(const GivenOptions& given) {
     if (given.has(compiles)) return;
   for (const OptionInfo& option : option_tables().options)
     if (option.executable && given.has(option.name) && !is_quiet(given))
-      say("poprt: --{} has no effect without --export_popef, because it is for the executable and "
+      print_error(
+          "poprt: --{} has no effect without --export_popef, because it is for the executable and "
           "not for the converted model\n",
           option.name);
 }
 
-bool shows(const GivenOptions& given) {
+bool only_prints(const GivenOptions& given) {
   if (!given.has("show") && !given.has("show_io_stat")) return false;
   for (const char* name : {"export_popef", "popef_name", "output", "output_dir", "output_model",
                            "run", "check", "precision_compare"})
     if (given.has(name))
-      say("poprt: --{} has no effect, because {} only prints\n", name,
-          given.has("show") ? "--show" : "--show_io_stat");
+      print_error("poprt: --{} has no effect, because {} only prints\n", name,
+                  given.has("show") ? "--show" : "--show_io_stat");
   return true;
 }
 
 void warn_of_options(const GivenOptions& given) {
   if (is_quiet(given)) return;
   for (const std::string& name : given.overridden())
-    say("poprt: --{} is given several times; the last value is used: {}\n", name, given.text(name));
+    print_error("poprt: --{} is given several times; the last value is used: {}\n", name,
+                given.text(name));
   if (given.has("perf_tuner"))
-    say("poprt: --perf_tuner has no effect: {}\n", option_tables().find("perf_tuner")->note);
+    print_error("poprt: --perf_tuner has no effect: {}\n",
+                option_tables().find("perf_tuner")->note);
 }
 
 void check_popef_names(const GivenOptions& given) {

@@ -11,7 +11,7 @@ bool exports_popef(const GivenOptions& given);
 bool is_quiet(const GivenOptions& given);
 
 // Whether the models are only printed. Warns about options that have no effect in that case.
-bool shows(const GivenOptions& given);
+bool only_prints(const GivenOptions& given);
 
 // Called if a model was only converted: warns about options of the executable.
 void warn_of_executable(const GivenOptions& given);

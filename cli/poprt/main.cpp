@@ -23,7 +23,7 @@ namespace {
 
 // Handles --version, --print_completion and --list_all_passes. Returns whether one of them was
 // given.
-bool inform(const GivenOptions& given) {
+bool handle_information_options(const GivenOptions& given) {
   if (given.has("version"))
     fmt::print("{}\n", versions());
   else if (given.has("print_completion"))
@@ -60,7 +60,7 @@ int main_checked(int argc, char** argv) {
   }
 
   if (given.has("logging_level")) check(poprt_log_set_level(given.text("logging_level").c_str()));
-  if (inform(given)) return 0;
+  if (handle_information_options(given)) return 0;
   check_popef_names(given);
   if (given.has("embed_source") && !exports_popef(given))
     throw Usage(

@@ -76,12 +76,14 @@ Replaced::Replaced(const GivenOptions& given, const fs::path& path) : path_(reso
   old_.reset(found);
 }
 
-fs::path Replaced::beside() const { return old_ ? fs::path(path_.string() + ".part") : path_; }
+fs::path Replaced::temporary_path() const {
+  return old_ ? fs::path(path_.string() + ".part") : path_;
+}
 
 void Replaced::commit() {
   if (!old_) return;
   poprt_executable* made = nullptr;
-  check(poprt_executable_open(beside().c_str(), &made));
+  check(poprt_executable_open(temporary_path().c_str(), &made));
   const Executable now(made);
   std::error_code error;
   for (const auto& [what, names] :
@@ -89,7 +91,7 @@ void Replaced::commit() {
     const std::set<std::string> before = names(old_.get()), after = names(now.get());
     const auto kept = [&](const std::string& name) { return after.contains(name); };
     if (before.empty() || std::ranges::any_of(before, kept)) continue;
-    fs::remove(beside(), error);
+    fs::remove(temporary_path(), error);
     throw Failure(
         fmt::format("'{}' contains another model with the name '{}', whose {}s are {}, not {}; "
                     "give --popef_name, another --output_dir, or --overwrite",
@@ -98,9 +100,9 @@ void Replaced::commit() {
   }
   const std::string before = source_hash(old_.get());
   if (!before.empty() && before != source_hash(now.get()))
-    say("poprt: '{}' was compiled from another version of '{}' and is replaced\n", path_.string(),
-        poprt_executable_name(now.get()));
-  fs::rename(beside(), path_, error);
+    print_error("poprt: '{}' was compiled from another version of '{}' and is replaced\n",
+                path_.string(), poprt_executable_name(now.get()));
+  fs::rename(temporary_path(), path_, error);
   if (error) throw Failure(fmt::format("cannot write '{}': {}", path_.string(), error.message()));
 }
 

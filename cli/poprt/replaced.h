@@ -20,7 +20,7 @@ class Replaced {
   // Any file may be replaced if none exists or --overwrite is given.
   Replaced(const GivenOptions& given, const std::filesystem::path& path);
   // A temporary path in the same folder, for the file until commit().
-  std::filesystem::path beside() const;
+  std::filesystem::path temporary_path() const;
   // Moves the temporary file to its place. Throws Failure if the old file is another model, that
   // is, if no input or no output has the same name.
   void commit();

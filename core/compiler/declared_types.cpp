@@ -23,11 +23,11 @@ bool infers_nothing(const ir::Node& n) {
   return op && !op->infer;
 }
 
-void forget(ir::Graph& graph) {
+void forget_types(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes()) {
     if (!infers_nothing(*n))
       for (ir::Value* v : n->outputs()) v->type = {};
-    ir::for_each_subgraph(*n, [](ir::Graph& sub) { forget(sub); });
+    ir::for_each_subgraph(*n, [](ir::Graph& sub) { forget_types(sub); });
   }
 }
 
@@ -86,7 +86,7 @@ DeclaredTypes::DeclaredTypes(ir::Graph& graph, bool strict) : strict_(strict) {
 
 // Only element types are compared, because the elements of a container may have different shapes,
 // and published test vectors declare only one.
-bool DeclaredTypes::holds(const Container& c, const ir::ValueType& found) {
+bool DeclaredTypes::element_type_matches(const Container& c, const ir::ValueType& found) {
   return c.element == DType::undefined || found.dtype == DType::undefined ||
          c.element == found.dtype;
 }
@@ -108,8 +108,8 @@ void DeclaredTypes::take_containers(ir::Graph& graph) {
   }
 }
 
-void DeclaredTypes::complain(const ir::Value& value, const ir::ValueType& declared,
-                             const ir::ValueType& found) const {
+void DeclaredTypes::report_contradiction(const ir::Value& value, const ir::ValueType& declared,
+                                         const ir::ValueType& found) const {
   const bool one_element = declared.dtype == found.dtype || declared.dtype == DType::undefined ||
                            found.dtype == DType::undefined;
   const std::string left = ir::type_string(declared), right = ir::type_string(found);
@@ -123,12 +123,14 @@ void DeclaredTypes::complain(const ir::Value& value, const ir::ValueType& declar
 void DeclaredTypes::check(const ir::Value& value, const ir::ValueType& found,
                           std::optional<size_t> bounded) const {
   const auto it = types_.find(&value);
-  if (it != types_.end() && !agree(it->second, found, bounded)) complain(value, it->second, found);
+  if (it != types_.end() && !agree(it->second, found, bounded))
+    report_contradiction(value, it->second, found);
   const auto container = containers_.find(&value);
   if (container == containers_.end() || found.dtype == DType::undefined) return;
   // An optional that is present is represented by its element.
   const Container& c = container->second;
-  if (c.kind != "optional" || !holds(c, found)) refuse(value, c.text, ir::type_string(found));
+  if (c.kind != "optional" || !element_type_matches(c, found))
+    refuse(value, c.text, ir::type_string(found));
 }
 
 void DeclaredTypes::check_sequence(const ir::Value& value,
@@ -140,7 +142,7 @@ void DeclaredTypes::check_sequence(const ir::Value& value,
   const Container& c = it->second;
   if (c.kind == "optional") refuse(value, c.text, "a sequence");
   for (const ir::Value* element : elements)
-    if (!holds(c, element->type))
+    if (!element_type_matches(c, element->type))
       refuse(value, c.text, "a sequence with " + ir::type_string(element->type));
 }
 
@@ -165,14 +167,14 @@ void DeclaredTypes::infer_and_check(ir::Graph& graph) const {
 void DeclaredTypes::check_all(ir::Graph& graph) const {
   const ops::NoExplanations quiet;
   infer_and_check(graph);
-  forget(graph);
+  forget_types(graph);
 }
 
 void DeclaredTypes::check_names(const ir::Graph& graph) const {
   for (const ir::Value* v : graph.values())
     if (const auto it = of_names_.find(v->name());
         it != of_names_.end() && !ir::types_agree(it->second, v->type))
-      complain(*v, it->second, v->type);
+      report_contradiction(*v, it->second, v->type);
 }
 
 void check_subgraph_input(const ir::Graph& body, size_t input, const ir::ValueType& given) {

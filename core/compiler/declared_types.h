@@ -46,11 +46,11 @@ class DeclaredTypes {
     std::string text;
   };
 
-  static bool holds(const Container& c, const ir::ValueType& found);
+  static bool element_type_matches(const Container& c, const ir::ValueType& found);
   void take_containers(ir::Graph& graph);
   void infer_and_check(ir::Graph& graph) const;
-  void complain(const ir::Value& value, const ir::ValueType& declared,
-                const ir::ValueType& found) const;
+  void report_contradiction(const ir::Value& value, const ir::ValueType& declared,
+                            const ir::ValueType& found) const;
 
   std::unordered_map<const ir::Value*, Container> containers_;
   std::unordered_map<const ir::Value*, ir::ValueType> types_;

@@ -57,7 +57,7 @@ class Interpreter {
   Tensor matmul(const ir::Node& n, const Operand& a, const Operand& b) const;
   Tensor convolution(const ir::Node& n, const Operand& x, const Operand& w) const;
   Tensor cast_to_quarter(const ir::Node& n) const;
-  std::vector<Tensor> other(const ir::Node& n) const;
+  std::vector<Tensor> compute_in_f32(const ir::Node& n) const;
   float sum(int64_t count, int64_t group, const std::function<float(int64_t)>& term) const;
   int scale_of(const ir::Node& n, size_t i) const {
     return n.input(i) ? static_cast<int>(value(n.input(i)).to_int64s()[0]) : 0;
@@ -250,7 +250,7 @@ Tensor Interpreter::cast_to_quarter(const ir::Node& n) const {
 
 // Computes all other operators in f32 and rounds f16 results once. An infinity that no input has is
 // an overflow.
-std::vector<Tensor> Interpreter::other(const ir::Node& n) const {
+std::vector<Tensor> Interpreter::compute_in_f32(const ir::Node& n) const {
   std::vector<Tensor> inputs;
   for (const ir::Value* v : n.inputs()) inputs.push_back(v ? value(v) : Tensor());
   if (ops::facts_of(n).cast == ops::CastForm::to_type && inputs[0].dtype() == DType::f32 &&
@@ -297,7 +297,7 @@ std::map<std::string, Tensor> Interpreter::run(const ir::Graph& graph,
     } else if (ops::facts_of(*n).cast == ops::CastForm::to_quarter) {
       results = {cast_to_quarter(*n)};
     } else {
-      results = other(*n);
+      results = compute_in_f32(*n);
     }
     for (size_t i = 0; i < results.size(); i++) known_[n->output(i)] = std::move(results[i]);
   }

@@ -159,15 +159,15 @@ void MemoryPlan::share_dying_input(const ir::Node& n) {
     const Place px = places_[x], py = places_[y];
     if (px.storage == py.storage || storages_[px.storage].space != Space::arena) continue;
     if (px.offset != 0 || storages_[px.storage].bytes != bytes_of(x)) continue;
-    if (!alone(px.storage, position_.at(&n), n, i)) continue;
+    if (!is_only_user(px.storage, position_.at(&n), n, i)) continue;
     // The other storage must not be in use while x is alive, so it must be used by y only.
     if (storages_[py.storage].first < position_.at(&n)) continue;
     return merge(px.storage, py.storage, py.offset);
   }
 }
 
-bool MemoryPlan::alone(uint32_t storage, int64_t position, const ir::Node& node,
-                       size_t input) const {
+bool MemoryPlan::is_only_user(uint32_t storage, int64_t position, const ir::Node& node,
+                              size_t input) const {
   if (storages_[storage].last > position) return false;
   for (const ir::Value* v : members_[storage])
     if (graph_output_.contains(v)) return false;

@@ -69,7 +69,7 @@ class MemoryPlan {
   void share_views(const ir::Node& n);
   void share_dying_input(const ir::Node& n);
   void merge(uint32_t from, uint32_t into, uint64_t offset);
-  bool alone(uint32_t storage, int64_t position, const ir::Node& node, size_t input) const;
+  bool is_only_user(uint32_t storage, int64_t position, const ir::Node& node, size_t input) const;
 
   std::vector<Storage> storages_;
   std::unordered_map<const ir::Value*, Place> places_;

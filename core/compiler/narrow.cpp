@@ -61,8 +61,8 @@ std::optional<program::NarrowWeights> narrowest(std::span<const float> values) {
 }
 
 // Whether the record is the transform of its plain weights. It may have another origin.
-bool gives(const program::Weight& record, const WinogradWeights& form,
-           std::span<const float> plain) {
+bool is_transform_of(const program::Weight& record, const WinogradWeights& form,
+                     std::span<const float> plain) {
   std::vector<float> packed(static_cast<size_t>(form.packed_floats())), made(packed.size());
   record.fill(std::as_writable_bytes(std::span(packed)));
   kernels::pack_conv_winograd({plain, 1, form.m, form.c, 3, 3}, form.tile, made);
@@ -105,7 +105,7 @@ std::vector<program::NarrowWeights> narrow_weights(const program::Program& progr
     narrow->bytes = w.bytes;
     if (form != transformed.end()) {
       narrow->winograd = form->second;
-      if (!gives(w, form->second, asked)) continue;
+      if (!is_transform_of(w, form->second, asked)) continue;
     }
     table.push_back(*narrow);
   }

@@ -216,8 +216,9 @@ void install_callbacks(GLFWwindow* window) {
     of(w).repaint.wake();
   });
   glfwSetCursorPosCallback(window, [](GLFWwindow* w, double, double) { of(w).repaint.wake(); });
-  glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { of(w).repaint.lose(); });
-  glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { of(w).repaint.lose(); });
+  glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { of(w).repaint.invalidate(); });
+  glfwSetFramebufferSizeCallback(window,
+                                 [](GLFWwindow* w, int, int) { of(w).repaint.invalidate(); });
   glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
     of(w).dropped.insert(of(w).dropped.end(), paths, paths + count);
     of(w).repaint.wake();
@@ -249,7 +250,7 @@ void run_loop(GLFWwindow* window, Workspace& workspace, const Wake& wake) {
   Task<std::filesystem::path> dialog;
   double last_look = glfwGetTime(), last_frame = last_look;
   while (!glfwWindowShouldClose(window)) {
-    if (repaint.wanted())
+    if (repaint.should_draw())
       glfwPollEvents();
     else
       glfwWaitEventsTimeout(workspace.busy() ? kProgress : kLookForChanges);
@@ -263,9 +264,9 @@ void run_loop(GLFWwindow* window, Workspace& workspace, const Wake& wake) {
       dialog = {};
     }
     if (workspace.busy() && glfwGetTime() - last_frame > kProgress * 0.9) repaint.wake();
-    if (!repaint.wanted()) continue;
+    if (!repaint.should_draw()) continue;
     last_frame = glfwGetTime();
-    if (load_missing_fonts(ui::scale())) repaint.lose();
+    if (load_missing_fonts(ui::scale())) repaint.invalidate();
     const Actions actions = draw_frame(window, workspace);
     if (!of(window).input.empty()) repaint.wake();
     if (actions.quit) glfwSetWindowShouldClose(window, 1);

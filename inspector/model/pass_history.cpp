@@ -290,7 +290,7 @@ namespace {
 // Returns the node after a step that replaces node `gone`: the nearest node below it that the step
 // added or changed, also through other removed nodes, else the nearest one above. Returns kNone if
 // there is none.
-int heir_of(const GraphModel& before, const GraphChanges& changes, int gone) {
+int replacement_of(const GraphModel& before, const GraphChanges& changes, int gone) {
   std::unordered_map<int, int> now;
   for (size_t i = 0; i < changes.before.size(); i++)
     if (changes.before[i] != kNone) now.emplace(changes.before[i], static_cast<int>(i));
@@ -337,7 +337,7 @@ void follow(const Compilation& compilation, int step, int now, std::vector<NodeE
       now = static_cast<int>(found - changes.before.begin());
       change = changes.after[static_cast<size_t>(now)];
     } else {
-      now = heir_of(before, changes, now);
+      now = replacement_of(before, changes, now);
     }
     if (change == Change::none) continue;
     if (now == kNone) {

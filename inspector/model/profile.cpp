@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Tensor made_up(const program::Anchor& anchor) {
+Tensor random_input(const program::Anchor& anchor) {
   Tensor t = Tensor::zeros(anchor.dtype, anchor.shape);
   if (anchor.dtype != DType::f32) return t;
   std::mt19937 random(1);
@@ -81,7 +81,7 @@ ProgramProfile profile_program(const program::LoadedProgram& loaded, double seco
       inputs.push_back(loaded.weights.data() + a.data);
       continue;
     }
-    memory.push_back(made_up(a));
+    memory.push_back(random_input(a));
     inputs.push_back(memory.back().data());
   }
   for (const program::Anchor& a : loaded.program.outputs) {

@@ -230,7 +230,7 @@ const TelemetrySample* TelemetrySeries::at(double time) const {
   return ends && time > found.time ? nullptr : &found;
 }
 
-int TelemetrySeries::starving(const TelemetrySample& sample) const {
+int TelemetrySeries::starving_queue(const TelemetrySample& sample) const {
   int worst = -1;
   for (size_t q = 0; q < std::min(queues.size(), sample.queues.size()); q++)
     if (!queues[q].is_output && sample.queues[q].stalls_per_second > 0.5f &&
@@ -240,7 +240,7 @@ int TelemetrySeries::starving(const TelemetrySample& sample) const {
   return worst;
 }
 
-int TelemetrySeries::full(const TelemetrySample& sample) const {
+int TelemetrySeries::full_queue(const TelemetrySample& sample) const {
   for (size_t q = 0; q < std::min(queues.size(), sample.queues.size()); q++)
     if (queues[q].part(sample.queues[q]) >= kFull) return static_cast<int>(q);
   return -1;

@@ -83,9 +83,9 @@ struct TelemetrySeries {
   // The sample at that time; null before the first sample, and while no process published.
   const TelemetrySample* at(double time) const;
   // The input queue that the device waited for most in the previous seconds, or -1.
-  int starving(const TelemetrySample& sample) const;
+  int starving_queue(const TelemetrySample& sample) const;
   // The first queue without free space, or -1.
-  int full(const TelemetrySample& sample) const;
+  int full_queue(const TelemetrySample& sample) const;
   // Quantile of the requests completed in (from, to]; negative if there were none.
   double latency(double from, double to, double quantile) const;
   // Use of each variant in (from, to].

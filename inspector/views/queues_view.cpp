@@ -149,7 +149,7 @@ void QueuesView::draw_process(const TelemetryHistory& history, size_t i, float w
       fmt::format("pid {} · replica {}{}", s.pid, s.replica, s.alive ? "" : " · ended").c_str(),
       nullptr, 0, &clip);
   const TelemetrySample* now = s.at(end_);
-  const int starving = now ? s.starving(*now) : -1, full = now ? s.full(*now) : -1;
+  const int starving = now ? s.starving_queue(*now) : -1, full = now ? s.full_queue(*now) : -1;
   std::string rate = now ? rate_text(now->requests_per_second) : "-";
   if (starving >= 0)
     rate += " · starves: " + s.queues[static_cast<size_t>(starving)].name;
@@ -187,8 +187,8 @@ void QueuesView::draw_now(const TelemetryHistory& history, bool live) {
     ImGui::PopTextWrapPos();
   };
   if (now) {
-    warn(s.starving(*now), "Starving: the device waits for");
-    warn(s.full(*now), "Full: the writer waits for the device:");
+    warn(s.starving_queue(*now), "Starving: the device waits for");
+    warn(s.full_queue(*now), "Full: the writer waits for the device:");
   } else {
     ui::dim_text("no process published at this time");
   }

@@ -32,7 +32,7 @@ uint64_t picture(const ImDrawData& data) {
 
 }  // namespace
 
-bool Repaint::wanted() {
+bool Repaint::should_draw() {
   if (woken_.exchange(false, std::memory_order_acquire)) {
     least_ = kLeastFrames;
     most_ = kMostFrames;

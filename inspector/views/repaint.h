@@ -13,12 +13,12 @@ class Repaint {
   // Requests a frame. May be called from any thread.
   void wake() { woken_.store(true, std::memory_order_release); }
   // The contents of the window were lost.
-  void lose() {
+  void invalidate() {
     shown_ = 0;
     wake();
   }
   // Whether a frame must be drawn now.
-  bool wanted();
+  bool should_draw();
   // Records a frame. Returns false if it is equal to the previous one, which the window shows.
   bool drawn(const ImDrawData& data);
 

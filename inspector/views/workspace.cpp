@@ -52,7 +52,7 @@ std::shared_ptr<const Document> Workspace::document() const {
 GraphView* Workspace::graph() { return front() ? &front()->graph : nullptr; }
 RunView* Workspace::run_view() { return front() ? &front()->run : nullptr; }
 
-void Workspace::say(std::string message, bool is_error) {
+void Workspace::show_message(std::string message, bool is_error) {
   message_ = std::move(message);
   message_is_error_ = is_error;
   message_of_ = {front(), view_};
@@ -94,9 +94,9 @@ void Workspace::dropped(const std::filesystem::path& path) {
   if (!is_input_file(path)) return open(path);
   Tab* tab = front();
   if (!tab || !tab->document || (!tab->document->popef && !tab->document->ir)) {
-    say(fmt::format("{} is a value for an input: open the model first, then drop it again",
-                    printable(path.filename().string())),
-        true);
+    show_message(fmt::format("{} is a value for an input: open the model first, then drop it again",
+                             printable(path.filename().string())),
+                 true);
     return;
   }
   view_ = View::run;
@@ -148,7 +148,7 @@ void Workspace::accept(Tab& tab) {
       tab.compilation = nullptr;
       tab.profile = nullptr;
       tab.compile_error.clear();
-      if (&tab == front()) say(d.error, !d.error.empty());
+      if (&tab == front()) show_message(d.error, !d.error.empty());
       if (first && &tab == front()) {
         if (d.kind == DocumentKind::popef && (view_ == View::graph || view_ == View::passes))
           view_ = View::popef;
@@ -160,11 +160,11 @@ void Workspace::accept(Tab& tab) {
   }
   if (tab.profiling.started() && !tab.profiling.running()) {
     if (auto made = tab.profiling.take()) {
-      say(fmt::format("{}, {} {}", counted(made->runs, "run"), duration_text(made->run_ns),
-                      made->variant_ns.empty() ? "each" : "for one of every variant"));
+      show_message(fmt::format("{}, {} {}", counted(made->runs, "run"), duration_text(made->run_ns),
+                               made->variant_ns.empty() ? "each" : "for one of every variant"));
       take_profile(tab, std::make_shared<ProgramProfile>(std::move(*made)));
     } else {
-      say(printable(tab.profiling.error()), true);
+      show_message(printable(tab.profiling.error()), true);
     }
     tab.profiling = {};
   }
@@ -239,7 +239,7 @@ void Workspace::choose_shapes(Tab& tab, const std::string& words) {
   try {
     tab.shapes = read_shapes(words);
   } catch (const Error& e) {
-    say(printable(e.what()), true);
+    show_message(printable(e.what()), true);
     return;
   }
   tab.compiling = {};
@@ -433,9 +433,9 @@ bool Workspace::export_picture(std::filesystem::path path) {
 void Workspace::finish_export() {
   if (!exporting_.started() || exporting_.running()) return;
   if (auto made = exporting_.take()) {
-    say(std::move(*made));
+    show_message(std::move(*made));
   } else {
-    say(printable(exporting_.error()), true);
+    show_message(printable(exporting_.error()), true);
   }
   exporting_ = {};
 }
@@ -448,9 +448,9 @@ void Workspace::export_data(Tab& tab, size_t row) {
   try {
     (d.is_feed ? popef::export_feed : popef::export_tensor)(tab.path.string(), d.name, d.executable,
                                                             path.string());
-    say("wrote " + printable(path.string()));
+    show_message("wrote " + printable(path.string()));
   } catch (const Error& e) {
-    say(printable(e.what()), true);
+    show_message(printable(e.what()), true);
   }
 }
 
@@ -512,9 +512,9 @@ void Workspace::export_weight(const Tab& tab, const NamedTensor& weight) {
   const auto path = tab.path.parent_path() / (name + ".npy");
   try {
     save_npy(path, weight.tensor);
-    say("wrote " + printable(path.string()));
+    show_message("wrote " + printable(path.string()));
   } catch (const Error& e) {
-    say(printable(e.what()), true);
+    show_message(printable(e.what()), true);
   }
 }
 
@@ -523,9 +523,9 @@ void Workspace::write_file(const std::filesystem::path& path, const std::string&
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(text.data(), text.size())));
     file.commit();
-    say("wrote " + printable(path.string()));
+    show_message("wrote " + printable(path.string()));
   } catch (const Error& e) {
-    say(printable(e.what()), true);
+    show_message(printable(e.what()), true);
   }
 }
 
@@ -578,7 +578,7 @@ void Workspace::export_tables() {
       front() ? front()->path : std::filesystem::current_path(ignored) / "queues";
   path += std::string(".") + view_name(view_) + ".json";
   if (tables.empty()) {
-    say("this view shows nothing to export", true);
+    show_message("this view shows nothing to export", true);
     return;
   }
   write_file(path, tables_json(tables) + "\n");
@@ -588,7 +588,7 @@ void Workspace::copy_tables() {
   std::string text;
   for (const Table& t : shown_tables()) text += table_tsv(t) + "\n";
   if (!text.empty()) ui::copy(text);
-  if (text.empty()) say("this view shows nothing to copy", true);
+  if (text.empty()) show_message("this view shows nothing to copy", true);
 }
 
 void Workspace::toggle_recording() {
@@ -597,7 +597,8 @@ void Workspace::toggle_recording() {
     watcher_->stop_recording();
     settings_.add_recent(recording_.string());
     actions_.settings_changed = true;
-    say(fmt::format("recorded {}; Ctrl+K and its name opens it", printable(recording_.string())));
+    show_message(
+        fmt::format("recorded {}; Ctrl+K and its name opens it", printable(recording_.string())));
     return;
   }
   try {
@@ -607,9 +608,9 @@ void Workspace::toggle_recording() {
       path = std::filesystem::current_path(ignored) / fmt::format("recording-{}.telemetry", i);
     watcher_->record(path);
     recording_ = path;
-    say("recording to " + printable(path.string()));
+    show_message("recording to " + printable(path.string()));
   } catch (const Error& e) {
-    say(printable(e.what()), true);
+    show_message(printable(e.what()), true);
   }
 }
 
@@ -617,14 +618,16 @@ void Workspace::toggle_recording() {
 void Workspace::mark_recording(Tab& tab, double time) {
   std::ifstream end(tab.path, std::ios::binary);
   if (end.seekg(-1, std::ios::end) && end.peek() != '\n') {
-    say("the mark is not stored, because the recording ends in the middle of a line", true);
+    show_message("the mark is not stored, because the recording ends in the middle of a line",
+                 true);
     return;
   }
   std::ofstream file(tab.path, std::ios::app);
   file << mark_line({time, fmt::format("mark {}", tab.document->recording->marks().size() + 1)})
        << std::endl;
   if (!file)
-    say(printable(tab.path.string()) + " cannot be written, so the mark is not stored", true);
+    show_message(printable(tab.path.string()) + " cannot be written, so the mark is not stored",
+                 true);
   if (file) reload(tab);
 }
 

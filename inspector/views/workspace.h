@@ -128,7 +128,8 @@ class Workspace {
   void finish_export();
   void export_data(Tab& tab, size_t row);
   void export_weight(const Tab& tab, const NamedTensor& weight);
-  void say(std::string message, bool is_error = false);  // shows a message in the status line
+  void show_message(std::string message,
+                    bool is_error = false);  // shows a message in the status line
   void write_file(const std::filesystem::path& path, const std::string& text);
   std::vector<Table> shown_tables();
   void export_tables();

@@ -376,7 +376,7 @@ void Workspace::draw_status() {
   Tab* tab = front();
   std::string line;
   if (const std::string copied = ui::take_copied(); !copied.empty())
-    say("copied " + shortened(printable(copied), 60));
+    show_message("copied " + shortened(printable(copied), 60));
   // A message is shown only with the tab and view in which it occurred.
   if (message_of_ != std::pair<const Tab*, View>(tab, view_)) message_.clear();
   const float room = ImGui::GetContentRegionAvail().x - anchor_width() - 8 * ui::scale();

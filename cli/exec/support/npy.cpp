@@ -18,7 +18,7 @@ namespace {
 
 // Returns the NumPy type that stores the bits of a type that NumPy does not have; else the type
 // itself.
-poprt_dtype carrier(poprt_dtype dtype) {
+poprt_dtype storage_dtype(poprt_dtype dtype) {
   if (!npy_code(static_cast<DType>(dtype)).empty()) return dtype;
   if (dtype == POPRT_DTYPE_S4 || dtype == POPRT_DTYPE_S2) return POPRT_DTYPE_S8;
   return poprt_dtype_bits(dtype) == 16 ? POPRT_DTYPE_U16 : POPRT_DTYPE_U8;
@@ -84,10 +84,10 @@ std::vector<Array> read_npz(const std::string& path) {
 
 Array from_bits(Array array, poprt_dtype wanted, const std::string& what) {
   const int bits = poprt_dtype_bits(wanted);
-  if (array.dtype == wanted || bits == 0 || array.dtype != carrier(wanted)) return array;
+  if (array.dtype == wanted || bits == 0 || array.dtype != storage_dtype(wanted)) return array;
   array.dtype = wanted;
   if (bits >= 8) return array;
-  const bool is_signed = carrier(wanted) == POPRT_DTYPE_S8;
+  const bool is_signed = storage_dtype(wanted) == POPRT_DTYPE_S8;
   const int low = is_signed ? -(1 << (bits - 1)) : 0, high = low + (1 << bits) - 1;
   const size_t per_byte = 8 / static_cast<size_t>(bits);
   std::vector<std::byte> packed((array.data.size() + per_byte - 1) / per_byte);
@@ -108,7 +108,7 @@ Array from_bits(Array array, poprt_dtype wanted, const std::string& what) {
 Array to_bits(poprt_dtype dtype, const std::vector<int64_t>& shape, const void* data,
               size_t bytes) {
   const auto* from = static_cast<const std::byte*>(data);
-  Array array{carrier(dtype), shape, {}};
+  Array array{storage_dtype(dtype), shape, {}};
   const int bits = poprt_dtype_bits(dtype);
   if (bits >= 8) {
     array.data.assign(from, from + bytes);

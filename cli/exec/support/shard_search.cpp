@@ -46,7 +46,7 @@ std::vector<double> amounts_by_time(const std::vector<SubGraph>& parts) {
   return amounts;
 }
 
-std::optional<Plan> relieved(const Candidate& c) {
+std::optional<Plan> relieved_plan(const Candidate& c) {
   const auto full = static_cast<size_t>(std::ranges::max_element(c.bytes) - c.bytes.begin());
   const bool has_left = full > 0, has_right = full + 1 < c.bytes.size();
   const bool left = has_left && (!has_right || c.bytes[full - 1] < c.bytes[full + 1]);
@@ -57,11 +57,11 @@ std::optional<Plan> relieved(const Candidate& c) {
   return plan;
 }
 
-Candidate fill(const Plan& plan, double proportion, const CompilePlan& compile) {
+Candidate compile_fitting(const Plan& plan, double proportion, const CompilePlan& compile) {
   Candidate least = compile(plan);
   Candidate now = least;
   for (int step = 0; step < 16 && least.fullest() > proportion; step++) {
-    const std::optional<Plan> next = relieved(now);
+    const std::optional<Plan> next = relieved_plan(now);
     if (!next) break;
     now = compile(*next);
     if (now.fullest() < least.fullest()) least = now;
@@ -71,8 +71,8 @@ Candidate fill(const Plan& plan, double proportion, const CompilePlan& compile) 
          "an IPU would need {:.0f} MB, more than its {:.0f} MB; give a larger --num_ipus",
          least.fullest() * kChipBytes / 1e6, kChipBytes / 1e6);
   if (least.fullest() > proportion)
-    say("poprt_exec: an IPU is {:.0f} % full, --memory_proportion allows {:.0f} %\n",
-        least.fullest() * 100, proportion * 100);
+    print_error("poprt_exec: an IPU is {:.0f} % full, --memory_proportion allows {:.0f} %\n",
+                least.fullest() * 100, proportion * 100);
   return least;
 }
 

@@ -41,19 +41,20 @@ using CompilePlan = std::function<Candidate(const Plan&)>;
 
 // Returns the plan in which the fullest IPU gives a sub-graph to the neighbour with more free
 // memory, or nothing if it has only one.
-std::optional<Plan> relieved(const Candidate& candidate);
+std::optional<Plan> relieved_plan(const Candidate& candidate);
 
 // Returns the candidate of `plan`. As long as an IPU needs more than `proportion` of its memory, a
 // plan that relieves this IPU is tried. Throws if an IPU needs more than its memory, and prints a
 // warning if it needs more than `proportion`.
-Candidate fill(const Plan& plan, double proportion, const CompilePlan& compile);
+Candidate compile_fitting(const Plan& plan, double proportion, const CompilePlan& compile);
 
 // Returns the plans that differ by moving one sub-graph across one border.
 std::vector<Plan> neighbours(const Plan& plan);
 
 struct Improvement {
-  double proportion = 1;  // as for fill(); the memory that `best` needs is allowed in any case
-  size_t at_once = 1;     // plans that are compiled at the same time
+  double proportion =
+      1;  // as for compile_fitting(); the memory that `best` needs is allowed in any case
+  size_t at_once = 1;  // plans that are compiled at the same time
   CompilePlan compile;
   std::function<void(Candidate&)> measure;  // sets the times of a candidate
 };

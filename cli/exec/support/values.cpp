@@ -80,7 +80,7 @@ compiler::Options options_of(const CompileSettings& settings, const Values& valu
 
 // Adds a random word for each element of each text input that has a known shape and no value.
 // Returns whether it added any.
-bool make_up_text(const ir::Graph& model, const CompileSettings& settings, Values& values) {
+bool add_random_text(const ir::Graph& model, const CompileSettings& settings, Values& values) {
   constexpr int64_t kMaxWords = 1 << 20;
   const auto graph = model.clone();
   try {
@@ -158,8 +158,8 @@ std::unique_ptr<ir::Graph> read_model(const std::string& path, const CompileSett
 }
 
 // Whether a word is for an input that the executable does not have.
-bool gives_others(const poprt_executable* executable, const std::vector<std::string>& words,
-                  const std::vector<std::string>& pb_words) {
+bool has_other_inputs(const poprt_executable* executable, const std::vector<std::string>& words,
+                      const std::vector<std::string>& pb_words) {
   std::set<std::string> names;
   for (size_t i = 0; i < poprt_executable_input_count(executable); i++)
     names.insert(poprt_anchor_name(poprt_executable_input(executable, i)));
@@ -171,7 +171,7 @@ bool gives_others(const poprt_executable* executable, const std::vector<std::str
 
 }  // namespace
 
-bool PreparedModel::holds(const std::string& name) const {
+bool PreparedModel::contains_input(const std::string& name) const {
   if (std::find(folded.begin(), folded.end(), name) != folded.end()) return true;
   return containers.contains(name.substr(0, name.find('[')));
 }
@@ -182,7 +182,7 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
   PreparedModel prepared;
   try {
     prepared.executable = load_model(path, settings);
-    if (path.ends_with(".popef") || !gives_others(prepared.executable.get(), words, pb_words))
+    if (path.ends_with(".popef") || !has_other_inputs(prepared.executable.get(), words, pb_words))
       return prepared;
     const auto model = read_model(path, settings);
     if (containers_of(*model).empty()) return prepared;
@@ -201,7 +201,7 @@ PreparedModel load_with_values(const std::string& path, CompileSettings& setting
     }
     Values values = read_values(*model, words, pb_words);
     check_shapes(*model, values);
-    if (random && !make_up_text(*model, settings, values) && words.empty() && pb_words.empty())
+    if (random && !add_random_text(*model, settings, values) && words.empty() && pb_words.empty())
       std::rethrow_exception(first);
     for (int level = 0; level < compiler::kFoldLevels; level++) {
       try {

@@ -63,7 +63,7 @@ std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
 }
 
 // Pads a result with zeros up to the bound of both branches, and returns its real length, too.
-Items Specializer::bounded(const Item& item, size_t axis, int64_t bound) {
+Items Specializer::padded_to_bound(const Item& item, size_t axis, int64_t bound) {
   Shape rest = item.value->shape();
   const int64_t length = rest[axis];
   rest[axis] = bound - length;
@@ -98,7 +98,7 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
       const Item& item = branch->results[i];
       if (!uneven[i] && item.size) ops::BoundContext(node.node, {}, build_).refuse_size(item);
       Items parts = {item};
-      if (uneven[i]) parts = bounded(item, *uneven[i], bound);
+      if (uneven[i]) parts = padded_to_bound(item, *uneven[i], bound);
       for (const Item& part : parts)
         for (Value* v : part.parts()) branch->graph->add_output(build_.own(v));
     }

@@ -55,7 +55,7 @@ bool makes_text(const Node& n) {
   return classes_of(n) || (table && table->values.dtype() == DType::string);
 }
 
-bool hands_on(const Node& n) {
+bool returns_text(const Node& n) {
   return form_of(n) == TextForm::hands_on || form_of(n) == TextForm::to_text;
 }
 
@@ -113,7 +113,7 @@ class Numbering {
   explicit Numbering(ir::Graph& graph) : graph_(graph) {}
 
   void run() {
-    find_what_runs();
+    find_runtime_values();
     for (Node* n : graph_.nodes()) collect(*n);
     for (Texts& t : texts_) {
       if (t.values.empty()) continue;
@@ -127,7 +127,7 @@ class Numbering {
  private:
   // Finds the values that depend on inputs. All others, including texts, are computed at compile
   // time.
-  void find_what_runs() {
+  void find_runtime_values() {
     for (const Value* v : graph_.inputs())
       if (!v->is_constant()) runs_.insert(v);
     for (const Node* n : graph_.nodes()) {
@@ -144,12 +144,12 @@ class Numbering {
     const std::vector<size_t> places = text_inputs(n);
     const bool runs = runs_.contains(n.output());
     const bool reads = std::any_of(places.begin(), places.end(), [&](size_t i) {
-      return at_.contains(n.input(i)) || (runs && hands_on(n) && is_text(n.input(i)));
+      return at_.contains(n.input(i)) || (runs && returns_text(n) && is_text(n.input(i)));
     });
     if (reads) {
-      const size_t all = meet(n, places);
+      const size_t all = merge_texts(n, places);
       texts_[all].readers.push_back(&n);
-      if (hands_on(n)) add(n, all);
+      if (returns_text(n)) add(n, all);
     }
     if ((runs || classes_of(n)) && makes_text(n)) {
       texts_.emplace_back().makers.push_back(&n);
@@ -158,7 +158,7 @@ class Numbering {
   }
 
   // Merges the sets of all these inputs and returns the merged set.
-  size_t meet(const Node& n, const std::vector<size_t>& places) {
+  size_t merge_texts(const Node& n, const std::vector<size_t>& places) {
     texts_.emplace_back();
     const size_t to = texts_.size() - 1;
     for (const size_t i : places) {
@@ -214,7 +214,7 @@ class Numbering {
     // all labels.
     for (const bool tables : {true, false})
       for (Node* n : graph_.nodes())
-        if (hands_on(*n) == tables && std::binary_search(t.readers.begin(), t.readers.end(), n))
+        if (returns_text(*n) == tables && std::binary_search(t.readers.begin(), t.readers.end(), n))
           number_reader(*n, t.numbers);
     for (Value* v : t.values) {
       v->type.dtype = DType::undefined;

@@ -31,7 +31,7 @@ Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
   if (unrollable && count && *count > 0 && *count <= short_rounds && !long_loops_.contains(&n)) {
     const size_t before = build_.target().node_count();
     if (auto results = unroll(node, loop, count, kShortLoop)) return *results;
-    give_up(n, before);
+    discard_attempt(n, before);
   }
   std::string why;
   try {
@@ -46,7 +46,7 @@ Items Specializer::iterate(Resolver& node, const LoopSpec& loop) {
 
 // Removes the nodes of an attempt to unroll. Nodes with state would run although they have no
 // readers.
-void Specializer::give_up(const Node& n, size_t before) {
+void Specializer::discard_attempt(const Node& n, size_t before) {
   // Records the failure, because otherwise nested loops would be tried again in every iteration of
   // the outer loops.
   long_loops_.insert(&n);

@@ -123,8 +123,8 @@ Node* Specializer::copy_of(const Node& n, const Items& in) {
   return made;
 }
 
-void Specializer::give_results(const Node& n, const std::vector<Value*>& results,
-                               const ops::BoundResult& bound) {
+void Specializer::set_results(const Node& n, const std::vector<Value*>& results,
+                              const ops::BoundResult& bound) {
   for (size_t i = 0; i < results.size(); i++) {
     Item item = bound.results.empty() ? Item::of(results[i]) : bound.results[i];
     if (bound.size && results[i]->type.is_static()) item.sized(bound.size, bound.axis, bound.twin);
@@ -147,7 +147,7 @@ void Specializer::copy_with(const Node& n, Items in) {
     results = build_.finish(copy_of(n, in));
   }
   if (bound.after) results[0] = bound.after(results[0]);
-  give_results(n, results, bound);
+  set_results(n, results, bound);
 }
 
 }  // namespace poprt::compiler

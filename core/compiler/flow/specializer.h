@@ -57,8 +57,8 @@ class Specializer {
   void copy_with(const ir::Node& n, Items in);
   ops::BoundResult bound_of(const ir::Node& n, Items& in);
   ir::Node* copy_of(const ir::Node& n, const Items& in);
-  void give_results(const ir::Node& n, const std::vector<ir::Value*>& results,
-                    const ops::BoundResult& bound);
+  void set_results(const ir::Node& n, const std::vector<ir::Value*>& results,
+                   const ops::BoundResult& bound);
   static bool has_sizes(const ir::Node& n, const Items& in);
   static bool reads_actual(const ir::Node& n, const Items& in);
 
@@ -84,14 +84,14 @@ class Specializer {
                     const ir::Graph& no);
   static std::optional<size_t> uneven_axis(const Item& a, const Item& b);
   std::optional<Item> empty_like(const Item& a, const Item& b);
-  Items bounded(const Item& item, size_t axis, int64_t bound);
+  Items padded_to_bound(const Item& item, size_t axis, int64_t bound);
   void join_branches(Resolver& node, ir::Value* condition, Branch& yes, Branch& no);
 
   // -- loops.cpp ----------------------------------------------------------------------------------
   Items iterate(Resolver& node, const LoopSpec& loop);
   std::optional<Items> unroll(Resolver& node, const LoopSpec& loop, std::optional<int64_t> count,
                               int64_t limit);
-  void give_up(const ir::Node& n, size_t before);
+  void discard_attempt(const ir::Node& n, size_t before);
   Items loop_on_device(Resolver& node, const LoopSpec& loop);
   struct LoopBody {
     std::shared_ptr<ir::Graph> graph;

@@ -52,19 +52,21 @@ TEST(ShardSearch, AmountsAreBytesOrTimes) {
 }
 
 TEST(ShardSearch, FullestGivesToTheNeighbourWithMoreRoom) {
-  EXPECT_EQ(relieved(candidate({2, 4, 6}, {5, 9, 4})), (Plan{2, 3, 6}));
-  EXPECT_EQ(relieved(candidate({2, 4, 6}, {4, 9, 5})), (Plan{3, 4, 6}));
-  EXPECT_EQ(relieved(candidate({2, 4, 6}, {5, 9, 5})), (Plan{2, 3, 6}));  // the right one
-  EXPECT_EQ(relieved(candidate({2, 4, 6}, {9, 1, 1})), (Plan{1, 4, 6}));  // the first has none left
-  EXPECT_EQ(relieved(candidate({2, 4, 6}, {1, 1, 9})), (Plan{2, 5, 6}));  // nor the last one right
-  EXPECT_EQ(relieved(candidate({2, 4, 6}, {9, 9, 1})), (Plan{1, 4, 6}));  // the first of two
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {5, 9, 4})), (Plan{2, 3, 6}));
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {4, 9, 5})), (Plan{3, 4, 6}));
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {5, 9, 5})), (Plan{2, 3, 6}));  // the right one
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {9, 1, 1})),
+            (Plan{1, 4, 6}));  // the first has none left
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {1, 1, 9})),
+            (Plan{2, 5, 6}));  // nor the last one right
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 6}, {9, 9, 1})), (Plan{1, 4, 6}));  // the first of two
 }
 
 TEST(ShardSearch, OnlySubGraphStays) {
-  EXPECT_EQ(relieved(candidate({1, 4, 6}, {9, 1, 1})), std::nullopt);
-  EXPECT_EQ(relieved(candidate({2, 3, 6}, {1, 9, 1})), std::nullopt);
-  EXPECT_EQ(relieved(candidate({2, 5, 6}, {1, 1, 9})), std::nullopt);
-  EXPECT_EQ(relieved(candidate({2, 4, 5}, {1, 9, 2})), (Plan{3, 4, 5}));
+  EXPECT_EQ(relieved_plan(candidate({1, 4, 6}, {9, 1, 1})), std::nullopt);
+  EXPECT_EQ(relieved_plan(candidate({2, 3, 6}, {1, 9, 1})), std::nullopt);
+  EXPECT_EQ(relieved_plan(candidate({2, 5, 6}, {1, 1, 9})), std::nullopt);
+  EXPECT_EQ(relieved_plan(candidate({2, 4, 5}, {1, 9, 2})), (Plan{3, 4, 5}));
 }
 
 TEST(ShardSearch, PlanThatFitsIsNotMoved) {
@@ -73,16 +75,16 @@ TEST(ShardSearch, PlanThatFitsIsNotMoved) {
     compiled++;
     return compile_parts({0.5, 0.1, 0.1, 0.1})(plan);
   };
-  EXPECT_EQ(fill({3, 4}, 0.71, compile).plan, (Plan{3, 4}));
+  EXPECT_EQ(compile_fitting({3, 4}, 0.71, compile).plan, (Plan{3, 4}));
   EXPECT_EQ(compiled, 1);
-  EXPECT_EQ(fill({3, 4}, 0.65, compile).plan, (Plan{2, 4}));
+  EXPECT_EQ(compile_fitting({3, 4}, 0.65, compile).plan, (Plan{2, 4}));
   EXPECT_EQ(compiled, 3);
   compiled = 0;
   const auto exact = [&](const Plan& plan) {
     compiled++;
     return compile_parts({0.25, 0.25, 0.125})(plan);
   };
-  EXPECT_EQ(fill({2, 3}, 0.5, exact).plan, (Plan{2, 3}));
+  EXPECT_EQ(compile_fitting({2, 3}, 0.5, exact).plan, (Plan{2, 3}));
   EXPECT_EQ(compiled, 1);
 }
 
@@ -94,7 +96,7 @@ TEST(ShardSearch, LeastFullOfAtMostSixteenMovesIsTaken) {
     return compile_parts({0.1, 0.1, 0.5, 0.1})(plan);
   };
   testing::internal::CaptureStderr();
-  const Candidate found = fill({3, 4}, 0.3, compile);
+  const Candidate found = compile_fitting({3, 4}, 0.3, compile);
   EXPECT_EQ(found.plan, (Plan{2, 4}));
   EXPECT_NEAR(found.fullest(), 0.6, 1e-6);
   EXPECT_EQ(compiled, 17);
@@ -104,13 +106,13 @@ TEST(ShardSearch, LeastFullOfAtMostSixteenMovesIsTaken) {
 
 TEST(ShardSearch, WhatFitsIsNotSaid) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(fill({1, 2}, 0.5, compile_parts({0.5, 0.25})).plan, (Plan{1, 2}));
+  EXPECT_EQ(compile_fitting({1, 2}, 0.5, compile_parts({0.5, 0.25})).plan, (Plan{1, 2}));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(ShardSearch, MoreThanAnIpuHasIsRefused) {
   try {
-    fill({1, 2}, 0.6, compile_parts({1.5, 0.25}));
+    compile_fitting({1, 2}, 0.6, compile_parts({1.5, 0.25}));
     FAIL() << "taken";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::resource_exhausted);
@@ -118,7 +120,7 @@ TEST(ShardSearch, MoreThanAnIpuHasIsRefused) {
               "an IPU would need 1411 MB, more than its 941 MB; give a larger --num_ipus");
   }
   testing::internal::CaptureStderr();
-  EXPECT_EQ(fill({1, 2}, 0.6, compile_parts({1, 0.25})).plan, (Plan{1, 2}));
+  EXPECT_EQ(compile_fitting({1, 2}, 0.6, compile_parts({1, 0.25})).plan, (Plan{1, 2}));
   EXPECT_NE(testing::internal::GetCapturedStderr().find("100 % full"), std::string::npos);
 }
 

@@ -65,11 +65,11 @@ TEST(Abi, SomeCommandsTakeOneShapeOfEachInput) {
 }
 
 TEST(Abi, SettingsAreGivenWhenOneIs) {
-  EXPECT_FALSE(CompileSettings().given());
+  EXPECT_FALSE(CompileSettings().any_given());
   const auto with = [](const std::function<void(CompileSettings&)>& set) {
     CompileSettings s;
     set(s);
-    return s.given();
+    return s.any_given();
   };
   EXPECT_TRUE(with([](auto& s) { s.input_shape = {"x=1"}; }));
   EXPECT_TRUE(with([](auto& s) { s.batch_size = 1; }));

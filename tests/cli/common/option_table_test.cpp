@@ -69,31 +69,31 @@ TEST(OptionTable, ValuesAreHeldToTheirLimits) {
   o.kind = "integer";
   o.least = 2;
   o.most = 4;
-  for (const char* good : {"2", "3", "4"}) EXPECT_EQ(complaint(o, good), "") << good;
+  for (const char* good : {"2", "3", "4"}) EXPECT_EQ(value_error(o, good), "") << good;
   const std::string range = "expected a whole number of at least 2 and at most 4, found ";
   for (const char* bad : {"1", "5", "2.5", "", "3x", "x", "nan"})
-    EXPECT_EQ(complaint(o, bad), fmt::format("{}'{}'", range, bad));
+    EXPECT_EQ(value_error(o, bad), fmt::format("{}'{}'", range, bad));
   o.kind = "number";
   o.least = std::nullopt;
   o.above = 0.5;
-  EXPECT_EQ(complaint(o, "0.50001"), "");
-  EXPECT_EQ(complaint(o, "4"), "");
+  EXPECT_EQ(value_error(o, "0.50001"), "");
+  EXPECT_EQ(value_error(o, "4"), "");
   for (const char* bad : {"0.5", "4.1", "nan", "", "1x"})
-    EXPECT_EQ(complaint(o, bad),
+    EXPECT_EQ(value_error(o, bad),
               fmt::format("expected a number above 0.5 and at most 4, found '{}'", bad));
   o.above = std::nullopt;
   o.most = std::nullopt;
-  EXPECT_EQ(complaint(o, "-1e9"), "");
-  EXPECT_EQ(complaint(o, "x"), "expected a number, found 'x'");
+  EXPECT_EQ(value_error(o, "-1e9"), "");
+  EXPECT_EQ(value_error(o, "x"), "expected a number, found 'x'");
   o.kind = "text";
-  EXPECT_EQ(complaint(o, "anything"), "");
+  EXPECT_EQ(value_error(o, "anything"), "");
   o.choices = {"a", "b"};
-  EXPECT_EQ(complaint(o, "b"), "");
-  EXPECT_EQ(complaint(o, "c"), "expected a or b, found 'c'");
+  EXPECT_EQ(value_error(o, "b"), "");
+  EXPECT_EQ(value_error(o, "c"), "expected a or b, found 'c'");
   o.kind = "integer";
   o.choices = {"1", "x"};
-  EXPECT_EQ(complaint(o, "1"), "");
-  EXPECT_EQ(complaint(o, "x"), "expected a whole number, found 'x'");
+  EXPECT_EQ(value_error(o, "1"), "");
+  EXPECT_EQ(value_error(o, "x"), "expected a whole number, found 'x'");
 }
 
 TEST(OptionTable, TakesWhatALineSays) {

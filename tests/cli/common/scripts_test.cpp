@@ -120,16 +120,16 @@ TEST(Scripts, TheLibraryIsToldWhatItKnows) {
     return fmt::format("{}", fmt::join(found, " "));
   };
   EXPECT_EQ(
-      names(options_beside_scripts(all)),
+      names(options_with_scripts(all)),
       "available_memory_proportion=0.5 disable_fast_norm=True input_shape=x=1 num_io_tiles=32 "
       "precision=fp16 "
       "skip_passes=sort_graph,constant_folding");
-  EXPECT_EQ(names(options_behind_scripts(all)),
+  EXPECT_EQ(names(options_after_scripts(all)),
             "available_memory_proportion=0.5 disable_fast_norm=True num_io_tiles=32 precision=fp16 "
             "skip_passes=sort_graph,constant_folding");
   for (const char* precision : {"fp8", "fp8_weight"})
-    EXPECT_EQ(names(options_behind_scripts(given({{"precision", {precision}}}))), "");
-  EXPECT_EQ(names(options_beside_scripts(given({{"skip_passes", {"mine"}}}))), "");
+    EXPECT_EQ(names(options_after_scripts(given({{"precision", {precision}}}))), "");
+  EXPECT_EQ(names(options_with_scripts(given({{"skip_passes", {"mine"}}}))), "");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(StandardStreams, ThoseThatAreClosedAreHeld) {
 
 TEST(StandardStreams, WhatIsSaidIsWrittenAtOnce) {
   testing::internal::CaptureStderr();
-  say("{} of {}", 1, "two");
+  print_error("{} of {}", 1, "two");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "1 of two");
 }
 

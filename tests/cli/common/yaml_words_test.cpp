@@ -45,10 +45,10 @@ std::string unfit(const std::string& name, std::vector<std::pair<std::string, Va
 
 TEST(YamlWords, TruthAsYamlHasIt) {
   for (const char* word : {"True", "true", "TRUE", "Yes", "yes", "YES", "On", "on", "ON"})
-    EXPECT_EQ(truth(word), "True") << word;
+    EXPECT_EQ(yaml_bool(word), "True") << word;
   for (const char* word : {"False", "false", "FALSE", "No", "no", "NO", "Off", "off", "OFF"})
-    EXPECT_EQ(truth(word), "False") << word;
-  for (const char* word : {"", "1", "tRUE", "y", "oN"}) EXPECT_EQ(truth(word), "") << word;
+    EXPECT_EQ(yaml_bool(word), "False") << word;
+  for (const char* word : {"", "1", "tRUE", "y", "oN"}) EXPECT_EQ(yaml_bool(word), "") << word;
 }
 
 TEST(YamlWords, OptionsOfNamedWordsTakeMappings) {

@@ -37,8 +37,8 @@ TEST(Given, OnlyErrorsAreSaidWhenTheLevelSaysSo) {
 }
 
 TEST(Given, WhatOnlyPrintsUsesNoOptionForOutputs) {
-  const auto show = [](const GivenOptions& given) { EXPECT_TRUE(shows(given)); };
-  EXPECT_FALSE(shows(options({{"output", "m.popef"}})));
+  const auto show = [](const GivenOptions& given) { EXPECT_TRUE(only_prints(given)); };
+  EXPECT_FALSE(only_prints(options({{"output", "m.popef"}})));
   EXPECT_EQ(said_on_stderr(options({{"show", "True"}, {"output", "m.popef"}}), show),
             "poprt: --output has no effect, because --show only prints\n");
   EXPECT_EQ(said_on_stderr(options({{"show_io_stat", "True"}, {"check", "True"}}), show),

@@ -55,29 +55,29 @@ class Replacing : public testing::Test {
 
 TEST_F(Replacing, NothingIsBesideWhereNothingWas) {
   const Replaced fresh({}, path);
-  EXPECT_EQ(fresh.beside(), path);
+  EXPECT_EQ(fresh.temporary_path(), path);
   compile(path, "net", "x", "y");
-  EXPECT_EQ(Replaced(overwriting(), path).beside(), path);
-  EXPECT_NE(Replaced({}, path).beside(), path);
+  EXPECT_EQ(Replaced(overwriting(), path).temporary_path(), path);
+  EXPECT_NE(Replaced({}, path).temporary_path(), path);
 }
 
 TEST_F(Replacing, AnotherVersionOfAModelTakesItsPlace) {
   compile(path, "net", "x", "y");
   Replaced replaced({}, path);
-  compile(replaced.beside(), "net", "x", "z", "Tanh");
+  compile(replaced.temporary_path(), "net", "x", "z", "Tanh");
   EXPECT_NE(message([&] { replaced.commit(); }), "taken") << "no output has the same name";
-  EXPECT_FALSE(fs::exists(replaced.beside()));
-  compile(replaced.beside(), "net", "x", "y", "Tanh");
+  EXPECT_FALSE(fs::exists(replaced.temporary_path()));
+  compile(replaced.temporary_path(), "net", "x", "y", "Tanh");
   testing::internal::CaptureStderr();
   EXPECT_EQ(message([&] { replaced.commit(); }), "taken");
   EXPECT_NE(testing::internal::GetCapturedStderr().find("it is replaced"), std::string::npos);
-  EXPECT_FALSE(fs::exists(replaced.beside()));
+  EXPECT_FALSE(fs::exists(replaced.temporary_path()));
 }
 
 TEST_F(Replacing, AnotherModelOfTheNameStays) {
   compile(path, "net", "x", "y");
   Replaced replaced({}, path);
-  compile(replaced.beside(), "net", "image", "y");
+  compile(replaced.temporary_path(), "net", "image", "y");
   const std::string said = message([&] { replaced.commit(); });
   EXPECT_NE(said.find("holds another model of the name 'net', whose inputs are x, not image"),
             std::string::npos)

@@ -118,10 +118,10 @@ TEST(TelemetryHistory, TwoProcessesOfOneModelAreTwoSeries) {
 TEST(TelemetryHistory, NamesTheQueueThatStarves) {
   TelemetryHistory h;
   for (int i = 0; i < 50; i++) h.add(i, {snapshot(1, 10, static_cast<uint64_t>(i) * 30)});
-  EXPECT_EQ(h.series()[0].starving(h.series()[0].samples.back()), 0);
+  EXPECT_EQ(h.series()[0].starving_queue(h.series()[0].samples.back()), 0);
   TelemetryHistory calm;
   for (int i = 0; i < 50; i++) calm.add(i, {snapshot(1, 10, 7)});
-  EXPECT_EQ(calm.series()[0].starving(calm.series()[0].samples.back()), -1);
+  EXPECT_EQ(calm.series()[0].starving_queue(calm.series()[0].samples.back()), -1);
 }
 
 TEST(TelemetryHistory, KeepsABoundedPast) {
@@ -238,7 +238,7 @@ TEST(TelemetryHistory, QueuesAreFullAtMostAndThoseWithoutRoomEmpty) {
   const TelemetrySeries& series = h.series()[0];
   EXPECT_EQ(series.queues[0].part(series.samples[0].queues[0]), 1);
   EXPECT_EQ(series.queues[1].part(series.samples[0].queues[1]), 0);
-  EXPECT_EQ(series.full(series.samples[0]), 0);
+  EXPECT_EQ(series.full_queue(series.samples[0]), 0);
 }
 
 TEST(TelemetryHistory, TheInputThatStallsMostStarves) {
@@ -253,7 +253,7 @@ TEST(TelemetryHistory, TheInputThatStallsMostStarves) {
     h.add(static_cast<double>(i), {s});
   }
   const TelemetrySample& last = h.series()[0].samples.back();
-  EXPECT_EQ(h.series()[0].starving(last), 2);
+  EXPECT_EQ(h.series()[0].starving_queue(last), 2);
   EXPECT_NEAR(last.queues[0].stalls_per_second, 3, 0.5);
 }
 
@@ -510,19 +510,19 @@ TEST(TelemetryHistory, AQueueStarvesFromHalfAStallASecondOn) {
   const auto starving = [&](std::vector<float> rates) {
     TelemetrySample s;
     for (const float rate : rates) s.queues.push_back({0, 0, 0, 0, rate});
-    return series.starving(s);
+    return series.starving_queue(s);
   };
   EXPECT_EQ(starving({0.5f, 0.5f, 0.5f}), -1);
   EXPECT_EQ(starving({0.5f, 0.6f, 0.5f}), 1);
   EXPECT_EQ(starving({5, 3, 4}), 0);
   EXPECT_EQ(starving({3, 3, 3}), 0) << "the first of equals";
   EXPECT_EQ(starving({1, 3, 2}), 1);
-  EXPECT_EQ(series.full({}), -1) << "of no queues";
+  EXPECT_EQ(series.full_queue({}), -1) << "of no queues";
   TelemetrySample half;
   half.queues.assign(3, {2, 0, 0, 0, 0});
-  EXPECT_EQ(series.full(half), -1);
+  EXPECT_EQ(series.full_queue(half), -1);
   half.queues[2].fill = 4;
-  EXPECT_EQ(series.full(half), 2);
+  EXPECT_EQ(series.full_queue(half), 2);
 }
 
 TEST(TelemetryHistory, TheLastSampleOfAProcessIsThatOfItsMoment) {

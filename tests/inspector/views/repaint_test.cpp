@@ -12,7 +12,7 @@ TEST_F(WorkspaceTest, FramesAreDrawnUntilThePictureStandsStill) {
   Repaint repaint;
   const auto draw = [&] {
     int frames = 0;
-    for (; repaint.wanted() && frames < 100; frames++) {
+    for (; repaint.should_draw() && frames < 100; frames++) {
       workspace->settle();
       frame();
       repaint.drawn(*ImGui::GetDrawData());
@@ -20,7 +20,7 @@ TEST_F(WorkspaceTest, FramesAreDrawnUntilThePictureStandsStill) {
     return frames;
   };
   EXPECT_GE(draw(), 3);
-  EXPECT_FALSE(repaint.wanted()) << "an idle window draws nothing";
+  EXPECT_FALSE(repaint.should_draw()) << "an idle window draws nothing";
   const ui::Mark* m = ui::find_mark("node /block/fc/MatMul");
   ASSERT_TRUE(m);
   ImGuiIO& io = ImGui::GetIO();
@@ -38,8 +38,8 @@ TEST_F(WorkspaceTest, FramesAreDrawnUntilThePictureStandsStill) {
     frame();
     EXPECT_FALSE(repaint.drawn(*ImGui::GetDrawData())) << i;
   }
-  repaint.lose();
-  EXPECT_TRUE(repaint.wanted());
+  repaint.invalidate();
+  EXPECT_TRUE(repaint.should_draw());
   frame();
   EXPECT_TRUE(repaint.drawn(*ImGui::GetDrawData())) << "what the window lost is shown again";
 }
