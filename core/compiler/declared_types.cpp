@@ -116,8 +116,9 @@ void DeclaredTypes::report_contradiction(const ir::Value& value, const ir::Value
   if (strict_ || !one_element) refuse(value, left, right);
   if (warned_) return;
   warned_ = true;
-  log().warn("{}, which counts, here and wherever else shapes are declared otherwise; {}",
-             contradiction(value, left, right), kRemedy);
+  log().warn(
+      "{}; the inferred shape is used, here and for other values with contradictory shapes; {}",
+      contradiction(value, left, right), kRemedy);
 }
 
 void DeclaredTypes::check(const ir::Value& value, const ir::ValueType& found,

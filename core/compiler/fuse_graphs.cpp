@@ -103,7 +103,7 @@ std::unique_ptr<ir::Graph> fuse_graphs(std::vector<std::unique_ptr<ir::Graph>> g
   for (size_t k = 0; k < graphs.size(); k++) {
     ir::Graph& g = *graphs[k];
     if (fused_graphs(g))
-      fail(ErrorCode::invalid_argument, "model '{}' is a fused one already", names.at(k));
+      fail(ErrorCode::invalid_argument, "model '{}' is already fused", names.at(k));
     merge_opsets(g, *fused, names.at(k));
     merge_metadata(g, *fused, graph_prefix(k));
     add_prefix(g, graph_prefix(k));
@@ -122,9 +122,10 @@ std::vector<std::string> fused_names(const ir::Graph& graph) {
   constexpr size_t kMost = 1024;
   if (!json.is_array() || json.empty() || json.size() > kMost ||
       !std::ranges::all_of(json, [](const auto& name) { return name.is_string(); }))
-    fail(ErrorCode::invalid_argument,
-         "metadata 'poprt.model_fusion' is no JSON array of 1 to {} names: fuse the models again",
-         kMost);
+    fail(
+        ErrorCode::invalid_argument,
+        "metadata 'poprt.model_fusion' is not a JSON array of 1 to {} names; fuse the models again",
+        kMost);
   return json.get<std::vector<std::string>>();
 }
 

@@ -279,8 +279,8 @@ class ShardedLowering {
     for (const int64_t key : lowering.state_keys())
       if (!keys_.insert(key).second)
         fail(ErrorCode::unimplemented,
-             "what the model keeps from run to run would be shared by IPU {} and another: cut it "
-             "elsewhere",
+             "state that persists between runs would be shared by IPU {} and another; cut the "
+             "model elsewhere",
              shard.seat.ipu);
     builder_.program().main[begin].ints =
         program::encode(program::Shard{shard.seat.ipu, shard.seat.stage, base_, arena, state});

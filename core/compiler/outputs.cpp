@@ -50,7 +50,8 @@ void change_outputs(ir::Graph& graph, const std::vector<std::string>& removed,
     if (!v) fail(ErrorCode::not_found, "`checkpoints`: the model has no tensor '{}'", name);
     if (!v->producer())
       fail(ErrorCode::invalid_argument,
-           "`checkpoints`: '{}' is an input or a constant of the model, nothing computes it", name);
+           "`checkpoints`: '{}' is an input or a constant of the model and not a computed tensor",
+           name);
     if (!graph.is_output(v)) graph.add_output(v);
   }
 }

@@ -83,7 +83,7 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
     if (a.kind != b.kind || a.elements.size() != b.elements.size())
       node.fail_at(
           ErrorCode::unimplemented,
-          "its branches make containers of different lengths; the condition must be constant");
+          "its branches return containers of different lengths; the condition must be constant");
     // A model that is only converted keeps the size unknown until it is compiled.
     uneven.push_back(options_.keep_onnx ? std::nullopt : uneven_axis(a, b));
     if (!uneven[i] && !options_.keep_onnx) {
@@ -107,11 +107,10 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
   for (size_t i = 0; i < a.size(); i++) {
     if (options_.keep_onnx && a[i]->dtype() == b[i]->dtype()) continue;
     if (!a[i]->type.is_static() || a[i]->dtype() != b[i]->dtype() || a[i]->shape() != b[i]->shape())
-      node.fail_at(
-          ErrorCode::unimplemented,
-          "its branches make {} and {}; they must have one type and differ in one axis at most, "
-          "or the condition must be constant",
-          ir::type_string(a[i]->type), ir::type_string(b[i]->type));
+      node.fail_at(ErrorCode::unimplemented,
+                   "its branches return {} and {}; they must have one type and differ in at most "
+                   "one axis, or the condition must be constant",
+                   ir::type_string(a[i]->type), ir::type_string(b[i]->type));
   }
   Node* made = build_.target().add_node("If", "", {condition}, a.size());
   made->name = node.node.name.empty() ? node.node.output()->name() : node.node.name;

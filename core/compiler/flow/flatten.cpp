@@ -70,8 +70,8 @@ void flatten_if(Node& n) {
     if (!inputs[1]->type.is_static() || inputs[1]->dtype() != inputs[2]->dtype() ||
         inputs[1]->shape() != inputs[2]->shape())
       fail(ErrorCode::unimplemented,
-           "{}: its branches make {} and {}; both must have one static type, or the condition must "
-           "be constant",
+           "{}: its branches return {} and {}; both must have one static type, or the condition "
+           "must be constant",
            n.describe(), type_string(inputs[1]->type), type_string(inputs[2]->type));
     Node* select = mark(n, "Select", inputs, 1);
     select->output()->type = inputs[1]->type;
@@ -163,7 +163,7 @@ class LoopFlattener {
     if (!count_ || !count_->is_constant()) return;
     const auto values = count_->constant().to_int64s();
     if (values.size() != 1)
-      fail(ErrorCode::invalid_argument, "{}: its trip count is no scalar", n_.describe());
+      fail(ErrorCode::invalid_argument, "{}: its trip count is not a scalar", n_.describe());
     most_ = std::clamp<int64_t>(values[0], 0, program::kMaxRounds);
     count_ = nullptr;
   }
@@ -209,7 +209,7 @@ class LoopFlattener {
         element_count(from->shape()) != element_count(row) ||
         (move.result != 0 && from->shape() != row))
       fail(ErrorCode::unimplemented,
-           "{}: its body makes {} where the loop holds {}; both must have one static type",
+           "{}: its body returns {} but the loop state is {}; both must have one static type",
            n_.describe(), type_string(from->type), type_string(move.to->type));
   }
 

@@ -21,7 +21,7 @@ Item Specializer::item_of(const Value* v) const {
   if (v->is_constant() && &v->graph() == &root_) return Item::of(const_cast<Value*>(v));
   const auto it = items_.find(v);
   if (it == items_.end())
-    fail(ErrorCode::invalid_argument, "value '{}' is read before it is made", v->name());
+    fail(ErrorCode::invalid_argument, "value '{}' is read before it is computed", v->name());
   return it->second;
 }
 

@@ -89,7 +89,8 @@ Samples::Samples(const ir::Graph& graph, const std::map<std::string, Tensor>& da
     if (!in.shape.empty() && in.shape[0] > 0 && in.data.shape()[0] != in.shape[0] &&
         (in.data.shape()[0] + in.shape[0] - 1) / in.shape[0] != runs_)
       fail(ErrorCode::invalid_argument,
-           "{}: arrays have different numbers of samples: {} rows are one, {} runs another",
+           "{}: arrays have different numbers of samples: one has {} rows, others have rows for {} "
+           "runs",
            kOption, in.data.shape()[0], runs_);
 }
 

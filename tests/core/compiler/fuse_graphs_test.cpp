@@ -139,7 +139,7 @@ TEST(FuseGraphs, WhatDoesNotFitTogetherIsSaid) {
               graphs.push_back(fused({kScale}, {"a"}));
               fuse_graphs(std::move(graphs), {"again"});
             }),
-            "model 'again' is a fused one already");
+            "model 'again' is already fused");
   const auto names = [](const std::string& json) {
     const auto graph = ir::parse_text(kScale);
     graph->metadata["prop.poprt.model_fusion"] = json;
@@ -150,7 +150,7 @@ TEST(FuseGraphs, WhatDoesNotFitTogetherIsSaid) {
   EXPECT_EQ(names("[\"a\"]"), "taken");
   EXPECT_EQ(names(many + "]"), "taken");
   const std::string damaged =
-      "metadata 'poprt.model_fusion' is no JSON array of 1 to 1024 names: fuse the models again";
+      "metadata 'poprt.model_fusion' is not a JSON array of 1 to 1024 names; fuse the models again";
   for (const std::string& json : {many + ",\"a\"]", std::string("[]"), std::string("{}"),
                                   std::string("[\"a\",1]"), std::string("[")})
     EXPECT_EQ(names(json), damaged) << json.substr(0, 20);

@@ -528,7 +528,7 @@ TEST(Cut, OneStateIsOnOneIpu) {
   };
   EXPECT_EQ(said(cut("0")), "taken");
   EXPECT_EQ(said(cut("1")),
-            "what the model keeps from run to run would be shared by IPU 1 and another: cut it "
+            "state that persists between runs would be shared by IPU 1 and another; cut the model "
             "elsewhere");
 }
 

@@ -84,14 +84,15 @@ TEST(Flatten, BranchesOfTwoTypesAreRefused) {
     return refused(choice_of("%a : f32[2] = Neg(%x)", "%b : " + made + " = Abs(%x)"));
   };
   const auto types = [](const std::string& other) {
-    return "unimplemented: If node 'choice': its branches make f32[2] and " + other +
+    return "unimplemented: If node 'choice': its branches return f32[2] and " + other +
            "; both must have one static type, or the condition must be constant";
   };
   EXPECT_EQ(said("f32[3]"), types("f32[3]"));
   EXPECT_EQ(said("f64[2]"), types("f64[2]"));
-  EXPECT_EQ(refused(choice_of("%a : f32[N] = Neg(%x)", "%b : f32[N] = Abs(%x)")),
-            "unimplemented: If node 'choice': its branches make f32[N] and f32[N]; both must have "
-            "one static type, or the condition must be constant");
+  EXPECT_EQ(
+      refused(choice_of("%a : f32[N] = Neg(%x)", "%b : f32[N] = Abs(%x)")),
+      "unimplemented: If node 'choice': its branches return f32[N] and f32[N]; both must have "
+      "one static type, or the condition must be constant");
 }
 
 // A loop over the states u [2] and v [2] with a scan output, of body nodes and its results.
@@ -194,8 +195,8 @@ TEST(Flatten, ALoopThatDoesNotFitItsBodyIsRefused) {
     return refused(turns_of(three, "%m, _", nodes, "c", u, "v", scanned));
   };
   const auto holds = [](const std::string& made, const std::string& held) {
-    return "unimplemented: Loop node 'turns': its body makes " + made + " where the loop holds " +
-           held + "; both must have one static type";
+    return "unimplemented: Loop node 'turns': its body returns " + made +
+           " but the loop state is " + held + "; both must have one static type";
   };
   EXPECT_EQ(said("", "n", "n"), "taken");
   for (const char* type : {"f32[3]", "f64[2]", "f32[1,2]", "f32[N]"}) {
@@ -209,7 +210,7 @@ TEST(Flatten, ALoopThatDoesNotFitItsBodyIsRefused) {
   EXPECT_EQ(refused(turns_of(three, "%m, _", "%go : bool[2] = Not(%c)\n", "go", "n", "v", "n")),
             holds("bool[2]", "bool[]"));
   EXPECT_EQ(refused(turns_of("const %m : s64[2] = [3, 4]\n", "%m, _", "", "c", "n", "v", "n")),
-            "invalid_argument: Loop node 'turns': its trip count is no scalar");
+            "invalid_argument: Loop node 'turns': its trip count is not a scalar");
   EXPECT_EQ(refused("input %m : s64[]\ninput %x : f32[2]\n%y : f32[2] = Loop(%m, _, %x) {body = "
                     "graph \"b\" { input %i : s64[] input %c : bool[] output %c output %c }} "
                     "\"turns\"\noutput %y\n"),

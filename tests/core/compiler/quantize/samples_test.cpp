@@ -114,9 +114,10 @@ TEST(Samples, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(refusal(*graph_of({{"s", type({})}}), {{"s", rows(1, 1)}}),
             "`data_preprocess`: input 's' has the shape [1,1], expected []");
   // Three runs of x, two of z; the rows of one of them must be those of a single run.
-  EXPECT_EQ(refusal(*g, {{"x", rows(9)}, {"z", z}}),
-            "`data_preprocess`: arrays have different numbers of samples: 4 rows are one, 3 runs "
-            "another");
+  EXPECT_EQ(
+      refusal(*g, {{"x", rows(9)}, {"z", z}}),
+      "`data_preprocess`: arrays have different numbers of samples: one has 4 rows, others have "
+      "rows for 3 runs");
   EXPECT_EQ(refusal(*g, {{"x", rows(9)}, {"z", rows(2)}}), "no error");
   EXPECT_EQ(refusal(*g, {{"x", rows(9)}, {"z", rows(5)}}), "no error");
 }
