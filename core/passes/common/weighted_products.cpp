@@ -13,7 +13,7 @@ ir::Value* before_widening(ir::Value* v) {
   return from == DType::f16 || from == DType::bf16 ? cast->input(0) : v;
 }
 
-bool is_weight(const ir::Value* v) {
+bool is_product_weight(const ir::Value* v) {
   return v->is_constant() && v->shape().size() >= 2 &&
          (v->dtype() == DType::f32 || v->dtype() == DType::f16 || v->dtype() == DType::bf16);
 }
@@ -35,7 +35,7 @@ void for_each_product(ir::Graph& graph, const std::function<void(WeightedProduct
     if (!conv && !gemm && !n.is("MatMul")) return;
     if (!n.input(0) || !n.input(1) || (gemm && n.int_attr("transA", 0) != 0)) return;
     WeightedProduct p{&n, before_widening(n.input(0)), before_widening(n.input(1))};
-    if (!is_weight(p.weight) || p.data->is_constant()) return;
+    if (!is_product_weight(p.weight) || p.data->is_constant()) return;
     const auto rank = static_cast<int64_t>(p.weight->shape().size());
     const bool transposed = gemm && n.int_attr("transB", 0) != 0;
     p.input_channels = conv || transposed ? 1 : rank - 2;

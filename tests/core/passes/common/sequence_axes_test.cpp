@@ -14,7 +14,7 @@ namespace {
 
 using passes::Axes;
 using passes::Axis;
-using Kind = passes::AxisFactor::Kind;
+using FactorKind = passes::AxisFactor::Kind;
 
 constexpr passes::SequenceSizes kOld{2, 3}, kNow{5, 2};
 
@@ -25,10 +25,10 @@ Axes axes_of(const std::string& text) {
     Axis& axis = axes.emplace_back();
     std::istringstream factors(word);
     for (std::string f; std::getline(factors, f, '*');) {
-      if (f == "r") axis.push_back({Kind::row, 2});
-      if (f == "R") axis.push_back({Kind::row, 1});
-      if (f == "p") axis.push_back({Kind::place, 3});
-      if (std::isdigit(f[0]) && f != "1") axis.push_back({Kind::plain, std::stoll(f)});
+      if (f == "r") axis.push_back({FactorKind::row, 2});
+      if (f == "R") axis.push_back({FactorKind::row, 1});
+      if (f == "p") axis.push_back({FactorKind::place, 3});
+      if (std::isdigit(f[0]) && f != "1") axis.push_back({FactorKind::plain, std::stoll(f)});
     }
   }
   return axes;
@@ -41,9 +41,9 @@ std::string text_of(const Axes& axes) {
     std::string factors;
     for (const passes::AxisFactor& f : axis) {
       if (!factors.empty()) factors += "*";
-      factors += f.kind == Kind::row     ? (f.size == 1 ? "R" : "r")
-                 : f.kind == Kind::place ? "p"
-                                         : std::to_string(f.size);
+      factors += f.kind == FactorKind::row     ? (f.size == 1 ? "R" : "r")
+                 : f.kind == FactorKind::place ? "p"
+                                               : std::to_string(f.size);
     }
     text += factors.empty() ? "1" : factors;
   }
@@ -57,12 +57,12 @@ TEST(SequenceAxes, SizesAndShapes) {
   EXPECT_EQ(passes::shape_of(axes, kOld), (Shape{8, 3, 5, 1}));
   EXPECT_EQ(passes::shape_of(axes, kNow), (Shape{20, 2, 5, 1}));
   EXPECT_EQ(text_of(passes::plain_axes({2, 1, 3})), "2 1 3");
-  EXPECT_TRUE(passes::is_only(axes[1], Kind::place));
-  EXPECT_FALSE(passes::is_only(axes[1], Kind::row));
-  EXPECT_FALSE(passes::is_only(axes[0], Kind::row));
-  EXPECT_FALSE(passes::is_only(axes[3], Kind::plain));
-  EXPECT_TRUE(passes::has(axes[0], Kind::row));
-  EXPECT_FALSE(passes::has(axes[0], Kind::place));
+  EXPECT_TRUE(passes::is_only(axes[1], FactorKind::place));
+  EXPECT_FALSE(passes::is_only(axes[1], FactorKind::row));
+  EXPECT_FALSE(passes::is_only(axes[0], FactorKind::row));
+  EXPECT_FALSE(passes::is_only(axes[3], FactorKind::plain));
+  EXPECT_TRUE(passes::has(axes[0], FactorKind::row));
+  EXPECT_FALSE(passes::has(axes[0], FactorKind::place));
 }
 
 TEST(SequenceAxes, OfAReshape) {
