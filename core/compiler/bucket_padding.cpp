@@ -21,7 +21,7 @@ std::string name_of(const ir::Value& input, size_t axis) {
   return fmt::format("{}:{}", input.name(), axis);
 }
 
-// The shapes of all inputs at one of the sets.
+// The shapes of all inputs for one set.
 ShapeSet all_shapes(const ir::Graph& graph, const ShapeSet& set, const Options& options) {
   const auto copy = graph.clone();
   Options own = options;
@@ -47,7 +47,7 @@ std::unique_ptr<ir::Graph> converted(const ir::Graph& graph, const ShapeSet& sha
   return copy;
 }
 
-// Why padding along a dimension may reach a result; empty when it cannot.
+// Returns why padding along a dimension may affect a result, or an empty text if it cannot.
 std::string why_not(const ir::Graph& graph, const ir::Graph& largest, const ShapeSet& shapes,
                     const VaryingDimension& dimension, const Options& options) {
   const int64_t most = std::ranges::max(dimension.sizes);
@@ -68,7 +68,8 @@ std::string why_not(const ir::Graph& graph, const ir::Graph& largest, const Shap
   return {};
 }
 
-// Whether the model can be compiled with these dimensions masked; otherwise `why` says why not.
+// Whether the model can be compiled with these dimensions masked. If not, `why` receives the
+// reason.
 bool can_mask(const ir::Graph& graph, size_t shape, const ShapeSet& shapes,
               const std::vector<VaryingDimension>& masked, const Options& options,
               std::string& why) {
@@ -142,7 +143,7 @@ PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& se
     plan.masked = std::move(open);
     return plan;
   }
-  // Of several, one may be masked.
+  // If several dimensions are open, masking one of them may be sufficient.
   for (size_t i = 0; open.size() > 1 && i < open.size(); i++) {
     std::string why;
     if (!can_mask(graph, last, shapes, {open[i]}, options, why)) continue;

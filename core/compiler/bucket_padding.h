@@ -1,9 +1,9 @@
-// What a model at several shapes does with requests that are smaller than a shape.
+// Plans how a model at several shapes handles requests that are smaller than a shape.
 //
-// A dimension whose sizes differ is padded. Where the axis maps prove that padding along it reaches
-// no result, nothing is done (compiler/padding.h). Otherwise the program gets an input that says
-// which places are real, and the operators leave the others out (Options::real_places). Where that
-// is not possible, a request must have exactly a size of the dimension.
+// Dimensions whose sizes differ are padded. If the axis maps prove that the padding of a dimension
+// affects no result, it needs no mask (compiler/padding.h). Otherwise the program gets an input
+// that marks the real places, and operators ignore the others (Options::real_places). If this is
+// not possible, a request must have exactly one of the sizes of the dimension.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@
 
 namespace poprt::compiler {
 
-// A size of the inputs that is not the same in all shapes.
+// A dimension of the inputs whose size differs between the shapes.
 struct VaryingDimension {
   std::string name;  // its dim_param, or "INPUT:AXIS"
   std::vector<PaddedAxis> axes;
   std::vector<int64_t> sizes;  // at each shape
 };
 
-// In the order of the inputs. Throws as fix_shapes().
+// In the order of the inputs. Throws like fix_shapes().
 std::vector<VaryingDimension> varying_dimensions(const ir::Graph& graph,
                                                  const std::vector<ShapeSet>& sets,
                                                  const Options& options);
@@ -40,12 +40,12 @@ struct PaddingPlan {
   std::string why;  // why the sizes of `exact` must be exact
 };
 
-// Converts the model several times at the largest shape and at smaller sizes. Callbacks of
-// `options` are not called. Throws what convert() throws at the largest shape.
+// Converts the model several times, at the largest shape and at smaller sizes. The callbacks of
+// `options` are not called. Throws the errors of convert() at the largest shape.
 PaddingPlan plan_padding(const ir::Graph& graph, const std::vector<ShapeSet>& sets,
                          const Options& options);
 
-// Adds to the model at one of the shapes the inputs that say which places are real.
+// Adds inputs that mark the real places to the model at one of the shapes.
 void add_real_places(ir::Graph& graph, size_t shape, const PaddingPlan& plan, Options& options);
 
 }  // namespace poprt::compiler

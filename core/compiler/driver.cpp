@@ -27,7 +27,7 @@
 namespace poprt::compiler {
 namespace {
 
-// The share of a part's time that its conversion takes, roughly.
+// The approximate fraction of a part's time for its conversion.
 constexpr double kConversion = 0.6;
 
 void check_fusion(const ir::Graph& graph, const DriverOptions& options) {
@@ -38,7 +38,7 @@ void check_fusion(const ir::Graph& graph, const DriverOptions& options) {
         "model_fusion in the file of `config_yaml`");
 }
 
-// Such an executable contains one model with one shape, whose weights do not change.
+// Faithful numerics require an executable with one model at one shape, whose weights do not change.
 void check_faithful(const DriverOptions& options, bool fused, size_t shapes) {
   if (options.faithful_note.empty()) return;
   const char* const why = fused        ? "of a fused model"
@@ -49,8 +49,8 @@ void check_faithful(const DriverOptions& options, bool fused, size_t shapes) {
   if (why) fail(ErrorCode::unimplemented, "`numerics` faithful: there is none {}", why);
 }
 
-// Values that are valid here, but do nothing on the chip (PopART's overlapped exchange), or not
-// for this model.
+// Warns about values that are valid here but have no effect on the chip (PopART's overlapped
+// exchange), or not for this model.
 void warn_of_io_tiles(const DriverOptions& options, size_t shapes) {
   const int64_t tiles = options.num_io_tiles, batches = options.batches_per_step;
   if (tiles == 0) return;
@@ -58,7 +58,7 @@ void warn_of_io_tiles(const DriverOptions& options, size_t shapes) {
   if (tiles < kLeastTiles || tiles >= kTiles || tiles % 2 != 0)
     log().warn("num_io_tiles={}: a chip takes an even number from {} on, less than its {} tiles",
                tiles, kLeastTiles, kTiles);
-  if (batches < kLeastBatches)  // runners overlap steps of one batch, too
+  if (batches < kLeastBatches)  // runners also overlap steps of one batch
     log().info(
         "num_io_tiles={}: a chip and a session's run overlap all but the first and the last batch "
         "of a step, and batches_per_step is {}; give {} or more",
@@ -82,7 +82,7 @@ std::vector<ShapeSet> shapes_of(const DriverOptions& options) {
   return all;
 }
 
-// The passes of a stage report [0, 1]; the whole has that stage from `from` to `until`.
+// Maps the progress [0, 1] of the passes of a stage to `from` to `until`.
 void scale_progress(Options& to, const DriverOptions& options, double from, double until) {
   to.progress = [&options, from, until](double done, std::string_view what) {
     if (options.progress) options.progress(from + (until - from) * done, what);
@@ -90,7 +90,7 @@ void scale_progress(Options& to, const DriverOptions& options, double from, doub
   };
 }
 
-// Converts and lowers one part, or lowers one that is converted.
+// Converts and lowers one part, or only lowers it if it is already converted.
 Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& graph,
                         const Part& part, bool is_converted = false) {
   const auto share = [&](double done) {
@@ -123,16 +123,16 @@ Executable compile_part(const DriverOptions& whole, Options options, ir::Graph& 
   return executable;
 }
 
-// The model of a fused graph that an input's name belongs to. A name that belongs to no model is
-// given to the first one, which warns of it.
+// Returns the index of the fused model that an input's name belongs to. A name without a model
+// belongs to the first one, which reports it.
 size_t model_of(const std::string& input, size_t models) {
   for (size_t k = 0; k < models; k++)
     if (input.starts_with(graph_prefix(k))) return k;
   return 0;
 }
 
-// The options of each model of a fused one. Where some models are cut for several IPUs, the others
-// are on the first IPU.
+// The options of each model of a fused one. If some models are cut for several IPUs, the others run
+// on the first IPU.
 Options options_of_model(const DriverOptions& options, const ir::Graph& part, size_t k,
                          size_t models, bool some_cut) {
   Options own = options;
@@ -151,7 +151,7 @@ Options options_of_model(const DriverOptions& options, const ir::Graph& part, si
   return own;
 }
 
-// Every model of a fused graph is converted and compiled as if it were alone.
+// Converts and compiles each model of a fused graph like a separate model.
 Executable compile_fused(const DriverOptions& options, const ir::Graph& graph) {
   const std::vector<std::string> names = fused_names(graph);
   const bool some_cut = options.virtual_graph == VirtualGraph::manual && cuts_of(graph).any;
@@ -184,7 +184,7 @@ void warn_of_exact_sizes(const PaddingPlan& plan) {
         names, plan.why);
 }
 
-// The model at several shapes.
+// Compiles the model at several shapes.
 Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
                           const std::vector<ShapeSet>& sets) {
   PaddingPlan plan;
@@ -192,8 +192,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
   try {
     plan = plan_padding(graph, sets, options);
   } catch (const Error&) {
-    // If the model does not compile at some shape, that error names the shape. It is reported
-    // first.
+    // If the model does not compile at a shape, the error with that shape is reported first.
     no_plan = std::current_exception();
   }
   warn_of_exact_sizes(plan);
@@ -212,7 +211,7 @@ Executable compile_shapes(const DriverOptions& options, const ir::Graph& graph,
     }
   }
   if (options.passes_only) return {};
-  if (no_plan) std::rethrow_exception(no_plan);  // without a plan, padding could reach results
+  if (no_plan) std::rethrow_exception(no_plan);  // without a plan, padding could affect results
   own.plain = own.passes.empty() && own.requested.empty();
   own.after_pass = nullptr;
   own.progress = [&options](double, std::string_view) {
@@ -266,8 +265,8 @@ Executable compile_whole(ir::Graph& graph, const DriverOptions& options, bool is
   return executable;
 }
 
-// Passes of the compiler make operators that no other program has. Those that PopRT writes, too,
-// have a name in ai.graphcore.
+// Passes of the compiler create operators that only poprt has. Those that PopRT writes, too, have a
+// name in ai.graphcore.
 void leave_own_domain(ir::Graph& graph, ir::Graph& root) {
   for (ir::Node* n : graph.nodes()) {
     ir::for_each_subgraph(*n, [&](ir::Graph& sub) { leave_own_domain(sub, root); });
@@ -335,8 +334,8 @@ bool convert_model(ir::Graph& graph, const DriverOptions& options) {
 
 void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& options) {
   leave_own_domain(*graph, *graph);
-  // Passes may have made nodes of the newest opset, so that to keep the model's is a conversion,
-  // too.
+  // Passes may have created nodes of the newest opset, so that keeping the opset of the model
+  // requires a conversion, too.
   if (options.convert_version) {
     opsets::convert(*graph, options.convert_version);
   } else if (options.lowest_opset == 0) {
@@ -351,7 +350,7 @@ void settle_opset(std::unique_ptr<ir::Graph>& graph, const DriverOptions& option
                      : fmt::format("the lowest from {} on that is possible", wanted),
                  why);
   }
-  // A reader of the converted model finds its nodes by their names.
+  // Readers of the converted model find its nodes by name.
   const passes::PassDef& naming = passes::pass_of("unique_name_for_nodes");
   if (std::ranges::any_of(options.skip_passes,
                           [&](const std::string& name) { return is_called(naming, name); }))

@@ -21,7 +21,8 @@ using ir::Value;
 using ops::AxisLink;
 using ops::AxisMap;
 
-// Axes of a value that have padding: links from the padded dimension, which is input 0, axis 0.
+// The axes of a value that have padding, as links from the padded dimension, which is input 0, axis
+// 0.
 using PaddedAxes = std::vector<AxisLink>;
 
 bool same_attribute(const ir::Attribute& a, const ir::Attribute& b) {
@@ -49,7 +50,7 @@ bool same_attributes(const Node& a, const Node& b) {
   });
 }
 
-// Whether `shorter` is the first places of `longer` along one axis.
+// Whether `shorter` consists of the first places of `longer` along one axis.
 bool begins_with(const Tensor& longer, const Tensor& shorter) {
   const Shape &from = longer.shape(), &to = shorter.shape();
   if (longer.dtype() != shorter.dtype() || from.size() != to.size() ||
@@ -154,7 +155,7 @@ class Search {
     if (n.op_type != m.op_type || n.domain != m.domain || n.inputs().size() != m.inputs().size() ||
         n.outputs().size() != m.outputs().size() || (&n != &m && !same_attributes(n, m)))
       return fmt::format("{} is another node at another size", n.describe());
-    bool extends = false;  // a constant decides an extent, and is another one at another size
+    bool extends = false;  // a constant determines an extent and differs between the sizes
     for (size_t i = 0; i < n.inputs().size(); i++) {
       if (same_operand(n.input(i), m.input(i))) continue;
       if (!is_extent(n, i, n.input(i), m.input(i)))
@@ -182,7 +183,7 @@ class Search {
     return {};
   }
 
-  // Whether the operand is the same at both sizes, except for places after the real ones.
+  // Whether the operand is equal at both sizes, except for places after the real ones.
   bool same_operand(const Value* v, const Value* w) {
     if (!v || !w || v == w) return v == w;
     if (!v->is_constant()) {
@@ -199,8 +200,8 @@ class Search {
            v->shape() == w->shape() && ops::in_mask(ops::facts_of(n).extent_inputs, i);
   }
 
-  // Whether it is known which places are real along each axis that is longer in the bucket. With
-  // `begins`, the value begins with the one of the request.
+  // Whether the real places are known along each axis that is longer in the bucket. With `begins`,
+  // the value must start with that of the request.
   bool all_known(const Value& v, bool begins) {
     const auto twin = twins_.find(&v);
     if (twin == twins_.end() || !twin->second->type.is_static() || !v.type.is_static())
@@ -219,7 +220,7 @@ class Search {
     return true;
   }
 
-  // What becomes of one padded axis of input i in output o; false: it is combined.
+  // Carries one padded axis of input i to output o. Returns false if the axis is combined.
   bool carry(const AxisMap& map, const AxisLink& axis, size_t i, size_t o, const Value& from,
              const Value& to) {
     if (!ops::depends(map, i, o)) return true;
@@ -229,7 +230,7 @@ class Search {
       if (link.input != i || link.output != o || link.input_axis != axis.output_axis) continue;
       const auto both = ops::axes::composed(axis, link, size_, from.shape()[link.input_axis],
                                             to.shape()[link.output_axis]);
-      // The link must still tell each place of the dimension from the others.
+      // The link must distinguish all places of the dimension.
       if (!both || both->shift != 0 || both->input_block != 1 || both->extent < size_) continue;
       if (!has_as_many(to, both->output_axis)) continue;
       PaddedAxes& axes = axes_[&to];
@@ -280,7 +281,7 @@ class Search {
            axes->front().output_block == block;
   }
 
-  // The axis has as many places for each place of the dimension at both sizes.
+  // Whether the axis has the same number of places per place of the dimension at both sizes.
   bool has_as_many(const Value& v, size_t axis) const {
     const auto twin = twins_.find(&v);
     if (twin == twins_.end() || !twin->second->type.is_static()) return false;
@@ -288,7 +289,7 @@ class Search {
     return axis < shorter.size() && shorter[axis] * size_ == v.shape()[axis] * real_;
   }
 
-  // The real places of an output are the first ones.
+  // Whether the real places of an output are the first ones.
   bool ends_well(const Value& v) const {
     const PaddedAxes* axes = axes_of(&v);
     return !axes || std::ranges::all_of(*axes, [&](const AxisLink& l) {
@@ -299,7 +300,8 @@ class Search {
   const ir::Graph &bucket_, &request_;
   bool merges_ = false;  // the places of the dimension are rows of several requests
   int64_t size_ = 1, real_ = 1;
-  std::unordered_map<const Value*, const Value*> twins_;  // in `request`
+  // Values of `request` by the value of `bucket`
+  std::unordered_map<const Value*, const Value*> twins_;
   std::unordered_map<const Value*, PaddedAxes> axes_;
 };
 

@@ -1,13 +1,13 @@
-// Whether the padding of inputs can reach a result.
+// Decides whether the padding of inputs can affect a result.
 //
-// A model at several shapes computes a request in a shape that is larger, and a batch may have
-// fewer samples than places. The places after the real ones are padding: no real place of a result
-// may depend on them. The axis maps of the operators (ops/axes.h) tell: an axis of an input that
-// every node carries to an axis of its results is kept apart from one end to the other.
+// A model at several shapes computes a request at a larger shape, and a batch may have fewer
+// samples than places. The places after the real ones are padding, and no real place of a result
+// may depend on them. The axis maps of the operators (ops/axes.h) prove this: if every node carries
+// an axis of the input to an axis of its results, places along this axis are independent.
 //
-// Worked example: x [batch, 10] -> MatMul with weights -> Softmax over axis 1. Axis 0 of x is
-// carried to axis 0 of both results, so the padding of a batch reaches no real row. Axis 1 is
-// reduced by MatMul, so padding along it reaches every result.
+// Example: x [batch, 10] -> MatMul with weights -> Softmax over axis 1. Axis 0 of x is carried to
+// axis 0 of both results, so the padding of a batch affects no real row. MatMul reduces axis 1, so
+// padding along axis 1 affects every result.
 #pragma once
 
 #include <span>
@@ -22,12 +22,12 @@ struct PaddedAxis {
   size_t axis = 0;
 };
 
-// `bucket` and `request` are one converted model, with static types, at two sizes of the dimension
-// that is all of `padded`; the size in `request` is not larger. Where both are one graph, the model
-// does not depend on the size. Returns an empty text when the results of `request` are the first
-// places of those of `bucket`, whatever the padding contains; otherwise the reason, which names a
-// node. A constant that is computed from the size counts: it may only be longer, or be the extent
-// of a result (Facts::extent_inputs).
+// `bucket` and `request` are one converted model with static types at two sizes of the padded
+// dimension. The size in `request` is not larger. If both are the same graph, the model does not
+// depend on the size. Returns an empty text if the results of `request` are the first places of
+// those of `bucket` for any contents of the padding. Otherwise returns the reason with the name of
+// a node. Constants that are computed from the size count, too: they may only be longer, or be the
+// extent of a result (Facts::extent_inputs).
 std::string how_padding_reaches(const ir::Graph& bucket, const ir::Graph& request,
                                 std::span<const PaddedAxis> padded);
 

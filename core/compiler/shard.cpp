@@ -24,7 +24,7 @@ using ir::Value;
 
 using Seats = std::unordered_map<const Node*, Seat>;
 
-// The nodes of the outermost graph that read a value, or hold what reads it.
+// Returns the nodes of the outermost graph that read a value, or whose subgraphs read it.
 std::vector<const Node*> readers_of(const Value* v, const Graph& graph,
                                     const std::unordered_map<const Graph*, const Node*>& holders) {
   std::vector<const Node*> readers;
@@ -50,7 +50,7 @@ std::unordered_map<const Graph*, const Node*> holders_of(const Graph& graph) {
   return holders;
 }
 
-// Stages follow each other along every edge, and each is on one IPU.
+// Checks that the stage never decreases along an edge and that each stage is on one IPU.
 void check_stages(const Graph& graph) {
   const auto holders = holders_of(graph);
   std::map<int64_t, const Node*> first;  // of each stage
@@ -78,14 +78,14 @@ uint64_t static_bytes(const Value* v) {
   return v->type.is_static() ? dtype_bytes(v->dtype(), element_count(v->shape())) : 0;
 }
 
-// Multiplications and additions, roughly: of a product with constant weights, each of which is used
-// once for each row; of anything else, one for each element that it makes.
+// Estimates the multiplications and additions of a node: for a product with constant weights, one
+// per weight and row; for other nodes, one per element of the result.
 double cost_of(const Node& n) {
   double made = 0, cost = 0;
   for (const Value* v : n.outputs())
     if (v->type.is_static()) made += static_cast<double>(element_count(v->shape()));
   cost = made;
-  // A table of which rows are taken, and a constant that is added: nothing is multiplied by them.
+  // Tables that rows are selected from and constants that are added are not multiplied.
   const ops::Facts& facts = ops::op_of(n).facts;
   if (facts.moves || facts.per_element) return cost;
   for (const Value* v : n.inputs()) {
@@ -102,8 +102,8 @@ double cost_of(const Node& n) {
   return cost;
 }
 
-// Equal parts of the cost, or those of the ratios, along the order of the nodes; cut near there
-// where the fewest bytes cross.
+// Splits the nodes in their order into parts of equal cost, or with the given ratios. Near each
+// boundary, the cut is where the fewest bytes are transferred.
 Seats balance(const Graph& graph, const Options& options) {
   const std::vector<Node*> nodes = graph.nodes();
   const auto given = static_cast<size_t>(options.num_ipus);
@@ -119,7 +119,7 @@ Seats balance(const Graph& graph, const Options& options) {
   const size_t parts = std::min(given, nodes.size());
   ratios.resize(parts);
   const double whole = std::accumulate(ratios.begin(), ratios.end(), 0.0);
-  // Bytes that cross behind each node, and the cost up to it.
+  // Bytes that are transferred after each node, and the total cost up to it.
   const auto holders = holders_of(graph);
   std::unordered_map<const Node*, size_t> position;
   for (size_t i = 0; i < nodes.size(); i++) position[nodes[i]] = i;
@@ -139,7 +139,7 @@ Seats balance(const Graph& graph, const Options& options) {
   double share = 0;
   for (size_t part = 0; part < parts; part++) {
     share += ratios[part] / whole;
-    const size_t most = nodes.size() - (parts - part - 1);  // leaves each other one a node
+    const size_t most = nodes.size() - (parts - part - 1);  // each remaining part needs a node
     size_t end = most;
     if (part + 1 < parts) {
       const double target = share * cost.back(), slack = 0.03 * cost.back();
@@ -157,8 +157,8 @@ Seats balance(const Graph& graph, const Options& options) {
   return seats;
 }
 
-// Nodes that run on one IPU one after the other. Stages are shards; without them an IPU goes on as
-// long as it has what it needs.
+// Groups nodes that run consecutively on one IPU. With stages, each stage is a group. Without, a
+// group ends when the IPU has no node whose inputs are ready.
 std::vector<std::vector<size_t>> order_shards(const Graph& graph, const Seats& seats,
                                               bool pipelined) {
   const std::vector<Node*> nodes = graph.nodes();
@@ -182,7 +182,7 @@ std::vector<std::vector<size_t>> order_shards(const Graph& graph, const Seats& s
   for (size_t i = 0; i < nodes.size(); i++)
     if (waits[i] == 0) ready[seats.at(nodes[i]).ipu].insert(i);
   while (!ready.empty()) {
-    // The IPU of the first node that waits.
+    // The IPU of the first waiting node.
     auto chosen = ready.begin();
     for (auto it = ready.begin(); it != ready.end(); ++it)
       if (*it->second.begin() < *chosen->second.begin()) chosen = it;
@@ -199,7 +199,7 @@ std::vector<std::vector<size_t>> order_shards(const Graph& graph, const Seats& s
   return shards;
 }
 
-// One shard's nodes out of a copy of the graph.
+// Extracts the nodes of one shard from a copy of the graph.
 class Extract {
  public:
   Extract(const Graph& graph, Cut& cut, const std::vector<uint32_t>& shard_of)
@@ -211,7 +211,7 @@ class Extract {
     for (size_t i = 0; i < nodes_.size(); i++) position_[nodes_[i]] = i;
   }
 
-  // What nodes make that other shards read.
+  // Finds the results that other shards read.
   void find_transfers() {
     for (size_t i = 0; i < nodes_.size(); i++)
       for (const Value* v : nodes_[i]->outputs()) {
@@ -295,7 +295,7 @@ class Extract {
 
 Cuts cuts_of(const Graph& graph) {
   Cuts cuts;
-  // The names of a fused model's values say which model they belong to.
+  // The names of a fused model's values contain the prefix of their model.
   const size_t models = std::max<size_t>(fused_graphs(graph), 1);
   std::vector<std::string> prefixes;
   for (size_t k = 0; k < models; k++) prefixes.push_back(graph_prefix(k));

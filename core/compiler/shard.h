@@ -1,4 +1,4 @@
-// Cuts a graph for several IPUs: which nodes each has, and what crosses.
+// Cuts a graph for several IPUs: assigns nodes to IPUs and finds the values to transfer.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace poprt::compiler {
 
-// What a shard's graph reads or makes: an anchor of the model, or a transfer.
+// An input or output of a shard's graph: an anchor of the model, or a transfer.
 struct Port {
   bool is_transfer = false;
-  uint32_t number = 0;  // of the model's inputs or outputs, or of the transfers
+  uint32_t number = 0;  // index of the model's input or output, or of the transfer
 };
 
 struct ShardGraph {
   std::unique_ptr<ir::Graph> graph;
-  std::vector<Port> inputs, outputs;  // as the graph's
+  std::vector<Port> inputs, outputs;  // in the order of the graph
   ir::Seat seat;
 };
 
@@ -31,31 +31,31 @@ struct CutTransfer {
 };
 
 struct Cut {
-  std::vector<ShardGraph> shards;  // in the order of a run
+  std::vector<ShardGraph> shards;  // in execution order
   std::vector<CutTransfer> transfers;
 };
 
-// For which IPUs and stages the nodes of a model are cut (ir/placement.h). Seats that are wrong are
-// left out here; take_placement() refuses them.
+// The IPUs and stages that the nodes of a model are cut for (ir/placement.h). Invalid assignments
+// are ignored here; take_placement() reports them.
 struct Cuts {
-  bool any = false;     // a node has a seat
-  int64_t ipus = 1;     // the largest number and one
-  int64_t stages = 0;   // that differ, of the graph or of one model of a fused one: the most
-  int64_t batches = 1;  // that the stages of each model divide
+  bool any = false;     // whether a node has an assignment
+  int64_t ipus = 1;     // the largest IPU number plus one
+  int64_t stages = 0;   // number of different stages; for a fused model the maximum over its models
+  int64_t batches = 1;  // a multiple of the number of stages of each model
 };
 Cuts cuts_of(const ir::Graph& graph);
 
-// Options under which a model is compiled as it is cut. A model on one IPU without stages changes
-// none.
+// Sets the options for compiling a model as it is cut. Does not change them for a model on one IPU
+// without stages.
 void use_cuts(const Cuts& cuts, Options& options);
 
-// Takes what the model says of IPUs out of it: the seats of its nodes when options ask for them.
-// Throws invalid_argument where model and options do not agree: too few IPUs, stages that go back
-// or are on several IPUs, batches_per_step that stages do not divide.
+// Removes the assignments of nodes to IPUs from the model and returns them if the options use them.
+// Throws invalid_argument if the model and the options contradict each other: too few IPUs, stages
+// that go backwards or use several IPUs, or batches_per_step that is not a multiple of the stages.
 ir::Placement take_placement(ir::Graph& graph, const Options& options);
 
-// Of a graph in final order with static types, whose outputs each have a producer of their own.
-// Empty when all of it is on one IPU, and options do not ask for more.
+// Cuts a graph in final order with static types, in which each output has its own producer. The
+// result is empty if all nodes are on one IPU and the options do not request more.
 Cut cut_graph(const ir::Graph& graph, const ir::Placement& placement, const Options& options);
 
 }  // namespace poprt::compiler

@@ -1,7 +1,7 @@
-// Rows of tokens in which several sequences stand behind each other, told apart by a mask that has
-// their numbers, 1 1 1 2 2 0: a token attends to those of its own number. What else in the model
-// looks at the mask sees 1 where there is a token; what a place of a row adds (position embeddings
-// that are constants) and running sums begin anew with every sequence.
+// Supports rows with several sequences of tokens. The mask contains the number of the sequence of
+// each token, for example 1 1 1 2 2 0, and a token attends only to tokens with its number. Other
+// readers of the mask receive 1 where there is a token. Constants with a value for each place of a
+// row (position embeddings) and running sums restart with every sequence.
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -21,7 +21,7 @@ using ir::Graph;
 using ir::Node;
 using ir::Value;
 
-// Between what AttentionMask gives, 0 and -10000.
+// Between the values of AttentionMask, 0 and -10000.
 constexpr double kBetween = -5000;
 
 class Numbered {
@@ -30,7 +30,7 @@ class Numbered {
       : graph_(graph), mask_(mask), rows_(mask->shape()[0]), length_(mask->shape()[1]) {}
 
   void replace(const KeyMask& mask);
-  // Everything else that reads the mask, and what depends on places.
+  // Rewrites all other readers of the mask and the nodes that depend on places.
   void finish();
 
  private:
@@ -46,7 +46,7 @@ class Numbered {
   Value* mask_;
   int64_t rows_, length_;
   std::unordered_map<DType, Value*> masks_;
-  std::vector<const Node*> own_;  // nodes that read the numbers
+  std::vector<const Node*> own_;  // nodes that must read the numbers
   Value* same_ = nullptr;
   Value* positions_ = nullptr;
 };
@@ -86,7 +86,7 @@ void Numbered::replace(const KeyMask& mask) {
   erase_if_dead(&made);
 }
 
-// bool [rows, length, length]: query and key are of one sequence.
+// bool [rows, length, length]: whether query and key are in one sequence.
 Value* Numbered::same(Node& at) {
   if (!same_) {
     Value* numbers = cast_to(at, mask_, DType::s32);
@@ -99,7 +99,7 @@ Value* Numbered::same(Node& at) {
   return same_;
 }
 
-// bool [length, length]: the key stands in front of the query, or at it.
+// bool [length, length]: whether the key is before the query, or the same place if `inclusive`.
 Value* earlier(Graph& graph, int64_t length, bool inclusive) {
   std::vector<double> values;
   for (int64_t q = 0; q < length; q++)
@@ -119,7 +119,7 @@ Value* summed(Node& at, Value* v) {
   return insert_node(at, "ReduceSum", "", {v, axes}, {{"keepdims", int64_t{0}}})->output();
 }
 
-// s64 [rows, length]: how many tokens of its sequence stand in front of each.
+// s64 [rows, length]: the number of tokens of the same sequence before each token.
 Value* Numbered::positions(Node& at) {
   if (!positions_) {
     Value* before = computed(at, "And", {same(at), earlier(graph_, length_, false)});
@@ -128,7 +128,7 @@ Value* Numbered::positions(Node& at) {
   return positions_;
 }
 
-// y[q] = sum of x[k] up to q: of the same sequence alone.
+// Limits the running sum y[q] = sum of x[k] up to q to tokens of the same sequence.
 void Numbered::restart_sums(Node& n) {
   Value* x = reshaped(n, n.input(0), {rows_, 1, length_});
   Value* keep = computed(n, "And", {same(n), earlier(graph_, length_, true)});
@@ -138,7 +138,7 @@ void Numbered::restart_sums(Node& n) {
   erase_if_dead(&n);
 }
 
-// Something that does not depend on tokens and has an element for each.
+// Whether the input does not depend on tokens and has an element for each token.
 bool Numbered::has_rows(const Node& n, size_t input) const {
   const Value* v = n.input(input);
   if (!v || !v->type.is_static() || !n.output()->type.is_static()) return false;
@@ -146,7 +146,7 @@ bool Numbered::has_rows(const Node& n, size_t input) const {
   return rows_ > 1 && s.size() >= 2 && s.size() == out.size() && s[0] == rows_ && s[1] == length_;
 }
 
-// Where all rows are equal, as of embeddings of token types that are not given, one is enough.
+// If all rows are equal, for example embeddings of default token types, keeps one row.
 void Numbered::one_row(Node& n, size_t input) {
   constexpr uint64_t kLargest = uint64_t{1} << 30;
   const Value* v = n.input(input);
@@ -162,7 +162,8 @@ void Numbered::one_row(Node& n, size_t input) {
   n.set_input(input, graph_.add_constant(v->name() + "_row", first));
 }
 
-// Follows tokens as long as nodes treat each by itself: up to the first attention.
+// Follows values from the tokens through nodes that treat each token independently, up to the first
+// attention.
 void Numbered::follow_tokens() {
   std::unordered_map<const Value*, Tokens> tokens;
   for (const Value* v : graph_.inputs())
@@ -171,7 +172,7 @@ void Numbered::follow_tokens() {
       tokens[v] = Tokens::matrix;
   for (Node* n : graph_.nodes()) {
     if (std::ranges::count(own_, n)) {
-      // A mask of three dimensions has an element for each token, and is nothing that rows share.
+      // A three-dimensional mask has an element per pair of tokens, so rows do not share it.
       for (const Value* v : n->outputs()) tokens[v] = Tokens::elsewhere;
       continue;
     }
