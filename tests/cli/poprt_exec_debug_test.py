@@ -127,7 +127,7 @@ class Compare(DebugTest):
         self.assertEqual((ran.code, ran.out), (1, "y - shapes differ: [2,2] and [4,2] (y)\n"))
 
     def test_wrong_words(self):
-        self.misused([*self.WORDS, "z=ones"], "'z' is no input of 'one.onnx'")
+        self.misused([*self.WORDS, "z=ones"], "'z' is not an input of 'one.onnx'")
         self.misused([*self.WORDS, "x=ones", "--mark_outputs", "none"], "'none' is not in both models")
         self.misused([*self.WORDS, "x=ones", "--compare_method", "psnr"], "expected mse or rmse or mae or mape or r2, found 'psnr'")
         self.misused([*self.WORDS, "x=ones", "--dst_backend", "torch"], "expected onnxruntime or poprt, found 'torch'")

@@ -221,7 +221,7 @@ model_fusion:
     def test_shapes_are_for_what_is_compiled(self):
         shape = ["--input_shape", "image=2,1,8,8"]
         for words in (["--view", "summary"], ["--view", "weights"], ["--view", "all", "--svg"], ["--view", "all", "--compare", DIGITS]):
-            self.fails([DIGITS, *words, *shape], "--input_shape is for what is compiled", code=2)
+            self.fails([DIGITS, *words, *shape], "--input_shape is for compiled views", code=2)
         for view in ("passes", "program", "memory", "parts", "all"):
             text = self.succeeds(DIGITS, "--view", view, *shape)
             self.assertNotIn("compiled for", text)

@@ -247,7 +247,7 @@ class AsArgparse(OptionTest):
 
     def test_the_last_of_several_values_counts(self):
         words = ["-i", DIGITS, *SHAPE, "--precision", "fp32", "--precision", "fp16"]
-        self.assertIn("--precision is given several times, the last one counts: fp16", self.warned(*words))
+        self.assertIn("--precision is given several times; the last value is used: fp16", self.warned(*words))
         self.assertIn("dtype - f16", self.succeeds("-i", "digits.optimized.onnx", "--show"))
         self.succeeds(*words, "--logging_level", "ERROR")
         self.succeeds("-i", model("relu"), "--output_dir", "x", "--output_dir", "x")  # nothing is lost

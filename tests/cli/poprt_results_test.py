@@ -78,7 +78,7 @@ class Executables(Results):
         self.put("m.onnx", "Relu")  # of both inputs and both outputs one is left
         self.assertEqual(self.compiled(), (0, self.REPLACED))
         before = self.tree()["executable.popef"]
-        other = "poprt: './executable.popef' holds another model of the name 'm', whose {}: give --popef_name, " \
+        other = "poprt: './executable.popef' contains another model with the name 'm', whose {}; give --popef_name, " \
                 "another --output_dir, or --overwrite"
         self.put("m.onnx", "Relu", "Neg", outputs="uv")
         self.assertEqual(self.compiled(), (1, other.format("outputs are y, not u, v")))

@@ -213,7 +213,7 @@ class Missing(ScriptTest):
         os.mkdir(self.path("poprt"))
         self.write("poprt/__init__.py", b"import os\nos._exit(7)\n")
         with mock.patch.dict(os.environ, {"PYTHONPATH": self.folder, "POPRT_PYTHON": sys.executable}):
-            self.fails(self.WORDS, "ended with code 7 before it was done")
+            self.fails(self.WORDS, "ended early with code 7")
 
 
 if __name__ == "__main__":

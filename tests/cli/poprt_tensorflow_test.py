@@ -63,7 +63,7 @@ class Tensorflow(CommandTest):
             words = ["-i", "saved", "--framework", "tensorflow", "tf2onnx", "--saved_model", "--tag"]
             said = self.run_command(*words, "lacking")
             self.assertEqual((said.code, said.err), (0, "poprt: --framework tensorflow: tf2onnx cannot write the model with opset 11 "
-                                                        "(Counter({'Einsum': 6})); it was written with the opset that tf2onnx takes by default\n"))
+                                                        "(Counter({'Einsum': 6})); it was written with tf2onnx's default opset\n"))
             with open(self.path("words")) as file:
                 self.assertNotIn("--opset", file.read())
             self.succeeds(*words, "other")

@@ -95,7 +95,7 @@ class Poprt(CommandTest):
     def test_a_second_model_does_not_replace_the_first(self):
         self.succeeds("-i", model("relu"), "--export_popef")
         first = self.tree()["executable.popef"]
-        self.fails(["-i", model("nonzero"), "--export_popef"], "'./executable.popef' holds the model 'relu', not 'nonzero'",
+        self.fails(["-i", model("nonzero"), "--export_popef"], "'./executable.popef' contains the model 'relu', not 'nonzero'",
                    "--popef_name nonzero.popef", "--overwrite")
         self.assertEqual(self.tree()["executable.popef"], first)
         self.assertNotIn("nonzero.optimized.onnx", self.tree())
@@ -116,7 +116,7 @@ class Poprt(CommandTest):
         _, _, first = compiled("-i", "a/model.onnx")
         code, error, left = compiled("-i", "b/model.onnx")
         self.assertEqual((code, left, sorted(os.listdir(self.path("out")))), (1, first, ["executable.popef", "model.optimized.onnx"]))
-        self.assertIn("'out/executable.popef' holds another model of the name 'model', whose inputs are x, not p: give --popef_name", error)
+        self.assertIn("'out/executable.popef' contains another model with the name 'model', whose inputs are x, not p; give --popef_name", error)
         self.assertEqual(compiled("-i", "a/model.onnx"), (0, "", first))
         put("a/model.onnx", "Neg", "x", "y")
         code, error, second = compiled("-i", "a/model.onnx")

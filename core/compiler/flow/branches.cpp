@@ -47,9 +47,9 @@ std::optional<size_t> Specializer::uneven_axis(const Item& a, const Item& b) {
   return axis;
 }
 
-// If a result is empty along more axes than the other one, its remaining sizes are changed to those
-// of the other. Exporters return such placeholders from the branch that does not compute a cache
-// (f32[0,4,1,16] for f32[1,4,12,16]).
+// If `a` is empty along an axis, returns an empty result with the other sizes of `b`. Exporters
+// return such placeholders from the branch that does not compute a cache (f32[0,4,1,16] for
+// f32[1,4,12,16]).
 std::optional<Item> Specializer::empty_like(const Item& a, const Item& b) {
   if (a.kind != Item::Kind::tensor || b.kind != Item::Kind::tensor || a.size) return std::nullopt;
   const ir::ValueType &x = a.value->type, &y = b.value->type;

@@ -59,7 +59,7 @@ class Recompile(unittest.TestCase):
         Compiler.compile(data, None, CompilerOptions(**options)).save(self.file)
         ran = subprocess.run([POPRT_EXEC, "recompile", self.file, "--force"], text=True, check=False, capture_output=True)
         self.assertEqual(ran.returncode, 1)
-        self.assertIn("neither holds the ONNX model that it was compiled from nor names it: give --source", ran.stderr)
+        self.assertIn("neither contains its ONNX model nor records its path; give --source", ran.stderr)
         self.recompile("--source", os.path.join(DATA, "affine.onnx"))
         Compiler.compile(data, None, CompilerOptions(embed_source=True, **options)).save(self.file)
         fresh = read(self.file)

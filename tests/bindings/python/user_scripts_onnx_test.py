@@ -474,7 +474,7 @@ class Passes(InFolder):
         self.assertEqual(input_shape(call("const_input_shape", {"x": [2, 4]})), [2, 4])
         self.assertEqual(input_shape(call("const_input_shape", {}, batch_size=3, batch_axis=0)), [3, 4])
         self.assertEqual(input_shape(call("const_input_shape", map={"x": [2, 4]}, batch_size=0, batch_axis=0)), [2, 4])
-        with self.assertRaisesRegex(InvalidArgumentError, r"input 'x' is given two shapes, \[2,4\] and \[3,4\]"):
+        with self.assertRaisesRegex(InvalidArgumentError, r"input 'x' has two shapes, \[2,4\] and \[3,4\]"):
             call("const_input_shape", {"x": [2, 4]}, map={"x": [3, 4]})
         self.assertEqual(ops(get_pass("serialize_matmul", {"mm": "3"}).run(dense())).count("MatMul"), 3)
         self.assertEqual(ops(get_pass("serialize_matmul_add", {"mm/bias": "3"}).run(dense())).count("Add"), 3)

@@ -118,7 +118,7 @@ TEST_F(AutoShard, UsageIsChecked) {
                 .find("--num_ipus: expected more than 1, found 1"),
             std::string::npos);
   EXPECT_NE(said({"auto_shard", "-i", "m.onnx", "--num_ipus", "4"})
-                .find("the model has 3 places to share, found 4"),
+                .find("the model has 3 places for cuts, found 4"),
             std::string::npos);
   EXPECT_NE(said({"auto_shard", "-i", "m.onnx", "--num_ipus", "2", "--output_model", "./m.onnx"})
                 .find("would overwrite its source"),

@@ -191,7 +191,7 @@ TEST_F(Inspect, ModelsAreCompiledForShapes) {
                                              {"--view", "all", "--compare", "g.ir"}}) {
     std::vector<std::string> words = {"g.ir", "--input_shape", "x=3,2"};
     words.insert(words.end(), more.begin(), more.end());
-    EXPECT_TRUE(has(refused(words), "--input_shape is for what is compiled")) << more.back();
+    EXPECT_TRUE(has(refused(words), "--input_shape is for compiled views")) << more.back();
   }
 }
 

@@ -175,7 +175,7 @@ TEST_F(Recompile, NothingIsDoneForThisVersion) {
   EXPECT_EQ(ran.code, 0);
   EXPECT_TRUE(ran.out.starts_with("'a.popef' was compiled by poprt ")) << ran.out;
   EXPECT_TRUE(ran.out.ends_with(
-      ", which is this version: nothing to do (--force compiles it all the same)\n"));
+      ", which is this version; it is not compiled again (give --force to compile it)\n"));
   const nlohmann::json json = recompile({"a.popef", "--json"}).json();
   EXPECT_EQ(json["recompiled"], false);
   EXPECT_EQ(json["file"], "a.popef");
@@ -212,8 +212,8 @@ TEST_F(Recompile, SourceLiesBesideTheFile) {
   std::filesystem::rename("a.popef", "sub/a.popef");
   const Ran missing = recompile({"sub/a.popef", "--force"});
   EXPECT_EQ(missing.code, 1);
-  EXPECT_NE(missing.err.find("was compiled from 'net.onnx', which it does not hold and which does "
-                             "not lie beside it: give --source MODEL.onnx"),
+  EXPECT_NE(missing.err.find("was compiled from 'net.onnx', which is neither embedded nor next to "
+                             "it; give --source MODEL.onnx"),
             std::string::npos)
       << missing.err;
   std::filesystem::rename("net.onnx", "sub/net.onnx");
@@ -249,8 +249,8 @@ TEST_F(Recompile, FileThatNamesNoSource) {
   const Ran ran = recompile({"a.popef", "--force"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.err,
-            "poprt_exec recompile: 'a.popef' neither holds the ONNX model that it was compiled "
-            "from nor names it: give --source MODEL.onnx\n");
+            "poprt_exec recompile: 'a.popef' neither contains its ONNX model nor records "
+            "its path; give --source MODEL.onnx\n");
   onnx("wrong.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[1,2]
   %y : f32[1,2] = Neg(%x)

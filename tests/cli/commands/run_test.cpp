@@ -93,7 +93,7 @@ TEST_F(Run, ChipsNumericsTakeFilesAlone) {
     all.insert(all.end(), more.begin(), more.end());
     const Ran ran = run(all);
     EXPECT_EQ(ran.code, 2) << more[0];
-    EXPECT_NE(ran.err.find("--numerics faithful computes once"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("--numerics faithful runs once"), std::string::npos) << ran.err;
   }
   std::vector<std::string> once = words;
   once.insert(once.end(), {"--iterations", "1"});

@@ -79,7 +79,7 @@ TEST_F(Replacing, AnotherModelOfTheNameStays) {
   Replaced replaced({}, path);
   compile(replaced.temporary_path(), "net", "image", "y");
   const std::string said = message([&] { replaced.commit(); });
-  EXPECT_NE(said.find("holds another model of the name 'net', whose inputs are x, not image"),
+  EXPECT_NE(said.find("contains another model with the name 'net', whose inputs are x, not image"),
             std::string::npos)
       << said;
   EXPECT_EQ(input_of(path), "x");
@@ -90,7 +90,7 @@ TEST_F(Replacing, AFileOfAnotherNameIsRefusedBeforeWork) {
   GivenOptions given;
   given.add(*option_tables().find("output"), {path.string()});
   EXPECT_EQ(popef_path(given, "in/net.onnx"), path);
-  EXPECT_NE(message([&] { popef_path(given, "in/other.onnx"); }).find("holds the model 'net'"),
+  EXPECT_NE(message([&] { popef_path(given, "in/other.onnx"); }).find("contains the model 'net'"),
             std::string::npos);
   given.merge(overwriting());
   EXPECT_EQ(popef_path(given, "in/other.onnx"), path);

@@ -41,7 +41,7 @@ TEST(Source, IsTheFileOrTheOnlyModelOfAFolder) {
   touch(folder.path() / "n.onnx");
   EXPECT_EQ(refused(folder.path()),
             "the folder '" + folder.path().string() +
-                "' holds 2 .onnx files; name one of them with --input_model");
+                "' contains 2 .onnx files; give one of them as --input_model");
 }
 
 TEST(Source, MustBeThere) {

@@ -158,9 +158,10 @@ TEST(Looking, ErrorsNameTheFileOnce) {
   const SampleFolder folder("errors");
   Progress progress;
   const Document picture = load_document(folder.write("a.png", "x"), progress);
-  EXPECT_EQ(picture.error,
-            "a.png: a picture or a tensor, no model: drop it on the window while a model is in "
-            "front, and it becomes its input");
+  EXPECT_EQ(
+      picture.error,
+      "a.png: this file is a picture or a tensor and not a model; drop it on the window while a "
+      "model is shown to use it as an input");
   const Document gone = load_document(folder.path / "gone.ir", progress);
   EXPECT_EQ(gone.error,
             "cannot open '" + (folder.path / "gone.ir").string() + "': No such file or directory");

@@ -109,7 +109,7 @@ TEST(FaithfulRun, WhatDoesNotFitIsRefused) {
   write_npz(f.path("x.npz"), {array_of(Tensor::zeros(DType::f32, {2, 3}))});
   for (const std::string& file : {f.path("x.npz"), std::string("/no/file.none")}) {
     f.run.inputs = {"x=" + file};
-    EXPECT_EQ(said(), "'x=" + file + "': --numerics faithful takes tensors alone");
+    EXPECT_EQ(said(), "'x=" + file + "': --numerics faithful supports only tensors");
   }
   f.run.inputs.clear();
   f.run.inputs_pb = {"x"};

@@ -119,7 +119,7 @@ TEST(RecordedOptions, ValuesThatNobodyWroteAreRefused) {
         std::pair("no_such_option", "1")})
     EXPECT_EQ(refused({{name, value}}), not_understood(name, value));
   EXPECT_EQ(refused({{"graph0/precision", "fp16"}}),
-            "the executable is several models: compile them again and fuse them (poprt "
+            "the executable contains several models; compile them again and fuse them (poprt "
             "--config_yaml)");
 }
 
