@@ -2,8 +2,8 @@
 
 Usage: site.py OUT
 
-The pages lie where they lie in the repository, so links between them work as they do there; files that a page links to
-(sources, pictures) come along."""
+Pages keep their paths in the repository, so links between them work unchanged. Files that a page links to (sources,
+pictures) are copied."""
 
 import html.parser
 import json
@@ -20,12 +20,13 @@ ROOT = os.path.dirname(HERE)
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 NAVIGATION = [
     {"poprt": "README.md"}, {"Installing": "docs/install.md"},
-    {"Languages": [{"All": "bindings/README.md"}, {"C": "capi/ABI.md"}, {"Python": "bindings/python/README.md"},
+    {"Languages": [{"Examples": "docs/languages.md"}, {"Bindings": "bindings/README.md"}, {"C": "capi/ABI.md"}, {"Python": "bindings/python/README.md"},
                    {"Java": "bindings/java/README.md"}, {"C#": "bindings/csharp/README.md"}, {"Go": "bindings/go/README.md"}]},
+    {"Commands": "docs/commands.md"},
     {"Examples": "examples/README.md"}, {"Operators": "docs/operators.md"}, {"Opsets": "docs/opsets.md"}, {"Options": "docs/options.md"},
     {"Precisions": "docs/precision.md"}, {"Packing": "docs/packing.md"},
-    {"Inspector": "docs/inspector.md"},
-    {"Design": "docs/design.md"}, {"Inside": "core/README.md"}, {"PopEF": "core/popef/FORMAT.md"}, {"Changes": "docs/CHANGELOG.md"},
+    {"Plug-ins": "docs/plugins.md"}, {"Inspector": "docs/inspector.md"}, {"Performance": "docs/performance.md"},
+    {"Design": "docs/design.md"}, {"Inside": "core/README.md"}, {"PopEF": "core/popef/FORMAT.md"}, {"Release notes": "docs/CHANGELOG.md"},
 ]
 
 
@@ -39,7 +40,7 @@ def pages():
 
 
 def gather(folder):
-    """Pages and what they link to. Of a folder that is linked to, its page."""
+    """Copies the pages and the files that they link to. A link to a folder becomes a link to its page."""
     for page in pages():
         with open(os.path.join(ROOT, page), encoding="utf-8") as file:
             text = file.read()
@@ -94,7 +95,7 @@ def broken_links(site):
     parsed = {path: Page(path) for path in found}
     problems = []
     for path, page in parsed.items():
-        if os.path.basename(path) == "404.html":  # its links are those of the server's root
+        if os.path.basename(path) == "404.html":  # its links start at the server's root
             continue
         for link in page.links:
             address, anchor = urllib.parse.urldefrag(urllib.parse.unquote(link))
@@ -116,7 +117,7 @@ def main():
         gather(os.path.join(folder, "pages"))
         config = {"site_name": "poprt", "docs_dir": "pages", "site_dir": out, "theme": {"name": "mkdocs", "highlightjs": False},
                   "nav": NAVIGATION, "use_directory_urls": False, "markdown_extensions": ["tables", "fenced_code"]}
-        write(os.path.join(folder, "mkdocs.yml"), json.dumps(config))  # YAML, too
+        write(os.path.join(folder, "mkdocs.yml"), json.dumps(config))  # JSON is YAML
         done = subprocess.run(["mkdocs", "build", "--quiet", "--clean", "--config-file", os.path.join(folder, "mkdocs.yml")],
                               capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -33,7 +33,7 @@ def version():
 
 
 def epoch():
-    """SOURCE_DATE_EPOCH, else the time of the last commit, else that of the list of changes."""
+    """SOURCE_DATE_EPOCH, else the time of the last commit, else that of the release notes."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     if os.path.exists(os.path.join(HERE, "VERSION")):  # in the source distribution of the Python package
@@ -45,7 +45,7 @@ def epoch():
 
 
 def changes():
-    """The first paragraph below the newest heading of the list of changes."""
+    """The first paragraph below the newest heading of the release notes."""
     text = read(os.path.join(ROOT, "docs/CHANGELOG.md"))
     return " ".join(re.search(r"^## [^\n]*\n\n(.+?)\n\n", text, re.M | re.S).group(1).split())
 

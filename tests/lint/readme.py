@@ -1,32 +1,136 @@
-"""Programs that README.md shows are the files that the tests build and run.
+"""Checks that the pages for users show real programs, real output and current numbers.
 
-Usage: readme.py [--fix]
+Usage: readme.py [FOLDER_OF_COMMANDS] [--fix]
 
-A line that begins with a link to a file below examples/, and then a code block: the block is the file."""
+* A code block after a line that begins with a link to a file in examples/ is the text of that file.
+* In a code block, a line `$ COMMAND` is followed by the output of the command. All commands of a page run in one empty
+  folder, which contains a link to examples/. Times are not compared. Without FOLDER_OF_COMMANDS, no command runs.
+* The numbers of NUMBERS are those that a command or another page contains.
+
+--fix writes programs and output into the pages; numbers are to be changed by hand."""
 
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 import tree
 
-README = "README.md"
-BLOCK = re.compile(r"^(\[examples/[^\]\n]+\]\((examples/[^)\n]+)\)[^\n]*\n\n```\w*\n)(.*?)^```$", re.M | re.S)
+PROGRAM = re.compile(r"^(\[(examples/[^\]\n]+)\]\([^)\n]+\)[^\n]*\n\n```\w*\n)(.*?)^```$", re.M | re.S)
+TRANSCRIPT = re.compile(r"^```\w*\n(\$ .*?)^```$", re.M | re.S)
+TIMES = [(re.compile(pattern), mask) for pattern, mask in (
+    (r"\b[\d.]+ ?(ns|us|ms|s)\b", r"T \1"), (r"Tput: [\d.]+", "Tput: N"))]
+FEWEST_PROGRAMS = 7
+FEWEST_COMMANDS = 7
+
+
+def pages():
+    return [f for f in tree.files() if f == "README.md" or re.fullmatch(r"docs/[\w-]+\.md", f)]
+
+
+def check_programs(page, text, problems):
+    """Returns the page with the text of the files, and how many programs it shows."""
+    found = list(PROGRAM.finditer(text))
+    problems += [f"{page}: the program is not {m.group(2)}; run tests/lint/readme.py --fix"
+                 for m in found if m.group(3) != tree.read(m.group(2))]
+    return PROGRAM.sub(lambda m: m.group(1) + tree.read(m.group(2)) + "```", text), len(found)
+
+
+def without_times(text):
+    for pattern, mask in TIMES:
+        text = pattern.sub(mask, text)
+    return text
+
+
+def environment(commands):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("POPRT_", "POPART_", "POPXL_", "POPEF_"))}
+    return {**kept, "PATH": commands + os.pathsep + os.environ.get("PATH", "")}
+
+
+def run(line, folder, commands):
+    done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment(commands), text=True, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.stdout
+
+
+def check_commands(page, text, commands, problems):
+    """Returns the page with the output of its commands, and how many commands it shows."""
+    count = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.path.join(tree.ROOT, "examples"), os.path.join(folder, "examples"))
+
+        def rewritten(block):
+            nonlocal count
+            result = ""
+            for part in re.split(r"^(?=\$ )", block.group(1), flags=re.M)[1:]:
+                line, expected = part.split("\n", 1)
+                count += 1
+                printed = run(line[2:], folder, commands)
+                same = without_times(printed) == without_times(expected)
+                if not same:
+                    problems.append(f"{page}: '{line[2:]}' prints\n{printed}run tests/lint/readme.py FOLDER_OF_COMMANDS --fix")
+                result += line + "\n" + (expected if same else printed)
+            return block.group(0).replace(block.group(1), result)
+
+        return TRANSCRIPT.sub(rewritten, text), count
+
+
+def options_of_poprt(commands):
+    """How many options the page of options attributes to PopRT, counted in the output of the command."""
+    printed = run("poprt_exec options --markdown", tree.ROOT, commands)
+    part = re.search(r"^## Of PopRT 1\.5[^\n]*\n(.*?)(?=^## |\Z)", printed, re.M | re.S).group(1)
+    return len(re.findall(r"^\| `--", part, re.M))
+
+
+def column(number):
+    """The least and the greatest number of a column of docs/performance.md; of "a / b", a counts."""
+    rows = re.findall(r"^\| (?:mlp|lstm|mobilenetv2|yolo|resnet50|unet|bert_base|gpt2) \|.*$", tree.read("docs/performance.md"), re.M)
+    values = [row.split("|")[number].split("/")[0].strip() for row in rows]
+    return f"{min(values, key=float)} to {max(values, key=float)}"
+
+
+# Page, a pattern whose group is the number, and what computes it. A function of the commands runs only where they are given.
+NUMBERS = [
+    ("docs/commands.md", r"all (\d+) options of PopRT", options_of_poprt),
+    ("docs/options.md", r"^## Of PopRT 1\.5: (\d+)", options_of_poprt),
+    ("README.md", r"first answer \| ([\d.]+ to [\d.]+) times faster", lambda _: column(5)),
+    ("README.md", r"latency, batch 1, one thread \| ([\d.]+ to [\d.]+) times faster", lambda _: column(2)),
+    ("README.md", r"peak memory \| ([\d.]+ to [\d.]+) times", lambda _: column(6)),
+]
+
+
+def check_numbers(commands, problems):
+    for page, pattern, compute in NUMBERS:
+        found = re.search(pattern, tree.read(page), re.M)
+        if not found:
+            problems.append(f"{page}: no number at '{pattern}'")
+        elif commands or compute.__name__ == "<lambda>":
+            expected = str(compute(commands))
+            if found.group(1) != expected:
+                problems.append(f"{page}: '{found.group(0)}' has {found.group(1)}, expected {expected}")
 
 
 def main():
-    text = tree.read(README)
-    found = list(BLOCK.finditer(text))
-    if "--fix" in sys.argv:
-        fixed = BLOCK.sub(lambda m: m.group(1) + tree.read(m.group(2)) + "```", text)
-        with open(os.path.join(tree.ROOT, README), "w", encoding="utf-8") as file:
-            file.write(fixed)
-        return
-    problems = [f"{README}: the program is not {m.group(2)}; run tests/lint/readme.py --fix"
-                for m in found if m.group(3) != tree.read(m.group(2))]
-    if len(found) < 2:
-        problems.append(f"{README} shows {len(found)} programs")
-    tree.finish(problems, len(found), "programs")
+    words = [word for word in sys.argv[1:] if word != "--fix"]
+    commands = os.path.abspath(words[0]) if words else None
+    problems, programs, lines = [], 0, 0
+    for page in pages():
+        text = tree.read(page)
+        fixed, count = check_programs(page, text, problems)
+        programs += count
+        if commands:
+            fixed, count = check_commands(page, fixed, commands, problems)
+            lines += count
+        if "--fix" in sys.argv and fixed != text:
+            with open(os.path.join(tree.ROOT, page), "w", encoding="utf-8") as file:
+                file.write(fixed)
+    check_numbers(commands, problems)
+    if programs < FEWEST_PROGRAMS:
+        problems.append(f"pages show {programs} programs, expected at least {FEWEST_PROGRAMS}")
+    if commands and lines < FEWEST_COMMANDS:
+        problems.append(f"pages show {lines} commands, expected at least {FEWEST_COMMANDS}")
+    tree.finish(problems, programs + lines + len(NUMBERS), "programs, commands and numbers")
 
 
 if __name__ == "__main__":
