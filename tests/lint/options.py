@@ -1,4 +1,4 @@
-"""docs/options.md is what `poprt_exec options --markdown` prints below its heading. Writes it with --write.
+"""Checks that docs/options.md is a heading followed by the output of `poprt_exec options --markdown`. Writes it with --write.
 
     options.py POPRT_EXEC [--write]"""
 
@@ -6,19 +6,19 @@ import generated
 
 HEADING = """# Options
 
-Of command `poprt`, and by the same names in its YAML file (`--config_yaml`), in `poprt_compile_options.options` of the C
-library and in each language's compiler options. One table makes them all and this page, by
-`tests/lint/options.py POPRT_EXEC --write`. None is ignored in silence. An option
+The options of command `poprt`. The same names are used in its YAML file (`--config_yaml`), in `poprt_compile_options.options` of the C
+library and in the compiler options of each language. All of them, and this page, come from one table
+(`tests/lint/options.py POPRT_EXEC --write`). No option is ignored silently. An option
 
-* *acts*: it does what it is for;
-* is *recorded*: it tunes a chip, which the emulated IPU does not need; it goes into the PopEF file's metadata, where the model
-  of the chip finds it (`popef_dump -m`);
-* *warns*: it is accepted and recorded, a warning says that nothing else happens, and results are the same;
-* *fails*: it is not available yet, which is an error of one line.
+* *acts*: it has its documented effect;
+* is *recorded*: it tunes a chip, and the emulated IPU does not need it. It is stored in the metadata of the PopEF file for the chip
+  model (`popef_dump -m`);
+* *warns*: it is accepted and recorded, and a warning states that it has no effect. Results do not change;
+* *fails*: it is not available yet, and the error is one line.
 
-Words of a list follow each other on the command line; in a text (C, other languages) each has a line of its own, and names are
-separated by commas. On the command line a beginning that no other option has stands for the whole name (`--input_mod`), and of an
-option of one value the last one counts. A YAML file has lists, or maps where words begin with a name:
+The words of a list follow each other on the command line. In a text (C, other languages), each word is on its own line, and names are
+separated by commas. On the command line, an option may be abbreviated to a prefix that is unique (`--input_mod`), and the last value of
+an option with one value takes precedence. A YAML file contains lists, or maps if words begin with a name:
 
 ```yaml
 input_model: model.onnx
@@ -37,7 +37,7 @@ pass_args:
   merge_matmul: {names: [query, key, value]}                   # merge_matmul.names=query,key,value
 ```
 
-What the command line says comes before the file.
+An option on the command line takes precedence over the file.
 
 """
 
