@@ -41,9 +41,9 @@ enum {
   POPRT_DTYPE_F8E5M2FNUZ = 17,
   POPRT_DTYPE_F8143 = 18,
   POPRT_DTYPE_F8152 = 19,
-  POPRT_DTYPE_S4 = 20, /* two elements a byte, low nibble first */
+  POPRT_DTYPE_S4 = 20, /* two elements per byte, low nibble first */
   POPRT_DTYPE_U4 = 21,
-  POPRT_DTYPE_S2 = 22, /* four elements a byte, low bits first */
+  POPRT_DTYPE_S2 = 22, /* four elements per byte, low bits first */
   POPRT_DTYPE_U2 = 23,
   POPRT_DTYPE_F4E2M1 = 24,
   POPRT_DTYPE_STRING = 25,
@@ -53,24 +53,25 @@ enum {
   POPRT_DTYPE_F8 = 29      /* PopEF's generic one-byte float, in PopEF files only. Since 1.0 */
 };
 
-/* "f32", "s64", "bool" ...; "undefined" for unknown numbers. Static storage. Since 0.1. */
+/* The name, such as "f32", "s64" or "bool", or "undefined" for unknown numbers. Static storage.
+ * Since 0.1. */
 POPRT_API const char* poprt_dtype_name(poprt_dtype dtype);
-/* Bits of one element; 0 for strings and unknown numbers. Since 0.1. */
+/* The number of bits of one element; 0 for strings and unknown numbers. Since 0.1. */
 POPRT_API int32_t poprt_dtype_bits(poprt_dtype dtype);
 
-/* Borrowed from the executable or runner that gave it. Immutable; any thread. All functions below
- * accept null and then return "", 0 or null. */
+/* Borrowed from the executable or runner that returned it. Immutable, and may be used on any
+ * thread. All functions below accept null and then return "", 0 or null. */
 typedef struct poprt_anchor poprt_anchor;
 
 /* UTF-8, borrowed from the anchor. Since 0.1. */
 POPRT_API const char* poprt_anchor_name(const poprt_anchor* anchor);
 /* One of POPRT_DTYPE_*. Since 0.1. */
 POPRT_API poprt_dtype poprt_anchor_dtype(const poprt_anchor* anchor);
-/* Number of dimensions; 0 is a scalar. Since 0.1. */
+/* The number of dimensions; 0 for a scalar. Since 0.1. */
 POPRT_API size_t poprt_anchor_rank(const poprt_anchor* anchor);
 /* `rank` dimensions, borrowed from the anchor; null for a scalar. Since 0.1. */
 POPRT_API const int64_t* poprt_anchor_shape(const poprt_anchor* anchor);
-/* Bytes that execute reads or writes for it. Since 0.1. */
+/* The number of bytes that execute reads or writes for the anchor. Since 0.1. */
 POPRT_API size_t poprt_anchor_bytes(const poprt_anchor* anchor);
 
 #ifdef __cplusplus

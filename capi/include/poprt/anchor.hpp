@@ -1,4 +1,4 @@
-// Element types, and what an input or output is.
+// Element types, and the descriptions of inputs and outputs.
 #pragma once
 
 #include <cstdint>

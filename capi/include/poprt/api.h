@@ -1,4 +1,4 @@
-/* What every poprt header needs: export marks and owned strings.
+/* Export macros and strings, which every poprt header uses.
  *
  * Example:
  *     poprt_string* text = NULL;
@@ -24,12 +24,12 @@
 extern "C" {
 #endif
 
-/* Text made by the library, owned by the caller: UTF-8, zero-terminated, immutable. */
+/* Text that the library allocated and the caller owns: UTF-8, zero-terminated, immutable. */
 typedef struct poprt_string poprt_string;
 
-/* The bytes, with a terminating zero; borrowed from `string`. "" for null. Since 0.1. */
+/* The bytes with a terminating zero, borrowed from `string`; "" for null. Since 0.1. */
 POPRT_API const char* poprt_string_data(const poprt_string* string);
-/* Bytes without the terminating zero; 0 for null. Since 0.1. */
+/* The size in bytes without the terminating zero; 0 for null. Since 0.1. */
 POPRT_API size_t poprt_string_size(const poprt_string* string);
 /* Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_string_free(poprt_string* string);

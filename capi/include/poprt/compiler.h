@@ -1,7 +1,7 @@
-/* Compiler: ONNX in; executables, PopEF files or converted ONNX out.
+/* Compiler: compiles ONNX models to executables or PopEF files, or converts them to ONNX.
  *
- * The compiler lives in libpoprt_compiler.so.1, which the first call loads from the folder of
- * libpoprt.so.1; without it these functions fail with failed_precondition.
+ * The compiler is in libpoprt_compiler.so.1, which the first call loads from the folder of
+ * libpoprt.so.1. If that file is missing, these functions fail with failed_precondition.
  *
  * Example:
  *     const int64_t shape[] = {8, 1, 8, 8};
@@ -27,64 +27,66 @@
 extern "C" {
 #endif
 
-/* What to do with floating-point types. */
+/* The conversion of floating-point types. */
 typedef int32_t poprt_precision;
 enum { POPRT_PRECISION_KEEP = 0, POPRT_PRECISION_FP32 = 1, POPRT_PRECISION_FP16 = 2 };
 
-/* What may compute a 3x3 convolution in f32, besides direct sums: nothing; Winograd's F(2x2), which
- * rounds hardly more; or F(4x4) too, where that is faster. Since 1.0. */
+/* The algorithms that may compute a 3x3 convolution in f32 instead of direct sums: none (OFF),
+ * Winograd's F(2x2), which adds little rounding (EXACT), or also F(4x4) where that is faster
+ * (FAST). Since 1.0. */
 typedef int32_t poprt_winograd;
 enum {
-  POPRT_WINOGRAD_DEFAULT = 0, /* what keeps each layer within 1e-4 of exact sums */
+  POPRT_WINOGRAD_DEFAULT = 0, /* keeps each layer within 1e-4 of exact sums */
   POPRT_WINOGRAD_OFF = 1,
   POPRT_WINOGRAD_EXACT = 2,
   POPRT_WINOGRAD_FAST = 3
 };
 
-/* Fixes the variable dimensions of one input. An input that is there several times has so many
- * shapes (inputs that are there once have that one in all): the executable computes requests of any
- * size up to the largest, each by the smallest shape that holds it. Weights are stored once.
- * Since 1.0. */
+/* Sets the variable dimensions of one input. An input that is listed several times has several
+ * shapes; an input that is listed once has the same shape in all of them. The executable
+ * computes requests of any size up to the largest, each with the smallest shape that fits.
+ * Weights are stored once. Since 1.0. */
 typedef struct poprt_input_shape {
   const char* name;
   const int64_t* shape;
   size_t rank;
 } poprt_input_shape;
 
-/* How many elements an input has that is a sequence; of an optional one, 0 or 1. */
+/* The number of elements of an input that is a sequence; 0 or 1 for an optional. */
 typedef struct poprt_input_length {
   const char* name;
   int64_t length;
 } poprt_input_length;
 
-/* Bytes that lie in the PopEF file beside the executable. */
+/* Bytes that are stored in the PopEF file in addition to the executable. */
 typedef struct poprt_opaque_blob {
   const char* name;
   const void* data;
   size_t bytes;
 } poprt_opaque_blob;
 
-/* An option of command `poprt` by its name, without dashes: docs/options.md lists them and says
- * what each does. A flag's value is "True" or "False", names are separated by commas, and several
- * words by line feeds. */
+/* An option of command `poprt` by its name, without dashes. docs/options.md lists the options
+ * and their effects. The value of a flag is "True" or "False". Names are separated by commas,
+ * and several words by line feeds. */
 typedef struct poprt_option {
   const char* name;
   const char* value;
 } poprt_option;
 
-/* `done` runs from 0 to 1, `what` names the step. Called on the compiling thread. */
+/* `done` increases from 0 to 1, and `what` is the name of the step. Called on the compiling
+ * thread. */
 typedef void (*poprt_progress_fn)(double done, const char* what, void* user_data);
 
 /* Called on the compiling thread after each pass. */
 typedef void (*poprt_pass_fn)(const char* pass, int64_t rewrites, double milliseconds,
                               int64_t nodes_before, int64_t nodes_after, void* user_data);
 
-/* Whether to end the compilation: non-zero for yes. Called on the compiling thread between steps,
- * after `progress`. */
+/* Returns non-zero to end the compilation. Called on the compiling thread between steps, after
+ * `progress`. */
 typedef int32_t (*poprt_stop_fn)(void* user_data);
 
 /* Set struct_size to sizeof(poprt_compile_options) and the rest to zero; zero means default.
- * Everything is copied before a function returns. */
+ * Functions copy all options before they return. */
 typedef struct poprt_compile_options {
   size_t struct_size;
   /* <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write */
@@ -176,8 +178,8 @@ typedef struct poprt_compile_options {
   /* </options:compile> */
 } poprt_compile_options;
 
-/* Options, checked and copied. Immutable; several threads may compile with one at the same time
- * (and must then expect their callbacks from several threads). */
+/* Checked and copied options. Immutable: several threads may compile with one compiler at the
+ * same time, and callbacks are then called from several threads. */
 typedef struct poprt_compiler poprt_compiler;
 
 /* `options` may be null. Errors: invalid_argument (struct_size, a negative size, an unknown
@@ -192,65 +194,67 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_create(const poprt_compile_
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_file(
     const poprt_compiler* compiler, const char* onnx_path, poprt_executable** out_executable);
 
-/* What a runner takes, by what the file is: opens a PopEF file; compiles an ONNX model, and keeps
- * what that made in an engine cache, from which it comes the next time. `options` may be null; they
- * say nothing about a PopEF file. The cache is cache_path, else POPART_CACHE_DIR, else
- * $XDG_CACHE_HOME/poprt (~/.cache/poprt).
- * Errors: as poprt_executable_open and poprt_compiler_compile_file. Since 1.0. */
+/* Loads an executable from either kind of file. Opens a PopEF file, or compiles an ONNX model
+ * and stores the result in an engine cache, from which later calls take it. `options` may be
+ * null; they have no effect on a PopEF file. The cache is cache_path, else POPART_CACHE_DIR,
+ * else $XDG_CACHE_HOME/poprt (~/.cache/poprt). Errors: as poprt_executable_open and
+ * poprt_compiler_compile_file. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_load(const char* path,
                                                             const poprt_compile_options* options,
                                                             poprt_executable** out_executable);
 
-/* Same from memory. External data is looked for in `folder`; null: external data is an error.
- * Since 0.1. */
+/* Compiles a model in memory. `folder` is the folder of external data; if it is null, external
+ * data is an error. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
     const poprt_compiler* compiler, const void* data, size_t size, const char* folder,
     poprt_executable** out_executable);
 
-/* Compiles straight into a PopEF file, which needs less memory than compile and save. The file is
- * written completely or not at all. Since 0.1. */
+/* Compiles directly into a PopEF file, which needs less memory than compile and save. The file
+ * is written completely or not at all. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
 
-/* Only the conversion: writes the converted model as ONNX. With option `check` the original and the
- * converted model run several times with the same inputs before that. data_loss says where they
- * differ by more than the tolerance of the precision, by how much and with which inputs; nothing is
- * written then. Else check.json appears beside the model: the largest differences, the tolerance,
- * sizes that depend on data and how the inputs were made. With `precision_compare`
- * precision_compare.log appears there. (Compiling alone does neither, and warns.) The compiler
- * keeps the model in memory until it compiles something, converts another model or is freed: when
- * the same file is compiled next and has not changed, it is not read again, nor converted where
- * that gives the same. Since 0.1. */
+/* Converts a model without compiling it, and writes the result as ONNX. With option `check`, the
+ * original and the converted model first run several times with the same inputs. If they differ
+ * by more than the tolerance of the precision, the error is data_loss with the place, the
+ * difference and the inputs, and nothing is written. Otherwise check.json is written to the
+ * folder of the model, with the largest differences, the tolerance, the sizes that depend on
+ * data and the description of the inputs. With `precision_compare`, precision_compare.log is
+ * written to that folder. (Functions that only compile do neither, and warn.) The compiler keeps
+ * the model in memory until it compiles, converts another model or is freed. If the same
+ * unchanged file is compiled next, it is not read again, and it is not converted again if the
+ * result would be the same. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
 
-/* Writes several ONNX models as one: inputs and outputs of the first are called graph0/NAME, of the
- * second graph1/NAME ..., and a last input "index" (uint32, one element) is read by none of them.
- * Compiled, it is what poprt_executable_fuse makes. Convert the models before, each with options of
- * its own. Models of several opsets become those of the newest. Errors: invalid_argument (none, one
- * that is fused already, two versions of another domain), unimplemented (no conversion between two
- * opsets), and those of reading and writing ONNX. Since 1.0. */
+/* Writes several ONNX models as one: inputs and outputs of the first are called graph0/NAME, of
+ * the second graph1/NAME ... No model reads the last input "index" (uint32, one element).
+ * Compiling the result is equivalent to poprt_executable_fuse. Convert the models first, each
+ * with its own options. If models have several opsets, the newest is used. Errors:
+ * invalid_argument (no models, a model that is fused already, two versions of another domain),
+ * unimplemented (no conversion between two opsets), and those of reading and writing ONNX.
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_fuse_files(const char* const* onnx_paths,
                                                                 size_t path_count,
                                                                 const char* out_onnx_path);
 
-/* Name, dtype and shape of every graph input and output of an ONNX file, one line each, without
- * conversion. Variable dimensions print as 0. Since 0.1. */
+/* Returns name, dtype and shape of every graph input and output of an ONNX file, one line each,
+ * without conversion. Variable dimensions are 0. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
                                                                const char* onnx_path,
                                                                poprt_string** out_text);
 
-/* All passes with a line each; all supported operators with their opsets. Since 0.1. */
+/* Return all passes, or all supported operators with their opsets, one line each. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_passes(poprt_string** out_text);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_ops(poprt_string** out_text);
 
-/* All options by name as JSON: an object with the arrays `options`, `tf2onnx`, `compiler_options`
- * and `popart_options`. Keys may be added. Since 1.0. */
+/* Returns all options by name as JSON: an object with the arrays `options`, `tf2onnx`,
+ * `compiler_options` and `popart_options`. Later versions may add keys. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_options(poprt_string** out_text);
 
-/* How many inputs and outputs an ONNX file has of each dtype and shape, one line each. Since 1.0.
- */
+/* Returns the number of inputs and outputs of an ONNX file for each dtype and shape, one line
+ * each. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   poprt_string** out_text);

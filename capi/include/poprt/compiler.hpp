@@ -24,7 +24,7 @@ enum class Precision : int32_t {
   fp16 = POPRT_PRECISION_FP16,
 };
 
-// What may compute 3x3 convolutions, see poprt_winograd. Since 1.0.
+// The algorithms for 3x3 convolutions, see poprt_winograd. Since 1.0.
 enum class Winograd : int32_t {
   standard = POPRT_WINOGRAD_DEFAULT,
   off = POPRT_WINOGRAD_OFF,
@@ -32,7 +32,7 @@ enum class Winograd : int32_t {
   fast = POPRT_WINOGRAD_FAST,
 };
 
-// What a pass did.
+// The effect of a pass.
 struct PassReport {
   std::string pass;
   int64_t rewrites = 0;
@@ -144,8 +144,8 @@ class Compiler {
     compile(model, outputs, options)->serialize(stream);
   }
 
-  // A text that says what was compiled: bytes, inputs and outputs, and the program. There is no
-  // execution profile that could be reset. Since 1.0.
+  // Returns a text that describes the compiled executable: bytes, inputs and outputs, and the
+  // program. There is no execution profile to reset. Since 1.0.
   static std::string compileAndGetSummaryReport(const std::string& model,
                                                 const std::vector<std::string>& outputs,
                                                 const CompilerOptions& options = {},
@@ -165,7 +165,7 @@ class Compiler {
     return text + executable->listing();
   }
 
-  // Only the conversion, into an ONNX file.
+  // Converts a model into an ONNX file without compiling it.
   static void convert(const std::string& onnxPath, const std::string& outOnnxPath,
                       const std::vector<std::string>& outputs = {},
                       const CompilerOptions& options = {}) {
@@ -174,16 +174,16 @@ class Compiler {
         poprt_compiler_convert_file(call.compiler.get(), onnxPath.c_str(), outOnnxPath.c_str()));
   }
 
-  // Several ONNX models as one (poprt_compiler_fuse_files), which compiles to what Executable::fuse
-  // makes. Since 1.0.
+  // Writes several ONNX models as one (poprt_compiler_fuse_files). Compiling it is equivalent to
+  // Executable::fuse. Since 1.0.
   static void fuse(const std::vector<std::string>& onnxPaths, const std::string& outOnnxPath) {
     std::vector<const char*> paths;
     for (const auto& p : onnxPaths) paths.push_back(p.c_str());
     detail::check(poprt_compiler_fuse_files(paths.data(), paths.size(), outOnnxPath.c_str()));
   }
 
-  // Opens a PopEF file, or compiles an ONNX model; what that makes is kept in a cache
-  // (poprt_executable_load) and comes from there the next time. Since 1.0.
+  // Opens a PopEF file, or compiles an ONNX model and stores the result in a cache
+  // (poprt_executable_load), from which later calls take it. Since 1.0.
   static std::shared_ptr<Executable> load(const std::string& path,
                                           const CompilerOptions& options = {}) {
     poprt_executable* made = nullptr;
@@ -205,7 +205,7 @@ class Compiler {
     detail::check(poprt_compiler_list_ops(&text));
     return detail::take(text);
   }
-  // As JSON. Since 1.0.
+  // Returns all options as JSON. Since 1.0.
   static std::string listOptions() {
     poprt_string* text = nullptr;
     detail::check(poprt_compiler_list_options(&text));
@@ -217,7 +217,7 @@ class Compiler {
     void operator()(poprt_compiler* c) const { poprt_compiler_free(c); }
   };
   struct Call {
-    // Makes a compiler, or calls `load` with the options.
+    // Creates a compiler, or calls `load` with the options.
     template <class Load>
     Call(const CompilerOptions& given, const std::vector<std::string>& outputs, Load load)
         : options(given) {
@@ -291,7 +291,7 @@ class Compiler {
           }) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-    // Exceptions must not cross C.
+    // Exceptions must not pass through C code.
     template <class Use>
     void guard(Use use) {
       if (thrown) return;
@@ -317,7 +317,7 @@ class Compiler {
     std::unique_ptr<poprt_compiler, Free> compiler;
     std::exception_ptr thrown;
   };
-  // ONNX files begin with a small field tag; paths have no control characters.
+  // ONNX data begins with a small field tag, and paths contain no control characters.
   static bool isBytes(const std::string& model) {
     return !model.empty() && static_cast<unsigned char>(model[0]) < 0x20;
   }

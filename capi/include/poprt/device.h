@@ -1,10 +1,10 @@
 /* Emulated IPUs.
  *
- * A process has a number of virtual IPUs that share the CPU: POPRT_DEVICES from the environment,
- * 16384 without it. POPRT_VISIBLE_DEVICES, for example "0,2-3", says which of them are used. They
- * are the process's own unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them) or
- * a folder (all processes that name it). A device is busy while a handle, session or runner holds
- * it; the end of a process, however it ends, frees what it held.
+ * A process has a number of virtual IPUs that share the CPU: POPRT_DEVICES from the environment, by
+ * default 16384. POPRT_VISIBLE_DEVICES, for example "0,2-3", selects those that are used. Each
+ * process has its own IPUs unless POPRT_SHARED_DEVICES is 1 (all processes of the user share them)
+ * or a folder (all processes that name it share them). A device is busy while a handle, session or
+ * runner holds it. The end of a process, however it ends, frees its devices.
  *
  * Example:
  *     poprt_device_manager* manager = NULL;
@@ -32,13 +32,13 @@ typedef struct poprt_device poprt_device;
 /* Set struct_size to sizeof(poprt_device_manager_options) and the rest to zero. */
 typedef struct poprt_device_manager_options {
   size_t struct_size;
-  int32_t device_count; /* how many devices this manager sees; 0: POPRT_DEVICES, or 16384 */
+  int32_t device_count; /* number of devices of this manager; 0: POPRT_DEVICES, or 16384 */
   int32_t reserved;     /* zero */
   const char* shared;   /* null: POPRT_SHARED_DEVICES; "0", "1" or an absolute path */
   const char* visible;  /* null: POPRT_VISIBLE_DEVICES; ids as in "0,2-3" */
 } poprt_device_manager_options;
 
-/* What to do while every device that fits is busy. */
+/* The behaviour of a request if all suitable devices are busy. */
 typedef int32_t poprt_wait_strategy;
 enum {
   POPRT_NO_WAIT = 0,           /* fail at once */
@@ -46,51 +46,52 @@ enum {
   POPRT_WAIT_FOREVER = 2
 };
 
-/* A device that is asked for. Set struct_size and the rest to zero; zero means default. */
+/* Requirements for a device. Set struct_size and the rest to zero; zero means default. */
 typedef struct poprt_device_request {
   size_t struct_size;
-  int64_t num_ipus;       /* 0: 1, or what the executable needs */
+  int64_t num_ipus;       /* 0: 1, or the number that the executable needs */
   int64_t min_tiles;      /* per IPU */
   int32_t ipu_version;    /* 0: any; 21 is a Bow IPU */
   int32_t remote_buffers; /* non-zero: needed */
   poprt_wait_strategy wait_strategy;
   int32_t reserved;        /* zero */
-  int64_t wait_timeout_ns; /* since the call */
-  int64_t wait_sleep_ns;   /* between two looks at other processes; 0: 15 seconds */
+  int64_t wait_timeout_ns; /* from the beginning of the call */
+  int64_t wait_sleep_ns;   /* between two checks of other processes; 0: 15 seconds */
 } poprt_device_request;
 
-/* Managers own no devices: all see the same ones. `options` may be null. Thread-safe.
- * Errors: invalid_argument (count outside 1..1048576, POPRT_DEVICES is no such number). Since 0.1.
- */
+/* Managers do not own devices: all managers have the same ones. `options` may be null.
+ * Thread-safe. Errors: invalid_argument (count outside 1..1048576, POPRT_DEVICES is not such a
+ * number). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_create(
     const poprt_device_manager_options* options, poprt_device_manager** out_manager);
 
-/* Busy ones included; 0 for null. Since 0.1. */
+/* The number of devices, including busy ones; 0 for null. Since 0.1. */
 POPRT_API size_t poprt_device_manager_device_count(const poprt_device_manager* manager);
 
-/* Of the visible IPUs, in ascending order; -1 when `index` is out of range. Since 0.1. */
+/* The ids of the visible IPUs in ascending order; -1 if `index` is out of range. Since 0.1. */
 POPRT_API int64_t poprt_device_manager_device_id(const poprt_device_manager* manager, size_t index);
 
-/* A free device of `num_ipus` IPUs; does not wait.
- * Errors: unavailable (all are busy), invalid_argument, not_found (fewer are visible). Since 0.1.
- */
+/* Acquires a free device of `num_ipus` IPUs without waiting. Errors: unavailable (all are busy),
+ * invalid_argument, not_found (fewer are visible). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_get_device(
     const poprt_device_manager* manager, int64_t num_ipus, poprt_device** out_device);
 
-/* The device of that id; does not wait. Errors: not_found, unavailable. Since 0.1. */
+/* Acquires the device with that id without waiting. Errors: not_found, unavailable. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_get_specific_device(
     const poprt_device_manager* manager, int64_t id, poprt_device** out_device);
 
-/* A device that meets `request` (null: any), and with `executable` (or null) fits that; the one of
- * `id`, or any when it is -1. Waits as the request says. Errors: not_found (no visible device can
- * ever fit), unavailable (those that fit are busy), invalid_argument. Since 0.1. */
+/* Acquires a device that meets `request` (null: any device) and, if `executable` is not null,
+ * suits it. `id` is the device's id, or -1 for any. Waits as `request` specifies. Errors:
+ * not_found (no visible device can ever meet the request), unavailable (the suitable devices are
+ * busy), invalid_argument. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_acquire(
     const poprt_device_manager* manager, const poprt_device_request* request,
     const poprt_executable* executable, int64_t id, poprt_device** out_device);
 
-/* An IPU model: a device of its own, which nobody waits for. `ipu_version` 0: 2; `tiles_per_ipu` 0:
- * what the version has. The small one has 4 tiles. Results are those of any device.
- * Errors: invalid_argument (a version other than 1, 2, 21; counts out of range). Since 0.1. */
+/* Create an IPU model: a separate device that is never busy. If `ipu_version` is 0, it is 2. If
+ * `tiles_per_ipu` is 0, it is the number of the version. The small model has 4 tiles. Results
+ * are those of any device. Errors: invalid_argument (a version other than 1, 2, 21; counts out
+ * of range). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_create_ipu_model_device(
     const poprt_device_manager* manager, int64_t num_ipus, int32_t ipu_version,
     int64_t tiles_per_ipu, poprt_device** out_device);
@@ -98,14 +99,14 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_device_manager_create_small_ipu_mode
     const poprt_device_manager* manager, int64_t num_ipus, int32_t ipu_version,
     poprt_device** out_device);
 
-/* "ipu21": what the emulator stands for. Static storage. Since 0.1. */
+/* The emulated hardware version, "ipu21". Static storage. Since 0.1. */
 POPRT_API const char* poprt_device_manager_ipu_hardware_version(
     const poprt_device_manager* manager);
 
-/* Null is allowed; devices live on. Any thread. Since 0.1. */
+/* Null is allowed. Devices remain valid. Any thread. Since 0.1. */
 POPRT_API void poprt_device_manager_free(poprt_device_manager* manager);
 
-/* The first of its IPUs; -1 for null and IPU models. Since 0.1. */
+/* The id of the first IPU of the device; -1 for null and IPU models. Since 0.1. */
 POPRT_API int64_t poprt_device_id(const poprt_device* device);
 /* 21 for "ipu21"; 0 for null. Since 0.1. */
 POPRT_API int32_t poprt_device_ipu_version(const poprt_device* device);
@@ -114,7 +115,7 @@ POPRT_API int64_t poprt_device_num_ipus(const poprt_device* device);
 POPRT_API int64_t poprt_device_tiles_per_ipu(const poprt_device* device);
 /* 1 for an IPU model, else 0. Since 0.1. */
 POPRT_API int32_t poprt_device_is_ipu_model(const poprt_device* device);
-/* Null is allowed; a runner or session on the device keeps it. Any thread. Since 0.1. */
+/* Null is allowed. A runner or session on the device keeps it. Any thread. Since 0.1. */
 POPRT_API void poprt_device_free(poprt_device* device);
 
 #ifdef __cplusplus

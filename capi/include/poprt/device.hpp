@@ -1,4 +1,4 @@
-// Devices and who gives them, with the names of Model Runtime.
+// Devices and device managers, with the names of Model Runtime.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace runtime {
 
 class Device {
  public:
-  explicit Device(poprt_device* handle) : handle_(handle) {}  // takes the handle
+  explicit Device(poprt_device* handle) : handle_(handle) {}  // takes ownership
   int64_t id() const { return poprt_device_id(handle_.get()); }
   int32_t ipuVersion() const { return poprt_device_ipu_version(handle_.get()); }
   int64_t numIpus() const { return poprt_device_num_ipus(handle_.get()); }
@@ -40,7 +40,7 @@ enum class DeviceWaitStrategy : int32_t {
   WAIT_FOREVER = POPRT_WAIT_FOREVER,
 };
 
-// What to do while every device that fits is busy.
+// The behaviour of a request if all suitable devices are busy.
 struct DeviceWaitConfig {
   DeviceWaitConfig() = default;
   explicit DeviceWaitConfig(DeviceWaitStrategy s, std::chrono::nanoseconds limit = {},
@@ -49,16 +49,16 @@ struct DeviceWaitConfig {
   explicit DeviceWaitConfig(std::chrono::nanoseconds limit,
                             std::chrono::nanoseconds sleep = std::chrono::seconds(15))
       : DeviceWaitConfig(DeviceWaitStrategy::WAIT_WITH_TIMEOUT, limit, sleep) {}
-  // PopRT's, in seconds.
+  // PopRT's constructor, in seconds.
   DeviceWaitConfig(int64_t timeoutSec, int64_t sleepTimeSec)
       : DeviceWaitConfig(duration(timeoutSec), duration(sleepTimeSec)) {}
 
   DeviceWaitStrategy strategy = DeviceWaitStrategy::NO_WAIT;
   std::chrono::nanoseconds timeout{0};
-  std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between looks at processes
+  std::chrono::nanoseconds sleepTime = std::chrono::seconds(15);  // between checks
 
  private:
-  // As long as can be told, when there are more seconds.
+  // Returns the longest duration if `seconds` is larger.
   static std::chrono::nanoseconds duration(int64_t seconds) {
     constexpr int64_t most = INT64_MAX / 1'000'000'000;
     if (seconds > most) return std::chrono::nanoseconds::max();
@@ -72,11 +72,11 @@ struct DeviceConstraints {
   bool requiresRemoteBuffers = false;
 };
 
-// Which devices a manager sees.
+// The devices of a manager.
 struct DeviceManagerConfig {
   int32_t deviceCount = 0;     // 0: POPRT_DEVICES from the environment, or 16384
   std::string visibleDevices;  // ids as in "0,2-3"; empty: POPRT_VISIBLE_DEVICES, or all
-  std::string sharedDevices;   // "1" or a folder: among processes; empty: POPRT_SHARED_DEVICES
+  std::string sharedDevices;   // "1" or a folder: shared by processes; empty: POPRT_SHARED_DEVICES
 };
 
 class DeviceManager {
@@ -119,7 +119,7 @@ class DeviceManager {
                                     const DeviceWaitConfig& wait = {}) const {
     return acquire(numIpus, constraints, wait, nullptr, -1);
   }
-  // One that fits the model.
+  // Returns a device that suits the model.
   std::shared_ptr<Device> getDevice(const Executable& model,
                                     const DeviceWaitConfig& wait = {}) const {
     return acquire(0, {}, wait, model.handle(), -1);
@@ -140,7 +140,7 @@ class DeviceManager {
   std::shared_ptr<Device> getSpecificDevice(int64_t deviceId, const DeviceWaitConfig& wait) const {
     return acquire(0, {}, wait, nullptr, deviceId);
   }
-  // tilesPerIpu 0: what the version has.
+  // If tilesPerIpu is 0, it is the number of the version.
   std::shared_ptr<Device> createIpuModelDevice(int64_t numIpus, int32_t ipuVersion = 2,
                                                int64_t tilesPerIpu = 0) const {
     poprt_device* device = nullptr;
@@ -154,7 +154,7 @@ class DeviceManager {
                                                                      ipuVersion, &device));
     return std::make_shared<Device>(device);
   }
-  // As many IPUs, of the version, as the model was compiled for.
+  // Has the number of IPUs and the version for which the model was compiled.
   std::shared_ptr<Device> createIpuModelDevice(const std::shared_ptr<popef::Model>& model,
                                                int64_t tilesPerIpu = 0) const {
     const popef::Metadata& m = detail::given(model, "model").metadata;

@@ -1,5 +1,5 @@
-/* Errors. A function that can fail returns `poprt_error *`: null is success; anything else is yours
- * to free, and the function's outputs are untouched.
+/* Errors. A function that can fail returns `poprt_error *`. Null is success. The caller frees an
+ * error, and the outputs of the function are then unchanged.
  *
  * Example:
  *     static void check_or_exit(poprt_error* error) {
@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* The absl / gRPC canonical codes. Treat numbers you do not know as POPRT_UNKNOWN. */
+/* The canonical codes of absl and gRPC. Treat unknown numbers as POPRT_UNKNOWN. */
 typedef int32_t poprt_error_code;
 enum {
   POPRT_OK = 0,
@@ -45,12 +45,12 @@ typedef struct poprt_error poprt_error;
 
 /* POPRT_OK for null. Since 0.1. */
 POPRT_API poprt_error_code poprt_error_get_code(const poprt_error* error);
-/* One line of facts, UTF-8, borrowed from `error`; "" for null. Since 0.1. */
+/* The message, one line of UTF-8, borrowed from `error`; "" for null. Since 0.1. */
 POPRT_API const char* poprt_error_message(const poprt_error* error);
 /* Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_error_free(poprt_error* error);
-/* "invalid_argument" for POPRT_INVALID_ARGUMENT; "unknown" for unknown numbers. Static storage.
- * Since 0.1. */
+/* The name of a code, such as "invalid_argument" for POPRT_INVALID_ARGUMENT; "unknown" for
+ * unknown numbers. Static storage. Since 0.1. */
 POPRT_API const char* poprt_error_code_name(poprt_error_code code);
 
 #ifdef __cplusplus

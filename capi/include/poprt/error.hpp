@@ -1,4 +1,4 @@
-// Errors of the C++ layer, and how the other headers make them.
+// Errors of the C++ layer, and the functions by which the other headers throw them.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ inline std::string take(poprt_string* text) {
   return {poprt_string_data(text), poprt_string_size(text)};
 }
 
-// What a caller must give.
+// Checks an argument that must not be null.
 template <class T>
 const T& given(const std::shared_ptr<T>& pointer, const char* name) {
   if (pointer) return *pointer;

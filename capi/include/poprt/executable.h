@@ -21,95 +21,96 @@ extern "C" {
 /* Immutable; any number of threads and runners may use one at the same time. */
 typedef struct poprt_executable poprt_executable;
 
-/* Maps a PopEF file and checks it; weights stay in the map, nothing is copied. Do not change the
- * file while an executable or runner uses it (replacing it by rename is fine).
+/* Maps a PopEF file and checks it. Weights are used in the map, and nothing is copied. Do not
+ * change the file while an executable or runner uses it (replacing it by rename is safe).
  * Errors: not_found, permission_denied, data_loss (not a PopEF file, damaged, truncated),
- * failed_precondition (made by a newer version). Since 0.1. */
+ * failed_precondition (written by a newer version). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open(const char* path,
                                                             poprt_executable** out_executable);
 
-/* Same from memory; the bytes are copied. Since 0.1. */
+/* Opens a PopEF file in memory. The bytes are copied. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_bytes(
     const void* data, size_t size, poprt_executable** out_executable);
 
 /* Set struct_size to sizeof(poprt_open_options) and the rest to zero; zero means default. */
 typedef struct poprt_open_options {
   size_t struct_size;
-  int32_t ignore_package_hash; /* non-zero: also open what another version has compiled */
+  int32_t ignore_package_hash; /* non-zero: also opens an executable that another version
+                                * compiled */
   int32_t reserved;            /* 0 */
-  const char* executable;      /* which one, when the files hold several; null: the only one */
+  const char* executable;      /* its name if the files contain several; null: the only one */
 } poprt_open_options;
 
-/* Opens several files, in any order, that make one model together, for example what
- * poprt_executable_save_parts has written. `options` may be null. Errors: as poprt_executable_open,
- * and failed_precondition when a package hash differs (the message says both, and to compile
- * again). Since 0.1. */
+/* Opens several files, in any order, that form one model, for example those of
+ * poprt_executable_save_parts. `options` may be null. Errors: as poprt_executable_open, and
+ * failed_precondition if a package hash differs (the message contains both hashes). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_files(
     const char* const* paths, size_t path_count, const poprt_open_options* options,
     poprt_executable** out_executable);
 
-/* Opens a model that was put together by hand; it and its reader may go. Of `options`, `executable`
- * is not used. Errors: as poprt_executable_open_files. Since 1.0. */
+/* Opens a model that the caller has assembled. The model and its reader may be freed afterwards.
+ * `executable` of `options` is ignored. Errors: as poprt_executable_open_files. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_open_model(
     const poprt_popef_model* model, const poprt_open_options* options,
     poprt_executable** out_executable);
-/* One executable of several: inputs and outputs of the first are called graph0/NAME, of the second
- * graph1/NAME ..., and the last input, "index" (one u32), says which of them a run computes.
- * Weights of equal bytes are there once, working memory is that of the largest. Runners for it give
- * the index themselves, from the names of a request (poprt/runners.h). The given ones may be freed.
- * Errors: invalid_argument (none, more than 1024, one that is fused, has several shapes,
- * compiled-in replicas or other batches per step than the first), resource_exhausted. Since 1.0. */
+/* Makes one executable of several: inputs and outputs of the first are called graph0/NAME, of
+ * the second graph1/NAME ... The last input, "index" (one u32), selects the one that a run
+ * computes. Equal weights are stored once, and working memory is that of the largest. Runners
+ * set the index from the names of a request (poprt/runners.h). `executables` may be freed
+ * afterwards. Errors: invalid_argument (none, more than 1024, or one that is fused, has several
+ * shapes, replicas in the program, or other batches per step than the first),
+ * resource_exhausted. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_fuse(
     const poprt_executable* const* executables, size_t executable_count,
     poprt_executable** out_executable);
-/* Its blobs as PopEF has them: metadata, executable, data, opaque blobs. Takes memory for a copy
- * when the executable came from the compiler. Since 1.0. */
+/* Returns the blobs of an executable: metadata, executable, data, opaque blobs. Allocates a copy
+ * if the executable came from the compiler. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_model(
     const poprt_executable* executable, poprt_popef_model** out_model);
-/* A copy of the metadata alone: handles and programs of its anchors. Since 1.0. */
+/* Returns a copy of the metadata with the handles and programs of the anchors. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_popef_metadata(
     const poprt_executable* executable, poprt_popef_metadata** out_metadata);
 
-/* Takes bytes front to back, on the calling thread. Non-zero stops: the function that was called
- * then reports cancelled. */
+/* Receives bytes from front to back on the calling thread. Returning non-zero stops: the calling
+ * function then fails with cancelled. */
 typedef int32_t (*poprt_write_fn)(const void* data, size_t size, void* user_data);
 
-/* Writes the bytes of a PopEF file to a stream; poprt_executable_open_bytes reads them. Takes
- * memory for a copy when the executable came from the compiler. Errors: cancelled. Since 0.1. */
+/* Writes the bytes of a PopEF file to a stream; poprt_executable_open_bytes reads them.
+ * Allocates a copy if the executable came from the compiler. Errors: cancelled. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_bytes(
     const poprt_executable* executable, poprt_write_fn write, void* user_data);
 
-/* Writes the program with its metadata to one PopEF file and the weights (of a model with variable
- * weights: these, by name) to another, each completely or not at all. Errors: as
+/* Writes the program with its metadata to one PopEF file and the weights (for a model with
+ * variable weights, by name) to another, each completely or not at all. Errors: as
  * poprt_executable_save. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_parts(
     const poprt_executable* executable, const char* executable_path, const char* variables_path);
 
-/* Writes a PopEF file: completely, or not at all. Replaces an existing file.
- * Errors: not_found (the folder), permission_denied, resource_exhausted (disk full). Since 0.1. */
+/* Writes a PopEF file completely or not at all. Replaces an existing file. Errors: not_found
+ * (the folder), permission_denied, resource_exhausted (disk full). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save(const poprt_executable* executable,
                                                             const char* path);
 
-/* Anchors in the model's order. Since 0.1. */
+/* The number of anchors, in the model's order. Since 0.1. */
 POPRT_API size_t poprt_executable_input_count(const poprt_executable* executable);
 POPRT_API size_t poprt_executable_output_count(const poprt_executable* executable);
-/* Borrowed from the executable; null when `index` is out of range. Since 0.1. */
+/* Borrowed from the executable; null if `index` is out of range. Since 0.1. */
 POPRT_API const poprt_anchor* poprt_executable_input(const poprt_executable* executable,
                                                      size_t index);
 POPRT_API const poprt_anchor* poprt_executable_output(const poprt_executable* executable,
                                                       size_t index);
 
-/* What the ONNX model says about itself: "producer_name", "producer_version", "domain",
+/* The metadata of the ONNX model: "producer_name", "producer_version", "domain",
  * "model_version", "doc_string", "graph_name", "graph.doc_string", and its metadata_props as
- * "prop.KEY". Those that it has, in that order. Borrowed from the executable; null when `index` is
- * out of range. Since 1.0. */
+ * "prop.KEY". Only existing entries are listed, in that order. Borrowed from the executable;
+ * null if `index` is out of range. Since 1.0. */
 POPRT_API size_t poprt_executable_metadata_count(const poprt_executable* executable);
 POPRT_API const char* poprt_executable_metadata_key(const poprt_executable* executable,
                                                     size_t index);
 POPRT_API const char* poprt_executable_metadata_value(const poprt_executable* executable,
                                                       size_t index);
 
-/* Name under which PopEF links blobs to it; borrowed. Since 0.1. */
+/* The name by which PopEF links blobs to the executable; borrowed. Since 0.1. */
 POPRT_API const char* poprt_executable_name(const poprt_executable* executable);
 
 /* <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write */
@@ -122,7 +123,7 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_listing(const poprt_execu
                                                                poprt_string** out_text);
 /* </functions:executable> */
 
-/* Null is allowed. Runners made from it go on working. Any thread. Since 0.1. */
+/* Null is allowed. Runners made from the executable continue to work. Any thread. Since 0.1. */
 POPRT_API void poprt_executable_free(poprt_executable* executable);
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ class Executable {
     detail::check(poprt_executable_open(popefPath.c_str(), &made));
     handle_.reset(made);
   }
-  // Files that make one model together, in any order.
+  // Opens files that form one model, in any order.
   explicit Executable(const std::vector<std::string>& popefPaths, bool checkPackageHash = true) {
     std::vector<const char*> paths;
     for (const auto& p : popefPaths) paths.push_back(p.c_str());
@@ -40,14 +40,14 @@ class Executable {
     detail::check(poprt_executable_open_files(paths.data(), paths.size(), &o, &made));
     handle_.reset(made);
   }
-  // As Executable({"program.popef", "weights.popef"}).
+  // For example Executable({"program.popef", "weights.popef"}).
   explicit Executable(std::initializer_list<std::string> popefPaths, bool checkPackageHash = true)
       : Executable(std::vector<std::string>(popefPaths), checkPackageHash) {}
-  // From the current position, `size` bytes (0: to the end), which are read now.
+  // Reads `size` bytes from the current position (0: to the end).
   explicit Executable(const std::shared_ptr<std::istream>& stream, uint64_t size = 0,
                       bool checkPackageHash = true)
       : Executable(modelOf(stream, size), checkPackageHash) {}
-  // Uses what the model's readers have mapped.
+  // Uses the maps of the model's readers.
   explicit Executable(const std::shared_ptr<popef::Model>& model, bool checkPackageHash = true)
       : Executable(detail::given(model, "model"), checkPackageHash) {}
   explicit Executable(const popef::Model& model, bool checkPackageHash = true) {
@@ -58,16 +58,16 @@ class Executable {
     detail::check(poprt_executable_open_model(model.handle(), &o, &made));
     handle_.reset(made);
   }
-  // Takes the handle.
+  // Takes ownership of the handle.
   explicit Executable(poprt_executable* handle) : handle_(handle) {}
-  // A PopEF file, or an ONNX model, which is compiled as it is; what that makes is kept in a cache
-  // (poprt_executable_load). Compiler::load takes options. Since 1.0.
+  // Opens a PopEF file, or compiles an ONNX model with default options and stores the result in a
+  // cache (poprt_executable_load). Compiler::load takes options. Since 1.0.
   static Executable load(const std::string& path) {
     poprt_executable* made = nullptr;
     detail::check(poprt_executable_load(path.c_str(), nullptr, &made));
     return Executable(made);
   }
-  // What the ONNX model says about itself: producer_name, producer_version, domain, model_version,
+  // The metadata of the ONNX model: producer_name, producer_version, domain, model_version,
   // doc_string, graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0.
   std::map<std::string, std::string> onnxMetadata() const {
     std::map<std::string, std::string> entries;
@@ -76,8 +76,8 @@ class Executable {
           poprt_executable_metadata_value(handle_.get(), i);
     return entries;
   }
-  // One executable of several (poprt_executable_fuse): inputs and outputs of the first are called
-  // graph0/NAME, of the second graph1/NAME ... Since 1.0.
+  // Makes one executable of several (poprt_executable_fuse): inputs and outputs of the first are
+  // called graph0/NAME, of the second graph1/NAME ... Since 1.0.
   static Executable fuse(const std::vector<std::shared_ptr<Executable>>& executables) {
     std::vector<const poprt_executable*> handles;
     for (const auto& e : executables) handles.push_back(detail::given(e, "executables").handle());
@@ -94,7 +94,7 @@ class Executable {
   void save(const std::string& popefPath) const {
     detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
   }
-  // The program and its weights as two files.
+  // Writes the program and its weights as two files.
   void save(const std::string& executablePath, const std::string& variablesPath) const {
     detail::check(
         poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));
@@ -107,13 +107,13 @@ class Executable {
     };
     detail::check(poprt_executable_save_bytes(handle_.get(), write, &stream));
   }
-  // Its blobs; a copy when the compiler has made it.
+  // Returns the blobs, as a copy if the compiler made the executable.
   std::shared_ptr<popef::Model> getPopefModel() const {
     poprt_popef_model* made = nullptr;
     detail::check(poprt_executable_popef_model(handle_.get(), &made));
     return std::make_shared<popef::Model>(made);
   }
-  // What getPopefModel()->metadata is, without the blobs.
+  // Returns getPopefModel()->metadata without the blobs.
   popef::Metadata getMetadata() const {
     poprt_popef_metadata* made = nullptr;
     detail::check(poprt_executable_popef_metadata(handle_.get(), &made));
@@ -128,7 +128,7 @@ class Executable {
     }
     return blobs;
   }
-  // Takes memory for a copy; runners that were made before do not see them.
+  // Makes a copy of the executable. Existing runners do not have the new blobs.
   void appendOpaqueBlobs(const std::map<std::string, std::string>& blobs) {
     std::stringstream file;
     serialize(file);
@@ -139,7 +139,7 @@ class Executable {
       writer.close();
     }
     const auto stream = std::make_shared<std::istringstream>(file.str());
-    // It was opened, whether its package was checked or not.
+    // The executable is open already, so its package is not checked again.
     handle_ = std::move(Executable(stream, 0, false).handle_);
   }
   void appendOpaqueBlobs(const std::pair<std::string, std::string>& blob) {

@@ -1,6 +1,6 @@
-/* Logging: on stderr, or where a callback takes it. The level is POPRT_LOG_LEVEL from the
- * environment, WARNING without it. (What is said about PopEF files has settings of its own:
- * POPEF_LOG_LEVEL and POPEF_LOG_DEST.)
+/* Logging to stderr or to a callback. The level is POPRT_LOG_LEVEL from the environment, by default
+ * WARNING. (Messages about PopEF files have their own settings: POPEF_LOG_LEVEL and
+ * POPEF_LOG_DEST.)
  *
  * Example:
  *     static void take(poprt_log_level level, const char* message, void* user_data) {
@@ -20,11 +20,11 @@
 extern "C" {
 #endif
 
-/* TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF, in any case; compiler included.
- * Errors: invalid_argument for another name. Any thread. Since 0.1. */
+/* Sets the level, including the compiler's: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF,
+ * in upper or lower case. Errors: invalid_argument for another name. Any thread. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_log_set_level(const char* level);
 
-/* From unimportant to grave. */
+/* In order of increasing severity. */
 typedef int32_t poprt_log_level;
 enum {
   POPRT_LOG_TRACE = 0,
@@ -35,13 +35,14 @@ enum {
   POPRT_LOG_CRITICAL = 5
 };
 
-/* A message that the level lets through: UTF-8, without time and line end, valid during the call.
- * Called on the thread that logs, which may be the library's, by one thread at a time. Must not
- * call the library, must not throw and should not block. */
+/* Receives a message of at least the level: UTF-8, without time and line end, valid during the
+ * call. Called on the thread that logs, which may be a library thread, by one thread at a time.
+ * Must not call the library, must not throw and should not block. */
 typedef void (*poprt_log_fn)(poprt_log_level level, const char* message, void* user_data);
 
-/* Messages go to `callback` in place of stderr; null: to stderr again. Compiler included. Once it
- * has returned, the callback before is called no more. Any thread but a callback's. Since 1.0. */
+/* Redirects messages, including the compiler's, from stderr to `callback`; null restores stderr.
+ * After the function has returned, the previous callback is not called again. Any thread except
+ * that of a callback. Since 1.0. */
 POPRT_API void poprt_log_set_callback(poprt_log_fn callback, void* user_data);
 
 #ifdef __cplusplus

@@ -30,9 +30,10 @@ inline void setLogLevel(const std::string& level) {
 
 using LogCallback = std::function<void(LogLevel level, const std::string& message)>;
 
-// Messages go to `callback` in place of stderr; empty: to stderr again. It is called by one thread
-// at a time, the one that logs, must not call the library and should not throw: what it throws is
-// lost. Once this has returned, the callback before is called no more.
+// Redirects messages from stderr to `callback`; an empty one restores stderr. It is called on the
+// thread that logs, by one thread at a time, and must not call the library. It should not throw:
+// exceptions are ignored. After this function has returned, the previous callback is not called
+// again.
 inline void setLogCallback(LogCallback callback) {
   struct Current {
     std::mutex setting;
@@ -44,7 +45,7 @@ inline void setLogCallback(LogCallback callback) {
   const poprt_log_fn call = [](poprt_log_level level, const char* message, void* self) {
     try {
       (*static_cast<LogCallback*>(self))(static_cast<LogLevel>(level), message);
-    } catch (...) {  // exceptions must not cross C
+    } catch (...) {  // exceptions must not pass through C code
     }
   };
   poprt_log_set_callback(next ? call : nullptr, next.get());

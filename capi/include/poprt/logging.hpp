@@ -1,4 +1,4 @@
-// Log levels and receivers, where PopRT has it.
+// Log levels and receivers, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/log.hpp"

@@ -28,10 +28,10 @@ struct ApplyOptions {
   bool allowLinks = false;
   bool strict = false;
   int64_t rewriteLimit = 0;  // 0: no limit
-  std::string folder;        // of external data; empty: none is read
-  // What it throws comes out of applyPasses(), when that has ended.
+  std::string folder;        // of external data; empty: not read
+  // applyPasses() rethrows its exceptions at its end.
   std::function<void(const compiler::PassReport&)> afterPass;
-  // What passes say that only look; none: it is printed.
+  // Receives the output of inspecting passes; by default it is printed.
   std::function<void(const std::string& pass, const std::string& text)> text;
 };
 
@@ -54,8 +54,8 @@ struct Listener {
 
 }  // namespace detail
 
-// The bytes of the model that the passes make of the bytes of an ONNX model. Throws poprt::Error.
-// Since 1.0.
+// Runs passes on the bytes of an ONNX model and returns the bytes of the result. Throws
+// poprt::Error. Since 1.0.
 inline std::string applyPasses(const std::string& model, const std::vector<PassCall>& passes,
                                const ApplyOptions& options = {}) {
   std::vector<std::vector<poprt_option>> arguments;
@@ -99,14 +99,14 @@ inline std::string applyPasses(const std::string& model, const std::vector<PassC
   return poprt::detail::take(made);
 }
 
-// All passes with what is known of them, as JSON. Since 1.0.
+// Returns all passes with their descriptions as JSON. Since 1.0.
 inline std::string listPasses() {
   poprt_string* text = nullptr;
   poprt::detail::check(poprt_compiler_list_passes_json(&text));
   return poprt::detail::take(text);
 }
 
-// The passes in an order in which they may run, with those that must run before them. Since 1.0.
+// Returns the passes in a valid order, with the passes that must run before them. Since 1.0.
 inline std::vector<std::string> sortPasses(const std::vector<std::string>& names) {
   std::vector<const char*> pointers;
   for (const std::string& name : names) pointers.push_back(name.c_str());

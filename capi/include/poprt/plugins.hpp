@@ -13,7 +13,7 @@ inline namespace v1 {
 // 1.0.
 inline void loadPlugin(const std::string& path) { detail::check(poprt_plugin_load(path.c_str())); }
 
-// Those that are loaded, as JSON. Since 1.0.
+// Returns the loaded plug-ins as JSON. Since 1.0.
 inline std::string listPlugins() {
   poprt_string* text = nullptr;
   detail::check(poprt_plugin_list(&text));

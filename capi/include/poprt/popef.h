@@ -1,4 +1,4 @@
-/* Looking into PopEF files.
+/* Describes and exports the contents of PopEF files.
  *
  * Example:
  *     poprt_string* text = NULL;
@@ -18,22 +18,22 @@ extern "C" {
 typedef int32_t poprt_popef_format;
 enum {
   POPRT_POPEF_SUMMARY = 0,     /* blobs and user anchors */
-  POPRT_POPEF_METADATA = 1,    /* everything in the metadata */
-  POPRT_POPEF_ALL = 2,         /* also every blob's header */
-  POPRT_POPEF_JSON = 3,        /* all of it, as JSON */
+  POPRT_POPEF_METADATA = 1,    /* all metadata */
+  POPRT_POPEF_ALL = 2,         /* also the header of every blob */
+  POPRT_POPEF_JSON = 3,        /* all of the above as JSON */
   POPRT_POPEF_USER_ANCHORS = 4 /* anchors that the caller must serve */
 };
 
-/* Describes the file; damaged parts are an error, unknown blobs are listed.
- * Errors: not_found, permission_denied, data_loss, invalid_argument (format). Since 0.1. */
+/* Describes the file. Damaged parts are an error, and unknown blobs are listed. Errors:
+ * not_found, permission_denied, data_loss, invalid_argument (format). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_dump(const char* path, poprt_popef_format format,
                                                        poprt_string** out_text);
 
-/* Write the data of a tensor or feed blob to a NumPy .npy file, in constant memory; the file
- * appears complete, or not at all. A feed gets its number of tensors as first dimension; 8-bit
- * floats are written as uint8. `executable` names the model that the data is for; null: any. Of
- * several blobs with the name the last one is taken. Errors: as poprt_popef_dump, and not_found
- * when there is no such blob (the message lists those that there are). Since 0.1. */
+/* Write the data of a tensor or feed blob to a NumPy .npy file, with constant memory. The file
+ * is written completely or not at all. The first dimension of a feed is its number of tensors.
+ * 8-bit floats are written as uint8. `executable` names the model of the data; null: any. If
+ * several blobs have the name, the last one is exported. Errors: as poprt_popef_dump, and
+ * not_found if there is no such blob (the message lists the existing ones). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_export_tensor(const char* path, const char* name,
                                                                 const char* executable,
                                                                 const char* npy_path);

@@ -6,7 +6,7 @@
 //   writer.createExecutable("digits")->write(bytes, size);
 //   writer.close();
 //
-// Errors, threads and what an unfinished file is are those of popef_reader.h and popef_writer.h.
+// popef_reader.h and popef_writer.h describe errors, threads and unfinished files.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ inline std::string dumpPopef(const std::string& path, DumpFormat format = DumpFo
 
 namespace popef {
 
-// The bytes of a blob, for as long as a copy of this lives.
+// The bytes of a blob, valid as long as a copy of this object exists.
 class Payload {
  public:
   explicit Payload(poprt_popef_payload* handle) : handle_(handle, poprt_popef_payload_free) {}
@@ -55,7 +55,7 @@ class Payload {
 
 namespace impl {
 
-// Reads a blob in pieces; a compressed one is unpacked at the first read.
+// Reads a blob in pieces. A compressed blob is decompressed at the first read.
 class BlobBuffer : public std::streambuf {
  public:
   BlobBuffer(std::shared_ptr<const void> owner, const poprt_popef_blob* blob, size_t size,
@@ -79,7 +79,7 @@ class BlobBuffer : public std::streambuf {
     }
     return traits_type::to_int_type(*gptr());
   }
-  // Past the window straight into the caller's memory.
+  // Reads data outside the window directly into the caller's memory.
   std::streamsize xsgetn(char* out, std::streamsize count) override {
     const auto wanted = static_cast<size_t>(count) < left() ? static_cast<size_t>(count) : left();
     if (compressed_ && wanted) unpack();
@@ -127,7 +127,7 @@ class BlobBuffer : public std::streambuf {
     poprt_popef_payload* payload = nullptr;
     check(poprt_popef_blob_map(blob_, &payload));
     unpacked_.reset(payload, poprt_popef_payload_free);
-    // Never written: there is no put area.
+    // The bytes are never written because there is no put area.
     char* first = static_cast<char*>(const_cast<void*>(poprt_popef_payload_data(payload)));
     setg(first, first + at, first + size_);
     end_ = size_;
@@ -139,13 +139,13 @@ class BlobBuffer : public std::streambuf {
   bool compressed_;
   std::shared_ptr<poprt_popef_payload> unpacked_;
   std::vector<char> window_;
-  size_t end_ = 0;  // payload position of egptr()
+  size_t end_ = 0;  // position of egptr() in the payload
 };
 
 }  // namespace impl
 
-// Over the payload of a blob. Copies share the position. What is wrong with the payload is thrown
-// out of the read call.
+// A stream over the payload of a blob. Copies share the position. The read call throws errors of
+// the payload.
 class DataStream : public std::istream {
  public:
   explicit DataStream(std::shared_ptr<impl::BlobBuffer> buffer)
@@ -158,13 +158,13 @@ class DataStream : public std::istream {
     rdbuf(buffer_.get());
     return *this;
   }
-  size_t left() const { return buffer_->left(); }  // bytes to the end
+  size_t left() const { return buffer_->left(); }  // bytes until the end
 
  private:
   std::shared_ptr<impl::BlobBuffer> buffer_;
 };
 
-// Common to what a reader or model gives: copies are cheap, and keep what they are from.
+// Base of the blobs of a reader or model. Copies are cheap and keep their source alive.
 class BlobReader {
  public:
   BlobReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
@@ -177,7 +177,7 @@ class BlobReader {
   BlobType type() const { return static_cast<BlobType>(info_.type); }
   bool isCompressed() const { return info_.compressed != 0; }
   size_t sizeInBytes() const { return info_.bytes; }  // of the (decompressed) payload
-  // Nothing is copied but for compressed executables.
+  // Copies only compressed executables.
   Payload payload() const {
     poprt_popef_payload* payload = nullptr;
     impl::check(poprt_popef_blob_map(blob_, &payload));
@@ -188,7 +188,7 @@ class BlobReader {
   }
 
  protected:
-  // From the start, with a position of its own; each may be used by another thread.
+  // Returns a stream from the beginning with a separate position, which another thread may use.
   std::unique_ptr<std::istream> standalone() const {
     return std::make_unique<DataStream>(shared());
   }
@@ -217,7 +217,7 @@ class OpaqueReader : public BlobReader {
  public:
   OpaqueReader(std::shared_ptr<const void> owner, const poprt_popef_blob* blob)
       : BlobReader(std::move(owner), blob), executable(blobInfo().executable), data(shared()) {}
-  std::string executable;  // which one it belongs to; of data, empty: any
+  std::string executable;  // the executable to which it belongs; for data, empty: any
   mutable DataStream data;
   std::unique_ptr<std::istream> getStandaloneDataStream() const { return standalone(); }
   // From the position of `data` to the end.
@@ -261,7 +261,7 @@ std::vector<Blob> blobs(const std::shared_ptr<Owner>& owner, Count count, At at,
 
 }  // namespace impl
 
-// Finds blobs without reading their payloads; several parse calls accumulate.
+// Finds blobs without reading their payloads. Several parse calls accumulate.
 class Reader {
  public:
   Reader() {
@@ -269,7 +269,7 @@ class Reader {
     impl::check(poprt_popef_reader_create(&made));
     handle_.reset(made, poprt_popef_reader_free);
   }
-  // Readers are values: a copy goes on by itself; the bytes are shared.
+  // Readers are values: copies are independent and share the bytes.
   Reader(const Reader& other) {
     poprt_popef_reader* made = nullptr;
     impl::check(poprt_popef_reader_copy(other.handle_.get(), &made));
@@ -283,9 +283,9 @@ class Reader {
   void parseFile(const std::string& path) {
     parsed(poprt_popef_reader_parse_file(handle_.get(), path.c_str()));
   }
-  // From the current position, `size` bytes (0: to the end), and leaves the stream behind them. The
-  // reader, and what it gives, share the stream and move its position whenever bytes are asked for.
-  // Of a stream that cannot seek, a copy is made now.
+  // Parses `size` bytes from the current position (0: to the end) and moves the stream to their
+  // end. The reader and its blobs share the stream and change its position when bytes are read. A
+  // stream that cannot seek is copied now.
   void parseStream(const std::shared_ptr<std::istream>& stream, uint64_t size = 0) {
     if (!stream || !*stream)
       throw FileError(ErrorCode::invalid_argument, "the stream to read PopEF from is not readable");
@@ -323,7 +323,7 @@ class Reader {
       }
     };
     s.release = [](void* user) { delete static_cast<Source*>(user); };
-    static_cast<void>(source.release());  // the library's, whatever happens
+    static_cast<void>(source.release());  // the library owns it, also after an error
     parsed(poprt_popef_reader_parse_source(handle_.get(), &s));
     stream->clear();
     stream->seekg(start + static_cast<std::streamoff>(s.size));
@@ -333,13 +333,13 @@ class Reader {
     parsed(poprt_popef_reader_parse_bytes(handle_.get(), data, size));
   }
 
-  // Valid until the next parse call; copies are for ever.
+  // Valid until the next parse call. Copies stay valid.
   const std::vector<ExecutableReader>& executables() const { return executables_; }
   const std::vector<TensorReader>& tensors() const { return tensors_; }
   const std::vector<FeedReader>& feeds() const { return feeds_; }
   const std::vector<OpaqueReader>& opaqueBlobs() const { return opaqueBlobs_; }
   const std::vector<Metadata>& metadata() const { return metadata_; }
-  // What was odd but no error, one line each.
+  // Returns warnings about unusual data that is not an error, one line each.
   std::string warnings() const {
     poprt_string* text = nullptr;
     impl::check(poprt_popef_reader_warnings(handle_.get(), &text));
@@ -366,7 +366,7 @@ class Reader {
                                                 " bytes, " + std::to_string(announced) +
                                                 " were announced");
   }
-  // What a call has added.
+  // Adds the blobs of a parse call.
   void parsed(poprt_error* error) {
     impl::check(error);
     add(executables_, POPRT_POPEF_EXECUTABLE);
@@ -391,15 +391,15 @@ class Reader {
   std::vector<Metadata> metadata_;
 };
 
-// One executable with everything that belongs to it; copies are cheap.
+// One executable with all blobs that belong to it. Copies are cheap.
 class Model {
  public:
-  explicit Model(poprt_popef_model* handle)  // takes the handle
+  explicit Model(poprt_popef_model* handle)  // takes ownership
       : Model(std::shared_ptr<poprt_popef_model>(handle, poprt_popef_model_free)) {}
 
   Metadata metadata;
   ExecutableReader executable;
-  std::vector<TensorReader> tensors;  // one per anchor name at most
+  std::vector<TensorReader> tensors;  // at most one for each anchor name
   std::vector<FeedReader> feeds;
   std::vector<OpaqueReader> opaqueBlobs;
 
@@ -407,7 +407,7 @@ class Model {
   std::vector<Anchor> getUserInputAnchors() const { return userAnchors(POPRT_POPEF_INPUT); }
   std::vector<Anchor> getUserOutputAnchors() const { return userAnchors(POPRT_POPEF_OUTPUT); }
   const poprt_popef_model* handle() const { return handle_.get(); }
-  // What was left out when it was made, one line each.
+  // Returns warnings about ignored parts, one line each.
   std::string warnings() const {
     poprt_string* text = nullptr;
     impl::check(poprt_popef_model_warnings(handle_.get(), &text));
@@ -437,12 +437,12 @@ class Model {
   std::shared_ptr<poprt_popef_model> handle_;
 };
 
-// Puts the blobs of a reader together by their links.
+// Assembles the blobs of a reader by their links.
 class ModelBuilder {
  public:
   explicit ModelBuilder(std::shared_ptr<const Reader> reader) : reader_(std::move(reader)) {}
 
-  // Of the only executable.
+  // Creates the model of the only executable.
   std::shared_ptr<Model> createModel() const { return create(nullptr); }
   std::shared_ptr<Model> createModel(const std::string& executable) const {
     return create(executable.c_str());
@@ -467,15 +467,14 @@ class ModelBuilder {
 
 namespace impl {
 
-// Going out of scope finishes the blob, unless an exception is the reason: then the writer has
-// failed.
+// The destructor finishes the blob. During an exception, it makes the writer fail instead.
 class BlobWriterHandle {
  public:
-  explicit BlobWriterHandle(poprt_popef_blob_writer* handle)  // takes the handle
+  explicit BlobWriterHandle(poprt_popef_blob_writer* handle)  // takes ownership
       : exceptions_(std::uncaught_exceptions()), handle_(handle) {}
   ~BlobWriterHandle() {
     if (std::uncaught_exceptions() > exceptions_) return;
-    poprt_error_free(poprt_popef_blob_writer_close(handle_.get()));  // the writer says what failed
+    poprt_error_free(poprt_popef_blob_writer_close(handle_.get()));  // the writer reports the error
   }
   BlobWriterHandle(const BlobWriterHandle&) = delete;
   BlobWriterHandle& operator=(const BlobWriterHandle&) = delete;
@@ -496,10 +495,10 @@ class BlobWriterHandle {
 
 }  // namespace impl
 
-// Takes the payload of one blob.
+// Writes the payload of one blob.
 class BlobWriter : public impl::BlobWriterHandle {
  public:
-  explicit BlobWriter(poprt_popef_blob_writer* handle)  // takes the handle
+  explicit BlobWriter(poprt_popef_blob_writer* handle)  // takes ownership
       : BlobWriterHandle(handle), buffer_(*this), stream(&buffer_) {
     stream.exceptions(std::ios_base::badbit);
   }
@@ -509,7 +508,7 @@ class BlobWriter : public impl::BlobWriterHandle {
   }
 
  private:
-  // Hands everything on at once; what is wrong is thrown out of the output call.
+  // Passes all data on immediately. The output call throws errors.
   struct Buffer : std::streambuf {
     explicit Buffer(BlobWriter& w) : writer(w) {}
     int_type overflow(int_type c) override {
@@ -535,7 +534,7 @@ class BlobWriter : public impl::BlobWriterHandle {
   std::ostream stream;
 };
 
-// Several feeds, filled side by side.
+// Several feeds that are written alternately.
 class FeedGroupWriter : public impl::BlobWriterHandle {
  public:
   using BlobWriterHandle::BlobWriterHandle;
@@ -555,7 +554,7 @@ class Writer {
     impl::check(poprt_popef_writer_create_stream(write, &stream, &made));
     handle_.reset(made);
   }
-  // As close(), unless an exception is the reason; what fails is not reported.
+  // Calls close() without reporting errors, except during an exception.
   virtual ~Writer() {
     if (std::uncaught_exceptions() > exceptions_) return;
     poprt_error_free(poprt_popef_writer_close(handle_.get()));
@@ -572,7 +571,7 @@ class Writer {
                                                const std::string& executable) {
     return begin(blob(POPRT_POPEF_OPAQUE, name, executable.c_str()));
   }
-  // `executable` ties the data to one model of several; empty: to every one with such an anchor.
+  // `executable` links the data to one of several models; empty: to all models with such an anchor.
   std::shared_ptr<BlobWriter> createTensorData(const TensorDataInfo& info,
                                                const std::string& executable = {}) {
     return begin(data(POPRT_POPEF_TENSOR, info, executable, 0));
@@ -597,7 +596,7 @@ class Writer {
     const auto m = impl::toHandle(metadata);
     impl::check(poprt_popef_writer_add_metadata(handle_.get(), m.get()));
   }
-  // Finishes the active blob and the writer. Does nothing the second time.
+  // Finishes the active blob and the writer. A second call has no effect.
   void close() { impl::check(poprt_popef_writer_close(handle_.get())); }
 
  protected:
@@ -635,7 +634,8 @@ class Writer {
   std::unique_ptr<poprt_popef_writer, Free> handle_;
 };
 
-// The new file takes the place of `path` when close() has succeeded; until then it is what it was.
+// The new file replaces `path` when close() has succeeded. Until then, an existing file is
+// unchanged.
 class FileWriter : public Writer {
  public:
   enum class Mode : int32_t { TRUNCATE = POPRT_POPEF_TRUNCATE, APPEND = POPRT_POPEF_APPEND };

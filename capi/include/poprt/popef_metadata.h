@@ -1,7 +1,7 @@
-/* What a PopEF file says about an executable: its target, its programs and its anchors.
+/* The metadata of an executable in a PopEF file: its target, its programs and its anchors.
  *
- * Metadata that comes from a reader or model is borrowed from it and immutable. What create gives
- * is yours and may be changed, by one thread at a time.
+ * Metadata of a reader or model is borrowed from it and immutable. The caller owns the metadata
+ * that create returns, and may change it on one thread at a time.
  *
  * Example:
  *     poprt_popef_metadata* metadata = NULL;
@@ -35,14 +35,15 @@ extern "C" {
 
 typedef struct poprt_popef_metadata poprt_popef_metadata;
 
-/* Makes metadata with the values of `from`, or the defaults for null: one replica on one IPU of
- * version 2, inference, one iteration, and everything else empty. Since 0.1. */
+/* Creates metadata with the values of `from`, or with the defaults if `from` is null: one
+ * replica on one IPU of version 2, inference, one iteration, and everything else empty.
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_create(
     const poprt_popef_metadata* from, poprt_popef_metadata** out_metadata);
-/* Only for what create made. Null is allowed. Any thread. Since 0.1. */
+/* Frees metadata of create. Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_popef_metadata_free(poprt_popef_metadata* metadata);
 
-/* tests/lint/popef_fields.py makes these of core/popef/metadata.toml. */
+/* tests/lint/popef_fields.py generates these from core/popef/metadata.toml. */
 typedef int32_t poprt_popef_field;
 enum {
   /* <popef:numbers> */
@@ -66,7 +67,7 @@ enum {
 /* 0 for null and for an unknown field. Since 0.1. */
 POPRT_API int64_t poprt_popef_metadata_get(const poprt_popef_metadata* metadata,
                                            poprt_popef_field field);
-/* Errors: invalid_argument (unknown field, a value that it cannot have). Since 0.1. */
+/* Errors: invalid_argument (unknown field, invalid value). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set(poprt_popef_metadata* metadata,
                                                                poprt_popef_field field,
                                                                int64_t value);
@@ -88,41 +89,43 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set_seed_handle(
 
 typedef int32_t poprt_popef_option_list;
 enum {
-  POPRT_POPEF_ENGINE_OPTIONS = 1, /* for the engine that runs it */
-  POPRT_POPEF_DEVICE_OPTIONS = 2  /* for choosing a device */
+  POPRT_POPEF_ENGINE_OPTIONS = 1, /* for the engine that runs the executable */
+  POPRT_POPEF_DEVICE_OPTIONS = 2  /* for the choice of a device */
 };
 
-/* Number of options of a list. 0 for null and an unknown list. Since 0.1. */
+/* The number of options of a list; 0 for null and an unknown list. Since 0.1. */
 POPRT_API size_t poprt_popef_metadata_option_count(const poprt_popef_metadata* metadata,
                                                    poprt_popef_option_list list);
 /* The name of an option, and its value (`out_value` may be null). UTF-8, borrowed until the list
- * changes. Null, and the value is left alone, when there is no such option. Since 0.1. */
+ * changes. If there is no such option, returns null and leaves the value unchanged. Since 0.1. */
 POPRT_API const char* poprt_popef_metadata_option(const poprt_popef_metadata* metadata,
                                                   poprt_popef_option_list list, size_t index,
                                                   const char** out_value);
-/* Appends; the strings are copied. Errors: invalid_argument (list). Since 0.1. */
+/* Appends an option. The strings are copied. Errors: invalid_argument (list). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_add_option(
     poprt_popef_metadata* metadata, poprt_popef_option_list list, const char* name,
     const char* value);
 
-/* Which programs to run, in order: load once, main repeatedly, save to bring state back. */
+/* The programs of a phase, in order: load runs once, main repeatedly, save returns state to the
+ * host. */
 typedef int32_t poprt_popef_flow;
 enum { POPRT_POPEF_LOAD = 1, POPRT_POPEF_MAIN = 2, POPRT_POPEF_SAVE = 3 };
 
-/* Indices of programs, and how many (`out_count` may be null). Borrowed until they are set; null
- * and 0 when there are none, for null and for an unknown flow. Since 0.1. */
+/* The indices of programs, and their number (`out_count` may be null). Borrowed until they are
+ * set; null and 0 if there are none, for null and for an unknown flow. Since 0.1. */
 POPRT_API const uint32_t* poprt_popef_metadata_flow(const poprt_popef_metadata* metadata,
                                                     poprt_popef_flow flow, size_t* out_count);
-/* Replaces them by copies. Errors: invalid_argument (flow). Since 0.1. */
+/* Replaces the indices by copies of `programs`. Errors: invalid_argument (flow). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set_flow(poprt_popef_metadata* metadata,
                                                                     poprt_popef_flow flow,
                                                                     const uint32_t* programs,
                                                                     size_t program_count);
 
-/* Number of programs that have a readable name. 0 for null. Since 0.1. */
+/* The number of programs with a readable name; 0 for null. Since 0.1. */
 POPRT_API size_t poprt_popef_metadata_program_count(const poprt_popef_metadata* metadata);
-/* The name of the index-th of them in ascending order, and its program index (`out_program` may be
- * null). UTF-8, borrowed until a name is set. Null past the end. Since 0.1. */
+/* The name of the index-th of these programs in ascending order, and its program index
+ * (`out_program` may be null). UTF-8, borrowed until a name is set; null after the end.
+ * Since 0.1. */
 POPRT_API const char* poprt_popef_metadata_program(const poprt_popef_metadata* metadata,
                                                    size_t index, uint32_t* out_program);
 /* Names a program; the string is copied. Since 0.1. */
@@ -136,17 +139,17 @@ enum {
   POPRT_POPEF_OUTPUT = 2   /* device to host */
 };
 
-/* A host-visible tensor of a model. Set struct_size to sizeof(poprt_popef_anchor) before it is
- * filled or given. */
+/* A host-visible tensor of a model. Set struct_size to sizeof(poprt_popef_anchor) before the
+ * struct is filled or passed. */
 typedef struct poprt_popef_anchor {
   size_t struct_size;
-  const char* name;   /* in the model; that of its tensor or feed blob */
+  const char* name;   /* in the model; also the name of its tensor or feed blob */
   const char* handle; /* its stream; "" or null: no callback can be connected */
   poprt_popef_anchor_type type;
   poprt_dtype dtype;
   const int64_t* shape; /* of one transfer; `rank` dimensions, null for a scalar */
   size_t rank;
-  const uint32_t* programs; /* those that use the stream */
+  const uint32_t* programs; /* the programs that use the stream */
   size_t program_count;
   int32_t is_per_replica; /* non-zero: dimension 0 is the replication factor */
   int32_t reserved;       /* 0 */
@@ -154,11 +157,11 @@ typedef struct poprt_popef_anchor {
 
 /* 0 for null. Since 0.1. */
 POPRT_API size_t poprt_popef_metadata_anchor_count(const poprt_popef_metadata* metadata);
-/* Fills `out_anchor`; what it points to is borrowed until an anchor is added.
- * Errors: invalid_argument (struct_size), out_of_range (index). Since 0.1. */
+/* Fills `out_anchor`. Its pointers are borrowed until an anchor is added. Errors:
+ * invalid_argument (struct_size), out_of_range (index). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_anchor(
     const poprt_popef_metadata* metadata, size_t index, poprt_popef_anchor* out_anchor);
-/* Appends a copy. Errors: invalid_argument (no name, a type that PopEF does not have, a negative
+/* Appends a copy. Errors: invalid_argument (no name, a type that PopEF lacks, a negative
  * dimension). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_add_anchor(
     poprt_popef_metadata* metadata, const poprt_popef_anchor* anchor);

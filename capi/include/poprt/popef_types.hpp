@@ -1,5 +1,5 @@
-// The values that a PopEF file describes, with the names of the PopEF library: x() reads, a mutable
-// x() for containers, setX(). Plain data; popef_metadata.h says what each field means.
+// The values in a PopEF file, with the names of the PopEF library: x() reads, a mutable x() changes
+// containers, setX() sets. popef_metadata.h documents each field.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace poprt {
 inline namespace v1 {
 namespace popef {
 
-// What the PopEF functions throw. The codes are those of popef_reader.h and popef_writer.h.
+// The exceptions of the PopEF functions. popef_reader.h and popef_writer.h list the codes.
 class Error : public poprt::Error {
   using poprt::Error::Error;
 };
@@ -26,7 +26,7 @@ class Error : public poprt::Error {
 class FileError : public Error {
   using Error::Error;
 };
-// Bytes that are not what the format says: truncated, out of bounds, contradictory.
+// Bytes violate the format: truncated, out of bounds, contradictory.
 class FormatError : public Error {
   using Error::Error;
 };
@@ -34,7 +34,7 @@ class FormatError : public Error {
 class VersionError : public Error {
   using Error::Error;
 };
-// A name that must be unique is there twice, or one that is referred to is missing.
+// A name that must be unique is duplicated, or a name that is referred to is missing.
 class LinkError : public Error {
   using Error::Error;
 };
@@ -42,7 +42,7 @@ class LinkError : public Error {
 class InactiveWriterError : public Error {
   using Error::Error;
 };
-// Data does not have the size that was announced.
+// Data does not have the declared size.
 class SizeError : public Error {
   using Error::Error;
 };
@@ -95,11 +95,11 @@ class TensorInfo {
   const std::vector<ShapeDimType>& shape() const { return shape_; }
   std::vector<ShapeDimType>& shape() { return shape_; }
   void setShape(std::vector<ShapeDimType> shape) { shape_ = std::move(shape); }
-  // Product of the dimensions times the element size; a scalar has one element. Throws
-  // invalid_argument on a negative dimension or when it overflows.
+  // The product of the dimensions times the element size; a scalar has one element. Throws
+  // invalid_argument for a negative dimension and on overflow.
   uint64_t sizeInBytes() const {
     const auto bits = static_cast<uint64_t>(poprt_dtype_bits(static_cast<poprt_dtype>(type_)));
-    const uint64_t together = bits > 0 && bits < 8 ? 8 / bits : 1;  // elements in a byte
+    const uint64_t together = bits > 0 && bits < 8 ? 8 / bits : 1;  // elements per byte
     uint64_t bytes = together > 1 ? 1 : bits / 8;
     for (const int64_t dim : shape_) {
       if (dim < 0 || (dim > 0 && bytes > UINT64_MAX / static_cast<uint64_t>(dim)))
@@ -134,7 +134,7 @@ class TensorDataInfo {
   TensorInfo info_;
 };
 
-// A sequence of values of one input, all of the same info.
+// A sequence of values of one input, all with the same info.
 class FeedDataInfo : public TensorDataInfo {
  public:
   FeedDataInfo() = default;
@@ -218,7 +218,7 @@ class Metadata {
  public:
   using ProgramsMap = std::map<ProgramFlow::ProgramIndexType, std::string>;
 
-  // tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+  // tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
   // <popef:accessors>
   const std::string& executable() const { return executable_; }
   void setExecutable(std::string value) { executable_ = std::move(value); }

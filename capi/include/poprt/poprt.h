@@ -1,4 +1,4 @@
-/* poprt: everything. See capi/ABI.md for the rules that hold for all functions. */
+/* Includes all headers of poprt. capi/ABI.md contains the rules for all functions. */
 #ifndef POPRT_POPRT_H
 #define POPRT_POPRT_H
 

@@ -1,7 +1,7 @@
-// The C ABI as C++17, header-only, with the names of PopRT's C++ API.
+// A header-only C++17 wrapper of the C ABI, with the names of PopRT's C++ API.
 //
-// Objects share what they are made from, so they may go out of scope in any order. Everything that
-// can fail throws poprt::Error. Thread safety is that of the C functions.
+// Objects share the objects from which they are made, so they may be destroyed in any order.
+// Functions that can fail throw poprt::Error. Thread safety is that of the C functions.
 #pragma once
 #include <cstdint>
 #include <string>

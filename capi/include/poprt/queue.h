@@ -1,4 +1,4 @@
-/* Queues of pointers to user memory, one for each anchor that a session serves.
+/* Queues of pointers to user memory, one for each anchor of a session.
  *
  * Example:
  *     static void serve(poprt_session* session, const float* image, float* scores) {
@@ -24,18 +24,18 @@
 extern "C" {
 #endif
 
-/* Borrowed from the session, until it goes or makes queues again. */
+/* Borrowed from the session until it is freed or creates queues again. */
 typedef struct poprt_queue_manager poprt_queue_manager;
 typedef struct poprt_queue poprt_queue;
 
-/* An input waited for `timeout_ns`; may enqueue to the queue (for example padding). Called on the
- * running thread, again and again. */
+/* Called repeatedly, on the running thread, when an input has waited for `timeout_ns`. It may
+ * enqueue to the queue (for example padding). */
 typedef void (*poprt_queue_timeout_fn)(poprt_queue* queue, void* user_data);
 
 /* Set struct_size to sizeof(poprt_queue_options) and the rest to zero. */
 typedef struct poprt_queue_options {
   size_t struct_size;
-  size_t buffers;     /* elements that fit into a queue, rounded up to a power of two; 0: 16 */
+  size_t buffers;     /* capacity of a queue in elements, rounded up to a power of two; 0: 16 */
   int64_t timeout_ns; /* 0: never */
   poprt_queue_timeout_fn timeout; /* null: never */
   void* timeout_data;
@@ -43,33 +43,33 @@ typedef struct poprt_queue_options {
   void* predicate_data;
 } poprt_queue_options;
 
-/* Makes one queue for each anchor that the predicate accepts and connects it. `options` may be
+/* Creates and connects one queue for each anchor that the predicate accepts. `options` may be
  * null. Errors: invalid_argument (buffers beyond 2^20, a negative time). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_create_queue_manager(
     poprt_session* session, const poprt_queue_options* options, poprt_queue_manager** out_manager);
 
-/* By the anchor's name. Errors: not_found (lists the names). Since 0.1. */
+/* Return the queue of an anchor by its name. Errors: not_found (lists the names). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_queue_manager_input_queue(poprt_queue_manager* manager,
                                                                       const char* name,
                                                                       poprt_queue** out_queue);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_queue_manager_output_queue(poprt_queue_manager* manager,
                                                                        const char* name,
                                                                        poprt_queue** out_queue);
-/* Gives back every element that waits (`cancelled`); the queues stay in use. Null is allowed; any
+/* Returns every waiting element with `cancelled`. The queues stay in use. Null is allowed. Any
  * thread. Since 0.1. */
 POPRT_API void poprt_queue_manager_flush_all(poprt_queue_manager* manager);
-/* The same for good: enqueue fails from now on, and runs find no data. Since 0.1. */
+/* The same permanently: enqueue fails from now on, and runs find no data. Since 0.1. */
 POPRT_API void poprt_queue_manager_disconnect_all(poprt_queue_manager* manager);
 
-/* Called exactly once for each element: POPRT_OK when it was consumed or filled, POPRT_CANCELLED
- * when it never will be. Must not block. */
+/* Called exactly once for each element: with POPRT_OK when it was consumed or filled, with
+ * POPRT_CANCELLED when it was discarded. Must not block. */
 typedef void (*poprt_queue_fn)(poprt_error_code code, void* user_data);
 
-/* An element is memory of any size: a part of a transfer, one, or several. It is not copied before
- * the device asks for it and must stay valid until the callback (may be null). Blocks while the
- * queue is full. One thread at a time per queue. For an output `data` is written. Errors: cancelled
- * (disconnected; or full and the session was stopped: the callback is not called), invalid_argument
- * (null, 0 bytes). Since 0.1. */
+/* An element is memory of any size: a part of a transfer, one, or several. It is not copied
+ * before the device requests it, and must stay valid until the callback (which may be null). The
+ * call blocks while the queue is full. Only one thread at a time may use a queue. For an output,
+ * `data` is written. Errors: cancelled (disconnected, or full while the session was stopped: the
+ * callback is not called), invalid_argument (null, 0 bytes). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_queue_enqueue_input(poprt_queue* queue,
                                                                 const void* data, size_t bytes,
                                                                 poprt_queue_fn callback,
@@ -79,9 +79,9 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_queue_enqueue_output(poprt_queue* qu
                                                                  poprt_queue_fn callback,
                                                                  void* user_data);
 
-/* Of the queue; borrowed. Since 0.1. */
+/* The anchor of the queue; borrowed. Since 0.1. */
 POPRT_API const poprt_anchor* poprt_queue_anchor(const poprt_queue* queue);
-/* Elements that fit, and that wait. 0 for null; any thread. Since 0.1. */
+/* The capacity, and the number of waiting elements; 0 for null. Any thread. Since 0.1. */
 POPRT_API size_t poprt_queue_capacity(const poprt_queue* queue);
 POPRT_API size_t poprt_queue_read_available(const poprt_queue* queue);
 

@@ -1,4 +1,4 @@
-// Typed tensors, and runs that make their outputs.
+// Typed tensors, and runs that allocate their outputs.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace poprt {
 inline namespace v1 {
 namespace runtime {
 
-// Elements in a row; converts to std::span where that exists. It owns nothing: an Outputs does.
+// A view of consecutive elements, owned by an Outputs. Converts to std::span if that exists.
 template <class T>
 class Span {
  public:
@@ -40,7 +40,7 @@ class Span {
 
 namespace impl {
 
-// The element type of a C++ type; types that C++ does not have travel as unsigned integers.
+// The element type of a C++ type. Types that C++ lacks are passed as unsigned integers.
 template <class T>
 constexpr poprt_dtype dtypeOf() {
   using U = std::remove_cv_t<T>;
@@ -55,7 +55,7 @@ constexpr poprt_dtype dtypeOf() {
   return POPRT_DTYPE_UNDEFINED;
 }
 
-// Whether elements of type `given` may be memory of `anchor`.
+// Returns whether memory of type `given` may be used for type `anchor`.
 inline bool holds(poprt_dtype given, poprt_dtype anchor) {
   if (given == POPRT_DTYPE_U16 && (anchor == POPRT_DTYPE_F16 || anchor == POPRT_DTYPE_BF16))
     return true;
@@ -65,10 +65,11 @@ inline bool holds(poprt_dtype given, poprt_dtype anchor) {
 
 }  // namespace impl
 
-// Memory of one input with what it holds; it is not copied and must live until the run is over.
+// Memory of one input with type and shape. It is not copied and must stay valid until the end of
+// the run.
 class TypedTensor {
  public:
-  // F16 and BF16 travel as uint16_t, 8 bits and less as uint8_t.
+  // F16 and BF16 are passed as uint16_t, and types of at most 8 bits as uint8_t.
   template <class T>
   TypedTensor(std::string tensorName, const T* data, std::vector<int64_t> tensorShape)
       : name(std::move(tensorName)),
@@ -77,7 +78,7 @@ class TypedTensor {
         dtype(impl::dtypeOf<T>()) {
     static_assert(impl::dtypeOf<T>() != POPRT_DTYPE_UNDEFINED, "no type of tensor elements");
   }
-  // Of anything with data() and size(), which must be as many elements as the shape has.
+  // From an object with data() and size(). size() must be the number of elements of the shape.
   template <class Range, class T = std::remove_pointer_t<decltype(std::declval<Range&>().data())>>
   TypedTensor(std::string tensorName, const Range& range, std::vector<int64_t> tensorShape)
       : TypedTensor(std::move(tensorName), static_cast<const T*>(range.data()),
@@ -91,10 +92,10 @@ class TypedTensor {
   const void* memory;
   poprt_dtype dtype;
   size_t elements = 0;
-  bool given = false;  // how many elements there are
+  bool given = false;  // whether the number of elements is given
 };
 
-// What a run has made for one output; memory of its Outputs.
+// One output of a run, in memory of its Outputs.
 class OutputTensor {
  public:
   OutputTensor(std::shared_ptr<poprt_outputs> owner, const poprt_tensor& tensor)
@@ -105,7 +106,7 @@ class OutputTensor {
         data_(tensor.data),
         bytes_(tensor.bytes) {}
 
-  // Throws invalid_argument when it holds elements of another type.
+  // Throws invalid_argument if the elements have another type.
   template <class T>
   Span<T> as() const {
     if (!impl::holds(impl::dtypeOf<T>(), dtype))
@@ -141,9 +142,9 @@ class Outputs : public std::vector<OutputTensor> {
   }
 };
 
-// Runs the model into new memory, for as many rows as the inputs have; of an output that the model
-// pads (NAME with an output NAME:shape) it makes the real part alone. dtypes and shapes are
-// checked. Throws what execute() throws. Since 1.0.
+// Runs the model into new memory, for as many rows as the inputs have. If there is an output
+// NAME:shape, output NAME only contains the real part. dtypes and shapes are checked. Throws the
+// errors of execute(). Since 1.0.
 template <class AnyRunner>
 Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
   std::vector<poprt_tensor> tensors;
@@ -173,7 +174,7 @@ Outputs run(const AnyRunner& runner, const std::vector<TypedTensor>& inputs) {
 }  // namespace poprt
 
 #ifdef __cpp_lib_span
-// Its iterators outlive it, so that a temporary converts, too.
+// Its iterators outlive the object, so a temporary converts as well.
 template <class T>
 inline constexpr bool std::ranges::enable_borrowed_range<poprt::runtime::Span<T>> = true;
 #endif

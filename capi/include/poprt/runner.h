@@ -1,8 +1,8 @@
-/* Runner: an executable loaded on a device, served to any number of threads.
+/* Runner: an executable loaded on a device, for use by any number of threads.
  *
- * Memory of inputs and outputs is the caller's, is used in place, and must stay valid and untouched
- * until the call returns or the request is done. Any alignment works; 64 bytes is fastest. Inputs
- * and outputs must not overlap.
+ * Memory of inputs and outputs belongs to the caller and is used in place. It must stay valid and
+ * unchanged until the call returns or the request is done. Any alignment works; 64 bytes is
+ * fastest. Inputs and outputs must not overlap.
  *
  * Example:
  *     static void run_twice(const poprt_executable* model, const float* image, float* scores) {
@@ -34,7 +34,7 @@ extern "C" {
 typedef struct poprt_runner poprt_runner;
 typedef struct poprt_request poprt_request;
 
-/* One input of a request. By name, or by anchor index when `name` is null. */
+/* One input of a request, identified by name, or by anchor index if `name` is null. */
 typedef struct poprt_input {
   const char* name;
   size_t index;
@@ -42,7 +42,7 @@ typedef struct poprt_input {
   size_t bytes;
 } poprt_input;
 
-/* One output of a request: same, for memory that is written. */
+/* One output of a request, with memory that is written. */
 typedef struct poprt_output {
   const char* name;
   size_t index;
@@ -56,7 +56,7 @@ typedef struct poprt_replica_device {
   poprt_device* device;
 } poprt_replica_device;
 
-/* For device_wait_timeout_ns: fail at once when no device is free. Since 1.0. */
+/* For device_wait_timeout_ns: fail at once if no device is free. Since 1.0. */
 #define POPRT_DO_NOT_WAIT INT64_MIN
 
 /* Set struct_size to sizeof(poprt_runner_options) and the rest to zero; zero means default. Fields
@@ -158,29 +158,29 @@ typedef struct poprt_runner_options {
 
 /* Acquires devices, loads the executable and runs its load programs. `options` may be null.
  * Errors: unavailable (no free device), failed_precondition (the executable needs a kernel that
- * this version does not have; or the device is in use by another runner), invalid_argument
- * (options), resource_exhausted (memory, threads). Since 0.1. */
+ * this version lacks, or the device is in use by another runner), invalid_argument (options),
+ * resource_exhausted (memory, threads). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_create(const poprt_executable* executable,
                                                           const poprt_runner_options* options,
                                                           poprt_runner** out_runner);
 
-/* What requests give, and what comes with the executable or is frozen, in the order that indices
- * mean; borrowed from the runner; null when out of range. With compiled-in replicas shapes have
- * them as first dimension. Since 0.1. */
+/* The inputs of requests and those that the executable contains or that are frozen, and the
+ * outputs, in the order of indices. Borrowed from the runner; null if out of range. With
+ * replicas in the program, the first dimension of shapes is their number. Since 0.1. */
 POPRT_API size_t poprt_runner_input_count(const poprt_runner* runner);
 POPRT_API size_t poprt_runner_output_count(const poprt_runner* runner);
 POPRT_API const poprt_anchor* poprt_runner_input(const poprt_runner* runner, size_t index);
 POPRT_API const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index);
-/* 1: the input comes with the executable or is frozen, requests leave it out (PopEF's "contains
- * tensor data"). 0 when out of range. Since 0.1. */
+/* 1 if the executable contains the input or it is frozen, so requests omit it (PopEF's "contains
+ * tensor data"). 0 if out of range. Since 0.1. */
 POPRT_API int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index);
 
-/* Runs the model; outputs are written when it returns. Every input and output must be given once,
- * with a whole number of compiled batches (any number of rows with batching_dim: then it may wait
- * for other requests, see timeout_ns). Thread-safe. Nothing is allocated.
- * Errors: not_found (unknown name; lists those there are), invalid_argument (missing, given twice,
- * null or a wrong size; says expected and found), cancelled (the runner was stopped), and what the
- * device failed with: aborted (application_runtime_error), unavailable
+/* Runs the model. Outputs are written when the call returns. Every input and output must be
+ * given once, with a whole number of compiled batches (with batching_dim, any number of rows;
+ * the call may then wait for other requests, see timeout_ns). Thread-safe. Allocates nothing.
+ * Errors: not_found (unknown name; lists the existing ones), invalid_argument (missing, given
+ * twice, null or a wrong size; contains the expected and the given size), cancelled (the runner
+ * was stopped), and device errors: aborted (application_runtime_error), unavailable
  * (recoverable_runtime_error), internal (unrecoverable_runtime_error), unknown
  * (unknown_runtime_error), failed_precondition (others). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
@@ -189,33 +189,34 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute(poprt_runner* runner,
                                                            const poprt_output* outputs,
                                                            size_t output_count);
 
-/* The fast way: one pointer for each anchor, in anchor order, sizes as the anchors say (not
- * checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled. Since 0.1. */
+/* The fastest call: one pointer for each anchor, in anchor order, with the sizes of the anchors
+ * (not checked). Thread-safe. Errors: invalid_argument (a null pointer), cancelled. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_indexed(poprt_runner* runner,
                                                                    const void* const* inputs,
                                                                    void* const* outputs);
 
-/* Called once, when the outputs are written or the request failed (`code` is not POPRT_OK): on a
- * thread of the runner, or on the thread that cancels the request or finds its time over. Must not
- * block, must not throw, may submit further requests but not wait for them. Whoever waits for the
- * request may be told before: `user_data` must stay valid until the callback was called. */
+/* Called once, when the outputs are written or the request failed (`code` is not POPRT_OK), on a
+ * thread of the runner, or on the thread that cancels the request or ends it after its time
+ * limit. Must not block and must not throw. It may submit further requests but not wait for
+ * them. A thread that waits for the request may continue earlier: `user_data` must stay valid
+ * until the callback was called. */
 typedef void (*poprt_request_fn)(poprt_error_code code, void* user_data);
 
-/* Submits a run and returns; requests run in the order of submission. Arguments are checked and
- * copied, memory is not. Blocks while queue_depth requests are in flight. `callback` may be null;
- * `out_request` may be null when there is a callback. Thread-safe.
- * Errors: as poprt_runner_execute. Since 0.1. */
+/* Submits a run and returns. Requests run in the order of submission. Arguments are checked and
+ * copied, memory is not. Blocks while queue_depth requests are in flight. `callback` may be
+ * null. `out_request` may be null if there is a callback. Thread-safe. Errors: as
+ * poprt_runner_execute. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_async(
     poprt_runner* runner, const poprt_input* inputs, size_t input_count,
     const poprt_output* outputs, size_t output_count, poprt_request_fn callback, void* user_data,
     poprt_request** out_request);
 
-/* What poprt_runner_submit does while queue_depth requests are in flight. Since 1.0. */
+/* The behaviour of poprt_runner_submit while queue_depth requests are in flight. Since 1.0. */
 typedef enum poprt_when_full {
-  POPRT_WHEN_FULL_WAIT = 0, /* it waits for a place, at most timeout_ns */
-  POPRT_WHEN_FULL_FAIL = 1, /* it fails with unavailable */
-  POPRT_WHEN_FULL_LINE = 2  /* the request stands in a line, which has no limit: for event loops and
-                               callers that bound what they submit themselves */
+  POPRT_WHEN_FULL_WAIT = 0, /* wait for space, at most timeout_ns */
+  POPRT_WHEN_FULL_FAIL = 1, /* fail with unavailable */
+  POPRT_WHEN_FULL_LINE = 2  /* the request waits in a list without limit: for event loops and
+                             * callers that limit their requests */
 } poprt_when_full;
 
 /* Set struct_size to sizeof(poprt_request_options) and the rest to zero. */
@@ -244,38 +245,39 @@ typedef struct poprt_request_options {
   /* </options:request> */
 } poprt_request_options;
 
-/* poprt_runner_execute_async with options (null: none). A call that fails leaves no request behind,
+/* poprt_runner_execute_async with options (may be null). After an error, there is no request,
  * its callback is not called, and statistics do not count it. Errors: as poprt_runner_execute,
- * deadline_exceeded (no place in time), unavailable (POPRT_WHEN_FULL_FAIL), resource_exhausted (in
- * a callback, where it cannot wait). Since 0.1. */
+ * deadline_exceeded (no space in time), unavailable (POPRT_WHEN_FULL_FAIL), resource_exhausted
+ * (in a callback, which must not wait). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_submit(
     poprt_runner* runner, const poprt_input* inputs, size_t input_count,
     const poprt_output* outputs, size_t output_count, const poprt_request_options* options,
     poprt_request** out_request);
 
-/* 1: the request has failed with cancelled, its callback was called, and its memory is not used any
- * more. 0: it has begun or is done (or null). Thread-safe, also from callbacks. Since 0.1. */
+/* Returns 1 if the request has failed with cancelled: its callback was called, and its memory is
+ * no longer used. Returns 0 if it has begun or is done, or for null. Thread-safe, also in
+ * callbacks. Since 0.1. */
 POPRT_API int32_t poprt_request_cancel(poprt_request* request);
 
-/* Waits until the request is done: at most `timeout_ns`, for ever when negative. Returns the
- * request's own error, each time, or deadline_exceeded. Thread-safe. Since 0.1. */
+/* Waits until the request is done, at most `timeout_ns`, or without limit if negative. Each call
+ * returns the request's own error, or deadline_exceeded. Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_request_wait(poprt_request* request,
                                                          int64_t timeout_ns);
-/* 1 when done, else 0; 1 for null. Thread-safe. Since 0.1. */
+/* 1 if the request is done, else 0; 1 for null. Thread-safe. Since 0.1. */
 POPRT_API int32_t poprt_request_done(const poprt_request* request);
-/* Null is allowed; a run in flight goes on, its memory must stay valid until it is done or the
- * runner was freed. Any thread. Since 0.1. */
+/* Null is allowed. A run in flight continues, and its memory must stay valid until it is done or
+ * the runner was freed. Any thread. Since 0.1. */
 POPRT_API void poprt_request_free(poprt_request* request);
 
-/* Of poprt_runner_counters.latency_buckets. Since 1.0. */
+/* The size of poprt_runner_counters.latency_buckets. Since 1.0. */
 #define POPRT_LATENCY_BUCKETS 40
 
 /* For poprt_runner_get_counters: the sum of all replicas. Since 1.0. */
 #define POPRT_ALL_REPLICAS (-1)
 
-/* What a runner or one of its replicas has counted since it was made. Set struct_size to
- * sizeof(poprt_runner_counters), the rest is written. Latencies are those of completed requests,
- * from submission to the written outputs. Since 1.0. */
+/* The counters of a runner or of one of its replicas since its creation. Set struct_size to
+ * sizeof(poprt_runner_counters); the function writes the rest. Latencies are those of completed
+ * requests, from submission to the written outputs. Since 1.0. */
 typedef struct poprt_runner_counters {
   size_t struct_size;
   /* <counters:fields> made from capi/counters.toml by tests/lint/counter_fields.py --write */
@@ -326,9 +328,10 @@ typedef struct poprt_runner_counters {
   /* </counters:fields> */
 } poprt_runner_counters;
 
-/* Counters of a replica, from 0 on, or of all (POPRT_ALL_REPLICAS). Allocates nothing. Thread-safe.
- * Errors: not_found (no such replica; says how many there are), unimplemented (a replica of a pack
- * runner), invalid_argument (struct_size, a negative number). Since 1.0. */
+/* Returns the counters of a replica, from 0 on, or of all (POPRT_ALL_REPLICAS). Allocates
+ * nothing. Thread-safe. Errors: not_found (no such replica; contains their number),
+ * unimplemented (a replica of a pack runner), invalid_argument (struct_size, a negative number).
+ * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_get_counters(
     poprt_runner* runner, int64_t replica, poprt_runner_counters* out_counters);
 
@@ -358,10 +361,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
 POPRT_API void poprt_runner_stop(poprt_runner* runner);
 /* </functions:runner> */
 
-/* Null is allowed. Requests that have not begun fail with cancelled, what computes is finished;
- * when this returns each was answered, no memory of theirs is used any more, and the device is free
- * (from a callback of the runner: soon after that has returned). No call on the runner may be under
- * way or follow. Any thread, also from callbacks. Since 0.1. */
+/* Null is allowed. Requests that have not begun fail with cancelled, and the running ones are
+ * completed. When the call returns, every request is complete, none of their memory is in use,
+ * and the device is free (if called in a callback of the runner: soon after the callback has
+ * returned). No other call on the runner may be in progress or follow. Any thread, also in
+ * callbacks. Since 0.1. */
 POPRT_API void poprt_runner_free(poprt_runner* runner);
 
 #ifdef __cplusplus

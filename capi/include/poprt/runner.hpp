@@ -1,4 +1,4 @@
-// Runners: a model on a device, run by requests.
+// Runners: models on devices that compute requests.
 #pragma once
 
 #include <atomic>
@@ -26,21 +26,21 @@ namespace poprt {
 inline namespace v1 {
 namespace runtime {
 
-// Model Runtime has them here.
+// Model Runtime declares them in this namespace.
 using DataDesc = poprt::DataDesc;
 using InputDesc = DataDesc;
 using OutputDesc = DataDesc;
 
 enum class RunnerType : int32_t { ModelRunner = 0, PackRunner, ModelFusionRunner };
 
-// What a runner has counted: submitted, completed, latency_p99_ns ... (poprt/runner.h).
+// The counters of a runner: submitted, completed, latency_p99_ns ... (poprt/runner.h).
 using RunnerCounters = poprt_runner_counters;
 
 using ReplicaIdToDevice = std::map<int64_t, std::shared_ptr<Device>>;
 
-// The fields of PopRT with its defaults; `threads`, `profile`, `device` (of replica 0),
-// `queueDepth`, `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep`, `faults` and
-// `telemetry` are ours. poprt/runner.h says what each means.
+// PopRT's fields with its defaults. `threads`, `profile`, `device` (of replica 0), `queueDepth`,
+// `replicationFactor`, `frozenInputs`, `overlapIO`, `batchesPerStep`, `faults` and `telemetry` are
+// additions. poprt/runner.h documents them.
 struct RuntimeConfig {
   static constexpr int64_t kNever = INT64_MAX;
 
@@ -123,7 +123,7 @@ struct RuntimeConfig {
   // </options:runner>
 };
 
-// The fields of PopRT that Model Runtime has, by its names. Times are durations there.
+// The fields of PopRT that Model Runtime has, with its names. Times are durations.
 struct ModelRunnerConfig {
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
@@ -173,7 +173,7 @@ struct ModelRunnerConfig {
   std::pair<InputMemoryView, OutputMemoryView> flush_by_name;
   // </options:model_runner>
 
-  // What runners take.
+  // Converts to the configuration of runners.
   operator RuntimeConfig() const {
     RuntimeConfig c;
     // <options:copies> made from capi/options.toml by tests/lint/option_fields.py --write
@@ -201,10 +201,10 @@ struct ModelRunnerConfig {
 
 namespace impl {
 
-// Options for one call, with what they point at.
+// Options for one call, with the memory of their pointers.
 struct RunnerOptions {
   explicit RunnerOptions(const RuntimeConfig& c) {
-    // Zero and negative numbers mean something else to the C ABI.
+    // Zero and negative numbers have another meaning in the C ABI.
     const auto expect = [](bool holds, const char* what) {
       if (!holds) throw Error(ErrorCode::invalid_argument, std::string("RuntimeConfig: ") + what);
     };
@@ -283,7 +283,7 @@ inline void setReplica(poprt_request_options& o, int64_t replica) {
 
 }  // namespace impl
 
-// How one request is made, for submitWith(). Since 1.0.
+// Options of a request, for submitWith(). Since 1.0.
 struct RequestOptions {
   // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
   // How long the request may wait, counted from the call. Unless it begins by then, whatever
@@ -301,7 +301,7 @@ struct RequestOptions {
   bool atOnce = false;
   // </options:request>
 
-  // What the C library is given.
+  // Converts to the options of the C library.
   poprt_request_options options() const {
     poprt_request_options o{};
     o.struct_size = sizeof o;
@@ -315,16 +315,16 @@ struct RequestOptions {
   }
 };
 
-// Submitted work; may be dropped at any time.
+// Submitted work. The object may be destroyed at any time.
 class Request {
  public:
-  explicit Request(poprt_request* handle) : handle_(handle) {}  // takes the handle
+  explicit Request(poprt_request* handle) : handle_(handle) {}  // takes ownership
   bool done() const { return poprt_request_done(handle_.get()) != 0; }
-  // True: it has failed with cancelled. False: it has begun or is done.
+  // Returns true if the request has failed with cancelled, false if it has begun or is done.
   bool cancel() { return poprt_request_cancel(handle_.get()) != 0; }
-  // Throws what the run failed with.
+  // Throws the error of the run.
   void wait() const { detail::check(poprt_request_wait(handle_.get(), -1)); }
-  // False when it is not done in time.
+  // Returns false if the request is not done in time.
   bool waitFor(std::chrono::nanoseconds timeout) const {
     poprt_error* error = poprt_request_wait(handle_.get(), timeout.count());
     if (poprt_error_get_code(error) == POPRT_DEADLINE_EXCEEDED) {
@@ -342,14 +342,14 @@ class Request {
   std::unique_ptr<poprt_request, Free> handle_;
 };
 
-// Views of memory that is owned.
+// Returns views of owned memory.
 inline InputMemoryView viewOf(const InputMemory& memory) {
   InputMemoryView views;
   for (const auto& [name, m] : memory) views[name] = m.getConstView();
   return views;
 }
 
-// Callers own all memory; it must stay valid until the call returns or the futures are ready.
+// The caller owns all memory. It must stay valid until the call returns or the futures are ready.
 class BaseRunner {
  public:
   virtual ~BaseRunner() = default;
@@ -370,7 +370,7 @@ inline bool isOnnx(const std::string& path) {
   return true;
 }
 
-// Everything that a handle of any kind of runner does.
+// The functions that all kinds of runners have.
 class HandleRunner : public BaseRunner {
  public:
   void execute(const InputMemoryView& inputs, const OutputMemoryView& outputs) override {
@@ -385,9 +385,9 @@ class HandleRunner : public BaseRunner {
     return memory;
   }
 
-  // Futures throw what the request failed with. The call never waits: a request for which the queue
-  // (RuntimeConfig::queueDepth) has no place stands in a line without limit, so bound what you
-  // submit by waiting for futures; submit() has other choices.
+  // Futures throw the error of the request. The call never waits: a request beyond the queue
+  // (RuntimeConfig::queueDepth) waits in a list without limit, so wait for futures to limit the
+  // number of requests. submit() has other choices.
   OutputFutureMemoryView executeAsync(const InputMemoryView& inputs,
                                       const OutputMemoryView& outputs) override {
     return start<TensorMemoryView, OutputFutureMemoryView>(inputs, outputs, outputs);
@@ -398,10 +398,9 @@ class HandleRunner : public BaseRunner {
     const OutputMemoryView views = allocate(memory);
     return start<TensorMemory, OutputFutureMemory>(inputs, views, memory);
   }
-  // A timeout of 0 is none: otherwise the request fails unless it begins by then. `whenFull`: what
-  // happens while queue_depth requests are in flight; the call waits only with
-  // POPRT_WHEN_FULL_WAIT. `replica`: which one it is for, so that it meets the state (caches) that
-  // earlier requests have left there; -1: any.
+  // With a timeout other than 0, the request fails if it has not begun by then. `whenFull` is the
+  // behaviour while queue_depth requests are in flight; the call only waits with
+  // POPRT_WHEN_FULL_WAIT. `replica` is the replica whose state (caches) the request uses; -1: any.
   Request submit(const InputMemoryView& inputs, const OutputMemoryView& outputs,
                  std::chrono::nanoseconds timeout = {},
                  poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT, std::int64_t replica = -1) {
@@ -463,7 +462,7 @@ class HandleRunner : public BaseRunner {
   // early; later ones fail with cancelled. Since 0.1.
   void stop() { poprt_runner_stop(handle_.get()); }
   // </functions:runner>
-  // The statistics as numbers: of all replicas, or of one.
+  // Returns the statistics as numbers, of all replicas or of one.
   RunnerCounters counters(int64_t replica = POPRT_ALL_REPLICAS) const {
     RunnerCounters counters{};
     counters.struct_size = sizeof counters;
@@ -492,8 +491,8 @@ class HandleRunner : public BaseRunner {
     std::vector<poprt_input> in;
     std::vector<poprt_output> out;
   };
-  // A request's promises. The callback and the submission may end in either order; the second one
-  // keeps the promises.
+  // The promises of a request. The callback and the submission may end in either order. The second
+  // one fulfils the promises.
   template <class Value>
   struct Pending {
     std::unordered_map<std::string, Value> outputs;
@@ -552,7 +551,8 @@ class HandleRunner : public BaseRunner {
 
 class ModelRunner : public impl::HandleRunner {
  public:
-  // A PopEF file, or an ONNX model (.onnx), which is compiled and cached: see Executable::load.
+  // Loads a PopEF file, or an ONNX model (.onnx), which is compiled and cached: see
+  // Executable::load.
   explicit ModelRunner(const std::string& path, const RuntimeConfig& config = {})
       : ModelRunner(impl::isOnnx(path) ? Executable::load(path)
                                        : Executable({path}, config.checkPackageHash),
@@ -573,7 +573,7 @@ class ModelRunner : public impl::HandleRunner {
       : ModelRunner(executable, config, RunnerType::ModelRunner, poprt_runner_create) {}
 
   using HandleRunner::execute;
-  // One pointer per anchor in the model's order; sizes are not checked.
+  // One pointer for each anchor in the model's order. Sizes are not checked.
   void execute(const void* const* inputs, void* const* outputs) {
     check(poprt_runner_execute_indexed(handle(), inputs, outputs));
   }
@@ -595,7 +595,7 @@ class ModelRunner : public impl::HandleRunner {
   }
 };
 
-// Fills the input "index" of a fused model from the names that a request gives.
+// Sets the input "index" of a fused model from the names of a request.
 class ModelFusionRunner : public ModelRunner {
  public:
   explicit ModelFusionRunner(const std::string& popefPath, const RuntimeConfig& config = {})

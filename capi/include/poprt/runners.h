@@ -1,4 +1,4 @@
-/* Further kinds of runners. All are poprt_runner: what poprt/runner.h does, it does with them.
+/* Further kinds of runners. All have type poprt_runner, and the functions of poprt/runner.h apply.
  *
  * Example:
  *     static poprt_runner* pack(const poprt_executable* bert) {
@@ -20,10 +20,10 @@
 extern "C" {
 #endif
 
-/* Serves a fused model, whose anchors are called "graphK/NAME": a request names anchors of one
- * graph, the runner gives the input "index". Unless no_validate_io_params is set, names and sizes
- * are checked against that graph. Errors: failed_precondition (not a fused model), and those of
- * poprt_runner_create. Since 0.1. */
+/* Runs a fused model, whose anchors are called "graphK/NAME". A request names anchors of one
+ * graph, and the runner sets the input "index". Unless no_validate_io_params is set, names and
+ * sizes are checked against that graph. Errors: failed_precondition (not a fused model), and
+ * those of poprt_runner_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_fusion_runner_create(
     const poprt_executable* executable, const poprt_runner_options* options,
     poprt_runner** out_runner);
@@ -34,17 +34,18 @@ enum { POPRT_PACK_NEXT_FIT = 0, POPRT_PACK_FIRST_FIT = 1 };
 /* Set struct_size to sizeof(poprt_pack_runner_options) and the rest to zero. */
 typedef struct poprt_pack_runner_options {
   size_t struct_size;
-  const poprt_runner_options* runner; /* of the runner underneath; may be null */
-  int64_t timeout_microseconds;       /* from a pack's first item until it goes; must be set */
+  const poprt_runner_options* runner; /* options of the underlying runner; may be null */
+  int64_t timeout_microseconds;       /* from the first item of a pack until its submission; must
+                                       * be set */
   uint64_t max_valid_num;             /* items per pack; 0: as many as fit */
-  const char* dynamic_input_name;     /* the variable-length input, [B, L, ...]; null: as the model
-                                         says, the mask, or the first input */
-  const char* unpack_info_input_name; /* s32 lengths; null: as the model says, or none */
+  const char* dynamic_input_name;     /* the variable-length input, [B, L, ...]; null: as
+                                       * recorded in the model, the mask, or the first input */
+  const char* unpack_info_input_name; /* s32 lengths; null: as recorded in the model, or none */
   const char* mask_name;              /* null: none */
-  const char* const* dynamic_group;   /* further inputs of the same length; those with the rows and
-                                         places of the dynamic one need not be named */
+  const char* const* dynamic_group;   /* further inputs of the same length; inputs with the rows
+                                       * and positions of the dynamic one can be omitted */
   size_t dynamic_group_count;
-  poprt_pack_algorithm algorithm; /* of rows when items do not cross them */
+  poprt_pack_algorithm algorithm; /* the choice of rows if items do not cross them */
   int32_t disable_data_across_rows;
   int64_t compile_batch_size; /* rows; 0: the first dimension of the dynamic input */
   int32_t enable_padding_remove;
@@ -52,16 +53,16 @@ typedef struct poprt_pack_runner_options {
   uint64_t delimiter_num; /* zeros between two items */
 } poprt_pack_runner_options;
 
-/* Packs requests of variable length into the batches that the model was compiled for. A request
- * gives its dynamic inputs with the same number of places; its outputs get as many, or with
- * unpack_info one item of the output's first dimension. A pack goes when it is full, when the next
- * item does not fit, or after the timeout. Errors: invalid_argument (options), failed_precondition
- * (the model does not fit them), and those of poprt_runner_create. Since 0.1. */
+/* Packs requests of variable length into the compiled batches. The dynamic inputs of a request
+ * have the same number of positions. Its outputs have as many, or with unpack_info one item of
+ * the output's first dimension. A pack is submitted when it is full, when the next item does not
+ * fit, or after the timeout. Errors: invalid_argument (options), failed_precondition (options
+ * that do not fit the model), and those of poprt_runner_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_pack_runner_create(
     const poprt_executable* executable, const poprt_pack_runner_options* options,
     poprt_runner** out_runner);
 
-/* One input of the model, `tensor_name`, is other inputs' bytes one after the other. */
+/* `tensor_name` is an input of the model that consists of the bytes of several inputs in order. */
 typedef struct poprt_host_concat {
   const char* tensor_name;
   const char* const* input_tensor_names;
@@ -81,33 +82,34 @@ typedef struct poprt_host_concat_runner_options {
   size_t host_concat_count;
 } poprt_host_concat_runner_options;
 
-/* Takes the original inputs and joins them at submission; they need to be valid only until then.
- * Errors: not_found (no such input, no configuration), invalid_argument, data_loss (the blob), and
- * those of poprt_runner_create. Since 0.1. */
+/* Takes the original inputs and joins them at submission. They only need to be valid until then.
+ * Errors: not_found (no such input, no configuration), invalid_argument, data_loss (the blob),
+ * and those of poprt_runner_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_host_concat_runner_create(
     const poprt_executable* executable, const poprt_host_concat_runner_options* options,
     poprt_runner** out_runner);
 
-/* A runner that can let its device go and take one back, and whose weights can be replaced. Of the
- * options it uses threads, device and replica_devices. poprt_runner_stop frees the device; calls
- * then fail with cancelled. Not thread-safe. Errors: those of poprt_runner_create. Since 0.1. */
+/* A runner that can release and reacquire its device, and whose weights can be replaced. It uses
+ * only the options threads, device and replica_devices. poprt_runner_stop frees the device;
+ * calls then fail with cancelled. Not thread-safe. Errors: those of poprt_runner_create.
+ * Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_create(const poprt_executable* executable,
                                                                 const poprt_runner_options* options,
                                                                 poprt_runner** out_runner);
-/* Takes a device again after poprt_runner_stop; otherwise does nothing. Errors: as create, and
- * invalid_argument for a runner of another kind (so do those below). Since 0.1. */
+/* Acquires a device again after poprt_runner_stop; otherwise has no effect. Errors: as create,
+ * and invalid_argument for a runner of another kind (also for the functions below). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_reload(poprt_runner* runner);
-/* New bytes, copied, for an input that comes with the executable. Takes effect with
+/* Copies new bytes for an input that the executable contains. They take effect with
  * poprt_light_runner_update_weights. Errors: not_found, invalid_argument (size),
- * failed_precondition (requests give it). Since 0.1. */
+ * failed_precondition (an input of requests). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_set_input_anchor(poprt_runner* runner,
                                                                           const char* name,
                                                                           const void* data,
                                                                           size_t bytes);
-/* The next run uses all that was set. Since 0.1. */
+/* Makes the next run use the new inputs. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_light_runner_update_weights(poprt_runner* runner);
-/* All inputs, those that come with the executable too; 0 and null for other kinds of runners and
- * out of range. Borrowed from the runner. Since 0.1. */
+/* All inputs, including those that the executable contains. 0 and null for other kinds of
+ * runners and out of range. Borrowed from the runner. Since 0.1. */
 POPRT_API size_t poprt_light_runner_model_input_count(const poprt_runner* runner);
 POPRT_API const poprt_anchor* poprt_light_runner_model_input(const poprt_runner* runner,
                                                              size_t index);

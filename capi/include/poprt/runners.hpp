@@ -1,4 +1,4 @@
-// Runners that pack, concatenate, or do without a queue.
+// Runners that pack requests, concatenate inputs, or have no queue.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ enum class PackAlgorithm : int32_t {
   FirstFit = POPRT_PACK_FIRST_FIT,
 };
 
-// The fields of PopRT with its defaults; poprt/runners.h says what each means.
+// PopRT's fields with its defaults. poprt/runners.h documents them.
 struct PackRunnerConfig {
   explicit PackRunnerConfig(int64_t timeout = 0, uint64_t maxValid = 0, std::string dynamic = {},
                             std::string unpackInfo = {})
@@ -42,7 +42,7 @@ struct PackRunnerConfig {
   bool enablePaddingRemove = false;
   uint64_t delimiterNum = 0;
   bool enablePrefetchDatastreams = true;
-  RuntimeConfig runner;  // ours: of the runner underneath
+  RuntimeConfig runner;  // addition: options of the underlying runner
 
   void enablePaddingRemovePattern(const std::string& mask, const std::vector<std::string>& group) {
     enablePaddingRemove = true;
@@ -123,7 +123,7 @@ class LightRunner : public impl::HandleRunner {
     check(poprt_light_runner_create(executable.handle(), &options.o, &made));
     adopt(made);
   }
-  // Weights too, which popefContainsTensorData marks.
+  // Includes weights, which popefContainsTensorData marks.
   std::vector<InputDesc> getModelInputs() const {
     std::vector<InputDesc> list;
     for (size_t i = 0; i < poprt_light_runner_model_input_count(handle()); i++) {
@@ -152,14 +152,15 @@ struct HostConcatConfig {
   std::vector<std::string> inputTensorNames;
   std::vector<int64_t> shape;   // empty: not checked
   uint64_t dataSizeBytes = 0;   // 0: not checked
-  std::vector<uint64_t> sizes;  // ours: bytes of each input; empty: equal parts
+  std::vector<uint64_t> sizes;  // addition: bytes of each input; empty: equal parts
 };
 
 struct HostConcatRunnerConfig {
   bool checkPackageHash = true;
   int32_t ringBufferSizeMultiplier = 2;
   int64_t timeoutNS = 5'000'000;
-  std::map<std::string, HostConcatConfig> hostConcatConfig;  // empty: the executable's own
+  std::map<std::string, HostConcatConfig>
+      hostConcatConfig;  // empty: the configuration in the executable
 };
 
 class HostConcatRunner : public impl::HandleRunner {

@@ -1,8 +1,8 @@
-/* Session: an executable on a device whose streams are served by callbacks or queues. A runner
- * (runner.h) is simpler; a session is for whoever wants to drive programs and streams.
+/* Session: an executable on a device whose streams use callbacks or queues. A runner (runner.h) is
+ * simpler. A session gives control over programs and streams.
  *
- * All functions may be called from any thread; those that run programs, load, unload or change
- * handlers take turns. Callbacks must not call the session, except poprt_session_stop.
+ * All functions may be called from any thread. Functions that run programs, load, unload or change
+ * handlers wait for each other. Callbacks must not call the session, except poprt_session_stop.
  *
  * Example:
  *     static int32_t zeros(void* data, size_t bytes, void* user) {
@@ -37,8 +37,9 @@ extern "C" {
 
 typedef struct poprt_session poprt_session;
 
-/* Which anchors without data are served by the user: non-zero accepts. Programs are PopEF's
- * indices, valid during the call. Rejected inputs are zeros, rejected outputs are dropped. */
+/* Selects the anchors without data that the user serves: non-zero accepts. `programs` are
+ * PopEF's indices, valid during the call. Rejected inputs are zeros, and rejected outputs are
+ * discarded. */
 typedef int32_t (*poprt_anchor_predicate_fn)(const char* name, int32_t is_output,
                                              const uint32_t* programs, size_t program_count,
                                              void* user_data);
@@ -79,79 +80,83 @@ typedef struct poprt_session_options {
   /* </options:session> */
 } poprt_session_options;
 
-/* `options` may be null. Errors: unavailable (no free device), failed_precondition (another session
- * has the device for itself; a kernel is missing), invalid_argument, resource_exhausted. Since 0.1.
- */
+/* `options` may be null. Errors: unavailable (no free device), failed_precondition (another
+ * session uses the device exclusively; a kernel is missing), invalid_argument,
+ * resource_exhausted. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_create(const poprt_executable* executable,
                                                            const poprt_session_options* options,
                                                            poprt_session** out_session);
-/* Null is allowed. Ends what runs; queues and borrowed pointers are gone. Since 0.1. */
+/* Null is allowed. Ends running programs. Queues and borrowed pointers become invalid.
+ * Since 0.1. */
 POPRT_API void poprt_session_free(poprt_session* session);
 
-/* The blobs of its model, as poprt_executable_popef_model. Since 1.0. */
+/* Returns the blobs of the model, as poprt_executable_popef_model does. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_popef_model(const poprt_session* session,
                                                                 poprt_popef_model** out_model);
 
-/* Uploads to a device (null: the one it has, else a free one). Unloads the session that has it.
- * Errors: as poprt_session_create. Since 0.1. */
+/* Loads the session on a device (null: its present one, else a free one), and unloads the
+ * session that uses the device. Errors: as poprt_session_create. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_bind_to_device(poprt_session* session,
                                                                    poprt_device* device);
-/* Uploads again: initial state, and no longer stopped. Updated weights stay. Since 0.1. */
+/* Loads again: the state is the initial one, and the session is no longer stopped. Updated
+ * weights are kept. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_reload(poprt_session* session);
-/* What runs ends with cancelled. Null is allowed. Since 0.1. */
+/* Running programs end with cancelled. Null is allowed. Since 0.1. */
 POPRT_API void poprt_session_unload_from_device(poprt_session* session);
-/* 0 for null, before a device was acquired, after unloading, and when another session took the
+/* 0 for null, before a device was acquired, after unloading, and if another session uses the
  * device. Since 0.1. */
 POPRT_API int32_t poprt_session_is_loaded(const poprt_session* session);
-/* Runs end with cancelled, soon, and so do later ones until reload or bind: at the next callback or
- * instruction, in a long one after some 5 ms of it, but not within a kernel that computes in one
- * piece (a TopK of one row, a matrix inverse). Any thread, callbacks too. Since 0.1. */
+/* Running programs end with cancelled, and so do later ones until reload or bind. They end at
+ * the next callback or instruction, or after about 5 ms of a long instruction, but not within a
+ * kernel that computes in one piece (a TopK of one row, a matrix inverse). Any thread, also in
+ * callbacks. Since 0.1. */
 POPRT_API void poprt_session_stop(poprt_session* session);
 
-/* Serves one anchor. Functions return 0 for success, else there is no data: then a run ends. They
- * are called on the running thread, `interrupt` on any. Set struct_size. */
+/* Callbacks for one anchor. Functions return 0 for success. Another value means that there is no
+ * data and ends the run. They are called on the running thread, `interrupt` on any thread. Set
+ * struct_size. */
 typedef struct poprt_stream_callbacks {
   size_t struct_size;
-  /* Inputs: write the next transfer to `data` if it is there already, else non-zero; the same again
-   * until complete. May be null. */
+  /* Inputs: write the next transfer to `data` if it is available, else return non-zero. Repeated
+   * calls return the same transfer until complete. May be null. */
   int32_t (*prefetch)(void* data, size_t bytes, void* user_data);
-  /* Inputs: write the transfer, waiting for it. Outputs: take it. */
+  /* Inputs: wait for the transfer and write it. Outputs: receive it. */
   int32_t (*fetch)(void* data, size_t bytes, void* user_data);
-  /* Go on to the next transfer. May be null. */
+  /* Continue with the next transfer. May be null. */
   void (*complete)(void* user_data);
-  /* What was prefetched will not be used. May be null. */
+  /* The prefetched transfer will not be used. May be null. */
   void (*invalidate_prefetched)(void* user_data);
-  /* Make a fetch that waits return non-zero. May be null. */
+  /* Make a waiting fetch return non-zero. May be null. */
   void (*interrupt)(void* user_data);
   void* user_data;
 } poprt_stream_callbacks;
 
-/* Null callbacks take the handler away. Errors: not_found (lists the names), invalid_argument (no
+/* Null callbacks remove the handler. Errors: not_found (lists the names), invalid_argument (no
  * fetch). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_input_handler(
     poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_output_handler(
     poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
 
-/* Anchors that the user must serve, in the model's order; borrowed; null when out of range.
+/* The anchors that the user must serve, in the model's order. Borrowed; null if out of range.
  * Since 0.1. */
 POPRT_API size_t poprt_session_user_input_count(const poprt_session* session);
 POPRT_API size_t poprt_session_user_output_count(const poprt_session* session);
 POPRT_API const poprt_anchor* poprt_session_user_input(const poprt_session* session, size_t index);
 POPRT_API const poprt_anchor* poprt_session_user_output(const poprt_session* session, size_t index);
 
-/* Block until the programs have run; main transfers each stream as often as the executable's device
- * iterations and replicas say. Of an executable compiled with num_io_tiles and at least 3
- * iterations threads of the session serve queues without timeouts while another transfer computes,
- * when there are no handlers. Errors: cancelled (stopped, or no data), failed_precondition (anchors
- * are not connected, or it is on no device). Since 0.1. */
+/* Block until the programs have run. The main programs transfer each stream once for each device
+ * iteration and replica of the executable. If the executable was compiled with num_io_tiles and
+ * at least 3 iterations, and there are no handlers, threads of the session serve queues without
+ * timeouts while another transfer computes. Errors: cancelled (stopped, or no data),
+ * failed_precondition (anchors are not connected, or the session is on no device). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_load_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_main_programs(poprt_session* session);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_save_programs(poprt_session* session);
-/* By PopEF's indices (of the flows and the programs map), in this order. Programs of one flow that
- * follow each other are one run of it, which serves the anchors that they use; a repeated index
- * begins another run; a program of no flow does nothing. Errors: not_found (lists those there are),
- * as above. Since 0.1. */
+/* Runs programs by PopEF's indices (of the flows and the programs map), in this order.
+ * Consecutive programs of one flow are one run of it, which serves the anchors that they use. A
+ * repeated index begins another run. A program of no flow has no effect. Errors: not_found
+ * (lists the existing ones), as above. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* session,
                                                                  const uint32_t* indices,
                                                                  size_t index_count);
@@ -167,13 +172,13 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_profile(poprt_session* sessi
                                                             poprt_string** out_json);
 /* </functions:session> */
 
-/* Inputs that have data in the executable (compiled with constant_weights off, tensor and feed
- * blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists those that
- * can be updated), invalid_argument (size). Since 0.1. */
+/* For inputs that have data in the executable (compiled with constant_weights off, tensor and
+ * feed blobs): replaces the value of one, by copy, for later runs. Errors: not_found (lists
+ * those that can be updated), invalid_argument (size). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_update_weights(poprt_session* session,
                                                                    const char* name,
                                                                    const void* data, size_t bytes);
-/* Copies the value out; same errors. Since 0.1. */
+/* Copies the value to `data`. Errors: as poprt_session_update_weights. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_read_weights(const poprt_session* session,
                                                                  const char* name, void* data,
                                                                  size_t bytes);

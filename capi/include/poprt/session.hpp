@@ -40,7 +40,7 @@ namespace runtime {
 enum class LaunchPolicy { Immediate, Deferred };
 enum class AnchorCallbackPolicy { BIND_EMPTY_CB, BIND_USER_CB };
 
-// What functions that need no more of an anchor may take instead of it.
+// A short description of an anchor, for functions that need no more.
 struct AnchorInfo {
   AnchorInfo() = default;
   AnchorInfo(std::string anchor, bool output, std::vector<uint32_t> used = {})
@@ -56,7 +56,7 @@ struct AnchorInfo {
   bool isOutput = false;
   std::vector<uint32_t> programs;
 };
-// Is asked about the anchors of the model's metadata. Must not throw.
+// Called for the anchors of the model's metadata. Must not throw.
 using AnchorCallbackPredicate = std::function<AnchorCallbackPolicy(const popef::Anchor&)>;
 
 namespace predicate_factory {
@@ -99,7 +99,7 @@ inline AnchorCallbackPredicate predProgramNotAssigned(
     AnchorCallbackPolicy reject = AnchorCallbackPolicy::BIND_EMPTY_CB) {
   return [=](const popef::Anchor& a) { return a.programs().empty() ? accept : reject; };
 }
-// `accept` when any (orBind) or all (andBind) of the predicates say so.
+// Accepts if any (orBind) or all (andBind) of the predicates accept.
 template <class... Predicates>
 AnchorCallbackPredicate orBind(AnchorCallbackPolicy accept, AnchorCallbackPolicy reject,
                                Predicates... predicates) {
@@ -116,7 +116,7 @@ AnchorCallbackPredicate andBind(AnchorCallbackPolicy accept, AnchorCallbackPolic
 }
 
 }  // namespace anchor_callbacks
-using namespace anchor_callbacks;  // older code has them here
+using namespace anchor_callbacks;  // for older code
 }  // namespace predicate_factory
 
 namespace impl {
@@ -158,12 +158,12 @@ struct SessionConfig : impl::SessionFields {
   }
   ~SessionConfig() = default;
 
-  // Model Runtime's names of the same fields.
+  // Model Runtime's names for the same fields.
   DeviceWaitConfig& wait_config = waitConfig;
   bool& check_package_hash = checkPackageHash;
 };
 
-// Serves one anchor; poprt_stream_callbacks says when each is called. Must not throw.
+// Callbacks for one anchor. poprt_stream_callbacks documents them. Must not throw.
 class StreamCallback {
  public:
   virtual ~StreamCallback() = default;
@@ -178,19 +178,19 @@ class StreamCallback {
   virtual void interrupt() noexcept {}
 };
 
-// A queue of a session's QueueManager; good as long as that.
+// A queue of a session's QueueManager, valid as long as that.
 class Queue {
  public:
   using Callback = std::function<void(ErrorCode)>;
 
   std::string name() const { return poprt_anchor_name(poprt_queue_anchor(handle_)); }
-  // Of one transfer.
+  // The type and shape of one transfer.
   popef::TensorInfo tensorInfo() const { return detail::infoOf(poprt_queue_anchor(handle_)); }
   size_t capacity() const { return poprt_queue_capacity(handle_); }
   size_t readAvailable() const { return poprt_queue_read_available(handle_); }
 
  protected:
-  // Callbacks that do not ask how it ended.
+  // For callbacks without an error code.
   template <class F>
   using Plain =
       std::enable_if_t<std::is_invocable_v<F&> && !std::is_invocable_v<F&, ErrorCode>, int>;
@@ -211,7 +211,7 @@ class Queue {
           (*mine)(static_cast<ErrorCode>(code));
         },
         context.get()));
-    static_cast<void>(context.release());  // the callback's
+    static_cast<void>(context.release());  // the callback owns it
   }
 
  private:
@@ -221,7 +221,7 @@ class Queue {
 class InputQueue : public Queue {
  public:
   explicit InputQueue(poprt_queue* handle) : Queue(handle) {}
-  // Throws Error `cancelled` when the queue was disconnected. The callback must not throw.
+  // Throws Error `cancelled` if the queue was disconnected. The callback must not throw.
   void enqueue(const void* data, size_t bytes, Callback callback = {}) {
     push(poprt_queue_enqueue_input, data, bytes, std::move(callback));
   }
@@ -230,7 +230,7 @@ class InputQueue : public Queue {
     enqueue(data, bytes, ended(std::move(callback)));
   }
 };
-using InputRingBuffer = InputQueue;  // what Model Runtime gives to timeout callbacks
+using InputRingBuffer = InputQueue;  // the type that Model Runtime passes to timeout callbacks
 
 class OutputQueue : public Queue {
  public:
@@ -265,7 +265,7 @@ class TimeoutCallback {
   std::function<void(InputQueue&)> call_;
 };
 
-// Borrowed from a session; copies are the same one.
+// Borrowed from a session. Copies refer to the same manager.
 class QueueManager {
  public:
   explicit QueueManager(poprt_queue_manager* handle) : handle_(handle) {}
@@ -277,7 +277,7 @@ class QueueManager {
   }
   void flushAll() const { poprt_queue_manager_flush_all(handle_); }
   void disconnectAll() const { poprt_queue_manager_disconnect_all(handle_); }
-  // Model Runtime has pointers to what is the session's.
+  // Model Runtime returns pointers to objects of the session.
   operator QueueManager*() { return this; }
   QueueManager* operator->() { return this; }
   const QueueManager* operator->() const { return this; }
@@ -335,7 +335,7 @@ class Session {
     handle_.reset(made);
   }
 
-  // As Executable::getPopefModel().
+  // Returns the same as Executable::getPopefModel().
   std::shared_ptr<popef::Model> model() const {
     poprt_popef_model* made = nullptr;
     detail::check(poprt_session_popef_model(handle_.get(), &made));
@@ -350,14 +350,14 @@ class Session {
   bool isLoaded() const { return poprt_session_is_loaded(handle_.get()) != 0; }
   void stop() { poprt_session_stop(handle_.get()); }
 
-  // Null takes the handler away.
+  // Null removes the handler.
   void setUserInputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
     set(poprt_session_set_user_input_handler, name, std::move(callback));
   }
   void setUserOutputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
     set(poprt_session_set_user_output_handler, name, std::move(callback));
   }
-  // As the model's metadata has them.
+  // The anchors in the model's metadata.
   std::vector<popef::Anchor> getUserInputAnchors() const {
     return userAnchors(popef::TensorType::INPUT, poprt_session_user_input_count,
                        poprt_session_user_input);
@@ -374,7 +374,7 @@ class Session {
     detail::check(poprt_session_run_programs(handle_.get(), indices.data(), indices.size()));
   }
 
-  // The callback must not throw. Queues that were made before are gone.
+  // The callback must not throw. Earlier queues become invalid.
   QueueManager& createQueueManager(size_t numBuffers, TimeoutCallback timeout = {},
                                    std::chrono::nanoseconds timeoutNs = {},
                                    AnchorCallbackPredicate predicate = {}) {
@@ -402,7 +402,7 @@ class Session {
     return *state_->queues;
   }
 
-  // A predicate for inputs and one for outputs, as Model Runtime has them.
+  // Takes a predicate for inputs and one for outputs, as Model Runtime does.
   QueueManager& createQueueManager(size_t numBuffers, TimeoutCallback timeout,
                                    std::chrono::nanoseconds timeoutNs,
                                    AnchorCallbackPredicate inputPredicate,
@@ -443,12 +443,12 @@ class Session {
     void operator()(poprt_session* s) const { poprt_session_free(s); }
   };
   using Anchors = std::vector<popef::Anchor>;
-  // A predicate, and the anchors that it is asked about.
+  // A predicate, and the anchors for which it is called.
   struct Asked {
     AnchorCallbackPredicate predicate;
     const Anchors* anchors = nullptr;
   };
-  // What callbacks use; outlives the handle.
+  // State of the callbacks, which outlives the handle.
   struct State {
     Anchors anchors;  // of the metadata
     Asked asked;
@@ -498,14 +498,15 @@ class Session {
     c.interrupt = [](void* self) { static_cast<StreamCallback*>(self)->interrupt(); };
     c.user_data = callback.get();
     detail::check(setter(handle_.get(), name.c_str(), &c));
-    state_->callbacks.push_back(std::move(callback));  // until the session goes
+    state_->callbacks.push_back(std::move(callback));  // until the session is freed
   }
 
   std::unique_ptr<State> state_;
   std::unique_ptr<poprt_session, Free> handle_;
 };
 
-// JSON of what processes publish; empty: the default folder.
+// Returns the data that processes publish as JSON. If `folder` is empty, the default folder is
+// used.
 inline std::string readTelemetry(const std::string& folder = {}) {
   poprt_string* text = nullptr;
   detail::check(poprt_telemetry_read(folder.empty() ? nullptr : folder.c_str(), &text));

@@ -1,4 +1,4 @@
-/* Tensors that say what they hold, and outputs that the library takes memory for.
+/* Tensors with type and shape, and outputs that the library allocates.
  *
  * Example:
  *     static void run_once(const poprt_executable* model, float* image) {
@@ -25,23 +25,23 @@
 extern "C" {
 #endif
 
-/* Memory of one input or output of a request, with what it holds. Inputs are only read. */
+/* Memory of one input or output of a request with its type and shape. Inputs are only read. */
 typedef struct poprt_tensor {
   const char* name; /* of the anchor; null: `index` */
   size_t index;
   void* data;
-  size_t bytes;      /* 0: as dtype and shape say */
+  size_t bytes;      /* 0: computed from dtype and shape */
   poprt_dtype dtype; /* POPRT_DTYPE_UNDEFINED: dtype and shape are not checked */
   int32_t reserved;  /* 0 */
   const int64_t* shape;
   size_t rank;
 } poprt_tensor;
 
-/* poprt_runner_execute, with dtypes and shapes checked: they must be the anchor's. A request of N
- * whole batches has shape [N, ...] before the anchor's own or N times its first dimension, one with
- * batching_dim any size along that. A pack runner checks dtypes alone.
- * Errors: as poprt_runner_execute; invalid_argument names the input or output, what is expected and
- * what was given. Since 1.0. */
+/* poprt_runner_execute with checks of dtypes and shapes, which must be the anchor's. A request
+ * of N whole batches has shape [N, ...] before the anchor's own, or N times its first dimension.
+ * With batching_dim, that dimension may have any size. A pack runner only checks dtypes. Errors:
+ * as poprt_runner_execute; invalid_argument contains the input or output, the expected and the
+ * given type. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_execute_tensors(poprt_runner* runner,
                                                                    const poprt_tensor* inputs,
                                                                    size_t input_count,
@@ -54,37 +54,37 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_submit_tensors(
     const poprt_tensor* outputs, size_t output_count, const poprt_request_options* options,
     poprt_request** out_request);
 
-/* Memory for the outputs of one request. One thread at a time, but for free. */
+/* Memory for the outputs of one request. Only one thread at a time may use it, except for free. */
 typedef struct poprt_outputs poprt_outputs;
 
-/* Runs the model into outputs that it takes memory for, for as many rows as the inputs have, and
- * crops them (see poprt_outputs_crop). Errors: as poprt_runner_execute_tensors, resource_exhausted.
- * Since 1.0. */
+/* Runs the model, allocates outputs for as many rows as the inputs have, and crops them (see
+ * poprt_outputs_crop). Errors: as poprt_runner_execute_tensors, resource_exhausted. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_run(poprt_runner* runner,
                                                        const poprt_tensor* inputs,
                                                        size_t input_count,
                                                        poprt_outputs** out_outputs);
 
-/* The first part of it: checks the inputs and takes memory, 64-byte aligned and not initialised.
- * Give all of its tensors to poprt_runner_submit_tensors, and crop them when the request is done.
- * Errors: as poprt_runner_run. Since 1.0. */
+/* The first part of poprt_runner_run: checks the inputs and allocates memory, 64-byte aligned
+ * and not initialised. Pass all of its tensors to poprt_runner_submit_tensors, and crop them
+ * when the request is done. Errors: as poprt_runner_run. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_outputs_create(poprt_runner* runner,
                                                            const poprt_tensor* inputs,
                                                            size_t input_count,
                                                            poprt_outputs** out_outputs);
 
-/* The last part of it: output NAME of which output NAME:shape says how much is real gets that
- * shape, its elements lie dense, and NAME:shape is no output any more. A request of several batches
- * keeps both as they are. Errors: invalid_argument (null), data_loss (a size that cannot be).
+/* The last part of poprt_runner_run: if output NAME:shape contains the real size of output NAME,
+ * NAME gets that shape with dense elements, and NAME:shape is removed. A request of several
+ * batches keeps both unchanged. Errors: invalid_argument (null), data_loss (an invalid size).
  * Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_outputs_crop(poprt_outputs* outputs);
 
-/* Tensors in the model's order; memory and strings are borrowed from `outputs`, whose cropping
- * changes them. Null when out of range. Since 1.0. */
+/* The tensors in the model's order. Memory and strings are borrowed from `outputs`, and cropping
+ * changes them. Null if out of range. Since 1.0. */
 POPRT_API size_t poprt_outputs_count(const poprt_outputs* outputs);
 POPRT_API const poprt_tensor* poprt_outputs_at(const poprt_outputs* outputs, size_t index);
 
-/* Null is allowed; not while a request writes to it. Any thread. Since 1.0. */
+/* Null is allowed. Must not be called while a request writes to the memory. Any thread.
+ * Since 1.0. */
 POPRT_API void poprt_outputs_free(poprt_outputs* outputs);
 
 #ifdef __cplusplus

@@ -30,7 +30,7 @@ struct ConstTensorMemoryView {
   uint64_t dataSizeBytes = 0;
 };
 
-// Owns its bytes (64-byte aligned, not initialised); copies share them.
+// Owns its bytes (64-byte aligned, not initialised). Copies share them.
 struct TensorMemory {
   TensorMemory() = default;
   explicit TensorMemory(uint64_t size)

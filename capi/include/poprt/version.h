@@ -1,5 +1,5 @@
-/* Version of the library. Ask poprt_version() at load time: another copy may have been found. A
- * program goes on working with later versions of the same major version (capi/ABI.md).
+/* The version of the library. Check poprt_version() at load time because another copy may have been
+ * loaded. A program works with later versions of the same major version (capi/ABI.md).
  *
  * Example:
  *     if (poprt_version() / 1000000 != POPRT_VERSION_MAJOR || poprt_version() < POPRT_VERSION) {
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* POPRT_VERSION of the library that was loaded. Since 0.1. */
+/* POPRT_VERSION of the loaded library. Since 0.1. */
 POPRT_API int32_t poprt_version(void);
 /* "1.0.0"; static storage. Since 0.1. */
 POPRT_API const char* poprt_version_string(void);

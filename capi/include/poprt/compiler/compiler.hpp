@@ -1,4 +1,4 @@
-// Compiler and CompilerOptions, where PopRT has it.
+// Compiler and CompilerOptions, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/compiler.hpp"

@@ -1,4 +1,4 @@
-// DeviceManager and Device, where PopRT has it.
+// DeviceManager and Device, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/device.hpp"

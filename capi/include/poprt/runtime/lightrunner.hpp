@@ -1,4 +1,4 @@
-// LightRunner, where PopRT has it.
+// LightRunner, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/runners.hpp"

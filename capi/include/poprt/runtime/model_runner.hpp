@@ -1,4 +1,4 @@
-// Model runners, where PopRT has it.
+// Model runners, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/runners.hpp"

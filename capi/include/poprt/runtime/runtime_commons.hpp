@@ -1,4 +1,4 @@
-// Views and descriptions of tensors, where PopRT has it.
+// Views and descriptions of tensors, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/runners.hpp"

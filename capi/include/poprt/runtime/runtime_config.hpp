@@ -1,4 +1,4 @@
-// RuntimeConfig and the configurations of other runners, where PopRT has it.
+// RuntimeConfig and the configurations of other runners, at the path of PopRT's header.
 #pragma once
 
 #include "poprt/runners.hpp"
