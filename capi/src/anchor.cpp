@@ -9,7 +9,7 @@ static_assert(POPRT_DTYPE_C128 == static_cast<int>(DType::c128));
 static_assert(POPRT_DTYPE_F8152 == static_cast<int>(DType::f8_152));
 static_assert(POPRT_DTYPE_F8E8M0 == static_cast<int>(DType::f8e8m0));
 static_assert(POPRT_DTYPE_F8E8M0 + 1 == kDTypeCount);
-static_assert(POPRT_DTYPE_F8 == kDTypeCount);  // PopEF's alone: executables have no such type
+static_assert(POPRT_DTYPE_F8 == kDTypeCount);  // only in PopEF files: executables have no such type
 
 namespace {
 
@@ -21,7 +21,7 @@ DType dtype_of(poprt_dtype dtype) {
 
 const char* poprt_dtype_name(poprt_dtype dtype) {
   if (dtype == POPRT_DTYPE_F8) return "f8";
-  return dtype_name(dtype_of(dtype)).data();  // of string literals
+  return dtype_name(dtype_of(dtype)).data();  // a string literal
 }
 
 int32_t poprt_dtype_bits(poprt_dtype dtype) {

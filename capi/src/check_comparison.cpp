@@ -38,13 +38,15 @@ bool same_number(double a, double b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
 
-// Infinite where only one of them is a finite number, or they are infinities of two signs.
+// Returns infinity if only one of the values is finite, or if they are infinities of different
+// signs.
 double distance(double was, double is) {
   if (was == is || (std::isnan(was) && std::isnan(is))) return 0;
   return std::isfinite(was) && std::isfinite(is) ? std::fabs(was - is) : kInfinity;
 }
 
-// The numbers of both outputs. Two integers beyond 2^53 that one double stands for are kept apart.
+// Returns the numbers of both outputs. Different integers beyond 2^53 that convert to the same
+// double stay different.
 std::pair<Values, Values> numbers_of(const CheckedOutput& original,
                                      const CheckedOutput& converted) {
   Values was = original.values(), is = converted.values();
@@ -56,7 +58,7 @@ std::pair<Values, Values> numbers_of(const CheckedOutput& original,
   return {std::move(was), std::move(is)};
 }
 
-// The sign that a NaN has by chance says nothing.
+// The sign of a NaN is arbitrary.
 std::string number_text(double x) { return std::isnan(x) ? "nan" : fmt::format("{:.9g}", x); }
 
 std::string percent(double part) { return fmt::format("{:.4g} %", 100 * part); }

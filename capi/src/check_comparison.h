@@ -1,4 +1,4 @@
-// How far the outputs of a converted model are from those of the original, over all runs.
+// Differences between the outputs of a converted model and those of the original, over all runs.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,19 @@ namespace poprt::capi {
 struct Tolerance {
   std::string_view precision;  // "fp16"
   double relative, of_largest;
-  double integer_relative, integer_of_largest;  // of integers and conditions
+  double integer_relative, integer_of_largest;  // for integers and conditions
 
   std::string text() const;
 };
 
-// Of f32 and wider types; of halves, which have 11 bits; of 8-bit floats, which have 3 or 4. A deep
-// model adds up what they lose. Integers are exact unless floats are rounded on the way to them.
+// For f32 and wider types, for halves with 11 significant bits, and for 8-bit floats with 3 or 4.
+// Errors accumulate in a deep model. Integers are exact unless floats are rounded before they are
+// computed.
 inline constexpr Tolerance kExact = {"fp32", 1e-3, 1e-4, 0, 0};
 inline constexpr Tolerance kHalf = {"fp16", 2e-2, 1e-2, 1e-3, 1e-4};
 inline constexpr Tolerance kQuarter = {"fp8", 0.2, 0.2, 1e-3, 1e-4};
 
-// Where two outputs differ, and by how much.
+// The place and size of a difference between two outputs.
 struct Difference {
   double amount = 0;
   std::string output;
@@ -44,9 +45,9 @@ struct Difference {
   nlohmann::ordered_json json() const;
 };
 
-// A difference that the tolerance does not allow, as the end of a sentence about the output.
+// A difference beyond the tolerance, as the end of a sentence about the output.
 struct Fault {
-  double rank = 0;  // the greatest is told
+  double rank = 0;  // the fault with the largest rank is reported
   std::string text;
 };
 
@@ -72,7 +73,7 @@ class Comparison {
  public:
   explicit Comparison(const Tolerance& tolerance) : tolerance_(tolerance) {}
 
-  // Compares one run of both models. The first call is for the first set of inputs. Where the
+  // Compares one run of both models. The first call must be for the first set of inputs. If the
   // original failed, nothing is compared.
   void add(const std::string& inputs, const CheckedRun& original, const CheckedRun& converted);
   // Compares one output of both.
@@ -81,16 +82,18 @@ class Comparison {
   // Only records the size.
   void add_size(const std::string& inputs, const std::string& name, const CheckedOutput& output);
 
-  // Every element of every output is the same number; -0 is another one than 0, NaN equals NaN.
+  // Whether every element of every output is the same number. -0 differs from 0, and NaN equals
+  // NaN.
   bool equal() const { return equal_; }
   const std::optional<Fault>& fault() const { return fault_; }
-  // Of what is compared: null while nothing differs.
+  // Among the compared elements. Empty if there is no difference.
   const std::optional<Difference>& largest_absolute() const { return absolute_; }
-  // Relative to the original's value, of elements whose magnitude is above the part of the
-  // tolerance that every element has: the relative difference of a smaller one says nothing.
+  // Relative to the original's value. Elements with a magnitude below the absolute part of the
+  // tolerance are excluded because their relative difference is meaningless.
   const std::optional<Difference>& largest_relative() const { return relative_; }
 
-  // What a report says about differences, tolerance, types, sizes and outputs without elements.
+  // The lines of the report about differences, tolerance, types, sizes and outputs without
+  // elements.
   std::vector<std::string> lines() const;
   nlohmann::ordered_json json() const;
 
@@ -99,7 +102,7 @@ class Comparison {
     std::string was_type, is_type;
     double first_largest = 0;
     bool first = true;
-    std::vector<std::string> empty_with;  // sets with which it has no elements
+    std::vector<std::string> empty_with;  // sets for which it has no elements
   };
 
   void compare_values(const std::string& inputs, const std::string& name, Seen& seen,

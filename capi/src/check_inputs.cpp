@@ -22,8 +22,8 @@ void copy(Tensor& to, const Values& from, Convert convert) {
   for (size_t i = 0; i < values.size(); i++) values[i] = convert(from[i]);
 }
 
-// Integers, conditions and 8-bit floats: the low bytes of a whole number. Elements of less than a
-// byte stay zero.
+// Copies integers, conditions and 8-bit floats: the low bytes of a whole number. Elements of less
+// than a byte stay zero.
 void copy_bytes(Tensor& to, const Values& from) {
   const auto width = static_cast<size_t>(dtype_bits(to.dtype())) / 8;
   auto* bytes = static_cast<std::byte*>(to.mutable_data());
@@ -108,7 +108,7 @@ bool is_scalar(const CheckInput& input) {
   return input.dtype != DType::boolean && count_of(input) == 1;
 }
 
-// One batch of an array, begun at a sample that the seed 1 chooses for all arrays.
+// Returns one batch of an array. Seed 1 selects the first sample for all arrays.
 Values batch_of(const Tensor& data, const CheckInput& input) {
   const Shape& shape = input.shape;
   if (data.shape().size() != shape.size() || data.count() == 0 ||
@@ -132,7 +132,7 @@ InputSet set_of(std::string name, std::string how, Fill fill) {
           }};
 }
 
-// Sets do not share seeds: the first one's are 1, 2, ...
+// Sets do not share seeds. Those of the first set are 1, 2, ...
 uint64_t seed_of(const CheckInput& input, uint64_t set) { return 1000 * set + input.place; }
 
 std::vector<InputSet> all_sets(const std::vector<CheckInput>& inputs) {
@@ -172,7 +172,7 @@ std::vector<InputSet> all_sets(const std::vector<CheckInput>& inputs) {
   return sets;
 }
 
-// Equal for sets that give all inputs the same bytes.
+// Returns equal text for sets that give all inputs the same bytes.
 std::string fingerprint(const InputSet& set, const std::vector<CheckInput>& inputs) {
   Sha256 hash;
   for (const CheckInput& input : inputs) {
@@ -194,8 +194,7 @@ std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const Ch
   if (!data.arrays.empty())
     sets.push_back(set_of("data",
                           "one batch of '" + data.file +
-                              "' from the sample that the seed 1 chooses; inputs that it does not "
-                              "have as random",
+                              "' from the sample that seed 1 selects; other inputs as random",
                           [data](const auto& in) {
                             const auto found = data.arrays.find(in.name);
                             return found == data.arrays.end() ? random_values(in, seed_of(in, 0))

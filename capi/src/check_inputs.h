@@ -1,4 +1,4 @@
-// The inputs that `check` and `precision_compare` give to two models.
+// The inputs of both models in `check` and `precision_compare`.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace poprt::capi {
 
-// An input that a caller must give. `place` is its place among the inputs of the original model,
-// from 1, which chooses its random values.
+// An input of a request. `place` is its position among the inputs of the original model, from 1. It
+// selects its random values.
 struct CheckInput {
   std::string name;
   DType dtype;
@@ -20,26 +20,26 @@ struct CheckInput {
   uint64_t place;
 };
 
-// One way to fill every input of a model.
+// A method to fill every input of a model.
 struct InputSet {
   std::string name;  // "zeros"
-  std::string how;   // how the values are made, for reports
-  // The values of an input. The same place gives the same values in every floating-point type,
-  // except for rounding.
+  std::string how;   // description of the values, for reports
+  // Returns the values of an input. The same place has the same values in every floating-point
+  // type, except for rounding.
   std::function<Tensor(const CheckInput& input)> make;
 };
 
-// Arrays by names of inputs, whose first axis counts samples, and the file that they come from.
+// Arrays by names of inputs, with samples along the first axis, and their file.
 struct CheckData {
   std::string file;
   std::map<std::string, Tensor> arrays;
 };
 
-// The ways to fill these inputs. The first one is a batch of `data`, if there is any, else random
-// values. Further ones make sizes that depend on data zero, small and as large as possible: they
-// are constant, of one sign, mostly zero, repeated or all different. A set that gives every input
-// what an earlier set gives is left out. Throws invalid_argument for data whose shape is not that
-// of the input, or that is for no input at all.
+// Returns the sets for these inputs. The first one is a batch of `data`, if there is any, else
+// random values. Further sets make sizes that depend on data zero, small and as large as possible:
+// they are constant, of one sign, mostly zero, repeated or all different. A set that gives every
+// input the values of an earlier set is omitted. Throws invalid_argument for data with another
+// shape than the input, and for data of an unknown input.
 std::vector<InputSet> input_sets(const std::vector<CheckInput>& inputs, const CheckData& data);
 
 }  // namespace poprt::capi

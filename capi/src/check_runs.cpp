@@ -7,7 +7,7 @@
 namespace poprt::capi {
 namespace {
 
-// Calls take(i) for the places i of the elements of `real` in a tensor of shape `whole`.
+// Calls take(i) for the index i, in a tensor of shape `whole`, of each element of `real`.
 template <class Take>
 void for_each_real(const Shape& whole, const Shape& real, Take take) {
   const auto count = static_cast<size_t>(element_count(whole));
@@ -31,8 +31,8 @@ std::vector<T> cropped(std::vector<T> values, const Shape& whole, const Shape& r
   return part;
 }
 
-// What output NAME:shape of a run says about output NAME; nothing when that is another output,
-// which only has such a name.
+// Returns the real shape of output NAME from output NAME:shape of a run, or nothing if NAME:shape
+// is an unrelated output with such a name.
 std::optional<Shape> real_shape(const Tensor& whole, const Tensor& sizes) {
   const auto rank = static_cast<int64_t>(whole.shape().size());
   if (!is_integer(sizes.dtype()) || sizes.shape() != Shape{rank}) return std::nullopt;
@@ -97,7 +97,7 @@ CheckedRun CheckedModel::run(const std::map<std::string, Tensor>& tensors) {
   } catch (const Error& e) {
     run.outputs.clear();
     run.failure = e;
-    // The device may be left in the middle of a run; a new runner begins afresh.
+    // The device may have stopped during a run, so the next run creates a new runner.
     runner_.reset();
     runner_ = std::make_unique<runtime::ModelRunner>(model_);
     return run;
@@ -115,8 +115,8 @@ std::vector<CheckedRun> run_sets(const std::shared_ptr<const runtime::Model>& mo
     const auto original = std::ranges::find(inputs, input.name, &CheckInput::name);
     if (original == inputs.end())
       fail(ErrorCode::failed_precondition,
-           "the converted model takes input '{}', which the original does not have: they cannot be "
-           "given the same inputs",
+           "the converted model has input '{}', which the original lacks: they cannot run with the "
+           "same inputs",
            input.name);
     input.place = original->place;
   }

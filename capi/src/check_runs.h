@@ -15,8 +15,8 @@
 
 namespace poprt::capi {
 
-// An output of one run. Where the size depends on data, `real` is the part of `whole`, from the
-// origin, that output NAME:shape tells; else it is the shape of `whole`.
+// An output of one run. If the size depends on data, `real` is the part of `whole`, from the
+// origin, whose size output NAME:shape contains. Otherwise it is the shape of `whole`.
 struct CheckedOutput {
   Tensor whole;
   Shape real;
@@ -24,12 +24,12 @@ struct CheckedOutput {
 
   // The elements of the real part, row by row.
   std::vector<double> values() const;
-  // The same of integers and conditions, exactly; empty for other types.
+  // The exact elements of integers and conditions; empty for other types.
   std::vector<int64_t> integers() const;
 };
 
-// The outputs of a run by name, without the NAME:shape of others. Where the run failed, `failure`
-// says why, and there are no outputs.
+// The outputs of a run by name, without the outputs NAME:shape. If the run failed, `failure`
+// contains the reason and there are no outputs.
 struct CheckedRun {
   std::map<std::string, CheckedOutput> outputs;
   std::optional<Error> failure;
@@ -37,12 +37,12 @@ struct CheckedRun {
 
 class CheckedModel {
  public:
-  // Acquires a device. Throws what ModelRunner throws.
+  // Acquires a device. Throws the errors of ModelRunner.
   explicit CheckedModel(std::shared_ptr<const runtime::Model> model);
 
-  // The inputs that callers give, in the model's order.
+  // The inputs of requests, in the model's order.
   std::vector<CheckInput> inputs() const;
-  // One run. `tensors` has every input by name, of its type and shape.
+  // Runs the model once. `tensors` contains every input by name, with its type and shape.
   CheckedRun run(const std::map<std::string, Tensor>& tensors);
 
  private:
@@ -50,8 +50,9 @@ class CheckedModel {
   std::unique_ptr<runtime::ModelRunner> runner_;
 };
 
-// Runs a model with each set. Inputs have the places that `inputs`, those of the original model,
-// give them by name. Throws failed_precondition for an input that the original does not have.
+// Runs a model with each set. The places of inputs are those of the inputs with the same name in
+// `inputs`, the inputs of the original model. Throws failed_precondition for an input that the
+// original lacks.
 std::vector<CheckedRun> run_sets(const std::shared_ptr<const runtime::Model>& model,
                                  const std::vector<InputSet>& sets,
                                  const std::vector<CheckInput>& inputs);

@@ -23,7 +23,8 @@ bool is_among(std::string_view name, std::initializer_list<std::string_view> nam
   return std::ranges::find(names, name) != names.end();
 }
 
-// Options by name that decide the result. Others are recorded, which is no part of what is cached.
+// Returns the options by name that influence the result. Others are recorded outside the cached
+// data.
 std::vector<poprt_option> acting(const poprt_compile_options& o) {
   std::vector<poprt_option> list(o.options, o.options + o.option_count);
   const bool pipelined = std::ranges::any_of(list, [](const poprt_option& option) {
@@ -34,17 +35,19 @@ std::vector<poprt_option> acting(const poprt_compile_options& o) {
     if (is_among(name, {"custom_patterns", "custom_transform_applier_settings", "num_ipus",
                         "virtual_graph_mode", "virtual_graph_split_ratios", "enable_pipelining"}))
       return false;
-    // How the program is run is said beside it; whether stages divide it, by who compiles.
+    // batches_per_step is stored separately from the program, unless the compiler checks that
+    // pipeline stages divide it.
     if (name == "batches_per_step") return !pipelined;
     const OptionRow* row = find_option(name);
-    // The opset is the converted ONNX file's alone; of libraries counts what is in them.
+    // The opset only concerns the converted ONNX file, and the contents of libraries are hashed
+    // instead of their paths.
     return !row || row->effect != OptionEffect::acts ||
            is_among(name, {"num_io_tiles", "lowest_opset", "custom_library_so_paths"});
   });
   return list;
 }
 
-// Every option that decides the result; callbacks do not.
+// Describes every option that influences the result. Callbacks do not.
 std::string describe(const poprt_compile_options& o) {
   std::string s(program::package());
   for (const auto& input : std::span(o.input_shapes, o.input_shape_count))
@@ -77,7 +80,7 @@ std::string describe(const poprt_compile_options& o) {
 }  // namespace
 
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options) {
-  // What is found in the cache has no graph any more that could be written.
+  // A cached executable has no graph that could be written.
   if (const char* ir = named_option(options, "serialize_ir"); ir && std::string_view(ir) == "True")
     return std::nullopt;
   const auto variable = [](const char* name) {
@@ -99,7 +102,8 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
   runtime::CacheKey key;
   key.name = name;
   key.description = describe(options);
-  // The description is for people: two different lists of names may look the same in it.
+  // The description is for reading. Different lists of names may have the same description, so the
+  // hash uses the options.
   Sha256 hash;
   hash.add_sized("poprt cache 1").add_sized(model_hash).add_sized(name);
   hash.add_sized(key.description);
@@ -116,13 +120,13 @@ runtime::CacheKey cache_key(const poprt_compile_options& options, const std::str
   }
   for (const poprt_option& option : acting(options)) {
     hash.add_sized(option.name).add_sized(option.value);
-    // What is in the file, not where it lies; one that is not there is said by who reads it.
+    // Hash the contents of the file instead of its path. Reading it later reports a missing file.
     std::error_code missing;
     if (std::string_view(option.name) == "data_preprocess" &&
         std::filesystem::exists(option.value, missing))
       hash.add_sized(MappedFile::open(option.value)->bytes());
   }
-  // Of the whole process: a pattern may act unasked.
+  // Include all libraries of the process because a pattern may be enabled by default.
   for (const plugins::Library* library : plugins::libraries())
     hash.add_sized("plug-in").add_sized(library->hash);
   key.hash = hash.finish();

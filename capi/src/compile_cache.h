@@ -1,4 +1,4 @@
-// Engine caching: which options ask for it, and under which key.
+// Engine caching: the options that enable it, and the key.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,11 @@
 
 namespace poprt::capi {
 
-// The folder when caching is on: cache_path, else POPXL_CACHE_DIR, else POPART_CACHE_DIR, else
-// "session_cache". Either variable turns caching on by itself.
+// Returns the folder if caching is enabled: cache_path, else POPXL_CACHE_DIR, else
+// POPART_CACHE_DIR, else "session_cache". Each of the two variables also enables caching.
 std::optional<std::filesystem::path> cache_folder(const poprt_compile_options& options);
 
-// `model_hash` stands for the model's bytes, external data included.
+// `model_hash` is the hash of the model's bytes with its external data.
 runtime::CacheKey cache_key(const poprt_compile_options& options, const std::string& model_hash,
                             const std::string& name);
 

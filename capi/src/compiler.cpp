@@ -42,7 +42,7 @@ using capi::call_with_sink;
 using capi::text;
 namespace fs = std::filesystem;
 
-// Options with everything they point to.
+// Options with the memory of their pointers.
 struct poprt_compiler {
   explicit poprt_compiler(const poprt_compile_options& given) : options(given) {
     shape_values.reserve(given.input_shape_count);
@@ -102,7 +102,7 @@ struct poprt_compiler {
   std::vector<poprt_option> named;
   std::string stop_after, cache_path;
 
-  // What the last conversion has left for a compilation of the same file; another thread may take
+  // The model of the last conversion, for a compilation of the same file. Another thread may take
   // it.
   using Kept = std::unique_ptr<void, void (*)(void*)>;
   static void release(void* kept) { capi::compiler_library().release(kept); }
@@ -117,7 +117,7 @@ struct poprt_compiler {
   mutable std::mutex mutex;  // of `kept`
   mutable Kept kept{nullptr, release};
 
-  // What conversion does besides, and whether there was one.
+  // Additional tasks of a conversion.
   bool check_models = false, compare_layers = false;
   mutable std::atomic<bool> converted = false;
 };
@@ -193,7 +193,7 @@ void check(const poprt_compile_options& o) {
   capi::check_reserved(o.reserved_3, "poprt_compile_options");
 }
 
-// The files of a model as opaque blobs.
+// Returns the files of a model as opaque blobs.
 std::map<std::string, std::string> embedded(const poprt_library_source& source, int allow_links) {
   struct Context {
     std::map<std::string, std::string> blobs;
@@ -232,7 +232,7 @@ std::string hash_of(const poprt_library_source& source, int allow_links) {
   return hash;
 }
 
-// The model with its options, their blobs and its source. They are no part of what is cached.
+// Returns the model with its options, their blobs and its source, which are not cached.
 std::shared_ptr<const runtime::Model> with_options(
     const std::shared_ptr<const runtime::Model>& model, const poprt_compile_options& o,
     const capi::Source& note, std::map<std::string, std::string> files) {
@@ -244,7 +244,7 @@ std::shared_ptr<const runtime::Model> with_options(
   return made;
 }
 
-// What acts where a model is converted does nothing where it is only compiled.
+// Warns about options that only have an effect when a model is converted.
 void warn_without_conversion(const poprt_compiler& c) {
   if (c.converted) return;
   for (const auto& [given, name] :
@@ -280,13 +280,14 @@ std::shared_ptr<const runtime::Model> compile(const poprt_compiler& compiler,
                    capi::compiler_library().compile(&o, &source, kept.get(), sink, error);
                  });
   if (cache) cache->store(key, payload->bytes());
-  // Without a cache only now: what is wrong with a model is best said by the import.
+  // Without a cache, the hash is computed after the import because the import reports errors of a
+  // model best.
   if (note.hash.empty()) note.hash = hash_of(source, o.allow_links);
   return with_options(runtime::open_payload(name, payload->bytes(), payload), o, note,
                       std::move(files));
 }
 
-// A folder that goes with this object, and everything in it.
+// A folder that is removed, with its contents, when this object is destroyed.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -308,7 +309,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// With `keeps`, a compiler that keeps what a compilation may use.
+// If `keeps` is not null, it is the compiler that keeps the model for a compilation.
 void convert(const poprt_compile_options& options, const poprt_library_source& source,
              const char* out, const poprt_compiler* keeps = nullptr) {
   void* left = nullptr;
@@ -318,7 +319,7 @@ void convert(const poprt_compile_options& options, const poprt_library_source& s
   if (keeps) keeps->keep(left);
 }
 
-// A model of the check, which is neither cached nor reported.
+// Compiles a model of the check, which is neither cached nor reported.
 std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
                                                       std::vector<poprt_option> named,
                                                       const poprt_library_source& source) {
@@ -335,8 +336,8 @@ std::shared_ptr<const runtime::Model> compile_quietly(poprt_compile_options o,
   return runtime::open_payload("model", payload->bytes(), payload);
 }
 
-// Options of the original model, which is compiled as little changed as the compiler can do with;
-// and those by name.
+// The options for the original model, which is compiled with as few changes as possible, and its
+// options by name.
 struct PlainOptions {
   poprt_compile_options options;
   std::vector<poprt_option> named;
@@ -350,10 +351,11 @@ PlainOptions plain_options(const poprt_compiler& c) {
   o.pass_count = o.skip_pass_count = 0;
   o.stop_after = nullptr;
   o.rewrite_limit = 0;
-  // Of what is left by name 8-bit floats are a precision, too, and bytes for images another model.
+  // 8-bit floats are an option by name, but also a precision. Bytes for images make another model.
   std::erase_if(plain.named, [](const poprt_option& option) {
     const std::string_view name = option.name;
-    // Patterns act where an executable is made, and the converted one is made without options.
+    // Patterns have an effect when an executable is made, and that of the converted model is made
+    // without options.
     return name == "precision" || name == "eightbitsio" || name == "custom_patterns" ||
            name == "custom_transform_applier_settings" || name == "serialize_ir" ||
            name == "serialized_ir_dest";
@@ -362,7 +364,7 @@ PlainOptions plain_options(const poprt_compiler& c) {
   return plain;
 }
 
-// `results`: names of further outputs, a line each; empty for none.
+// `results` contains names of further outputs, one per line.
 std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
                                                        const poprt_library_source& source,
                                                        const std::string& results) {
@@ -371,7 +373,7 @@ std::shared_ptr<const runtime::Model> compile_original(const poprt_compiler& c,
   return compile_quietly(plain.options, plain.named, source);
 }
 
-// What a conversion has left, as it is.
+// Compiles the result of a conversion without further changes.
 std::shared_ptr<const runtime::Model> compile_converted(const poprt_library_source& source,
                                                         const std::vector<poprt_option>& named) {
   poprt_compile_options o{};
@@ -379,7 +381,7 @@ std::shared_ptr<const runtime::Model> compile_converted(const poprt_library_sour
   return compile_quietly(o, named, source);
 }
 
-// The lines that a function of the compiler library writes.
+// Returns the lines that a function of the compiler library writes.
 template <class Call>
 std::vector<std::string> lines_of(Call call) {
   std::string text;
@@ -431,9 +433,8 @@ std::string compare_layers(const poprt_compiler& c, const poprt_library_source& 
   return capi::compare_layers(layers, models, tolerance_of(c, *models.converted), data_of(c));
 }
 
-// The results inside of the original of which check reports the sizes.
-std::vector<std::string> sized_results(const poprt_compiler& c,
-                                       const poprt_library_source& source) {
+// Returns the results inside the original whose sizes check reports.
+std::vector<std::string> sized_results(const poprt_compiler& c, const poprt_library_source& source) {
   PlainOptions plain = plain_options(c);
   plain.named.push_back({capi::kQuiet, "1"});
   plain.options.progress = nullptr;
@@ -452,7 +453,7 @@ std::string check_models(const poprt_compiler& c, const poprt_library_source& so
     models.inner = sized_results(c, source);
     models.original = compile_original(c, source, joined(models.inner));
   } catch (const Error& e) {
-    // The outputs are checked in any case.
+    // The check of the outputs continues.
     log().info("`check` does not report sizes inside of the model: {}", e.message());
     models.inner.clear();
     models.original = compile_original(c, source, "");
@@ -466,9 +467,8 @@ void write_text(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-// Nothing appears at `out` unless what it becomes is right, and no file of the check appears
-// earlier: the model is converted twice, since the second time only the converter's own files are
-// written.
+// Writes to `out` only after a successful check, and writes no file of the check earlier. The model
+// is therefore converted twice: the second conversion writes only the files of the converter.
 void convert_and_check(const poprt_compiler& c, const poprt_library_source& source,
                        const fs::path& out) {
   const TemporaryFolder folder;
@@ -481,7 +481,7 @@ void convert_and_check(const poprt_compiler& c, const poprt_library_source& sour
   std::string report, layers;
   if (c.check_models) report = check_models(c, source, converted);
   if (c.compare_layers) layers = compare_layers(c, source, converted);
-  // The first conversion has given all warnings.
+  // The first conversion has already given all warnings.
   std::vector<poprt_option> quiet(c.options.options, c.options.options + c.options.option_count);
   quiet.push_back({capi::kQuiet, "1"});
   second.options = quiet.data();
@@ -530,7 +530,7 @@ poprt_error* poprt_compiler_compile_file(const poprt_compiler* compiler, const c
 
 namespace {
 
-// What load keeps its executables in when nobody says.
+// Returns the default folder of the executables of load.
 std::string user_cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache && *cache == '/') return std::string(cache) + "/poprt";
@@ -538,7 +538,7 @@ std::string user_cache() {
   return home && *home == '/' ? std::string(home) + "/.cache/poprt" : std::string();
 }
 
-// By its first bytes; one that cannot be read, by its name.
+// Decides by the first bytes, or by the name if the file cannot be read.
 bool is_popef(const std::string& path) {
   std::array<char, 6> tag{};
   std::ifstream file(path, std::ios::binary);

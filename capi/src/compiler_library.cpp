@@ -42,7 +42,7 @@ using namespace poprt;
 using capi::library_guard;
 using capi::write;
 
-// Options that stand for a pass, and the parameter that has their value.
+// An option that enables a pass, and the parameter that receives its value.
 struct OptionOfPass {
   const char* option;
   const char* pass;
@@ -74,7 +74,7 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
   if (const char* words = capi::named_option(o, "pack_args")) {
     to.requested.emplace_back("packed_transformer");
     for (const std::string_view word : capi::split_lines(words, "pack_args")) {
-      const size_t at = word.find('=');  // checked where options are read
+      const size_t at = word.find('=');  // checked when options are read
       to.pass_arguments["packed_transformer"][std::string(word.substr(0, at))] =
           word.substr(at + 1);
     }
@@ -86,7 +86,7 @@ void request_passes(const poprt_compile_options& o, compiler::Options& to) {
       const size_t dot = word.find('.'), at = word.find('=');
       const passes::PassDef& pass = passes::pass_of(word.substr(0, std::min(dot, word.size())));
       const std::string parameter(word.substr(dot + 1, at - dot - 1));
-      std::string value(word.substr(at + 1));  // one line, whose \\n is a line feed
+      std::string value(word.substr(at + 1));  // one line; \\n means a line feed
       for (size_t i = 0; (i = value.find("\\n", i)) != std::string::npos; i++)
         value.replace(i, 2, "\n");
       if (!to.pass_arguments[std::string(pass.name)].emplace(parameter, std::move(value)).second)
@@ -102,7 +102,7 @@ std::vector<onnx::ModelFile> files_of(const poprt_library_source& s, bool allow_
   return onnx::files_of({static_cast<const std::byte*>(s.data), s.size}, folder, allow_links);
 }
 
-// A device of its own, for calibration.
+// Runs an executable on a separate device, for calibration.
 compiler::RunModel run_on_device(const compiler::Executable& executable) {
   auto loaded = program::load_in_memory(executable.program, executable.weights);
   const device::Image image{std::make_shared<const program::Program>(std::move(loaded.program)),
@@ -119,8 +119,8 @@ compiler::RunModel run_on_device(const compiler::Executable& executable) {
   };
 }
 
-// A model is often converted and then compiled: what was found for the first is kept for the
-// second, until another one comes.
+// A model is often converted and then compiled. The calibration of the conversion is kept for the
+// compilation until another model is calibrated.
 std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_options& o,
                                                         const poprt_library_source& source) {
   static std::mutex mutex;
@@ -143,7 +143,7 @@ std::shared_ptr<compiler::CalibrationResult> remembered(const poprt_compile_opti
   return result;
 }
 
-// What the options say about 8-bit floats.
+// Reads the options of 8-bit floats.
 void take_precision(const poprt_compile_options& o, const poprt_library_source& source,
                     compiler::Options& to) {
   const auto named = [&](const char* name) -> std::string_view {
@@ -184,7 +184,7 @@ void take_precision(const poprt_compile_options& o, const poprt_library_source& 
   to.calibration = calibration;
 }
 
-// Arguments of a pass that does not run would do nothing, in silence.
+// Arguments of a pass that does not run are an error because they would have no effect.
 void check_pass_args(const poprt_compile_options& o, const compiler::Options& to) {
   const char* words = capi::named_option(o, "pass_args");
   if (!words || to.plain) return;
@@ -195,8 +195,8 @@ void check_pass_args(const poprt_compile_options& o, const compiler::Options& to
     const passes::PassDef& pass = passes::pass_of(word.substr(0, word.find('.')));
     if (std::ranges::find(running, &pass) == running.end())
       fail(ErrorCode::invalid_argument,
-           "`pass_args`: '{}' would do nothing, pass {} does not run; `passes` names passes to run",
-           word, pass.name);
+           "`pass_args`: '{}' has no effect because pass {} does not run; add it to `passes`", word,
+           pass.name);
   }
 }
 
@@ -216,7 +216,7 @@ std::vector<float> split_ratios(std::string_view text) {
   return ratios;
 }
 
-// What the options say about several IPUs.
+// Reads the options of several IPUs.
 void take_ipus(const poprt_compile_options& o, compiler::Options& to) {
   const auto named = [&](const char* name, std::string_view standard) -> std::string_view {
     const char* value = capi::named_option(o, name);
@@ -232,7 +232,7 @@ void take_ipus(const poprt_compile_options& o, compiler::Options& to) {
   to.split_ratios = split_ratios(named("virtual_graph_split_ratios", ""));
 }
 
-// Which patterns and transforms of plug-ins run.
+// Reads the options that select patterns and transforms of plug-ins.
 void take_plugins(const poprt_compile_options& o, compiler::Options& to) {
   if (const char* patterns = capi::named_option(o, "custom_patterns"))
     to.patterns = passes::parse_patterns(patterns);
@@ -240,7 +240,7 @@ void take_plugins(const poprt_compile_options& o, compiler::Options& to) {
     to.transforms = capi::parse_transforms(given);
 }
 
-// Which outputs the model has.
+// Reads the options that select the outputs of the model.
 void take_outputs(const poprt_compile_options& o, compiler::DriverOptions& to) {
   to.outputs.assign(o.outputs, o.outputs + o.output_count);
   if (const char* names = capi::named_option(o, "remove_outputs"))
@@ -252,7 +252,7 @@ void take_outputs(const poprt_compile_options& o, compiler::DriverOptions& to) {
       to.checkpoints.emplace_back(name);
 }
 
-// What kind of executable, or of converted model, is made.
+// Reads the options for the kind of executable or converted model.
 void take_results(const poprt_compile_options& o, compiler::DriverOptions& to) {
   to.fused_only = capi::named_option(o, "enable_model_fusion") != nullptr;
   to.variable_weights = o.variable_weights != 0;
@@ -308,8 +308,8 @@ compiler::DriverOptions make_options(const poprt_compile_options& o,
   return to;
 }
 
-// Where serialize_ir writes: what serialized_ir_dest says, else beside the PopEF file, if one is
-// written, or in the working folder. Null: nowhere.
+// Returns the file of serialize_ir: serialized_ir_dest, else a file in the folder of the PopEF file
+// or, if none is written, in the working folder. Null if the option is not set.
 std::unique_ptr<compiler::IrFile> ir_file(const poprt_compile_options& o, const char* popef_path) {
   const char* wanted = capi::named_option(o, "serialize_ir");
   const char* given = capi::named_option(o, "serialized_ir_dest");
@@ -331,18 +331,18 @@ std::unique_ptr<compiler::IrFile> ir_file(const poprt_compile_options& o, const 
   }
 }
 
-// Ends the compilation when its caller wants that.
-void ask(const poprt_compile_options& o) {
+// Throws cancelled if the caller's stop callback requests it.
+void throw_if_stopped(const poprt_compile_options& o) {
   if (o.stop && o.stop(o.user_data) != 0)
     fail(ErrorCode::cancelled, "the compilation was stopped by its caller");
 }
 
 void say(const poprt_compile_options& o, double done, const char* what) {
   if (o.progress) o.progress(done, what, o.user_data);
-  ask(o);
+  throw_if_stopped(o);
 }
 
-// Nothing is left to stop.
+// The work is complete, so the stop callback is no longer called.
 void finish(const poprt_compile_options& o) {
   if (o.progress) o.progress(1, "done", o.user_data);
 }
@@ -352,16 +352,17 @@ std::unique_ptr<ir::Graph> import(const poprt_library_source& s,
   return compiler::read_model(capi::model_source(s), o.allow_links != 0, o.strict != 0);
 }
 
-// The driver has a part of the progress of a call: reading, opset and writing have the rest.
+// Maps the driver's progress to a part of the progress of the call. Reading, opset conversion and
+// writing have the rest.
 void report_progress(const poprt_compile_options& o, compiler::DriverOptions& to) {
   constexpr double kFrom = 0.1, kPart = 0.7;
   to.progress = [&o](double done, std::string_view what) {
     if (o.progress) o.progress(kFrom + kPart * done, std::string(what).c_str(), o.user_data);
   };
-  to.ask = [&o] { ask(o); };
+  to.ask = [&o] { throw_if_stopped(o); };
 }
 
-// The graph that a conversion has left, if it is of this file as it is now.
+// Returns the graph that a conversion has kept, if the file is the same and unchanged.
 std::unique_ptr<ir::Graph> take(void* kept, const poprt_library_source& source, bool& converted) {
   auto* model = static_cast<capi::Kept*>(kept);
   if (!model || !model->graph || !source.path || model->path != source.path ||
@@ -371,8 +372,8 @@ std::unique_ptr<ir::Graph> take(void* kept, const poprt_library_source& source, 
   return std::move(model->graph);
 }
 
-// Each graph that is lowered is added to `ir`, if there is one; the caller writes that file with
-// the executable.
+// Adds each lowered graph to `ir` if it is not null. The caller writes that file with the
+// executable.
 compiler::Executable compile_source(const poprt_compile_options& o,
                                     const poprt_library_source& source, void* kept,
                                     compiler::IrFile* ir) {
@@ -425,7 +426,7 @@ void compile(const poprt_compile_options* o, const poprt_library_source* source,
   });
 }
 
-// Throws when they are more than fits into a PopEF file as its source.
+// Throws if the files are too large for a PopEF file.
 void check_embedded(std::span<const onnx::ModelFile> files) {
   uint64_t bytes = 0;
   for (const onnx::ModelFile& f : files) bytes += f.bytes.size();
@@ -433,7 +434,7 @@ void check_embedded(std::span<const onnx::ModelFile> files) {
   if (bytes > kMost)
     fail(ErrorCode::resource_exhausted,
          "`embed_source`: the model and its external data have {} bytes, at most {} can be "
-         "embedded; keep the model beside the PopEF file instead",
+         "embedded; keep the model in the folder of the PopEF file instead",
          bytes, kMost);
 }
 
@@ -445,7 +446,7 @@ void compile_to_popef(const poprt_compile_options* o, const poprt_library_source
     if (o->embed_source) check_embedded(files = files_of(*source, o->allow_links != 0));
     const auto ir = ir_file(*o, popef_path);
     const compiler::Executable executable = compile_source(*o, *source, kept, ir.get());
-    // Otherwise now: what is wrong with a model is best said by the import.
+    // The files are read after the import because the import reports errors of a model best.
     if (!o->embed_source) files = files_of(*source, o->allow_links != 0);
     const capi::Source note{std::filesystem::path(source->path).filename().string(),
                             onnx::hash_of(files)};
@@ -474,14 +475,14 @@ std::shared_ptr<const compiler::Calibration> with_log(const compiler::Calibratio
   return logged;
 }
 
-// What was chosen, beside a model that is there.
+// Writes the chosen formats to the folder of an existing model.
 void write_log(const std::string& text, const std::filesystem::path& model) {
   AtomicFile file(model.parent_path() / "quantize.log");
   file.write(std::as_bytes(std::span(text)));
   file.commit();
 }
 
-// A caller that follows the passes is told of all of them in each call.
+// A caller with a callback for passes expects all passes in each call, so nothing is kept.
 std::optional<capi::Stamps> stamps_to_keep(const poprt_compile_options& o,
                                            const poprt_library_source& source, void** out_kept) {
   if (!out_kept || !source.path || o.after_pass) return std::nullopt;
@@ -495,7 +496,7 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     say(*o, 0, "read");
     const auto stamps = stamps_to_keep(*o, *source, out_kept);
     auto graph = import(*source, *o);
-    std::unique_ptr<ir::Graph> kept;  // as it was read
+    std::unique_ptr<ir::Graph> kept;  // the imported graph
     if (stamps) kept = graph->clone();
     compiler::DriverOptions options = make_options(*o, *source);
     options.keep_onnx = true;
@@ -503,8 +504,8 @@ void convert(const poprt_compile_options* o, const poprt_library_source* source,
     if (options.calibration) options.calibration = with_log(*options.calibration, log);
     report_progress(*o, options);
     const bool same = compiler::convert_model(*graph, options);
-    // The file is made of the copy: readers of its values are in another order, which decides names
-    // of fused nodes in an executable, but nothing of an ONNX file.
+    // The file is made of the copy. The readers of its values have another order, which changes
+    // names of fused nodes in an executable, but not an ONNX file.
     if (stamps && same) kept = std::exchange(graph, graph->clone());
     say(*o, 0.8, "opset");
     compiler::settle_opset(graph, options);
@@ -543,7 +544,7 @@ void io_stat(const poprt_library_source* source, const poprt_library_sink* sink,
   library_guard(error, [&] { write(*sink, passes::io_statistics(*import(*source))); });
 }
 
-// The type and name of each product's result that both models have, one line each.
+// Writes the type and name of the result of each product that both models contain, one line each.
 void layers(const poprt_compile_options* options, const poprt_library_source* original,
             const poprt_library_source* converted, const poprt_library_sink* sink,
             poprt_library_error* error) {
@@ -553,7 +554,7 @@ void layers(const poprt_compile_options* options, const poprt_library_source* or
   });
 }
 
-// Of the original model, with the options that it is compiled with for the check.
+// Uses the original model with the options for its compilation in the check.
 void sized(const poprt_compile_options* options, const poprt_library_source* source,
            const poprt_library_sink* sink, poprt_library_error* error) {
   library_guard(error, [&] {

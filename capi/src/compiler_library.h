@@ -1,9 +1,7 @@
-// The interface between libpoprt.so and the compiler library, libpoprt_compiler.so. Both come from
-// one build. The interface has C types only; no exception crosses it, and the only memory that
-// changes its owner is that of error messages.
+// The interface between libpoprt.so and libpoprt_compiler.so, which come from one build. It uses C
+// types only. No exceptions cross it, and no ownership except that of error messages.
 //
-// A process that only serves models never loads the compiler library, and so neither ONNX nor
-// protobuf.
+// A serving process never loads the compiler, so it loads neither ONNX nor protobuf.
 #pragma once
 
 #include "poprt/compiler.h"
@@ -14,14 +12,15 @@
 extern "C" {
 #endif
 
-// The error of a function of the compiler library. On success, code and message keep their values.
-// The message comes from malloc(); the caller frees it.
+// The error of a library function. On success, code and message are unchanged. The message is
+// allocated with malloc(), and the caller frees it.
 typedef struct poprt_library_error {
   poprt_error_code code;
   char* message;
 } poprt_library_error;
 
-// Takes bytes front to back. A non-zero result stops the function, which then reports `cancelled`.
+// Receives bytes from front to back. Returning non-zero stops the library, which then reports
+// `cancelled`.
 typedef struct poprt_library_sink {
   int (*write)(void* context, const void* data, size_t size);
   void* context;
@@ -37,7 +36,7 @@ typedef struct poprt_library_source {
   const char* folder;
 } poprt_library_source;
 
-// Memory of an anchor; `dtype` is that of the core.
+// Memory of an anchor. `dtype` is a number of the core's DType.
 typedef struct poprt_library_tensor {
   const char* name;
   int32_t dtype;
@@ -47,8 +46,8 @@ typedef struct poprt_library_tensor {
   uint64_t bytes;
 } poprt_library_tensor;
 
-// What an executable keeps for runners with faithful numerics, and the program's anchors, whose
-// memory is not looked at.
+// The model that an executable stores for runners with faithful numerics, and the program's
+// anchors, whose memory is ignored.
 typedef struct poprt_library_faithful {
   const void* onnx;
   size_t size;
@@ -61,59 +60,60 @@ typedef struct poprt_library_faithful {
 } poprt_library_faithful;
 
 typedef struct poprt_compiler_library {
-  int32_t version;  // POPRT_VERSION; must be equal
+  int32_t version;  // POPRT_VERSION; must be equal in both libraries
   void (*check_options)(const poprt_compile_options* options, poprt_library_error* error);
-  // Writes an executable's payload. `kept` is null or what convert() has left, with the same
-  // options; it is used when its file is that of the source and has not changed.
+  // Writes an executable's payload. `kept` is null or the result of convert() with the same
+  // options. It is used if its file is the unchanged file of the source.
   void (*compile)(const poprt_compile_options* options, const poprt_library_source* source,
                   void* kept, const poprt_library_sink* sink, poprt_library_error* error);
   void (*compile_to_popef)(const poprt_compile_options* options, const poprt_library_source* source,
                            void* kept, const char* popef_path, poprt_library_error* error);
-  // `out_kept`: null, or where a model goes that a compilation may use; it stays null when there is
-  // none. release() frees it.
+  // If `out_kept` is not null, it receives a model that a later compilation may use, or stays null
+  // if there is none. release() frees it.
   void (*convert)(const poprt_compile_options* options, const poprt_library_source* source,
                   const char* out_onnx_path, void** out_kept, poprt_library_error* error);
-  // The following write text.
+  // The following functions write text.
   void (*show)(const poprt_library_source* source, const poprt_library_sink* sink,
                poprt_library_error* error);
   void (*io_stat)(const poprt_library_source* source, const poprt_library_sink* sink,
                   poprt_library_error* error);
-  // What precision_compare compares; see compiler_library.cpp.
+  // Writes the results that precision_compare compares; see compiler_library.cpp.
   void (*layers)(const poprt_compile_options* options, const poprt_library_source* original,
                  const poprt_library_source* converted, const poprt_library_sink* sink,
                  poprt_library_error* error);
-  // Writes the names of results whose sizes check reports, a line each.
+  // Writes the names of results whose sizes check reports, one line each.
   void (*sized)(const poprt_compile_options* options, const poprt_library_source* source,
                 const poprt_library_sink* sink, poprt_library_error* error);
   void (*list_passes)(const poprt_library_sink* sink, poprt_library_error* error);
   void (*list_ops)(const poprt_library_sink* sink, poprt_library_error* error);
   void (*set_log_level)(const char* level);
-  // Null: stderr.
+  // If null, messages go to stderr.
   void (*set_log_receiver)(void (*receive)(int32_t level, const char* message));
-  // Gives the files of a model, each front to back as one piece: itself with the location "", then
-  // its external data. Above 2 GiB in all: resource_exhausted. Non-zero stops as with a sink.
+  // Passes the files of a model to a callback, each as one piece: first the model with the location
+  // "", then its external data. More than 2 GiB in total is resource_exhausted. Returning non-zero
+  // stops, as with a sink.
   void (*embed)(const poprt_library_source* source, int allow_links,
                 int (*take)(void* context, const char* location, const void* data, size_t size),
                 void* context, poprt_library_error* error);
-  // Writes the hash of a model's bytes and external data, 64 digits.
+  // Writes the hash of a model's bytes and external data as 64 digits.
   void (*hash)(const poprt_library_source* source, int allow_links, const poprt_library_sink* sink,
                poprt_library_error* error);
-  // As poprt_model_apply_passes; a source without path and data is none.
+  // Implements poprt_model_apply_passes. A source without path and data means no model.
   void (*apply_passes)(const poprt_library_source* source, const poprt_pass_call* passes,
                        size_t pass_count, const poprt_apply_options* options,
                        const poprt_library_sink* sink, poprt_library_error* error);
-  // These write text.
+  // These functions write text.
   void (*list_passes_json)(const poprt_library_sink* sink, poprt_library_error* error);
   void (*sort_passes)(const char* const* names, size_t count, const poprt_library_sink* sink,
                       poprt_library_error* error);
   // Writes several ONNX models as one.
   void (*fuse)(const char* const* onnx_paths, size_t count, const char* out_onnx_path,
                poprt_library_error* error);
-  // Registers the operators and passes of a user's library (core/plugins), for the life of the
-  // process.
+  // Registers the contents of a user's library (core/plugins), which stay valid until the process
+  // ends.
   void (*adopt_plugin)(const struct poprt_plugin_contents* contents, poprt_library_error* error);
-  // A model that is computed with the chip's roundings; null on failure. One thread at a time runs
-  // it.
+  // Opens a model that is computed with the chip's roundings; returns null on failure. Only one
+  // thread at a time may run it.
   void* (*faithful_open)(const poprt_library_faithful* model, poprt_library_error* error);
   void (*faithful_run)(const void* model, const poprt_library_tensor* inputs, size_t input_count,
                        const poprt_library_tensor* outputs, size_t output_count,
@@ -122,7 +122,7 @@ typedef struct poprt_compiler_library {
   void (*release)(void* kept);
 } poprt_compiler_library;
 
-// The only symbol that the library exports. The table has static storage.
+// The only symbol of the library. Static storage.
 POPRT_API const poprt_compiler_library* poprt_compiler_library_table(void);
 
 #ifdef __cplusplus

@@ -21,12 +21,12 @@ using Tensors = std::span<const poprt_library_tensor>;
 
 Shape shape_of(const poprt_library_tensor& t) { return {t.shape, t.shape + t.rank}; }
 
-// The program may have what the model has not: sizes of results that depend on data, for one.
+// The program may have anchors that the model lacks, for example sizes that depend on data.
 void check(const ir::Value* v, const poprt_library_tensor& t, std::string_view what) {
   const auto dtype = static_cast<DType>(t.dtype);
   if (v && v->type.is_static() && v->dtype() == dtype && v->shape() == shape_of(t)) return;
   fail(ErrorCode::failed_precondition,
-       "{} '{}' of the program is {}{}, the model that is kept for it {}: such a model has no "
+       "{} '{}' of the program is {}{}, the stored model {}: such a model has no "
        "faithful numerics",
        what, t.name, dtype_name(dtype), shape_string(shape_of(t)),
        v ? "has " + ir::type_string(v->type) : "has none");
@@ -64,13 +64,13 @@ void faithful_run(const void* model, const poprt_library_tensor* inputs, size_t 
     std::map<std::string, Tensor> feeds;
     for (const poprt_library_tensor& t : Tensors(inputs, input_count))
       feeds[t.name] = Tensor::view(static_cast<DType>(t.dtype), shape_of(t), t.data, t.bytes,
-                                   nullptr);  // the call outlives it
+                                   nullptr);  // the tensor does not own the memory
     const auto results = compiler::run_faithfully(*m.graph, feeds, m.options);
     for (const poprt_library_tensor& t : Tensors(outputs, output_count)) {
       const Tensor& result = results.at(t.name);
       if (result.bytes() != t.bytes)
-        fail(ErrorCode::internal, "output '{}' has {} bytes, computed were {}", t.name, t.bytes,
-             result.bytes());
+        fail(ErrorCode::internal, "output '{}' has {} bytes, the computed value has {}", t.name,
+             t.bytes, result.bytes());
       std::memcpy(t.data, result.data(), t.bytes);
     }
   });

@@ -1,5 +1,5 @@
-// What a conversion leaves for a compilation of the same file, so that a model is read, and where
-// the result is the same converted, once.
+// The model that a conversion keeps for a compilation of the same file, so that it is read only
+// once, and converted only once if both need the same result.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace poprt::capi {
 
-// The files of a model as they were at one moment.
+// The state of a model's files at one moment.
 class Stamps {
  public:
-  // nullopt when a file has changed within the last two seconds: a second change could leave the
-  // same times, so that it would not be seen; and when a file cannot be read, which importing it
-  // reports.
+  // Returns nullopt if a file has changed within the last two seconds, because another change could
+  // leave the same times and remain unnoticed. Also returns nullopt if a file cannot be read;
+  // importing it reports the error.
   static std::optional<Stamps> of(const std::string& path, bool allow_links);
-  // Whether all files are still the same: no one is replaced, written or gone.
+  // Returns whether no file was replaced, written or removed.
   bool are_current() const;
 
  private:
@@ -39,7 +39,7 @@ struct Kept {
   std::string path;
   Stamps stamps;
   std::unique_ptr<ir::Graph> graph;
-  bool converted = false;  // else as it was read
+  bool converted = false;  // otherwise it is the imported graph
 };
 
 }  // namespace poprt::capi

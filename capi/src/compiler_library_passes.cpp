@@ -17,7 +17,7 @@
 namespace poprt::capi {
 namespace {
 
-// Parameter of passes that compare: the path of a model.
+// The parameter with the path of a model, of passes that compare.
 constexpr std::string_view kOrigin = "origin_model";
 
 std::vector<passes::PassCall> read_calls(std::span<const poprt_pass_call> given) {
@@ -27,14 +27,15 @@ std::vector<passes::PassCall> read_calls(std::span<const poprt_pass_call> given)
     for (const poprt_option& a : std::span(c.arguments, c.argument_count))
       if (!call.arguments.emplace(a.name, a.value).second)
         fail(ErrorCode::invalid_argument, "pass {}: parameter {} is given twice", c.name, a.name);
-    // Whoever runs the passes checks again, and a default may be what nobody is allowed to give.
+    // The result is not used: running the passes checks again, and a default may be a value that
+    // users must not give.
     passes::checked_arguments(*call.pass, call.arguments);
     calls.push_back(std::move(call));
   }
   return calls;
 }
 
-// In the order of sort_passes; what it adds has no arguments.
+// Returns the calls in the order of sort_passes. Added passes have no arguments.
 std::vector<passes::PassCall> sorted(const std::vector<passes::PassCall>& calls) {
   std::vector<std::string> names;
   for (const passes::PassCall& c : calls) names.emplace_back(c.pass->name);
@@ -51,7 +52,7 @@ std::vector<passes::PassCall> sorted(const std::vector<passes::PassCall>& calls)
   return out;
 }
 
-// Operators that we do not know stay, as custom ones do: what they make has no known type.
+// Infers types. Unknown operators, such as custom ones, stay with unknown types of their results.
 void infer_known(ir::Graph& graph) {
   for (ir::Node* n : graph.nodes()) {
     ir::for_each_subgraph(*n, infer_known);
@@ -59,7 +60,7 @@ void infer_known(ir::Graph& graph) {
   }
 }
 
-// The model that passes of the list are told to compare with, if any.
+// Returns the model that a pass of the list compares with, or null.
 std::unique_ptr<ir::Graph> import_origin(const std::vector<passes::PassCall>& calls) {
   for (const passes::PassCall& c : calls) {
     const auto path = c.arguments.find(kOrigin);
@@ -157,7 +158,7 @@ void adopt_plugin(const poprt_plugin_contents* contents, poprt_library_error* er
     for (const poprt_pass& pass : std::span(contents->passes, contents->pass_count)) {
       try {
         passes::check_defaults(pass);
-      } catch (const Error& e) {  // no option of the user's is wrong
+      } catch (const Error& e) {  // the user's options are correct
         fail(ErrorCode::failed_precondition, "plug-in '{}': {}", contents->path, e.message());
       }
       for (const passes::PassDef* own : passes::all_passes())

@@ -1,5 +1,5 @@
-// Helpers that the files of the compiler library share, and its functions for single passes,
-// operators and plug-ins.
+// Functions shared by the files of the compiler library, and its functions for single passes, operators and
+// plug-ins.
 #pragma once
 
 #include <cstring>
@@ -41,7 +41,7 @@ inline void write(const poprt_library_sink& sink, const std::string& text) {
   write(sink, text.data(), text.size());
 }
 
-// Bytes stay those of the caller.
+// The caller keeps the ownership of the bytes.
 inline compiler::ModelSource model_source(const poprt_library_source& s) {
   compiler::ModelSource source;
   if (s.path) source.path = s.path;
@@ -50,7 +50,7 @@ inline compiler::ModelSource model_source(const poprt_library_source& s) {
   return source;
 }
 
-// poprt_compiler_library's functions of these names.
+// The functions of poprt_compiler_library with these names.
 void apply_passes(const poprt_library_source* source, const poprt_pass_call* passes,
                   size_t pass_count, const poprt_apply_options* options,
                   const poprt_library_sink* sink, poprt_library_error* error);

@@ -23,7 +23,7 @@ passes::TransformSettings parse_transforms(std::string_view text) {
          text);
   passes::TransformSettings settings;
   for (const auto& [given, names] : parsed.items()) {
-    // As part of PopRT's manual writes it.
+    // A part of PopRT's manual has this spelling.
     const std::string checkpoint = given == "Prealias" ? "PreAlias" : given;
     for (const auto& name : names) settings[checkpoint].push_back(name.get<std::string>());
   }

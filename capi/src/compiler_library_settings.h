@@ -1,4 +1,4 @@
-// What options of users' plug-ins say.
+// Options of users' plug-ins.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace poprt::capi {
 
-// "{'Fwd0': ['Name', 'Other']}" as Python prints it, or the same as JSON. Throws invalid_argument.
+// Parses "{'Fwd0': ['Name', 'Other']}" in Python's syntax, or the same as JSON. Throws
+// invalid_argument.
 passes::TransformSettings parse_transforms(std::string_view text);
 
 }  // namespace poprt::capi

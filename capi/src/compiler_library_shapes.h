@@ -1,4 +1,4 @@
-// What options say about the shapes that a model is compiled at.
+// Options for the shapes at which a model is compiled.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace poprt::capi {
 // The shapes of `input_shape` (compiler/shape_sets.h).
 std::vector<compiler::ShapeSet> shape_sets(const poprt_compile_options& o);
 
-// How inputs are padded, by input.
+// Returns the padding of each input.
 std::map<std::string, compiler::Padding> paddings(const poprt_compile_options& o);
 
 }  // namespace poprt::capi

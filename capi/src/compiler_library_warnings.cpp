@@ -10,9 +10,9 @@
 namespace poprt::capi {
 namespace {
 
-// What this thread's last conversion of a file has warned of. A model that is converted is compiled
-// from the same file afterwards, and may be converted once more in memory on the way: the same
-// warnings again would say nothing new.
+// The warnings of this thread's last conversion of a file. A converted model is usually compiled
+// from the same file afterwards, and may be converted in memory again. The same warnings would be
+// redundant.
 struct Conversion {
   std::string path;
   std::set<std::string> warnings;

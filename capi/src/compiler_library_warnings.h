@@ -1,4 +1,4 @@
-// What a conversion has warned of is not said again by the compilation after it.
+// Suppresses warnings of a compilation that the conversion before it has given.
 #pragma once
 
 #include <poprt/compiler.h>
@@ -8,10 +8,10 @@
 
 namespace poprt::capi {
 
-// Lets a conversion warn, once of each thing.
+// Passes each warning of a conversion once.
 WarningFilter note_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
-// Lets a compilation warn of what the conversion before it has not warned of.
+// Passes the warnings of a compilation that the conversion before it has not given.
 WarningFilter skip_warnings(const poprt_compile_options& o, const poprt_library_source& source);
 
 }  // namespace poprt::capi

@@ -19,8 +19,8 @@ constexpr const char* kFile = "libpoprt_compiler.so.1";
 struct Loader {
   std::mutex mutex;
   const poprt_compiler_library* compiler = nullptr;
-  size_t adopted = 0;     // number of plug-ins that have been passed on to the compiler
-  std::string log_level;  // to be set when the library is loaded
+  size_t adopted = 0;     // number of users' plug-ins that were passed to the compiler
+  std::string log_level;  // set when the compiler is loaded
   LogReceiver log_receiver = nullptr;
 };
 
@@ -32,7 +32,7 @@ Loader& loader() {
 std::filesystem::path own_folder() {
   Dl_info info{};
   if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname)
-    fail(ErrorCode::internal, "cannot find the folder of libpoprt");
+    fail(ErrorCode::internal, "cannot determine the folder of libpoprt");
   std::error_code error;
   const auto path = std::filesystem::canonical(info.dli_fname, error);
   return (error ? std::filesystem::path(info.dli_fname) : path).parent_path();

@@ -8,11 +8,11 @@
 
 namespace poprt::capi {
 
-// Loads the library on first use, from the folder of this one. Throws failed_precondition with the
-// path and the reason; a later call tries again. Thread-safe.
+// Loads it on first use, from the folder of this library. Throws failed_precondition with the path
+// and the error. A later call tries again. Thread-safe.
 const poprt_compiler_library& compiler_library();
 
-// For the compiler library, whether it is loaded already or later.
+// Sets the level of the compiler, now if it is loaded, else when it is loaded.
 void set_compiler_log_level(const char* level);
 void set_compiler_log_receiver(LogReceiver receiver);
 

@@ -1,4 +1,4 @@
-// What an export's metadata notes of the options of its compilation.
+// The options of a compilation in the metadata of its PopEF file.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,15 +15,15 @@
 
 namespace poprt::capi {
 
-// What is compiled: the file name of the model, empty for one in memory, and its hash.
+// The compiled model: its file name, empty for a model in memory, and its hash.
 struct Source {
   std::string name, hash;
 };
 
-// The options that were given and decide what is in the file, named and ordered as in
-// poprt_compile_options, then those by name that have no field (what tunes a chip), then the source
-// (runtime/session/model_source.h). Opaque blobs are in the file themselves. `poprt_exec recompile`
-// reads all of it back.
+// Returns the given options that influence the file, with the names and order of
+// poprt_compile_options, then options by name without a field (those that tune a chip), then the
+// source (runtime/session/model_source.h). Opaque blobs are stored in the file and need no option.
+// `poprt_exec recompile` reads them back.
 inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
                                                  const Source& source) {
   std::vector<popef::Option> list;
@@ -51,7 +51,7 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
   add_number("max_tensor_size", o.max_tensor_size);
   add_number("rewrite_limit", o.rewrite_limit);
   add("stop_after", o.stop_after != nullptr, o.stop_after ? o.stop_after : "");
-  // One by one: the name of an output may have commas.
+  // Each output is an entry because its name may contain commas.
   for (const char* name : std::span(o.outputs, o.output_count)) add("outputs", true, name);
   add_number("convert_version", o.convert_version);
   add("variable_weights", o.variable_weights != 0, "1");
@@ -60,8 +60,8 @@ inline std::vector<popef::Option> engine_options(const poprt_compile_options& o,
     add("input_lengths", true, fmt::format("{}={}", l.name, l.length));
   add("embed_source", o.embed_source != 0, "1");
   for (const auto& named : std::span(o.options, o.option_count)) {
-    if (named.name == std::string_view("lowest_opset")) continue;  // of the converted ONNX alone
-    // A file names the plug-ins that it needs, and no place where code is to be loaded from.
+    if (named.name == std::string_view("lowest_opset")) continue;  // only for ONNX
+    // A file names the plug-ins that it needs, but not the path of their code.
     if (named.name == std::string_view("custom_library_so_paths")) continue;
     std::string value = named.value;
     std::ranges::replace(value, '\n', ' ');  // between words

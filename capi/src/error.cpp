@@ -14,7 +14,7 @@ poprt_error& no_memory() {
   static auto* const error = new poprt_error{ErrorCode::resource_exhausted, "out of memory"};
   return *error;
 }
-// Made while the library is loaded, when there is memory.
+// Allocated when the library is loaded, while memory is available.
 const poprt_error& made_early = no_memory();
 
 template <class E>
@@ -32,7 +32,8 @@ poprt_popef_error_class popef_class(const Error& e) {
   return POPRT_POPEF_NO_CLASS;
 }
 
-// One line that a terminal can take: names in it come from models. The cause is at the end.
+// Returns one line without control characters because names in it come from models. The cause is at
+// the end.
 std::string printable(std::string_view message) {
   constexpr size_t kHead = 500, kTail = 900;
   if (message.size() > kHead + kTail)
@@ -86,5 +87,5 @@ void poprt_error_free(poprt_error* error) {
 }
 
 const char* poprt_error_code_name(poprt_error_code code) {
-  return error_code_name(static_cast<ErrorCode>(code)).data();  // of string literals
+  return error_code_name(static_cast<ErrorCode>(code)).data();  // a string literal
 }

@@ -10,7 +10,7 @@
 namespace poprt::capi {
 namespace {
 
-// The anchors of a program as the compiler library receives them. Their memory differs from run to
+// The anchors of a program in the form of the interface of the compiler library. Their memory changes with each
 // run.
 class Tensors {
  public:
@@ -54,7 +54,7 @@ class FaithfulEngine final : public device::Engine {
   void run(device::Flow flow, const void* const* inputs, void* const* outputs) noexcept override {
     if (flow != device::Flow::main || interrupted()) return;
     try {
-      const auto& from = inputs_.at(const_cast<void* const*>(inputs));  // which are only read
+      const auto& from = inputs_.at(const_cast<void* const*>(inputs));  // inputs are only read
       const auto& to = outputs_.at(outputs);
       call([&](poprt_library_error* error) {
         compiler_.faithful_run(model_, from.data(), from.size(), to.data(), to.size(), error);
@@ -108,7 +108,7 @@ std::shared_ptr<device::Device> faithful_device(const runtime::Model& model, Num
   const auto kept = model.opaque.find(kFaithfulModel);
   if (kept == model.opaque.end())
     fail(ErrorCode::failed_precondition,
-         "numerics: executable '{}' keeps no model that could be computed faithfully; compile it "
+         "numerics: executable '{}' contains no model for faithful numerics; compile it "
          "with option numerics=faithful (poprt `numerics` faithful)",
          model.name);
   bool float_partials = false;

@@ -1,4 +1,4 @@
-// Runners with faithful numerics: a device whose runs the compiler's interpreter computes.
+// Runners with faithful numerics: a device that computes with the compiler's interpreter.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace poprt::capi {
 
-// Of option numerics; throws invalid_argument for another word.
+// Parses option numerics. Throws invalid_argument for another word.
 enum class Numerics { fast, faithful, saturating };
 Numerics numerics_named(std::string_view word);
 
-// A device for this model alone, which nobody else can get. Throws failed_precondition when the
-// executable was not compiled for it.
+// Creates a device for this model, which other runners cannot acquire. Throws failed_precondition
+// if the executable was not compiled for it.
 std::shared_ptr<device::Device> faithful_device(const runtime::Model& model, Numerics numerics);
 
 }  // namespace poprt::capi

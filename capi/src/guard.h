@@ -1,5 +1,4 @@
-// The border of the C ABI: guard() turns exceptions into error objects, and the other functions
-// check arguments.
+// Converts exceptions to error objects, and checks arguments of the C ABI.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +11,12 @@
 
 namespace poprt::capi {
 
-// Never null: if memory is short, the result is a static object that reports it.
+// Never returns null: if memory is exhausted, it returns a static object.
 poprt_error* make_error(ErrorCode code, std::string_view message) noexcept;
 poprt_error* make_error(const Error& error) noexcept;
 
-// Calls `body` and returns its exception as an error object, or null. Every function of the C ABI
-// that can fail runs in it. tests/lint/catch_all.py lists all handlers of this kind.
+// Calls `body` and turns its exceptions into errors. Every function of the C ABI that can fail uses
+// it.
 template <class F>
 poprt_error* guard(F&& body) noexcept {
   try {
@@ -34,22 +33,22 @@ poprt_error* guard(F&& body) noexcept {
   }
 }
 
-// Throws invalid_argument naming the argument.
+// Throws invalid_argument with the name of the argument.
 template <class T>
 T& required(T* pointer, const char* name) {
   if (!pointer) fail(ErrorCode::invalid_argument, "argument '{}' is null", name);
   return *pointer;
 }
 
-// What a caller's struct_size may say. Throws invalid_argument.
+// Checks a caller's struct_size. Throws invalid_argument.
 inline void check_struct_size(size_t size, const char* type) {
   if (size < sizeof(size_t))
     fail(ErrorCode::invalid_argument, "{}: struct_size is {}, set it to sizeof({})", type, size,
          type);
 }
 
-// An option struct of any age: fields that the caller does not know are zero; fields that we do not
-// know must be. Null is all defaults. Throws invalid_argument.
+// Reads an option struct of any version. Fields that the caller does not know are zero. Fields that
+// this library does not know must be zero. Null means all defaults. Throws invalid_argument.
 template <class T>
 T read_options(const T* given, const char* type) {
   T options{};
@@ -66,13 +65,14 @@ T read_options(const T* given, const char* type) {
   return options;
 }
 
-// What has no meaning yet may get one: until then nobody may set it.
+// Reserved fields may get a meaning later, so they must be zero until then.
 inline void check_reserved(int32_t value, const char* type) {
   if (value)
     fail(ErrorCode::invalid_argument, "{}: a reserved field is {}, must be 0", type, value);
 }
 
-// Fills as much of a struct as the caller knows; what it knows beyond us is zero.
+// Fills the part of a struct that the caller knows. Fields that this library does not know are
+// zero.
 template <class T>
 void write_struct(T* out, T values, const char* name, const char* type) {
   values.struct_size = required(out, name).struct_size;

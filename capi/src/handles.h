@@ -1,4 +1,4 @@
-// What the opaque handles are.
+// The types of the opaque handles.
 #pragma once
 
 #include <memory>
@@ -35,13 +35,13 @@ struct poprt_device {
 
 struct poprt_runner {
   std::unique_ptr<poprt::runtime::BaseRunner> runner;
-  poprt::runtime::ModelRunner* model = nullptr;  // the same, when it is one
+  poprt::runtime::ModelRunner* model = nullptr;  // the same runner if it has this type
   poprt::runtime::LightRunner* light = nullptr;
 };
 
 namespace poprt::capi {
 
-// A request handle is a reference to a request.
+// A request handle owns a reference to a request.
 inline poprt_request* to_handle(runtime::RequestPtr request) {
   return reinterpret_cast<poprt_request*>(request.detach());
 }

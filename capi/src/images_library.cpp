@@ -31,7 +31,7 @@ uint64_t big_endian(Bytes b, size_t at, size_t count) {
   return v;
 }
 
-// Formats that the standard names; the library knows others, too.
+// The formats of the ONNX standard. Leptonica supports others as well.
 const char* name_of(int format) {
   switch (format) {
     case IFF_BMP: return "BMP";
@@ -58,8 +58,8 @@ struct Header {
 
 Header check(const Header& h, const char* format, uint64_t limit) {
   if (h.width <= 0 || h.height <= 0 || h.samples <= 0 || h.bits <= 0)
-    refuse("the header of the {} data makes no sense", format);
-  // Both below 2^32: no product of three overflows a double's exponent, and exactness is not asked.
+    refuse("the header of the {} data is invalid", format);
+  // Both are below 2^32, so the product does not overflow a double, and it need not be exact.
   const double bytes = static_cast<double>(h.width) * static_cast<double>(h.height) *
                        static_cast<double>(std::max<int64_t>(h.samples, 3)) * (h.bits > 8 ? 2 : 1);
   if (bytes > static_cast<double>(limit))
@@ -68,8 +68,8 @@ Header check(const Header& h, const char* format, uint64_t limit) {
   return h;
 }
 
-// What the codestream says, whatever the boxes around it do: Leptonica trusts it to hold samples of
-// 8 bits, as many of each component as pixels.
+// Reads the header of the codestream and ignores that of the surrounding boxes. Leptonica assumes
+// samples of 8 bits, and as many samples of each component as pixels.
 Header read_codestream(Bytes b) {
   constexpr uint64_t kStart = 0xFF4FFF51, kBox = 0x6A703263;  // SOC and SIZ; jp2c
   constexpr const char* kShort = "the JPEG 2000 data ends before the image";
@@ -107,7 +107,7 @@ Header read_codestream(Bytes b) {
 Header read_header(Bytes b, int format, uint64_t limit) {
   if (format == IFF_JP2) check(read_codestream(b), name_of(format), limit);
   if (format == IFF_BMP && b.size() >= 30) {
-    // Its header is read with the pixels: sizes first.
+    // Leptonica reads this header with the pixels, so the size is read here first.
     const auto field = [&](size_t at, size_t count) {
       uint64_t v = 0;
       for (size_t i = count; i-- > 0;) v = v << 8 | b[at + i];
@@ -122,13 +122,14 @@ Header read_header(Bytes b, int format, uint64_t limit) {
   l_int32 found = 0, width = 0, height = 0, bits = 0, samples = 0, palette = 0;
   if (pixReadHeaderMem(b.data(), b.size(), &found, &width, &height, &bits, &samples, &palette) != 0)
     refuse("the {} data is damaged, or of a kind that is not supported", name_of(format));
-  // Leptonica takes the bytes of such samples in the wrong order.
+  // Leptonica reads the bytes of such samples in the wrong order.
   if (format == IFF_PNM && samples == 1 && bits == 16)
     refuse("PNM images with gray of 16 bits are not supported");
   return check({width, height, samples, bits}, name_of(format), limit);
 }
 
-// Without chunk tRNS, for which Leptonica makes gray images black. Alpha is dropped anyway.
+// Removes chunk tRNS, because Leptonica turns gray images with it black. Alpha is removed in any
+// case.
 std::vector<uint8_t> without_transparency(Bytes png) {
   constexpr uint64_t kTransparency = 0x74524E53;
   constexpr size_t kSignature = 8, kAround = 12;  // length, type and checksum of a chunk
@@ -148,17 +149,18 @@ std::vector<uint8_t> without_transparency(Bytes png) {
 void decode_rgb(Bytes b, uint64_t limit, uint8_t* (*allocate)(void*, int64_t, int64_t),
                 void* context) {
   l_int32 format = IFF_UNKNOWN;
-  constexpr size_t kSmallest = 12;  // bytes that it looks at
+  constexpr size_t kSmallest = 12;  // bytes that Leptonica examines
   if (b.size() >= kSmallest) findFileFormatBuffer(b.data(), &format);
   const char* name = name_of(format);
   if (!name)
     refuse(
-        "the {} bytes are no image of a known format (BMP, JPEG, JPEG 2000, PNG, PNM, TIFF, WebP)",
+        "the {} bytes are not an image of a known format (BMP, JPEG, JPEG 2000, PNG, PNM, TIFF, "
+        "WebP)",
         b.size());
   const Header header = read_header(b, format, limit);
   std::vector<uint8_t> changed;
   if (format == IFF_PNG && header.samples == 1) b = changed = without_transparency(b);
-  // Of a page the first; a JPEG that ends early is an error.
+  // Reads the first page. A JPEG that ends early is an error.
   Pix pix(pixReadMem(b.data(), b.size()));
   if (pix) pix.reset(pixConvertTo32(pix.get()));
   if (!pix) refuse("the {} data is damaged, or of a kind that is not supported", name);
@@ -193,7 +195,7 @@ int decode(const uint8_t* data, size_t size, uint64_t limit,
 
 const poprt_images_library* poprt_images_library_table(void) {
   static const poprt_images_library table = [] {
-    setMsgSeverity(L_SEVERITY_NONE);  // errors are ours to report
+    setMsgSeverity(L_SEVERITY_NONE);  // the library reports errors itself
     return poprt_images_library{POPRT_IMAGES_VERSION, decode};
   }();
   return &table;

@@ -14,7 +14,7 @@
 
 namespace poprt::capi {
 
-// Calls a function of the compiler library and throws the error that it reports.
+// Calls a library function and throws its error.
 template <class F>
 void call(F&& f) {
   poprt_library_error error{POPRT_OK, nullptr};
@@ -24,7 +24,7 @@ void call(F&& f) {
   throw Error(static_cast<ErrorCode>(error.code), message ? message.get() : "out of memory");
 }
 
-// As call(), for functions that write into a sink. `take` may throw.
+// Like call(), for library functions that write into a sink. `take` may throw.
 template <class Take, class F>
 void call_with_sink(Take&& take, F&& f) {
   struct Context {

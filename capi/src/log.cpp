@@ -13,7 +13,8 @@ static_assert(POPRT_LOG_TRACE == static_cast<int>(LogLevel::trace) &&
 
 namespace {
 
-// The user's callback. A lock around the call: when it is replaced, nobody is in it.
+// The user's callback. A lock is held during the call, so that no thread is inside a callback that
+// was replaced.
 struct Target {
   std::mutex setting;  // one setter at a time
   std::mutex calling;
@@ -26,7 +27,7 @@ Target& target() {
   return *t;
 }
 
-// Of this library's messages and the compiler's.
+// Receives the messages of this library and of the compiler.
 void receive(int32_t level, const char* message) {
   Target& t = target();
   const std::lock_guard lock(t.calling);
@@ -50,7 +51,7 @@ poprt_error* poprt_log_set_level(const char* level) {
 void poprt_log_set_callback(poprt_log_fn callback, void* user_data) {
   Target& t = target();
   const std::lock_guard one(t.setting);
-  if (!callback) {  // no message may find that there is nobody
+  if (!callback) {  // a message must always find a receiver
     set_log_receiver(nullptr);
     capi::set_compiler_log_receiver(nullptr);
   }

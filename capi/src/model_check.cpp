@@ -17,21 +17,21 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Both models with each set of inputs.
+// The runs of both models with each set of inputs.
 struct Runs {
   std::vector<InputSet> sets;
   std::vector<CheckedRun> original, converted;
 
   Runs(const CheckedModels& models, const CheckData& data, std::string_view option) {
-    // One after the other: there may be one device only.
+    // The models run one after the other because there may be only one device.
     const std::vector<CheckInput> inputs = CheckedModel(models.original).inputs();
     sets = input_sets(inputs, data);
     original = run_sets(models.original, sets, inputs);
     const auto runs = [](const CheckedRun& run) { return !run.failure; };
     if (std::ranges::none_of(original, runs))
       fail(ErrorCode::failed_precondition,
-           "`{}`: the original model runs with none of the inputs; with '{}': {}", option,
-           sets[0].name, original[0].failure->message());
+           "`{}`: the original model fails with all inputs; with '{}': {}", option, sets[0].name,
+           original[0].failure->message());
     converted = run_sets(models.converted, sets, inputs);
   }
 
@@ -98,7 +98,7 @@ struct Statistics {
   std::array<size_t, kBins> histogram{};  // of equal parts of [min, max]
 };
 
-// How far `is` is from `was`.
+// The distance of `is` from `was`.
 struct Distance {
   Distance(const Values& was, const Values& is) {
     double signal = 0, product = 0, other = 0;
@@ -121,7 +121,7 @@ struct Distance {
   Values noise;
 };
 
-// Results that a conversion has no part in: only their sizes are reported.
+// Results inside the original model, of which only the sizes are reported.
 void take_inner_sizes(Comparison& comparison, const std::string& inputs, CheckedRun& run,
                       const std::vector<std::string>& inner) {
   for (const std::string& name : inner) {
@@ -146,8 +146,8 @@ std::string fault_message(const Comparison& comparison, const Tolerance& toleran
   return text + "; tolerance: " + tolerance.text() + "; no converted model is written";
 }
 
-// Numbers of one layer with the first inputs. Returns the cosine distance; nothing where there is
-// none to compute.
+// Writes the numbers of one layer with the first inputs. Returns the cosine distance, or nothing if
+// it is not defined.
 std::optional<double> describe_layer(const Layer& layer, const CheckedOutput& original,
                                      const CheckedOutput& converted, std::string& text) {
   if (original.real != converted.real) {
@@ -177,7 +177,7 @@ std::optional<double> describe_layer(const Layer& layer, const CheckedOutput& or
 std::string layer_table(const std::vector<Layer>& layers, const CheckedRun& was,
                         const CheckedRun& is) {
   std::string text;
-  std::vector<std::pair<double, size_t>> ranks;  // by 0 - distance
+  std::vector<std::pair<double, size_t>> ranks;  // negative distance
   for (size_t i = 0; i < layers.size(); i++) {
     const std::string& name = layers[i].name;
     const auto distance =

@@ -21,7 +21,7 @@
 namespace poprt::capi {
 namespace {
 
-// Options with a grammar of their own.
+// Checks options with a special grammar.
 void check_grammar(std::string_view name, std::string_view value) {
   if (name == "remap_mode") {
     for (const std::string& mode : split_names(value, name))
@@ -76,7 +76,7 @@ void NamedOptions::read(const poprt_compile_options& o) {
     if (!values_.emplace(name, std::move(text)).second)
       fail(ErrorCode::invalid_argument, "`{}` is given twice", name);
   }
-  // A flag that is off is as good as none.
+  // A flag that is off is equivalent to an absent one.
   std::erase_if(values_, [](const auto& entry) {
     return find_option(entry.first)->kind == OptionKind::flag && entry.second == "0";
   });
@@ -95,8 +95,7 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
          "`calibration_with_data` goes with `precision` fp8 or fp8_weight, not with {}",
          chosen.empty() ? "none" : chosen);
   if (has("lowest_opset") && (has("convert_version") || o.convert_version))
-    fail(ErrorCode::invalid_argument,
-         "`lowest_opset` and `convert_version`: only one of them says the opset");
+    fail(ErrorCode::invalid_argument, "`lowest_opset` and `convert_version` exclude each other");
   if (const auto lowest =
           has("lowest_opset") ? *parse_number<int64_t>(values_.at("lowest_opset")) : 0;
       lowest != 0 && lowest < opsets::kOldestTarget)
@@ -110,20 +109,20 @@ void NamedOptions::check_together(const poprt_compile_options& o) const {
          chosen.empty() ? "none" : chosen);
   for (const char* compared : {"check", "precision_compare"})
     if (has("eightbitsio") && has(compared))
-      fail(
-          ErrorCode::invalid_argument,
-          "`{}` gives both models the same inputs, and with `eightbitsio` they take different ones",
-          compared);
+      fail(ErrorCode::invalid_argument,
+           "`{}` needs equal inputs of both models, and `eightbitsio` changes those of the "
+           "converted model",
+           compared);
   const auto version = values_.find("ipu_version");
   if (chosen == "fp8" && (version == values_.end() || version->second == "ipu2"))
     fail(ErrorCode::invalid_argument, "`precision` fp8 needs `ipu_version` ipu21, which has it");
   warn_without_effect(o, chosen);
 }
 
-// What is no mistake, but does nothing.
+// Warns about options that are valid but have no effect.
 void NamedOptions::warn_without_effect(const poprt_compile_options& o,
                                        const std::string& precision) const {
-  // What goes with a precision goes with less than f32.
+  // Options that belong to a precision need one below f32.
   const auto passes = values_.find("passes");
   const bool quarters =
       precision.starts_with("fp8") ||
@@ -150,7 +149,8 @@ void NamedOptions::warn_without_effect(const poprt_compile_options& o,
 }
 
 void NamedOptions::refuse_unavailable() const {
-  for (const OptionRow& row : option_table()) {  // the same one whatever the order
+  for (const OptionRow& row : option_table()) {  // in table order, so that the error does not
+                                                 // depend on the order of options
     const auto found = values_.find(std::string(row.name));
     if (found == values_.end()) continue;
     if (row.effect == OptionEffect::fails)
@@ -161,7 +161,7 @@ void NamedOptions::refuse_unavailable() const {
   }
 }
 
-// Those that poprt_compile_options has fields for.
+// Moves the options that have fields in poprt_compile_options.
 void NamedOptions::take_fields(poprt_compile_options& o) {
   const auto take = [&](const char* name, bool in_field, auto&& set) {
     const auto found = values_.find(name);
@@ -177,7 +177,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
   };
   take("batch_size", o.batch_size != 0, [&](auto& v) { o.batch_size = integer(v); });
   take("batch_axis", o.batch_axis != 0, [&](auto& v) { o.batch_axis = integer(v); });
-  // 8-bit floats have no number among the fields: they stay an option by name.
+  // The field has no number for 8-bit floats, so they stay an option by name.
   if (const auto chosen = values_.find("precision");
       chosen == values_.end() || !chosen->second.starts_with("fp8"))
     take("precision", o.precision != 0,
@@ -191,7 +191,7 @@ void NamedOptions::take_fields(poprt_compile_options& o) {
   take("convert_version", o.convert_version != 0, [&](auto& v) { o.convert_version = integer(v); });
   take("max_tensor_size", o.max_tensor_size != 0, [&](auto& v) {
     o.max_tensor_size = std::max<int64_t>(integer(v), 0);
-    if (v == "0")  // which as a field means no limit
+    if (v == "0")  // 0 means no limit in the field
       fail(ErrorCode::invalid_argument,
            "`max_tensor_size`: expected -1 for no limit or at least 1, found '0'");
   });
@@ -305,7 +305,7 @@ void NamedOptions::take_popart_options() {
   if (found == values_.end()) return;
   for (const std::string_view word : split_lines(found->second, "popart_options")) {
     const auto [key, value] = split_pair(word, "popart_options");
-    // A map's entries and a struct's fields are spelled KEY.FIELD.
+    // Entries of a map and fields of a struct are written as KEY.FIELD.
     const std::string_view field = key.substr(0, key.find('.'));
     if (!std::ranges::count(popart_fields(), field))
       fail(ErrorCode::invalid_argument, "`popart_options`: SessionOptions has no field '{}'", key);

@@ -1,5 +1,5 @@
-// Options by name, poprt_compile_options.options: checked by the table, and made what they stand
-// for.
+// Options by name, poprt_compile_options.options: checks them by the table and converts them to
+// fields.
 #pragma once
 
 #include <list>
@@ -14,15 +14,15 @@ namespace poprt::capi {
 
 class NamedOptions {
  public:
-  // Takes the options by name out of `o`: they become its fields, which point into this object,
-  // where they have one; what is left in o.options is what the compiler asks for by name and what
-  // is recorded. Throws invalid_argument (an unknown name, a value of another kind, options that do
-  // not go together) and unimplemented.
+  // Moves options by name from o.options to the fields of `o`, which then point into this object.
+  // Options without a field stay in o.options: the compiler reads them by name or records them.
+  // Throws invalid_argument (an unknown name, a value of another kind, options that exclude each
+  // other) and unimplemented.
   explicit NamedOptions(poprt_compile_options& o);
   NamedOptions(const NamedOptions&) = delete;
   NamedOptions& operator=(const NamedOptions&) = delete;
 
-  // What poprt_compiler_convert_file does besides.
+  // Additional tasks of poprt_compiler_convert_file.
   bool check() const { return check_; }
   bool precision_compare() const { return precision_compare_; }
 
@@ -44,7 +44,7 @@ class NamedOptions {
   std::map<std::string, std::string> values_;  // by name, as one text
   std::vector<std::pair<std::string, std::string>> left_;
   bool check_ = false, precision_compare_ = false;
-  // What fields of `o` point to.
+  // The memory to which fields of `o` point.
   std::list<std::string> texts_;
   std::list<std::vector<int64_t>> dimensions_;
   std::vector<poprt_input_shape> shapes_;

@@ -1,4 +1,4 @@
-// What --compiler_options and --popart_options set.
+// The fields of --compiler_options and --popart_options.
 #include "option_table.h"
 
 namespace poprt::capi {
@@ -12,7 +12,7 @@ constexpr FieldRow kCompilerFields[] = {
      .kind = integer,
      .standard = "1",
      .effect = acts,
-     .note = "several emulated IPUs run the model, with virtual_graph_mode manual or auto",
+     .note = "number of emulated IPUs, with virtual_graph_mode manual or auto",
      .least = 1,
      .most = 1024},
     {.name = "ipu_version", .standard = "detect", .choices = "ipu2,ipu21"},
@@ -40,9 +40,8 @@ constexpr FieldRow kCompilerFields[] = {
      .kind = flag,
      .standard = "False",
      .effect = acts,
-     .note =
-         "the model must be a fused one (MFConverter, model_fusion of --config_yaml); such a model "
-         "is compiled as one without it, too"},
+     .note = "the model must be fused (MFConverter, model_fusion of --config_yaml); a fused model "
+             "is also compiled as one without this field"},
     {.name = "enable_prefetch_datastreams", .kind = flag, .standard = "True"},
     {.name = "stream_buffering_depth", .kind = integer, .standard = "1", .least = 1},
     {.name = "enable_pad_conv_channel", .kind = flag, .standard = "False"},
@@ -50,11 +49,12 @@ constexpr FieldRow kCompilerFields[] = {
      .kind = flag,
      .standard = "False",
      .effect = acts,
-     .note = "writes the graph as it is lowered; such a model is compiled anew, past the cache"},
+     .note = "writes the lowered graph; the model is then compiled without the cache"},
     {.name = "serialized_ir_dest",
      .effect = acts,
-     .note = "file of serialize_ir: JSON where its name ends in .json, else text; without one "
-             "NAME.ir.json beside NAME.popef, or serialized_ir.json in the working folder"},
+     .note =
+         "file of serialize_ir: JSON if its name ends in .json, else text; by default NAME.ir.json "
+         "in the folder of NAME.popef, or serialized_ir.json in the working folder"},
     {.name = "enable_gather_simplifier", .kind = flag, .standard = "True"},
     {.name = "engine_options"},
     {.name = "show_compilation_progress_bar",
@@ -64,15 +64,15 @@ constexpr FieldRow kCompilerFields[] = {
      .note = "as --disable_compilation_progress_bar"},
     {.name = "custom_patterns",
      .effect = acts,
-     .note = "NAME or NAME:0, separated by commas, of patterns of plug-ins; those of PopART tune a "
+     .note = "patterns of plug-ins, NAME or NAME:0, separated by commas; those of PopART tune a "
              "chip and are recorded"},
     {.name = "custom_transform_applier_settings",
      .effect = acts,
-     .note = "{'CHECKPOINT': ['TRANSFORM', ...]} of transforms of plug-ins; checkpoints are Fwd0, "
+     .note = "transforms of plug-ins, {'CHECKPOINT': ['TRANSFORM', ...]}; checkpoints are Fwd0, "
              "Fwd1, Bwd0, PreAlias, MainLoops and Final"},
     {.name = "opaque_blobs",
      .effect = acts,
-     .note = "a JSON object of texts by name, which lie in the PopEF file beside the executable"},
+     .note = "a JSON object of texts by name, which are stored in the PopEF file"},
     {.name = "use_128bit_conv_unit_load", .kind = flag, .standard = "False"},
     {.name = "enable_multi_stage_reduce", .kind = flag, .standard = "True"},
     {.name = "enable_fast_reduce", .kind = flag, .standard = "False"},
@@ -91,7 +91,7 @@ constexpr FieldRow kCompilerFields[] = {
      .kind = flag,
      .standard = "False",
      .effect = acts,
-     .note = "what was compiled is kept in cache_path"},
+     .note = "executables are stored in cache_path"},
     {.name = "cache_path", .effect = acts, .note = "folder of enable_engine_caching"},
     {.name = "constant_weights",
      .kind = flag,
@@ -103,11 +103,11 @@ constexpr FieldRow kCompilerFields[] = {
      .standard = "off",
      .choices = "off,manual,auto,executionPhases",
      .effect = acts,
-     .note = "manual: as manual_sharding has cut the model; auto: equal parts of the work; "
+     .note = "manual: cut points of manual_sharding; auto: equal parts of the work; "
              "executionPhases is an error"},
     {.name = "virtual_graph_split_ratios",
      .effect = acts,
-     .note = "of auto: the IPUs' parts of the work, a list of numbers"},
+     .note = "for auto: the parts of the work of the IPUs, a list of numbers"},
     {.name = "time_limit_scheduler", .kind = number, .standard = "1e9", .least = 0},
     {.name = "swap_limit_scheduler", .kind = integer, .standard = "1000000000", .least = 0},
     {.name = "transitive_closure_optimization_threshold",
@@ -118,7 +118,7 @@ constexpr FieldRow kCompilerFields[] = {
     {.name = "enable_efficient_overlap_io_topo_cons", .kind = flag, .standard = "False"},
 };
 
-// Those that concern inference.
+// The fields that concern inference.
 constexpr std::string_view kPopartFields[] = {
     "batchSerializationSettings",
     "bufferingDepthMap",

@@ -19,7 +19,7 @@ Json list(std::string_view words) {
   return all;
 }
 
-// What is not said is not in it.
+// Writes a row; empty fields are omitted.
 template <class Row>
 void add_common(Json& j, const Row& row) {
   j["kind"] = kind_name(row.kind);

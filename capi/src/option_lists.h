@@ -1,4 +1,4 @@
-// Options by name that the compiler asks for, on both sides of the border between the libraries.
+// Options by name that both libraries read.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 
 namespace poprt::capi {
 
-// Names that no user may give: only the passes that a model needs; names of tensors to make
-// outputs, a line each; no warnings that another conversion gives.
+// Internal names that users must not give: run only the passes that a model needs; names of tensors
+// to make outputs, one per line; suppress warnings that another conversion gives.
 inline constexpr const char* kPlain = "plain";
 inline constexpr const char* kLayers = "layers";
 inline constexpr const char* kQuiet = "quiet";
 
-// The opaque blob that option numerics=faithful makes: the converted model, as ONNX.
+// The opaque blob of option numerics=faithful: the converted model as ONNX.
 inline constexpr const char* kFaithfulModel = "poprt.faithful";
 
-// The value of an option that is left in o.options; null when there is none.
+// Returns the value of an option in o.options, or null.
 inline const char* named_option(const poprt_compile_options& o, std::string_view name) {
   for (size_t i = 0; i < o.option_count; i++)
     if (o.options[i].name == name) return o.options[i].value;
@@ -37,7 +37,7 @@ inline std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-// The names in a list of them, separated by commas. `what` is the option, for errors.
+// Splits a list of names separated by commas. `what` is the option, for errors.
 inline std::vector<std::string> split_names(std::string_view text, std::string_view what) {
   std::vector<std::string> list;
   for (std::string_view rest = text;;) {
@@ -51,7 +51,7 @@ inline std::vector<std::string> split_names(std::string_view text, std::string_v
   }
 }
 
-// The words of an option that takes several.
+// Returns the words of an option with several.
 inline std::vector<std::string_view> split_lines(std::string_view text, std::string_view option) {
   std::vector<std::string_view> list;
   for (std::string_view rest = text;;) {
@@ -63,7 +63,7 @@ inline std::vector<std::string_view> split_lines(std::string_view text, std::str
   }
 }
 
-// The libraries of custom_library_so_paths: several words, or separated by commas.
+// Returns the libraries of custom_library_so_paths, which are several words or separated by commas.
 inline std::vector<std::string> library_paths(std::string_view text) {
   std::vector<std::string> list;
   for (const std::string_view line : split_lines(text, "custom_library_so_paths"))
@@ -72,7 +72,7 @@ inline std::vector<std::string> library_paths(std::string_view text) {
   return list;
 }
 
-// NAME=VALUE or NAME=mask of pad_values; no value is a mask.
+// Parses NAME=VALUE or NAME=mask of pad_values. An absent value means a mask.
 inline std::pair<std::string, std::optional<double>> parse_padding(std::string_view word) {
   const size_t at = word.rfind('=');
   const std::string_view text = at == std::string_view::npos ? "" : word.substr(at + 1);

@@ -1,6 +1,5 @@
-// The options of command `poprt`, which are also those of its YAML file, of
-// poprt_compile_options.options and of Python's Converter: one table makes them all, and
-// docs/options.md.
+// The options of command `poprt`, of its YAML file, of poprt_compile_options.options and of
+// Python's Converter. They all come from this table, and so does docs/options.md.
 #pragma once
 
 #include <limits>
@@ -10,22 +9,22 @@
 
 namespace poprt::capi {
 
-// What a value looks like.
+// The format of a value.
 enum class OptionKind : unsigned char {
   flag,
   integer,
   number,
-  text,   // one word; with `choices`, one of those
-  names,  // separated by commas, blanks around them are nothing
-  words,  // several words; as one text, a line each
+  text,   // one word; one of `choices` if that is not empty
+  names,  // separated by commas; surrounding blanks are ignored
+  words,  // several words; in a text, one per line
 };
 
-// What an option does. Nothing is ignored in silence.
+// The effect of an option. No option is ignored silently.
 enum class OptionEffect : unsigned char {
   acts,
-  recorded,  // tunes a chip: goes into the PopEF file's metadata, for the model of the chip
-  warns,     // is accepted and recorded, and a warning says that nothing else happens
-  fails,     // is not available yet, which is an error
+  recorded,  // tunes a chip: stored in the PopEF file's metadata for the chip model
+  warns,     // accepted and recorded, with a warning that it has no other effect
+  fails,     // not available yet, which is an error
 };
 
 // In OptionRow::goes_with: an option of 8-bit floats.
@@ -35,33 +34,34 @@ struct OptionRow {
   std::string_view name;
   std::string_view group;
   OptionKind kind = OptionKind::flag;
-  std::string_view value = {};  // what help calls it
+  std::string_view value = {};  // name of the value in the help
   std::string_view help;
   OptionEffect effect = OptionEffect::acts;
-  // Continues the effect: what happens in place of what PopRT's manual says, or why nothing does.
+  // Completes the effect: the difference from PopRT's manual, or the reason for no effect.
   std::string_view note = {};
-  std::string_view standard = {};     // the value when none is given, for people
-  std::string_view choices = {};      // of a text, separated by commas
-  std::string_view unavailable = {};  // which of them fail
-  std::string_view aliases = {};      // as they are typed, separated by commas
-  std::string_view since = "1.0";     // of PopRT; empty: ours
-  bool command = false;               // of the command alone, not of the compiler
-  bool executable = false;            // decides nothing of the converted model
-  std::string_view needs = {};        // without that option it is an error
-  std::string_view goes_with = {};    // without that option it has no effect, which is a warning
+  std::string_view standard = {};     // the default value, for documentation
+  std::string_view choices = {};      // the values of a text, separated by commas
+  std::string_view unavailable = {};  // the choices that fail
+  std::string_view aliases = {};      // with their dashes, separated by commas
+  std::string_view since = "1.0";     // version of PopRT; empty: an addition of poprt
+  bool command = false;               // only of the command, not of the compiler
+  bool executable = false;            // has no effect on the converted model
+  std::string_view needs = {};        // it is an error without that option
+  std::string_view goes_with = {};    // it has no effect without that option, which is a warning
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  bool above_least = false;  // least itself is too little
+  bool above_least = false;  // `least` is excluded
 };
 
-// In the order of PopRT's manual; ours at the end of their group.
+// Options in the order of PopRT's manual. Additions are at the end of their group.
 std::span<const OptionRow> option_table();
-// The same of sub-command tf2onnx.
+// The options of sub-command tf2onnx.
 std::span<const OptionRow> tf2onnx_table();
-// Null when there is none; aliases are no names.
+// Returns null if there is none. Aliases are not names.
 const OptionRow* find_option(std::string_view name);
 
-// A field of PopRT's CompilerOptions, which --compiler_options sets, or of PopART's SessionOptions.
+// A field of PopRT's CompilerOptions (set by --compiler_options) or of PopART's SessionOptions (set
+// by --popart_options).
 struct FieldRow {
   std::string_view name;
   OptionKind kind = OptionKind::text;
@@ -78,7 +78,7 @@ std::span<const std::string_view> popart_fields();
 
 std::string_view effect_name(OptionEffect effect);
 std::string_view kind_name(OptionKind kind);
-// All of that as JSON.
+// Returns all tables as JSON.
 std::string options_json();
 
 }  // namespace poprt::capi

@@ -12,8 +12,8 @@
 namespace poprt::capi {
 namespace {
 
-// "a, b or c" of "a,b,c".
-std::string either(std::string_view choices) {
+// Returns "a, b or c" for "a,b,c".
+std::string joined_choices(std::string_view choices) {
   std::string text(choices);
   const size_t last = text.rfind(',');
   if (last != std::string::npos) text.replace(last, 1, " or ");
@@ -48,8 +48,8 @@ std::string checked(const Row& row, const std::string& label, std::string_view v
     case OptionKind::number: check_range<double>(row, label, value); break;
     case OptionKind::text:
       if (!row.choices.empty() && !is_one_of(row.choices, value))
-        fail(ErrorCode::invalid_argument, "{}: expected {}, found '{}'", label, either(row.choices),
-             value);
+        fail(ErrorCode::invalid_argument, "{}: expected {}, found '{}'", label,
+             joined_choices(row.choices), value);
       break;
     case OptionKind::names:
     case OptionKind::words: break;
@@ -142,7 +142,7 @@ void check_pack_args(std::string_view lines) {
 std::pair<std::string, std::vector<std::vector<int64_t>>> parse_shapes(std::string_view word) {
   const size_t at = word.find('=');
   std::vector<std::vector<int64_t>> shapes(1);
-  // A number has no dimensions.
+  // A scalar has no dimensions.
   if (at != std::string_view::npos && at > 0 && trimmed(word.substr(at + 1)) == "[]")
     return {std::string(word.substr(0, at)), std::move(shapes)};
   bool good = at != std::string_view::npos && at > 0 && at + 1 < word.size();
@@ -170,7 +170,7 @@ void check_serialized(std::string_view option, std::string_view word) {
     fail(ErrorCode::invalid_argument, "`{}`: expected {}, found '{}': {}", option,
          pair ? "MATMUL/ADD=FACTOR" : "OP=FACTOR[/MODE[/KEEP]]", word, why);
   };
-  const size_t at = word.rfind('=');  // names of nodes may have one
+  const size_t at = word.rfind('=');  // names of nodes may contain '='
   if (at == std::string_view::npos || at == 0) refuse("there is no name");
   if (pair && word.substr(0, at).find('/') == std::string_view::npos)
     refuse("there is one name only");
@@ -184,7 +184,7 @@ void check_serialized(std::string_view option, std::string_view word) {
   const auto factor = parse_number<int64_t>(part());
   if (!factor || *factor < 1) refuse("the factor is not a whole number of at least 1");
   if (pair) {
-    if (!rest.empty()) refuse("there is something behind the factor");
+    if (!rest.empty()) refuse("there is text after the factor");
     return;
   }
   if (rest.empty()) return;

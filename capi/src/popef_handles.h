@@ -1,4 +1,4 @@
-// What the PopEF handles are, and how values cross the border.
+// The types of the PopEF handles, and conversions of values.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ struct poprt_popef_blob {
   poprt::popef::BlobData data;
   poprt_popef_blob_type type;
   std::string name, executable;
-  poprt::popef::TensorInfo info;  // of tensors and feeds
-  uint64_t tensor_count = 0;      // of feeds
+  poprt::popef::TensorInfo info;  // for tensors and feeds
+  uint64_t tensor_count = 0;      // for feeds
 };
 
 struct poprt_popef_payload {
@@ -31,10 +31,10 @@ struct poprt_popef_payload {
 
 namespace poprt::capi {
 
-// Blobs at addresses that stay.
+// Blobs at stable addresses.
 class BlobLists {
  public:
-  // From a reader or a model: what is new there since the last call.
+  // Adds the new blobs of a reader or a model since the last call.
   template <class Readers>
   void add(poprt_popef_blob_type type, const Readers& readers) {
     auto& list = lists_[static_cast<size_t>(type)];
@@ -80,7 +80,7 @@ inline poprt_dtype dtype_of(const popef::TensorInfo& info) {
   return static_cast<poprt_dtype>(popef::dtype_of(info.dataType()));
 }
 
-// One line each.
+// Returns the texts as lines.
 poprt_string* lines_of(const std::vector<std::string>& lines);
 
 }  // namespace poprt::capi

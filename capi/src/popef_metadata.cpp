@@ -16,7 +16,7 @@ namespace {
 using Options = std::vector<popef::Option>;
 using Indices = popef::ProgramFlow::Indices;
 
-// What C's numbers cannot hold is their largest.
+// A number that is too large for the C type becomes its largest value.
 template <std::integral Number>
 constexpr int64_t saturated(Number value) {
   if constexpr (std::is_same_v<Number, uint64_t>)
@@ -25,7 +25,7 @@ constexpr int64_t saturated(Number value) {
     return value;
 }
 
-// `value` as the type of the field.
+// Converts `value` to the type of the field.
 template <std::integral Number>
 Number checked(poprt_popef_field field, int64_t value) {
   constexpr int64_t low = saturated(std::numeric_limits<Number>::min());
@@ -71,7 +71,7 @@ popef::TensorInfo tensor_info_of(poprt_dtype dtype, const int64_t* shape, size_t
                                    ? popef::DataType::F8
                                    : popef::data_type_of(static_cast<DType>(dtype));
   popef::TensorInfo info(type, std::vector<int64_t>(shape, shape + rank));
-  (void)info.sizeInBytes();  // refuses what cannot be
+  (void)info.sizeInBytes();  // refuses invalid values
   return info;
 }
 

@@ -10,7 +10,7 @@ using namespace poprt;
 
 namespace {
 
-// Handles for what is new.
+// Creates handles for new blobs.
 void list_blobs(poprt_popef_reader& r) {
   r.blobs.add(POPRT_POPEF_EXECUTABLE, r.reader->executables());
   r.blobs.add(POPRT_POPEF_TENSOR, r.reader->tensors());

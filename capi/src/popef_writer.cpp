@@ -12,14 +12,14 @@ using namespace poprt;
 
 namespace {
 
-// A stream to the caller; stays while a writer or blob writer is there.
+// A stream to the caller, which exists as long as a writer or blob writer.
 struct Stream {
   Stream(poprt_write_fn write, void* user_data) : receiver(write, user_data), stream(&receiver) {}
   capi::Receiver receiver;
   std::ostream stream;
 };
 
-// Runs what writes. When the receiver has stopped, that is why it failed.
+// Runs a function that writes. If the receiver has stopped, the error is cancelled.
 template <class F>
 poprt_error* write_guard(const std::shared_ptr<Stream>& stream, F f) {
   return capi::guard([&] {
@@ -62,7 +62,7 @@ struct poprt_popef_writer {
 
 struct poprt_popef_blob_writer {
   std::shared_ptr<Stream> stream;
-  std::shared_ptr<popef::BlobWriter> blob;  // this, or
+  std::shared_ptr<popef::BlobWriter> blob;  // this or the next field is set
   std::shared_ptr<popef::FeedGroupWriter> feeds;
 };
 
@@ -130,7 +130,7 @@ poprt_error* poprt_popef_writer_begin(poprt_popef_writer* writer, const poprt_po
       case POPRT_POPEF_FEED: made->blob = w.createFeedData(feed_info(blob), blob.executable); break;
       case POPRT_POPEF_OPAQUE: made->blob = w.createOpaqueBlob(blob.name, blob.executable); break;
       default:
-        fail(ErrorCode::invalid_argument, "blob '{}': type {} is none that can be begun", blob.name,
+        fail(ErrorCode::invalid_argument, "blob '{}': a blob of type {} cannot be begun", blob.name,
              blob.type);
     }
     out = made.release();

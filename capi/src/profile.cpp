@@ -16,7 +16,7 @@ poprt_string* make_profile(const std::vector<device::InstructionProfile>& rows) 
                                     {"total_ns", row.total_ns},
                                     {"min_ns", row.min_ns},
                                     {"parallel", row.parallel}});
-  // Names come from files and need not be UTF-8.
+  // Names come from files and may be invalid UTF-8.
   return make_string(json_text(json, 2));
 }
 

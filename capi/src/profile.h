@@ -1,4 +1,4 @@
-// What a runner's and a session's profile looks like to users.
+// The profile of runners and sessions as JSON.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace poprt::capi {
 
-// The JSON that poprt_runner_profile promises.
+// Returns the JSON that poprt_runner_profile documents.
 poprt_string* make_profile(const std::vector<device::InstructionProfile>& rows);
 
 }  // namespace poprt::capi

@@ -1,4 +1,4 @@
-// A stream that goes to a caller's poprt_write_fn.
+// A stream that writes to a caller's poprt_write_fn.
 #pragma once
 
 #include <streambuf>

@@ -1,4 +1,4 @@
-// What a submission's options say.
+// Reads the options of a submission.
 #pragma once
 
 #include "guard.h"
@@ -20,7 +20,7 @@ inline runtime::WhenFull read_when_full(const poprt_request_options& o) {
   }
 }
 
-// Options of one submission, checked.
+// Checked options of one submission.
 struct Submission {
   Submission(const poprt_request_options* given, poprt_request** out_request) {
     const auto o = read_options(given, "poprt_request_options");

@@ -15,7 +15,7 @@ using namespace poprt;
 
 namespace {
 
-// Bindings of one call: on the stack, unless there are very many.
+// The bindings of one call, on the stack unless there are many.
 template <class Binding, class Given>
 class Bindings {
  public:
@@ -121,7 +121,7 @@ poprt_error* poprt_runner_create(const poprt_executable* executable,
     const auto& model = capi::required(executable, "executable").model;
     auto& out = capi::required(out_runner, "out_runner");
     auto config = capi::read_runner_options(options, *model);
-    // Whoever opens an executable need not know that several models, or shapes, are in it.
+    // A caller need not know whether an executable contains several models or shapes.
     if (model->variants) {
       std::unique_ptr<runtime::BaseRunner> several;
       if (model->variants->kind == runtime::Variants::Kind::graphs)

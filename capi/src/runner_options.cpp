@@ -7,7 +7,7 @@
 namespace poprt::capi {
 namespace {
 
-// 0 is `otherwise`, negative `never`.
+// Converts a time: 0 means `otherwise`, a negative value `never`.
 std::chrono::nanoseconds duration(int64_t given, std::chrono::nanoseconds otherwise,
                                   std::chrono::nanoseconds never) {
   return given == 0 ? otherwise : given < 0 ? never : std::chrono::nanoseconds(given);
@@ -92,10 +92,11 @@ runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                               : o.profile                ? "profile"
                                                          : nullptr;
     if (other)
-      fail(ErrorCode::invalid_argument,
-           "numerics {} and {}: the model is computed by an interpreter, one run after the other, "
-           "on no device that others have",
-           o.numerics, other);
+      fail(
+          ErrorCode::invalid_argument,
+          "numerics {} and {} exclude each other: an interpreter computes the model, one run after "
+          "the other, without a shared device",
+          o.numerics, other);
     c.session.device = faithful_device(model, numerics);
   }
   return c;

@@ -1,4 +1,4 @@
-// Runner options of the C ABI as the runtime's configuration.
+// Converts runner options of the C ABI to the runtime's configuration.
 #pragma once
 
 #include "guard.h"
@@ -7,8 +7,8 @@
 
 namespace poprt::capi {
 
-// For a runner of `model`. Throws invalid_argument, and failed_precondition where the model cannot
-// be run as they say. Null is all defaults.
+// Reads the options for a runner of `model`. Null means all defaults. Throws invalid_argument, and
+// failed_precondition if the model cannot run with them.
 runtime::RunnerConfig read_runner_options(const poprt_runner_options* options,
                                           const runtime::Model& model);
 

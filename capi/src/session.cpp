@@ -23,7 +23,7 @@ struct poprt_session {
 
 namespace {
 
-// Queue handles are the queues themselves.
+// A queue handle is a pointer to the queue.
 runtime::QueueManager& of(poprt_queue_manager& m) {
   return reinterpret_cast<runtime::QueueManager&>(m);
 }
@@ -77,7 +77,7 @@ std::shared_ptr<runtime::StreamCallback> handler_of(const program::Anchor& ancho
   return std::make_shared<Handler>(c, anchor.bytes());
 }
 
-// A caller's callback until it is called.
+// A caller's callback, which is called once.
 struct Callback {
   poprt_queue_fn call;
   void* user_data;
@@ -100,7 +100,7 @@ poprt_error* enqueue(poprt_queue* queue, poprt_queue_fn callback, void* user_dat
     if (!push(q, done))
       fail(ErrorCode::cancelled, "queue '{}' was disconnected, or is full in a stopped session",
            q.anchor().name);
-    static_cast<void>(context.release());  // the callback's, which may have run already
+    static_cast<void>(context.release());  // the callback owns it and may have run already
   });
 }
 

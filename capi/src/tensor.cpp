@@ -17,14 +17,14 @@ using namespace poprt;
 struct poprt_outputs {
   std::vector<std::string> names;
   std::vector<Shape> shapes;
-  std::vector<runtime::TensorMemory> memory;  // of the request's; others have none
+  std::vector<runtime::TensorMemory> memory;  // memory of the request; other objects have none
   std::vector<poprt_tensor> tensors;
   bool one_batch = true;
 };
 
 namespace {
 
-// Checked tensors of one direction as the runner takes them.
+// Checks the tensors of one direction and converts them for the runner.
 template <class Binding>
 class Tensors {
  public:
@@ -75,7 +75,7 @@ class Tensors {
           fail(ErrorCode::invalid_argument, "{} '{}': a dimension is {}", direction, name, d);
         elements = checked_mul<uint64_t>(elements, static_cast<uint64_t>(d));
       }
-      // One that is not there is reported by the runner, with the names that are.
+      // The runner reports a missing anchor with the existing names.
       if (anchor) runtime::check_tensor(*anchor, rows, {dtype, shape}, direction);
       const uint64_t needed = dtype_bytes(dtype, static_cast<int64_t>(elements));
       if (bytes && bytes != needed)
@@ -84,7 +84,7 @@ class Tensors {
              bytes);
       bytes = needed;
     }
-    static constexpr int64_t kScalar = 0;  // a shape without dimensions is one, too
+    static constexpr int64_t kScalar = 0;  // a scalar has a shape without dimensions
     const int64_t* const dimensions = t.dtype == POPRT_DTYPE_UNDEFINED ? nullptr
                                       : t.rank                         ? t.shape
                                                                        : &kScalar;
@@ -128,14 +128,16 @@ std::vector<runtime::OutputBinding> bindings(const poprt_outputs& outputs) {
   return list;
 }
 
-// The shape that `sizes` (tensor NAME:shape) has for `of`; checked, it may come from anywhere.
+// Returns the shape in `sizes` (tensor NAME:shape) for `of`, checked because it may come from any
+// caller.
 Shape real_shape(const poprt_tensor& of, const poprt_tensor& sizes) {
   Shape real(of.rank);
   if (of.rank) std::memcpy(real.data(), sizes.data, of.rank * sizeof(int64_t));
   for (size_t i = 0; i < of.rank; i++)
     if (real[i] < 0 || real[i] > of.shape[i])
-      fail(ErrorCode::data_loss, "output '{}' has a size of {} along dimension {}, the most is {}",
-           of.name, real[i], i, of.shape[i]);
+      fail(ErrorCode::data_loss,
+           "output '{}' has a size of {} along dimension {}, at most {} is possible", of.name,
+           real[i], i, of.shape[i]);
   return real;
 }
 
@@ -150,7 +152,7 @@ void crop(poprt_outputs& outputs) {
       return s.dtype == POPRT_DTYPE_S64 && s.rank == 1 &&
              s.shape[0] == static_cast<int64_t>(of.rank);
     };
-    // A companion goes with its value.
+    // The companion is removed with the crop of its value.
     const std::string_view name = t.name;
     if (name.ends_with(":shape")) {
       const auto of = std::ranges::find_if(outputs.tensors, [&](const poprt_tensor& o) {

@@ -69,11 +69,11 @@ TEST_F(FaithfulRunner, TheKeptModelHasTheAnchorsOfTheProgram) {
   const std::string model = identity(kX, kY);
   const auto with = [&](const std::string& kept) { return open(model, &kept, "faithful"); };
   const std::string input =
-      "failed_precondition: executable 'model': input 'x' of the program is f32[2,3], the model "
-      "that is kept for it ";
+      "failed_precondition: executable 'model': input 'x' of the program is f32[2,3], the stored "
+      "model ";
   const std::string output =
-      "failed_precondition: executable 'model': output 'y' of the program is f32[2,3], the model "
-      "that is kept for it ";
+      "failed_precondition: executable 'model': output 'y' of the program is f32[2,3], the stored "
+      "model ";
   EXPECT_EQ(open(model, nullptr, "faithful"), "ok");
   EXPECT_EQ(with(model), "ok");
   EXPECT_EQ(with(identity({"a", 1, {2, 3}}, kY)), input + "has none" + kSuch);
@@ -149,8 +149,8 @@ TEST_F(FaithfulRunner, OptionsOfDevicesDoNotGoWithIt) {
   };
   const auto refused = [](const std::string& other) {
     return "invalid_argument: numerics faithful and " + other +
-           ": the model is computed by an interpreter, one run after the other, on no device that "
-           "others have";
+           " exclude each other: an interpreter computes the model, one run after the other, without "
+           "a shared device";
   };
   EXPECT_EQ(with([&](auto& o) { o.device = device; }), refused("device"));
   EXPECT_EQ(with([&](auto& o) { o.replica_devices = &pin, o.replica_device_count = 1; }),

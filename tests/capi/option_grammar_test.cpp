@@ -117,8 +117,8 @@ TEST(OptionGrammar, SerializedProducts) {
               {{"a/b=2", "ok"},
                {"a=2", pair("a=2", "there is one name only")},
                {"=2", pair("=2", "there is no name")},
-               {"a/b=0", pair("a/b=0", "the factor is not a whole number of at least 1")},
-               {"a/b=2/none", pair("a/b=2/none", "there is something behind the factor")}});
+               {"a/b=0", pair("a/b=0", "the factor is no whole number of at least 1")},
+               {"a/b=2/none", pair("a/b=2/none", "there is text after the factor")}});
 }
 
 TEST(OptionGrammar, PackArgs) {
@@ -292,11 +292,11 @@ TEST(OptionGrammar, WhatGoesTogether) {
             "`calibration_loss_type` gptq goes with `precision` fp8_weight, not with "
             "fp8");
   EXPECT_EQ(create({{"lowest_opset", "11"}, {"convert_version", "11"}}),
-            "`lowest_opset` and `convert_version`: only one of them says the opset");
+            "`lowest_opset` and `convert_version` exclude each other");
   o = plain();
   o.convert_version = 13;
   EXPECT_EQ(create({{"lowest_opset", "11"}}, o),
-            "`lowest_opset` and `convert_version`: only one of them says the opset");
+            "`lowest_opset` and `convert_version` exclude each other");
   for (const char* good : {"0", "11", "28"}) EXPECT_EQ(create({{"lowest_opset", good}}), "ok");
   for (const char* bad : {"1", "10"})
     EXPECT_EQ(

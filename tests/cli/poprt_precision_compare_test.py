@@ -352,7 +352,7 @@ class Check(CheckTest):
     def test_data_is_checked_first(self):
         self.write_model([onnx.node("Relu", ["v"], ["y"])], {})
         said = self.check(*self.archive(x=("i4", [6, 1], [9, 8, 7, 6, 5, 4])))
-        self.assertRegex(said, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that the seed 1 chooses.*\n  inputs 'random'")
+        self.assertRegex(said, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that seed 1 selects.*\n  inputs 'random'")
 
     def test_sizes_that_depend_on_data_are_met_at_both_ends(self):
         """Those of outputs, and inside of the model, where the shape is what is left."""

@@ -76,7 +76,7 @@ class TypedTensor {
         shape(std::move(tensorShape)),
         memory(data),
         dtype(impl::dtypeOf<T>()) {
-    static_assert(impl::dtypeOf<T>() != POPRT_DTYPE_UNDEFINED, "no type of tensor elements");
+    static_assert(impl::dtypeOf<T>() != POPRT_DTYPE_UNDEFINED, "not a type of tensor elements");
   }
   // From an object with data() and size(). size() must be the number of elements of the shape.
   template <class Range, class T = std::remove_pointer_t<decltype(std::declval<Range&>().data())>>
