@@ -1,6 +1,6 @@
-// fmt, compiled once. The headers declare what these lines define (as fmt's own src/format.cc
-// does), so that the other files do not compile the formatting of every type for themselves, and no
-// shared libfmt is loaded.
+// Compiles fmt once. The headers declare the definitions of this file (as fmt's own src/format.cc
+// does), so that other files do not compile the formatting of every type, and no shared libfmt is
+// loaded.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,5 +1,5 @@
-# The layering table: who may include whom inside core/. It makes the targets, and tests/lint reads
-# every #include against it. One line per layer: "name: allowed layers | outside libraries".
+# The layering table: the layers that each layer of core/ may include. The targets are made from it, and tests/lint
+# checks every #include against it. One line for each layer: "name: allowed layers | outside libraries".
 set(POPRT_LAYERS
   "base: | poprt_fmt poprt_spdlog nlohmann_json::nlohmann_json Threads::Threads"
   "ir: base |"
@@ -16,10 +16,10 @@ set(POPRT_LAYERS
   "runtime: popef device program base |"
 )
 
-# poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...): generates the table of all
-# `extern const TYPE def` that the files define, each in a namespace <stem>_SUFFIX of its own, as
-# `std::span<const TYPE* const> ACCESSOR()`. Where PREFIXED names a folder, the namespaces of files of folders below
-# it are <folder>_<stem>_SUFFIX: the operators of other domains than ai.onnx.
+# poprt_table(TARGET NAMESPACE TYPE SUFFIX ACCESSOR HEADER PREFIXED FILES...) generates the table of all `extern const
+# TYPE def` in the files, each in its namespace <stem>_SUFFIX, as `std::span<const TYPE* const> ACCESSOR()`. If PREFIXED
+# names a folder, namespaces of files in folders below it are <folder>_<stem>_SUFFIX. These are the operators of domains
+# other than ai.onnx.
 function(poprt_table target namespace type suffix accessor header prefixed)
   set(externs "")
   set(rows "")
@@ -51,8 +51,8 @@ ${rows}  });
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# poprt_kernel_calls(OUT): generates a header with all calls of core/kernels/calls, for the test that goes
-# through them: foo_bar.h defines FooBar.
+# poprt_kernel_calls(OUT) generates a header with all calls of core/kernels/calls for the test that iterates over them:
+# foo_bar.h defines FooBar.
 function(poprt_kernel_calls out)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/kernels/calls/*.h)
   list(FILTER files EXCLUDE REGEX "/call\\.h$")
@@ -82,9 +82,9 @@ using AllCalls = testing::Types<${types}>;
 ")
 endfunction()
 
-# The instruction sets that core/kernels/isa/*.cpp is compiled for, once each, with POPRT_ISA set to
-# the name. Those files must include nothing but isa/ headers and <cstdint>/<cstddef>: an inline
-# function of the standard library compiled for AVX-512 must never be the copy that the linker keeps.
+# The instruction sets for which core/kernels/isa/*.cpp is compiled, with POPRT_ISA set to the name. Those files must
+# only include isa/ headers and <cstdint>/<cstddef>: an inline function of the standard library compiled for AVX-512
+# must never be the copy that the linker keeps.
 set(POPRT_ISAS baseline avx2 avx512)
 set(POPRT_ISA_FLAGS_baseline "")
 set(POPRT_ISA_FLAGS_avx2 -march=x86-64-v3)
@@ -94,8 +94,8 @@ if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 function(poprt_isa_sources target)
-  # Sanitizers check every access of every unrolled loop: with their checks called, at -O1, AVX2's conv_tile compiles in 6 s and
-  # not in 18.
+  # Sanitizers check every access of every unrolled loop. With their checks as calls, at -O1, AVX2's conv_tile compiles
+  # in 6 s instead of 18 s.
   set(optimized -O3)
   if(POPRT_SANITIZE)
     set(optimized -O1)

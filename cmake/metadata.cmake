@@ -1,4 +1,4 @@
-# POPRT_META_NAME, POPRT_META_LICENCE ...: what cmake/packages/metadata.json says, for the templates of packages.
+# Sets POPRT_META_NAME, POPRT_META_LICENCE ... from cmake/packages/metadata.json, for the templates of packages.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/packages/metadata.json)
 file(READ ${CMAKE_CURRENT_LIST_DIR}/packages/metadata.json metadata)
 foreach(field name summary description licence licence_url authors copyright email url scm)

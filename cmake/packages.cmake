@@ -1,6 +1,6 @@
 # Debian packages: `cmake --build build/release --target deb` writes libpoprt1, libpoprt-compiler1, libpoprt-dev,
-# poprt-tools and (where it is built) poprt-inspector into build/release/packages/deb. They hold the components of
-# cmake --install; cmake/packages/deb.py has their texts and relations, metadata.json what is true for all packages.
+# poprt-tools and (if it is built) poprt-inspector to build/release/packages/deb. They contain the components of cmake
+# --install. Their texts and relations are in cmake/packages/deb.py, and the data of all packages in metadata.json.
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(NOT TARGET poprt OR NOT TARGET poprt_compiler_library OR NOT DPKG_SHLIBDEPS)
   return()

@@ -1,4 +1,4 @@
-// spdlog, compiled once (as its own src/ does) for the two files that log through it: the logger,
+// Compiles spdlog once (as its own src/ does) for the two files that log through it: the logger,
 // its patterns, and the sinks for standard output, standard error and a file.
 #include <spdlog/common-inl.h>
 #include <spdlog/details/backtracer-inl.h>

@@ -1,6 +1,6 @@
-# poprt_name_no_folder(FILE...): files that name themselves, in assertions and lines of the log, name no folder of the machine.
-# The others have no need of the flag, and ccache keeps what was compiled without it for all build trees. Where sources are
-# compiled as one, all have it: a source with options of its own would be compiled alone.
+# poprt_name_no_folder(FILE...) removes the build folder from the file names in assertions and lines of the log. Other
+# files do not need the flag, and without it ccache shares their objects between all build trees. If sources are
+# compiled as one, all have the flag, because a source with its own options would be compiled separately.
 function(poprt_name_no_folder)
   if(POPRT_UNITY)
     return()
@@ -13,7 +13,7 @@ function(poprt_name_no_folder)
   endforeach()
 endfunction()
 
-# Flags of our own targets: warnings are errors here and only here.
+# Flags of poprt's own targets. Only here, warnings are errors.
 add_library(poprt_flags INTERFACE)
 target_compile_options(poprt_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wconversion -Wno-sign-conversion
@@ -27,7 +27,7 @@ endif()
 if(POPRT_SANITIZE)
   add_compile_options(-fsanitize=${POPRT_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${POPRT_SANITIZE})
-  if(CMAKE_C_COMPILER_ID MATCHES "Clang")  # C programs link libraries of ours that need it
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang")  # C programs link poprt's libraries, which need it
     add_link_options($<$<LINK_LANGUAGE:C>:-fsanitize-link-c++-runtime>)
     link_libraries($<$<LINK_LANGUAGE:C>:stdc++>)
   endif()

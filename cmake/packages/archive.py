@@ -10,7 +10,7 @@ import zipfile
 import metadata
 
 LEVEL = 5  # zlib's default, 6, takes 1.5 times as long for 1 % fewer bytes
-EARLIEST = 315532800  # 1980-01-01, where the dates of archives begin
+EARLIEST = 315532800  # 1980-01-01, the earliest date of a zip archive
 
 
 def date():
@@ -23,7 +23,7 @@ def read(path):
 
 
 def tree(folder, prefix=""):
-    """Archive name to bytes, of all files below a folder."""
+    """Returns a map from archive name to bytes of all files below a folder."""
     found = {}
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(d for d in folders if d != "__pycache__")
@@ -34,13 +34,13 @@ def tree(folder, prefix=""):
 
 
 def write_zip(path, files, programs=(), first=()):
-    """`files`: archive name to bytes. Those in `programs`, and libraries, are executable."""
+    """`files` maps archive names to bytes. Files in `programs`, and libraries, are executable."""
     stamp = date()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in [*(f for f in first if f in files), *sorted(set(files) - set(first))]:
             entry = zipfile.ZipInfo(name, stamp)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, whose modes follow
+            entry.create_system = 3  # Unix, because of the file modes
             mode = 0o100755 if name in programs or ".so" in os.path.basename(name) else 0o100644
             entry.external_attr = mode << 16
             archive.writestr(entry, files[name], compresslevel=LEVEL)

@@ -1,11 +1,11 @@
-"""Gathers what the packages of languages bring along: the stripped native libraries and the shared libraries that they
-need beyond what every Linux has, with the notices. Standard library and binutils.
+"""Collects the native files of the language packages: the stripped libraries, the shared libraries that they need
+beyond those of every Linux, and the notices. Standard library and binutils.
 
 Usage: bundle.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
 
-FOLDER/lib has the libraries, each by the name that it is loaded by; FOLDER/bin the commands, FOLDER/commands what they need
-besides; FOLDER/optional the library that decodes images, which the packages that carry it leave to the system's Leptonica
-(a part of its closure is under the GPL, so nothing of it is brought along)."""
+FOLDER/lib contains the libraries by the names by which they are loaded, FOLDER/bin the commands, and FOLDER/commands
+the libraries that only the commands need. FOLDER/optional contains the library that decodes images. Packages with it
+use the system's Leptonica, because a part of Leptonica's dependencies is under the GPL and must not be included."""
 
 import argparse
 import glob
@@ -17,7 +17,7 @@ import tempfile
 
 import metadata
 
-# What manylinux takes as given: the C library, the C++ and GCC runtimes, zlib.
+# The libraries that manylinux requires of every system: the C library, the C++ and GCC runtimes, zlib.
 SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|z)\.so|ld-linux|linux-vdso)")
 PROGRAMS = ("poprt", "poprt_exec", "popef_dump")
 
@@ -27,7 +27,7 @@ def run(command):
 
 
 def needed(files, own):
-    """Shared libraries beyond the system's that the files load, by name."""
+    """Returns the shared libraries that the files load, except the system's, by name."""
     found = {}
     for file in files:
         for name, path in re.findall(r"^\s+(\S+) => (\S+)", run(["ldd", file]), re.M):

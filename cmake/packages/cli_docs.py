@@ -1,4 +1,4 @@
-"""Writes manual pages and completions for bash and zsh from what the commands say about themselves with --help.
+"""Writes manual pages and completions for bash and zsh from the output of --help.
 
 Usage: cli_docs.py --out FOLDER PROGRAM...     FOLDER/man1/NAME.1, FOLDER/bash/NAME and FOLDER/zsh/_NAME for each"""
 
@@ -12,11 +12,11 @@ import metadata
 
 ENTRY = re.compile(r"^  (\S.*?)(?:\s{2,}(.+))?$")
 CHOICES = re.compile(r"^(\w+(?:, \w+)* or \w+)\b")
-COLUMN = 30  # where CLI11 puts the text of an option
+COLUMN = 30  # the column of the text of an option in CLI11's help
 
 
 class Command:
-    """What --help of one command says."""
+    """The parsed --help of one command."""
 
     def __init__(self, words):
         self.words = words
@@ -38,7 +38,7 @@ class Command:
 
 
 class Entry:
-    """An option, a positional or a subcommand: its names, the word for its value, its text."""
+    """An option, a positional or a subcommand: its names, the name of its value, its text."""
 
     def __init__(self, head, text):
         names, _, rest = head.partition(" ")
@@ -64,7 +64,7 @@ def entries(section):
 
 
 def roff(text):
-    """Text of a manual page; a line must not begin with a control character."""
+    """Escapes text for a manual page. A line must not begin with a control character."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
 
@@ -96,7 +96,7 @@ def manual(command):
 
 
 def branch(command, pattern, more=""):
-    """For one command: the words that may follow, and the values of options that take one of a few."""
+    """Returns the words that may follow a command, and the values of options with a fixed set."""
     words = " ".join([*more, *(n for e in command.options for n in e.names)])
     lines = [f"    {pattern})", f'      words="{words}"', '      case "$previous" in']
     lines += [f"        {'|'.join(e.names)}) COMPREPLY=($(compgen -W \"{' '.join(e.choices())}\" -- \"$current\")); return ;;"
@@ -150,7 +150,7 @@ def zsh(command):
 
 
 def completion(program, shell):
-    """What a program knows itself."""
+    """Returns the completion that the program prints itself."""
     return subprocess.run([program, "--print_completion", shell], check=True, capture_output=True, text=True).stdout
 
 

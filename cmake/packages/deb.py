@@ -2,8 +2,8 @@
 
 Usage: deb.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE] [--stored PACKAGE...]
 
-The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH). --stored names packages that
-are not compressed."""
+The same build makes the same bytes: files have the date of the source (SOURCE_DATE_EPOCH). Packages in --stored are not
+compressed."""
 
 import argparse
 import email.utils
@@ -29,7 +29,7 @@ PACKAGES = {
     "libpoprt-compiler1": {
         "component": "compiler", "section": "libs", "notices": ["libraries"], "multi_arch": "same",
         "depends": "libpoprt1 (= {version})", "library": ["libpoprt_compiler", "libpoprt_images"],
-        "recommended": ["libpoprt_images.so.1"],  # operator ImageDecoder alone
+        "recommended": ["libpoprt_images.so.1"],  # only for operator ImageDecoder
         "summary": "compiler of ONNX models for libpoprt",
         "description": "What libpoprt loads when a program compiles a model: reading ONNX, passes over the graph, "
                        "planning of memory, writing PopEF. Programs that only run models do not need it."},
@@ -108,14 +108,14 @@ def compress_manuals(root):
 
 
 def stage(options, package, root):
-    """What the package installs, and its documents."""
+    """Collects the installed files and documents of a package."""
     what = PACKAGES[package]
     run([options.cmake, "--install", options.build, "--prefix", root + "/usr", "--component", what["component"]])
     for path in filter(is_elf, installed_files(root)):
         os.chmod(path, 0o644 if ".so" in path else 0o755)
         flags = ["--strip-unneeded"] if ".so" in path else []
         run(["strip", *flags, "--remove-section=.comment", "--remove-section=.note", path])
-        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # the system knows where its libraries are
+        write(root + ".cmake", f'file(RPATH_REMOVE FILE "{path}")\n')  # the system finds its libraries
         run([options.cmake, "-P", root + ".cmake"])
     compress_manuals(root)
     documents = f"{root}/usr/share/doc/{package}"
@@ -126,7 +126,7 @@ def stage(options, package, root):
 
 
 def shared_libraries(folder, package, root, private):
-    """Dependencies on packages of libraries, by field."""
+    """Returns the dependencies on packages of libraries, by field."""
     what = PACKAGES[package]
     own = [(name, p) for p, w in PACKAGES.items() for name in w.get("library", [])]
     write(f"{folder}/debian/shlibs.local", "".join(f"{name} 1 {p} (>= {metadata.version()})\n" for name, p in own))
@@ -144,7 +144,7 @@ def shared_libraries(folder, package, root, private):
 
 
 def joined(*lists):
-    """Relations of several lists, each package once: the exact version of ours wins."""
+    """Merges lists of relations with one entry for each package. An exact version takes precedence."""
     seen = {}
     for relation in (r.strip() for text in lists if text for r in text.split(",")):
         seen.setdefault(relation.split(" ")[0], relation)

@@ -1,4 +1,4 @@
-"""What every package says about poprt: metadata.json, the version, the date and the notices. Standard library only.
+"""The data of all packages: metadata.json, the version, the date and the notices. Standard library only.
 
 Usage: metadata.py notices KIND... [--bundled LIBRARY...]   prints the third-party notices; kinds are those of "linked_in"
        metadata.py epoch                                    prints the date of this source, seconds since 1970"""
@@ -33,7 +33,7 @@ def version():
 
 
 def epoch():
-    """SOURCE_DATE_EPOCH, else the time of the last commit, else that of the release notes."""
+    """Returns SOURCE_DATE_EPOCH, else the time of the last commit, else that of the release notes."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     if os.path.exists(os.path.join(HERE, "VERSION")):  # in the source distribution of the Python package
@@ -45,13 +45,13 @@ def epoch():
 
 
 def changes():
-    """The first paragraph below the newest heading of the release notes."""
+    """Returns the first paragraph below the newest heading of the release notes."""
     text = read(os.path.join(ROOT, "docs/CHANGELOG.md"))
     return " ".join(re.search(r"^## [^\n]*\n\n(.+?)\n\n", text, re.M | re.S).group(1).split())
 
 
 def copyright_of(package):
-    """What Debian's package says about authors and licence."""
+    """Returns the copyright file of a Debian package."""
     path = f"/usr/share/doc/{package}/copyright"
     try:
         return read(path)
@@ -61,7 +61,7 @@ def copyright_of(package):
 
 
 def owner(library):
-    """The Debian package that a shared library comes from."""
+    """Returns the Debian package that contains a shared library."""
     for path in (library, os.path.realpath(library), library.removeprefix("/usr"), os.path.realpath(library).removeprefix("/usr")):
         found = subprocess.run(["dpkg-query", "--search", path], capture_output=True, text=True, check=False)
         if found.returncode == 0:
@@ -70,7 +70,7 @@ def owner(library):
 
 
 def parts(kinds, bundled=()):
-    """(name, licence, Debian package) of everything of others in a package."""
+    """Returns (name, licence, Debian package) of all third-party parts of a package."""
     found = [(p["name"], p["licence"], p["debian"]) for kind in kinds for p in load()["linked_in"][kind]]
     return found + [(os.path.basename(library), "see below", owner(library)) for library in bundled]
 
