@@ -1,4 +1,4 @@
-/* Reads handwritten digits with a compiled model: the quick start's main job.
+/* Classifies handwritten digits with a compiled model, for the quick start.
  *
  *   digits MODEL.popef IMAGES.idx3-ubyte LABELS.idx1-ubyte
  *
@@ -20,7 +20,7 @@ static void check(poprt_error* error) {
   exit(1);
 }
 
-/* The payload of an IDX file of bytes; `count` gets the first dimension. */
+/* Returns the payload of an IDX file of bytes. `count` receives the first dimension. */
 static unsigned char* read_idx(const char* path, unsigned rank, size_t item_bytes, size_t* count) {
   FILE* file = fopen(path, "rb");
   unsigned char header[16];
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   for (size_t first = 0; first < count; first += batch) {
     const size_t n = count - first < batch ? count - first : batch;
     for (size_t i = 0; i < batch * kPixels;
-         i++) { /* pixels 0..16 become 0..1; the last batch is padded */
+         i++) { /* scale pixels 0..16 to 0..1; pad the last batch */
       const float pixel = i < n * kPixels ? (float)images[first * kPixels + i] / 16.0f : 0.0f;
       if (dtype == POPRT_DTYPE_F16)
         ((_Float16*)input)[i] = (_Float16)pixel;
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   printf("  ready after %.2f ms; batch %zu: fastest %.4f ms, mean %.4f ms\n", ready - opening,
          batch, fastest, total / (double)((count + batch - 1) / batch));
 
-  /* Any order is fine. */
+  /* The order does not matter. */
   poprt_executable_free(executable);
   poprt_runner_free(runner);
   free(images);

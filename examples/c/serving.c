@@ -1,4 +1,4 @@
-/* Answers several clients at once: each thread keeps some requests in flight.
+/* Serves several clients at once. Each thread keeps some requests in flight.
  *
  *   serving MODEL.onnx */
 #include <poprt/poprt.h>
@@ -28,7 +28,7 @@ static void draw(job* j, size_t k) {
   for (size_t i = 0; i < kPixels; i++) j->image[i] = (float)(i * (k + 3) % 17) / 16.0f;
 }
 
-/* Ring of jobs: before a place is used again, its request is waited for. */
+/* A ring of jobs. Before a job is reused, its request is awaited. */
 static void* client(void* number) {
   const size_t first = (uintptr_t)number * kRequests;
   static _Thread_local job jobs[kInFlight];
@@ -45,8 +45,8 @@ static void* client(void* number) {
     draw(j, first + i);
     const poprt_input in = {"image", 0, j->image, sizeof j->image};
     const poprt_output out = {"scores", 0, j->scores, sizeof j->scores};
-    /* Waits while the runner's queue is full: queue_depth of poprt_runner_options, 64 by default.
-     * poprt_runner_submit can be refused instead, or stand in line. */
+    /* Waits while the runner's queue is full (queue_depth of poprt_runner_options, 64 by
+     * default). poprt_runner_submit can fail instead, or let the request wait in a list. */
     check(poprt_runner_execute_async(runner, &in, 1, &out, 1, NULL, NULL, &j->request));
   }
   return (void*)right;

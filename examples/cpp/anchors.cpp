@@ -1,4 +1,4 @@
-// Prints what a PopEF file takes and gives.
+// Prints the inputs and outputs of a PopEF file.
 //
 //   anchors MODEL.popef
 #include <iostream>

@@ -1,5 +1,5 @@
-// Compiles the digits model so that a call of the device takes 16 batches, and the inputs of the
-// next ones are copied while one computes. Three threads keep it busy, as PopRT's manual says.
+// Compiles the digits model for 16 batches in a call of the device. The inputs of the next step are
+// copied while one computes. Three threads submit requests, as PopRT's manual recommends.
 //
 //   batches MODEL.onnx
 #include <iostream>
@@ -31,8 +31,8 @@ int main(int argc, char** argv) try {
   poprt::runtime::ModelRunner alone(plain);
   for (std::size_t i = 0; i < kAll; i++) alone.execute(input(i), output(expected, i));
 
-  // A step that is not full waits for others; 0: for ever. All requests together are a multiple of
-  // 16.
+  // A step that is not full waits for more requests; 0 means without limit. The number of all
+  // requests is a multiple of 16.
   poprt::runtime::RuntimeConfig config;
   config.timeoutNS = 0;
   poprt::runtime::ModelRunner runner(looped, config);

@@ -1,4 +1,5 @@
-// Compiles the digits model at three batches into one executable, and runs requests of other sizes.
+// Compiles the digits model at three batch sizes into one executable, and runs requests of other
+// sizes.
 //
 //   buckets MODEL.onnx
 #include <algorithm>
@@ -28,8 +29,8 @@ int main(int argc, char** argv) try {
     const std::vector<float> scores = run(0, count);
     for (std::size_t i = 0; i < count; i++) {
       const std::vector<float> one = run(i, 1);
-      // Another batch may be computed by a kernel that adds in another order, and what that rounds
-      // is relative to the greatest numbers: a score near 0 is a difference of large ones.
+      // Another batch size may use a kernel that adds in another order. Its rounding error is
+      // relative to the largest scores, because a score near 0 is a difference of large numbers.
       float scale = 1;
       for (const float score : one) scale = std::max(scale, std::fabs(score));
       for (std::size_t c = 0; c < 10; c++)

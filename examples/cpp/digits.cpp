@@ -1,4 +1,4 @@
-// Compiles the digits model and reads handwritten digits with it.
+// Compiles the digits model and classifies handwritten digits with it.
 //
 //   digits MODEL.onnx IMAGES.idx3-ubyte LABELS.idx1-ubyte
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kBatch = 8, kPixels = 8 * 8, kClasses = 10;
 
-// The payload of an IDX file of bytes with `rank` dimensions; `count` gets the first one.
+// Returns the payload of an IDX file of bytes with `rank` dimensions. `count` receives the first
+// one.
 std::vector<unsigned char> read_idx(const std::string& path, std::size_t rank, std::size_t& count) {
   std::ifstream file(path, std::ios::binary);
   std::vector<unsigned char> data{std::istreambuf_iterator<char>(file), {}};
@@ -49,8 +50,8 @@ int main(int argc, char** argv) try {
   auto fastest = std::chrono::nanoseconds::max();
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::size_t n = std::min(kBatch, count - first);
-    std::fill(input.begin(), input.end(), 0.0f);   // the last batch is padded
-    for (std::size_t i = 0; i < n * kPixels; i++)  // pixels 0..16 become 0..1
+    std::fill(input.begin(), input.end(), 0.0f);   // pad the last batch
+    for (std::size_t i = 0; i < n * kPixels; i++)  // scale pixels 0..16 to 0..1
       input[i] = static_cast<float>(images[first * kPixels + i]) / 16.0f;
     const auto start = std::chrono::steady_clock::now();
     runner.execute(inputs, outputs);

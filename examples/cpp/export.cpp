@@ -1,5 +1,4 @@
-// Makes a PopEF file by hand from a program that was serialised, and runs it: what a compiler of
-// one's own has to write.
+// Writes a PopEF file from a serialised program and runs it, as a custom compiler would.
 //
 //   export MODEL.popef OUT.popef
 #include <algorithm>
@@ -9,7 +8,7 @@
 
 using namespace poprt::popef;
 
-// The numbers under which the metadata's flow lists the programs.
+// The indices of the programs in the metadata's flow.
 enum Program : uint32_t { kLoad = 0, kMain = 1, kSave = 2 };
 
 static Metadata describe(const poprt::Executable& executable, const std::string& name) {
@@ -35,7 +34,7 @@ int main(int argc, char** argv) try {
     std::cerr << "usage: export MODEL.popef OUT.popef\n";
     return 2;
   }
-  // Only the program's bytes are taken from the file.
+  // Only the bytes of the program are used from the file.
   const poprt::Executable compiled{std::string(argv[1])};
   const Payload program = compiled.getPopefModel()->executable.payload();
 

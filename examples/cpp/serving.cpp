@@ -1,4 +1,4 @@
-// Answers several clients at once: each thread keeps some requests in flight.
+// Serves several clients at once. Each thread keeps some requests in flight.
 //
 //   serving MODEL.onnx
 #include <atomic>
@@ -17,7 +17,7 @@ using poprt::runtime::Runner;
 
 constexpr std::size_t kClients = 4, kRequests = 50, kInFlight = 3;
 
-// One request's memory: image number k, and its scores.
+// The memory of one request: image number k, and its scores.
 struct Job {
   explicit Job(std::size_t k) : number(k) {
     for (std::size_t i = 0; i < image.size(); i++)
@@ -62,8 +62,8 @@ int main(int argc, char** argv) try {
     for (std::size_t i = 0; i < kRequests; i++) {
       if (flying.size() == kInFlight) land();
       flying.push_back(std::make_unique<Job>(number * kRequests + i));
-      // Never waits: what the runner's queue (RuntimeConfig::queueDepth, 64 by default) has no
-      // place for stands in a line without limit. Whoever submits bounds it, as here.
+      // Never waits: requests beyond the runner's queue (RuntimeConfig::queueDepth, 64 by default)
+      // wait in a list without limit. The caller must limit them, as here.
       flying.back()->answer = runner.executeAsync(flying.back()->in, flying.back()->out);
     }
     while (!flying.empty()) land();

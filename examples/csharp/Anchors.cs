@@ -2,7 +2,7 @@ using System;
 using System.Collections.Generic;
 using Poprt;
 
-/// <summary>Prints what a PopEF file takes and gives. Anchors MODEL.popef</summary>
+/// <summary>Prints the inputs and outputs of a PopEF file. Anchors MODEL.popef</summary>
 internal static class Anchors
 {
     private static void Print(string kind, IEnumerable<PopefAnchor> anchors)

@@ -4,13 +4,13 @@ using System.IO;
 using System.Linq;
 using Poprt;
 
-/// <summary>Compiles the digits model and reads handwritten digits with it.
-/// Digits MODEL.onnx IMAGES.idx3-ubyte LABELS.idx1-ubyte</summary>
+/// <summary>Compiles the digits model and classifies handwritten digits. Digits MODEL.onnx IMAGES.idx3-ubyte
+/// LABELS.idx1-ubyte</summary>
 internal static class Digits
 {
     private const int Batch = 8, Pixels = 8 * 8, Classes = 10;
 
-    /// <summary>The bytes of an IDX file after its header.</summary>
+    /// <summary>Returns the bytes of an IDX file after its header.</summary>
     private static byte[] Payload(string path, int rank)
     {
         return File.ReadAllBytes(path).Skip(4 + 4 * rank).ToArray();

@@ -5,7 +5,7 @@ using System.Threading;
 using System.Threading.Tasks;
 using Poprt;
 
-/// <summary>Answers several clients at once: each keeps some requests in flight. Serving MODEL.onnx</summary>
+/// <summary>Serves several clients at once. Each keeps some requests in flight. Serving MODEL.onnx</summary>
 internal static class Serving
 {
     private const int Clients = 4, Requests = 50, InFlight = 3;
@@ -15,14 +15,14 @@ internal static class Serving
         return Enumerable.Range(0, 64).Select(i => i * (k + 3) % 17 / 16f).ToArray();
     }
 
-    /// <summary>Whether the answer is as expected.</summary>
+    /// <summary>Returns whether the answer is correct.</summary>
     private static async Task<bool> Ask(ModelRunner runner, int k, float[] expected, SemaphoreSlim limit)
     {
         var scores = new float[10];
         using (Bindings memory = runner.CreateBindings().Input("image", ImageOf(k)).Output("scores", scores))
         {
-            // ExecuteAsync never waits: what the runner's queue (RuntimeConfig.QueueDepth, 64 by default) has no place for
-            // stands in a line without limit. Whoever submits bounds it, as here.
+            // ExecuteAsync never waits: requests beyond the runner's queue (RuntimeConfig.QueueDepth, 64 by default)
+            // wait in a list without limit. The caller must limit them, as here.
             await limit.WaitAsync();
             try
             {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Trains the digits model of the quick start and writes what is committed beside this script.
+"""Trains the digits model of the quick start and writes the files in this folder.
 
-Data: the UCI "Optical Recognition of Handwritten Digits" test set, 1 797 scans of 8x8 pixels in 0..16,
-as scikit-learn ships it (sklearn.datasets.load_digits). A seeded split keeps 360 images out of training.
+Data: the UCI "Optical Recognition of Handwritten Digits" test set, 1 797 scans of 8x8 pixels in 0..16, as distributed
+with scikit-learn (sklearn.datasets.load_digits). A seeded split excludes 360 images from training.
 
     python3 train.py --out .        needs torch, onnx, numpy, scikit-learn
 
 Writes digits.onnx (symbolic batch, input f32[N,1,8,8] with pixels in 0..1, output f32[N,10] scores),
-heldout-images.idx3-ubyte and heldout-labels.idx1-ubyte (MNIST's IDX format), and accuracy.json with what
-the training framework reaches on the held-out images, in fp32 and with fp16 weights and inputs.
+heldout-images.idx3-ubyte and heldout-labels.idx1-ubyte (MNIST's IDX format), and accuracy.json with the accuracy of the
+training framework on the held-out images, in fp32 and with fp16 weights and inputs.
 """
 import argparse
 import json
@@ -65,7 +65,7 @@ def main():
     for _ in range(a.epochs):
         model.train()
         for batch in torch.randperm(len(x)).split(64):
-            # Scans move by up to a pixel.
+            # Shift scans by up to a pixel.
             shift = tuple(int(s) for s in torch.randint(-1, 2, (2,)))
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(torch.roll(x[batch], shift, (2, 3))), y[batch]).backward()

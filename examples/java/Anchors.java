@@ -6,7 +6,7 @@ import org.poprt.PopefModel;
 import org.poprt.PopefReader;
 
 /**
- * Prints what a PopEF file takes and gives.
+ * Prints the inputs and outputs of a PopEF file.
  *
  * <pre>Anchors MODEL.popef</pre>
  */

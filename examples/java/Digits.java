@@ -10,7 +10,7 @@ import org.poprt.Executable;
 import org.poprt.ModelRunner;
 
 /**
- * Compiles the digits model and reads handwritten digits with it.
+ * Compiles the digits model and classifies handwritten digits with it.
  *
  * <pre>Digits MODEL.onnx IMAGES.idx3-ubyte LABELS.idx1-ubyte</pre>
  */
@@ -21,7 +21,7 @@ final class Digits {
 
   private Digits() {}
 
-  /** The bytes of an IDX file after its header. */
+  /** Returns the bytes of an IDX file after its header. */
   private static byte[] payload(Path file, int rank) throws IOException {
     byte[] bytes = Files.readAllBytes(file);
     return Arrays.copyOfRange(bytes, 4 + 4 * rank, bytes.length);

@@ -11,7 +11,7 @@ import org.poprt.Executable;
 import org.poprt.ModelRunner;
 
 /**
- * Answers several clients at once: each keeps some requests in flight.
+ * Serves several clients at once. Each keeps some requests in flight.
  *
  * <pre>Serving MODEL.onnx</pre>
  */
@@ -42,8 +42,8 @@ final class Serving {
     for (int k = first; k < first + REQUESTS; k++) {
       if (flying.size() == IN_FLIGHT) flying.remove().join();
       Request request = new Request(runner, k);
-      // Never waits: what the runner's queue (RuntimeConfig.queueDepth, 64 by default) has no place for stands in a line
-      // without limit. Whoever submits bounds it, as here.
+      // Never waits: requests beyond the runner's queue (RuntimeConfig.queueDepth, 64 by default)
+      // wait in a list without limit. The caller must limit them, as here.
       CompletableFuture<Void> answer = runner.executeAsync(request.memory);
       flying.add(
           answer.thenRun(

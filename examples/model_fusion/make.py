@@ -1,4 +1,4 @@
-"""Makes the two models of this example; needs the Python package onnx."""
+"""Generates the two models of this example. Needs the Python package onnx."""
 
 import os
 

@@ -1,5 +1,5 @@
-// A transform: writes the graph as JSON to ir_CHECKPOINT.json in the folder that IR_SERIALISE_DIR
-// names (the working folder), the demonstration of PopRT's manual.
+// A transform that writes the graph as JSON to ir_CHECKPOINT.json in the folder of IR_SERIALISE_DIR
+// (by default the working folder), as in PopRT's manual.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -92,7 +92,7 @@ class Writer {
         for (size_t i = 0; i < count; i++) items.push_back(std::to_string(numbers[i]));
         return joined(items, '[', ']');
       }
-      default: return "null";  // tensors and graphs are not written
+      default: return "null";  // tensors and graphs are omitted
     }
   }
 

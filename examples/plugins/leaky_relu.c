@@ -1,7 +1,7 @@
-/* An operator: org.example.LeakyRelu(alpha = 0.01), the demonstration of PopRT's manual. */
+/* An operator, org.example.LeakyRelu(alpha = 0.01), as in PopRT's manual. */
 #include "poprt/plugin.h"
 
-/* The result has the type of the input, known or not. */
+/* The result has the type of the input, even if it is unknown. */
 static int32_t infer(const poprt_op_call* call, void* user_data) {
   (void)user_data;
   if (call->input_count != 1 || !call->inputs[0])
@@ -11,7 +11,7 @@ static int32_t infer(const poprt_op_call* call, void* user_data) {
   return call->host->set_output(call, 0, x->dtype, x->rank, x->shape);
 }
 
-/* What the kernel computes is f32, which the emulator makes of f16, too. */
+/* The kernel computes f32. The emulator converts f16 to f32. */
 static int32_t prepare(const poprt_op_call* call, void** out_state, void* user_data) {
   (void)out_state, (void)user_data;
   if (call->inputs[0]->dtype != POPRT_DTYPE_F32)
@@ -30,7 +30,7 @@ static int32_t compute(const poprt_op_call* call, void* state, void* user_data) 
   return POPRT_OK;
 }
 
-/* On a chip of 1472 tiles: two elements a cycle and tile, one multiplication each. */
+/* On a chip with 1472 tiles: two elements per cycle and tile, with one multiplication each. */
 static int32_t cost(const poprt_op_call* call, poprt_op_cost* out_cost, void* user_data) {
   (void)user_data;
   const double elements = (double)(call->outputs[0]->bytes / sizeof(float));

@@ -1,4 +1,5 @@
-// A pass: every Add becomes Sub. `--passes replace_add_with_sub` runs it when a model is converted.
+// A pass that replaces Add by Sub. `--passes replace_add_with_sub` runs it when a model is
+// converted.
 #include <cstring>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// A pattern: every Relu becomes Neg, the demonstration of PopRT's manual. It is off unless
-// custom_patterns names it.
+// A pattern that replaces Relu by Neg, as in PopRT's manual. It is disabled unless custom_patterns
+// names it.
 #include "poprt/plugin.h"
 
 namespace {
@@ -13,7 +13,7 @@ int32_t matches(const poprt_graph_host* host, poprt_node* node, void*) {
   return domain[0] == 0;
 }
 
-// A new node beside the old one; replacing the type alone (set_type) would do here.
+// Adds a new node and removes the old one. Here, changing only the type (set_type) would suffice.
 int32_t apply(const poprt_graph_host* host, poprt_node* node, void*) {
   poprt_value* x = host->node_input(node, 0);
   poprt_node* neg = host->add_node(host->node_graph(node), "", "Neg", &x, 1, 1, node);

@@ -1,6 +1,5 @@
-// A pass with parameters: nodes of some types become nodes of another, so many at most.
-//   --passes replace_type --pass_args replace_type.types=Add,Mul replace_type.to=Sub
-//   replace_type.most=3
+// A pass with parameters: changes the type of at most `most` nodes. --passes replace_type
+// --pass_args replace_type.types=Add,Mul replace_type.to=Sub replace_type.most=3
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace {
 
-// Whether `names`, separated by commas, has this one.
+// Returns whether `names`, separated by commas, contains `name`.
 bool has(const std::string& names, const std::string& name) {
   return ("," + names + ",").find("," + name + ",") != std::string::npos;
 }

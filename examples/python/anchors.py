@@ -1,7 +1,7 @@
-"""Prints what a PopEF file takes and gives.
+"""Prints the inputs and outputs of a PopEF file.
 
     anchors.py MODEL.popef
-"""
+    """
 
 import sys
 

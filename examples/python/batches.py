@@ -1,5 +1,5 @@
-"""Compiles the digits model so that a call of the device takes 16 batches, and the inputs of the next ones are copied while one
-computes. Three threads keep it busy, as PopRT's manual says.
+"""Compiles the digits model for 16 batches in a call of the device. The inputs of the next step are copied while one
+computes. Three threads submit requests, as PopRT's manual recommends.
 
     batches.py MODEL.onnx
 """
@@ -25,7 +25,8 @@ def main():
     options = CompilerOptions(input_shape=shape, batches_per_step=16, num_io_tiles=32)
     executable = Compiler.compile(sys.argv[1], None, options)
     scores = np.empty_like(expected)
-    # A step that is not full waits for others; 0: for ever. All requests together are a multiple of 16.
+    # A step that is not full waits for more requests; 0 means without limit. The number of all requests is a multiple
+    # of 16.
     with Runner(executable, RuntimeConfig(timeout_ns=0)) as runner:
 
         def client(mine):

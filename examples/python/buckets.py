@@ -1,7 +1,7 @@
-"""Compiles the digits model at three batches into one executable, and runs requests of other sizes.
+"""Compiles the digits model at three batch sizes into one executable, and runs requests of other sizes.
 
     buckets.py MODEL.onnx
-"""
+    """
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Compiles the digits model and reads handwritten digits with it.
+"""Compiles the digits model and classifies handwritten digits with it.
 
     digits.py MODEL.onnx IMAGES.idx3-ubyte LABELS.idx1-ubyte
-"""
+    """
 
 import sys
 import time
@@ -14,7 +14,7 @@ BATCH = 8
 
 
 def read_idx(path):
-    """The array of an IDX file of bytes."""
+    """Returns the array of an IDX file of bytes."""
     with open(path, "rb") as file:
         data = file.read()
     if len(data) < 4 or data[2] != 8:
@@ -34,7 +34,7 @@ def main():
         correct, fastest = 0, float("inf")
         for first in range(0, len(images), BATCH):
             n = len(images[first:first + BATCH])
-            image[:n, 0] = images[first:first + n] / 16  # pixels 0..16 become 0..1; the last batch is padded
+            image[:n, 0] = images[first:first + n] / 16  # scale pixels 0..16 to 0..1; pad the last batch
             start = time.perf_counter()
             bound.execute()
             fastest = min(fastest, time.perf_counter() - start)

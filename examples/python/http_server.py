@@ -1,10 +1,11 @@
-"""Serves compiled models over HTTP, from a model repository as Triton has it, in Triton's protocol (KServe's version 2, JSON).
+"""Serves compiled models over HTTP from a model repository in Triton's layout, with Triton's protocol (KServe's version
+2, JSON).
 
     http_server.py REPOSITORY [PORT]
 
-REPOSITORY/MODEL/1/executable.popef is served as MODEL; name_map.json beside it may give tensors other names outside, as an
-object of PopEF names. Port 0, the default, is any free one; the first line that is printed says which. Each client has a
-thread, and all threads share the runner.
+REPOSITORY/MODEL/1/executable.popef is served as MODEL. name_map.json in the same folder may map external tensor names
+to PopEF names, as a JSON object. Port 0, the default, selects a free port, and the first output line contains it. Each
+client has a thread, and all threads share the runner.
 
     GET  /v2/health/ready
     GET  /v2/models/MODEL

@@ -1,7 +1,7 @@
-"""Packs sequences of a small transformer: what each gets is what it gets alone.
+"""Packs sequences for a small transformer and checks that each result equals that of the sequence alone.
 
     packing.py FOLDER      # of examples/packing
-"""
+    """
 
 import os
 import sys
@@ -11,7 +11,7 @@ from poprt.compiler import Compiler, CompilerOptions
 from poprt.runtime import PackAlgorithm, PackRunner, PackRunnerConfig, Runner
 
 ITEMS, LENGTH = 8, 16
-NARROW = {"narrow_int64": "True"}  # ids are int32 then
+NARROW = {"narrow_int64": "True"}  # makes the ids int32
 
 
 def requests():
@@ -31,9 +31,9 @@ def main():
     with Runner(Compiler.compile(model, None, CompilerOptions(options=NARROW))) as runner:
         alone = [runner.run(padded(r))["hidden"][:1, :r["input_ids"].shape[1]] for r in requests()]
 
-    # Unpacked before attention, packed again behind it: the runner needs a timeout alone.
+    # Sequences are unpacked before attention and packed again after it. The runner only needs a timeout.
     unpacking = CompilerOptions(options={**NARROW, "pack_args": f"max_valid_num={ITEMS}\nsegment_max_size={LENGTH}"})
-    # Kept apart by a mask of their numbers, in a row each: the runner needs to know the mask.
+    # A mask with the numbers of the sequences separates them within a row. The runner needs the name of the mask.
     masked = CompilerOptions(options=NARROW, passes=["insert_attention_mask"])
     rows = PackRunnerConfig(timeout_microseconds=1000, max_valid_num=ITEMS)
     rows.enable_input_single_row_mode("attention_mask", delimiter=1)

@@ -1,5 +1,5 @@
-"""Two processes serve a model that keeps a cache, each with two replicas of it, all on IPUs of their own. Whoever has a session
-tells its requests which replica has its state.
+"""Two processes serve a model with a cache, each with two replicas, and each replica on its own IPU. The requests of a
+session name the replica that has its state.
 
     replicas.py MODEL.onnx [FOLDER REPLICAS]
 """
@@ -16,12 +16,12 @@ PROCESSES, REPLICAS, STEPS = 2, 2, 5
 
 
 def serve(model, folder, replicas):
-    """One session on each replica, by turns; the number of those that saw their own history alone."""
+    """Runs one session on each replica alternately. Returns the number of sessions that only saw their own history."""
     config = RuntimeConfig(replication_factor=replicas, shared_devices=folder)
     right = 0
     with Runner(Compiler.compile(model), config) as runner:
         print("ready", flush=True)
-        sys.stdin.readline()  # until all processes have their IPUs
+        sys.stdin.readline()  # wait until all processes have their IPUs
         length = runner.get_execute_outputs()[0].shape[0]
         seen = np.zeros((replicas, length), np.float32)
         for step in range(STEPS):

@@ -1,7 +1,7 @@
-"""Answers several clients at once with asyncio: each keeps some requests in flight.
+"""Serves several clients at once with asyncio. Each keeps some requests in flight.
 
     serving.py MODEL.onnx
-"""
+    """
 
 import asyncio
 import sys
@@ -18,9 +18,9 @@ def image_of(k):
 
 
 async def client(runner, number, expected):
-    """How many answers were as expected."""
-    # submit() never blocks the loop: what the runner's queue (RuntimeConfig.queue_depth, 64) has no place for waits in a
-    # line without end. Whoever submits bounds it, as here.
+    """Returns the number of correct answers."""
+    # submit() never blocks the loop: requests beyond the runner's queue (RuntimeConfig.queue_depth, 64) wait in a list
+    # without limit. The caller must limit them, as here.
     limit = asyncio.Semaphore(IN_FLIGHT)
 
     async def ask(k):

@@ -1,4 +1,4 @@
-"""Makes cache.onnx, a model that remembers: y = its last three x, the newest first. `make.py`, with the package onnx."""
+"""Generates cache.onnx, a model with state: y contains its last three x, the newest first. Needs the package onnx."""
 
 import os
 

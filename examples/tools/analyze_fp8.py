@@ -1,10 +1,12 @@
-"""Which scale of F143, and which layers left in fp16, keep most of a classifier's accuracy, by trials on the CPU.
+"""Finds the scale of F143, and the layers to keep in fp16, with the best accuracy of a classifier, by trials on the
+CPU.
 
     analyze_fp8.py --model_path model.onnx --val_dir data --output_path out --batch_size 8 --input_shapes image=8,3,224,224
 
-`--val_dir` holds .npz files as numpy.savez writes them, with an array for each input, ready for the model, and `labels`. All scales
-from -5 to 2 are tried for inputs and weights with the first layer, the last or both in fp16; then each of the eight layers that
-8 bits harm most stays in fp16, too. OUTPUT_PATH/MODEL.csv has all trials, the last line that is printed is the best of them.
+`--val_dir` contains .npz files of numpy.savez with a preprocessed array for each input, and `labels`. All scales from
+-5 to 2 are tried for inputs and weights with the first layer, the last or both in fp16. Then each of the eight layers
+with the largest error in 8 bits is also kept in fp16. OUTPUT_PATH/MODEL.csv contains all trials. The last output line
+is the best of them.
 """
 
 import argparse
@@ -24,7 +26,7 @@ WORST = 8
 
 
 def read_data(folder):
-    """({input: array}, labels) of all files in the folder."""
+    """Returns ({input: array}, labels) of all files in the folder."""
     files = [dict(np.load(path)) for path in sorted(glob.glob(os.path.join(folder, "*.npz")))]
     if not files:
         sys.exit(f"analyze_fp8.py: there is no .npz file in '{folder}'")
@@ -35,19 +37,19 @@ def read_data(folder):
 
 
 def layers_of(model):
-    """Names of the nodes that fp8 is for, in order: products with constant weights."""
+    """Returns the names of the nodes that fp8 changes, in order: products with constant weights."""
     constants = {tensor.name for tensor in model.graph.initializer}
     return [node.name for node in model.graph.node if node.op_type in LAYERS and node.input[1] in constants]
 
 
 class Trial:
-    """Compiles a model with some formats and says what it gives for the data."""
+    """Compiles a model with given formats and computes its outputs."""
 
     def __init__(self, model, shapes, batch):
         self.model, self.shapes, self.batch = model, shapes, batch
 
     def outputs(self, data, **options):
-        """The first output for all samples, which are run in batches, the last one filled up."""
+        """Returns the first output for all samples, which are run in batches. The last batch is padded."""
         made = poprt.Converter(input_shape=self.shapes, **options).convert(self.model)
         results, count = [], len(next(iter(data.values())))
         with poprt.Runner(poprt.Compiler.compile(made)) as runner:
@@ -58,12 +60,12 @@ class Trial:
         return np.concatenate(results)[:count].astype(np.float32)
 
     def fp8(self, data, scale, skipped):
-        """The same with 8-bit floats in all layers but some."""
+        """Returns the outputs with 8-bit floats in all layers except some."""
         return self.outputs(data, precision="fp8", fp8_params=f"F143,F143,{scale},{scale}", fp8_skip_op_names=",".join(skipped))
 
 
 def worst_layers(trial, data, scale, layers):
-    """Those whose 8 bits alone change the results most, the worst first."""
+    """Returns the layers whose 8 bits change the results most, in decreasing order."""
     few = {name: array[:RANKED_BY] for name, array in data.items()}
     wanted = trial.outputs(few)
     errors = {name: ((trial.fp8(few, scale, [other for other in layers if other != name]) - wanted) ** 2).mean() for name in layers}
@@ -71,7 +73,7 @@ def worst_layers(trial, data, scale, layers):
 
 
 def search(trial, data, labels, skipped):
-    """Rows of scale, what stays fp16 and accuracy; `skipped` is (what it is called, names)."""
+    """Returns rows of scale, fp16 layers and accuracy. `skipped` is (description, names)."""
     rows = []
 
     def measure(scale, called, names):
@@ -89,7 +91,7 @@ def search(trial, data, labels, skipped):
 
 
 def words_of_command():
-    """What the command line says."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--model_path", required=True)
     parser.add_argument("--val_dir", required=True)
@@ -104,7 +106,7 @@ def main():
     words = words_of_command()
     data, labels = read_data(words.val_dir)
     model = onnx.load(words.model_path)
-    for i, node in enumerate(model.graph.node):  # they are told apart by their names
+    for i, node in enumerate(model.graph.node):  # nodes are identified by name
         node.name = node.name or f"{node.op_type}_{i}"
     layers = layers_of(model)
     if not layers:

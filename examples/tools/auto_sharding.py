@@ -1,7 +1,8 @@
-"""Where a converted model is cut for several IPUs. The program is `poprt_exec auto_shard`, which has the options of PopRT's script.
+"""Finds the cut points of a converted model for several IPUs. Runs `poprt_exec auto_shard`, which has the options of
+    PopRT's script.
 
     auto_sharding.py --input_model model.optimized.onnx --num_ipus 2 [--optimal_perf] [--num_processes 2] [--output_model cut.onnx]
-"""
+    """
 
 import os
 import sys

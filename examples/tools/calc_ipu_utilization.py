@@ -1,7 +1,7 @@
-"""How much of a chip's arithmetic a model uses: TFLOPS = flops / (cycles / clock * 1e12 * IPUs).
+"""Computes the utilisation of a chip: TFLOPS = flops / (cycles / clock * 1e12 * IPUs).
 
     calc_ipu_utilization.py --cycles 1000000 --flops 4e9 --platform C600
-"""
+    """
 
 import argparse
 
@@ -9,12 +9,12 @@ CLOCKS = {"C600": 1.5e9, "M2000": 1.33e9, "Bow2000": 1.85e9}  # Hz
 
 
 def tflops(cycles, flops, num_ipus, platform):
-    """10^12 operations a second of each IPU."""
+    """Returns 10^12 operations per second for each IPU."""
     return flops / (cycles / CLOCKS[platform] * 1e12 * num_ipus)
 
 
 def above_zero(text):
-    """argparse says what is none."""
+    """argparse reports invalid numbers."""
     number = float(text)
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, found '{text}'")

@@ -1,5 +1,5 @@
-"""Which operator of a converted model computes something else: each one is tried alone, by ONNX Runtime from the source and by
-poprt from the converted model.
+"""Finds the operators of a converted model with wrong results: each one is run separately, by ONNX Runtime from the
+source and by poprt from the converted model.
 
     debug_numeric_issue.py --src_onnx model.onnx --dst_onnx model.optimized.onnx --input_func x=rand --op_type MatMul
 """
@@ -18,7 +18,7 @@ FUNCTIONS = {"ones": lambda shape, rng: np.ones(shape), "zeros": lambda shape, r
 
 
 def inputs_of(model, functions):
-    """An array for each input of a model, as the words NAME=FUNCTION say; by `rand` where they say nothing."""
+    """Returns an array for each input of a model, made by the function in the words NAME=FUNCTION, or by `rand`."""
     rng = np.random.default_rng(0)
     made, constants = {}, {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
@@ -31,12 +31,12 @@ def inputs_of(model, functions):
 
 
 def tensors(model, op_type):
-    """The first output of each operator of that type, in order."""
+    """Returns the first output of each operator of that type, in order."""
     return [node.output[0] for node in model.graph.node if not op_type or node.op_type == op_type]
 
 
 def run(model, names, feeds, backend):
-    """The tensors, by a part of the model that ends with them."""
+    """Computes tensors with a part of the model that ends with them."""
     part = extract(model, [value.name for value in model.graph.input if value.name in feeds], names)
     session = get_session(part, backend=backend).load()
     inputs, _ = session.get_io_info()

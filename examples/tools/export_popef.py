@@ -1,7 +1,7 @@
-"""A PopEF file of a model, compiled for throughput.
+"""Compiles a model to a PopEF file with settings for throughput.
 
     export_popef.py --onnx_model model.onnx
-"""
+    """
 
 import argparse
 import os
@@ -10,7 +10,7 @@ import onnx
 import poprt
 from poprt.compiler import Compiler, CompilerOptions
 
-# What PopRT's benchmarks set. The emulated IPU records most of it for the model of the chip (docs/options.md).
+# The settings of PopRT's benchmarks. Most are only recorded for the chip model (docs/options.md).
 THROUGHPUT = {"group_host_sync": True, "stream_buffering_depth": 2, "enable_prefetch_datastreams": True,
               "rearrange_anchors_on_host": False, "partials_type": "float", "time_limit_scheduler": 0, "swap_limit_scheduler": 0}
 

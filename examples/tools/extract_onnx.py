@@ -1,7 +1,7 @@
-"""The part of a model between some of its tensors.
+"""Extracts the part of a model between tensors.
 
     extract_onnx.py --src_onnx model.onnx --dst_onnx part.onnx --input_names a b --output_names c
-"""
+    """
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from poprt.passes.shape_inference import infer_shapes
 
 
 def names_read(node):
-    """What a node reads, in the graphs of its attributes too."""
+    """Returns the tensors that a node reads, including those read by its subgraphs."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
         for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
@@ -20,7 +20,7 @@ def names_read(node):
 
 
 def nodes_between(graph, begin, end):
-    """The nodes that the tensors `end` need, back to the tensors `begin`, and the names of everything that they read."""
+    """Returns the nodes between the tensors `begin` and `end`, and the names of the tensors that they read."""
     makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
     found, read, waiting = set(), set(), [name for name in end if name not in begin]
     while waiting:
@@ -35,7 +35,8 @@ def nodes_between(graph, begin, end):
 
 
 def extract(model, input_names, output_names):
-    """A model whose inputs and outputs are those tensors; ValueError when there is none of a name, or more would be needed."""
+    """Returns a model with those inputs and outputs. Raises ValueError if a tensor does not exist or further inputs are
+    needed."""
     model = infer_shapes(model)  # the new inputs and outputs need types
     graph = model.graph
     known = {v.name: v for part in (graph.input, graph.output, graph.value_info) for v in part}

@@ -1,7 +1,7 @@
-"""An fp16 model in fp32, whose inputs and outputs stay fp16: for tools that do not compute halves.
+"""Converts an fp16 model to fp32 with fp16 inputs and outputs, for tools that cannot compute halves.
 
     half_to_float.py --fp16_model half.onnx --fp32_model float.onnx
-"""
+    """
 
 import argparse
 
@@ -11,20 +11,20 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def widen_tensor(tensor):
-    """A constant of halves as one of floats."""
+    """Converts a constant of halves to floats."""
     if tensor.data_type == TensorProto.FLOAT16:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float32), tensor.name))
 
 
 def widen_values(values):
-    """Types that are said of tensors."""
+    """Converts the declared types of tensors."""
     for value in values:
         if value.type.tensor_type.elem_type == TensorProto.FLOAT16:
             value.type.tensor_type.elem_type = TensorProto.FLOAT
 
 
 def widen_graph(graph):
-    """Everything in a graph, and in the graphs of its nodes."""
+    """Converts a graph and its subgraphs."""
     for tensor in graph.initializer:
         widen_tensor(tensor)
     for values in (graph.input, graph.output, graph.value_info):
@@ -40,7 +40,7 @@ def widen_graph(graph):
 
 
 def rename(graph, old, new):
-    """What reads or makes the tensor ``old`` has ``new``, in the graphs of nodes too."""
+    """Renames the tensor ``old`` to ``new`` in all nodes and subgraphs."""
     for node in graph.node:
         for names in (node.input, node.output):
             for i, name in enumerate(names):
@@ -52,7 +52,7 @@ def rename(graph, old, new):
 
 
 def widen(model):
-    """The model in fp32 behind Casts of its fp16 inputs, and in front of Casts to its fp16 outputs."""
+    """Returns the fp32 model between Casts of its fp16 inputs and outputs."""
     graph = model.graph
     halves = [[v.name for v in part if v.type.tensor_type.elem_type == TensorProto.FLOAT16] for part in (graph.input, graph.output)]
     constants = {tensor.name for tensor in graph.initializer}

@@ -1,7 +1,8 @@
-"""Where numbers of two models part, and what models are made of. The program is `poprt_exec debug`, which has the options of PopRT's script.
+"""Finds the place where two models compute different numbers, and prints models. Runs `poprt_exec debug`, which has the
+    options of PopRT's script.
 
     model_debugger.py compare|modify|print ...
-"""
+    """
 
 import os
 import sys

@@ -1,7 +1,7 @@
-"""Runs a model by ONNX Runtime, with random inputs.
+"""Runs a model in ONNX Runtime with random inputs.
 
     run_with_ort.py --model model.onnx --print
-"""
+    """
 
 import argparse
 
@@ -10,7 +10,7 @@ from poprt.backend import get_session
 
 
 def random_input(shape, dtype, rng):
-    """Numbers that indices, masks and images can be, too; a dimension that is variable is 1."""
+    """Returns values that are also valid for indices, masks and images. A variable dimension is 1."""
     shape = [d if isinstance(d, int) and d > 0 else 1 for d in shape]
     if np.issubdtype(dtype, np.floating):
         return rng.random(shape).astype(dtype)

@@ -1,4 +1,4 @@
-// Anchors prints what a PopEF file takes and gives.
+// Anchors prints the inputs and outputs of a PopEF file.
 //
 //	anchors MODEL.popef
 package main

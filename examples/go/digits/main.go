@@ -1,4 +1,4 @@
-// Digits compiles the digits model and reads handwritten digits with it.
+// Digits compiles the digits model and classifies handwritten digits with it.
 //
 //	digits MODEL.onnx IMAGES.idx3-ubyte LABELS.idx1-ubyte
 package main
@@ -15,7 +15,7 @@ import (
 
 const batch, pixels, classes = 8, 8 * 8, 10
 
-// readIDX returns the bytes of an IDX file of the given number of dimensions, and how many items it has.
+// readIDX returns the bytes of an IDX file with the given number of dimensions, and its number of items.
 func readIDX(path string, rank int) ([]byte, int, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func run(model, imagesPath, labelsPath string) error {
 	}
 	correct, fastest := 0, time.Hour
 	for first := 0; first < count; first += batch {
-		for i := range input { // pixels 0..16 become 0..1; the last batch is padded
+		for i := range input { // scale pixels 0..16 to 0..1; pad the last batch
 			input[i] = 0
 			if at := first*pixels + i; at < count*pixels {
 				input[i] = float32(images[at]) / 16

@@ -1,4 +1,5 @@
-// Serving answers several clients at once: each keeps some requests in flight and takes the answers as they come.
+// Serving serves several clients at once. Each keeps some requests in flight and processes the answers in order of
+// arrival.
 //
 //	serving MODEL.onnx
 package main
@@ -14,7 +15,7 @@ import (
 
 const clients, requests, inFlight, pixels, classes = 4, 50, 3, 64, 10
 
-// job is one request's memory: image number k, and its scores.
+// job is the memory of one request: image number k, and its scores.
 type job struct {
 	image, scores []float32
 	call          *poprt.Call
@@ -32,7 +33,7 @@ func (j *job) tensors() ([]poprt.Tensor, []poprt.Tensor) {
 	return []poprt.Tensor{poprt.Named("image", j.image)}, []poprt.Tensor{poprt.Named("scores", j.scores)}
 }
 
-// client returns how many answers were as expected.
+// client returns the number of correct answers.
 func client(runner *poprt.Runner, number int, expected [][]float32) (right int, err error) {
 	done := make(chan *poprt.Call, inFlight)
 	jobs := map[*poprt.Call]int{}
@@ -40,8 +41,8 @@ func client(runner *poprt.Runner, number int, expected [][]float32) (right int, 
 	submit := func(k int) {
 		j := newJob(k)
 		in, out := j.tensors()
-		// Never waits: what the runner's queue (RunnerOptions.QueueDepth, 64 by default) has no place for stands in a line
-		// without limit. Whoever submits bounds it, as here by the room of done.
+		// Never waits: requests beyond the runner's queue (RunnerOptions.QueueDepth, 64 by default) wait in a list without
+		// limit. The caller must limit them, here by the capacity of done.
 		call := runner.Go(in, out, done)
 		jobs[call], memory[call] = k, j
 	}
