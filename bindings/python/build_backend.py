@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class MissingTools(SystemExit):
-    """Ends the build with one line in place of a traceback."""
+    """Ends the build with one line instead of a traceback."""
 
 
 def compiler():
@@ -27,7 +27,7 @@ def pkg_config(*arguments):
 
 
 def check_tools():
-    """Everything that is missing, in one message."""
+    """Reports all missing parts in one message."""
     missing = []
     if not shutil.which(compiler()[0]):
         missing.append(f"a C++ compiler ({compiler()[0]} is not there; Debian package g++)")

@@ -2,9 +2,9 @@
 
 Usage: package.py --build BUILD_FOLDER --out FOLDER [--cmake CMAKE]
 
-The wheel has everything in it that Linux does not have: one is for CPython 3.9 and newer, and for the C libraries that
-its name says. The sdist has SWIG's wrapper in it: what it needs is a C++ compiler, libpoprt-dev and NumPy; it is a PEP 517
-tree with build_backend.py as its own backend. The same build makes the same bytes."""
+The wheel contains all parts that a Linux system lacks. One wheel is for CPython 3.9 and newer, and for the C libraries
+in its name. The sdist contains SWIG's wrapper and needs a C++ compiler, libpoprt-dev and NumPy. It is a PEP 517 tree
+with build_backend.py as its backend. The same build makes the same bytes."""
 
 import argparse
 import base64
@@ -21,14 +21,14 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))  # beside this file in the sdist
+sys.path.insert(0, os.path.join(ROOT, "cmake/packages"))  # in the folder of this file in the sdist
 import archive  # noqa: E402
 import metadata  # noqa: E402
 
 NAME = "poprt"
 PACKAGES = ("poprt", "popef", "model_runtime")
 COMMANDS = ("poprt", "poprt_exec", "popef_dump")
-STABLE_ABI = "0x03090000"  # bindings/python/CMakeLists.txt has it too
+STABLE_ABI = "0x03090000"  # also in bindings/python/CMakeLists.txt
 
 
 def core_metadata():
@@ -43,7 +43,7 @@ def core_metadata():
 
 
 def write_wheel(files, out, platform, programs=()):
-    """`files`: archive name to bytes."""
+    """`files` maps archive names to bytes."""
     tag = f"cp39-abi3-{platform}"
     info = f"{NAME}-{metadata.version()}.dist-info"
     files = dict(files)
@@ -64,7 +64,7 @@ def digest(data):
 
 
 def oldest_linux(folder):
-    """The platform tag for the newest glibc that a file in the folder asks for."""
+    """Returns the platform tag for the newest glibc that a file in the folder needs."""
     listed = "".join(subprocess.run(["objdump", "-T", path], check=True, capture_output=True, text=True).stdout
                      for path in glob.glob(folder + "/**", recursive=True) if os.path.isfile(path) and is_elf(path))
     minor = max(int(v) for v in re.findall(r"\(?GLIBC_2\.(\d+)", listed))

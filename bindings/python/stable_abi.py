@@ -1,10 +1,11 @@
-"""Makes what SWIG 4.1 writes compile against Python's stable ABI, so that one extension is for CPython 3.9 and newer,
-and its messages name arguments.
+"""Adapts the output of SWIG 4.1 to Python's stable ABI, so that one extension works with CPython 3.9 and newer, and
+makes its messages name arguments.
 
 Usage: stable_abi.py WRAPPER MODULE.py OUT
 
-SWIG 4.2 does this itself; what 4.1 writes has three static types and looks into them, which the stable ABI hides. Every
-place is replaced by what 4.2 has there. poprt_stable_abi.h says what the stable ABI of 3.9 lacks."""
+SWIG 4.2 supports the stable ABI. The output of 4.1 has three static types and accesses their fields, which the stable
+ABI hides. Every such place is replaced by the code of 4.2. poprt_stable_abi.h declares the parts that the stable ABI of
+3.9 lacks."""
 
 import ast
 import re
@@ -16,7 +17,7 @@ TYPE = re.compile(r"  static PyTypeObject (\w+);\n  static int type_init = 0;\n 
 NUMBERS = re.compile(r"  static PyNumberMethods \w+ = \{\n.*?\n  \};\n", re.S)
 NUMBER_SLOTS = {"SwigPyObject": ["{Py_nb_int, (void*)SwigPyObject_long}"]}
 
-# What SWIG writes, what stands there afterwards, how often.
+# The text of SWIG, its replacement, and the number of occurrences.
 PLACES = (
     ("(Py_TYPE(op) == SwigPyObject_type())\n    || (strcmp(Py_TYPE(op)->tp_name,\"SwigPyObject\") == 0)",
      "Py_TYPE(op) == SwigPyObject_type()", 1),
@@ -26,14 +27,14 @@ PLACES = (
     ("(((PyCFunctionObject *)obj) -> m_ml -> ml_doc)", "(const char*)0", 1),
     ("((PyTypeObject *)data->newargs)->tp_new(", "((newfunc)PyType_GetSlot((PyTypeObject *)data->newargs, Py_tp_new))(", 1),
     ("clientdata->pytype->tp_alloc(", "((allocfunc)PyType_GetSlot(clientdata->pytype, Py_tp_alloc))(", 1),
-    # Names need not be UTF-8: what SWIG makes of them has surrogates.
+    # Names may be invalid UTF-8, and SWIG's strings then contain surrogates.
     ("obj = PyUnicode_AsUTF8String(obj);", "obj = PyUnicode_AsEncodedString(obj, \"utf-8\", \"surrogateescape\");", 2),
     ("(obj ? obj->ob_type->tp_name : 0)", "(obj ? poprt_type_name(obj) : 0)", 1),
 )
 
 
 def heap_type(match):
-    """A type made by PyType_FromSpec with the slots of the static one."""
+    """Returns a type created by PyType_FromSpec with the slots of the static one."""
     fields = dict((name, value) for value, name in re.findall(r"^\s*(.+?),\s*/\* ?tp_(\w+)", match.group(2), re.M))
     name = fields["name"].strip('"')
     slots = [f"{{Py_tp_{slot}, (void*){fields[slot]}}}" for slot in SLOTS if fields.get(slot, "0").split(")")[-1] != "0"]
@@ -51,7 +52,7 @@ WORDS = {"int64_t": "a whole number of 64 bits", "int32_t": "a whole number of 3
 
 
 def argument_names(module):
-    """By the wrapped functions' names."""
+    """Returns argument names by the names of the wrapped functions."""
     names = {}
     for node in ast.parse(module).body:
         if isinstance(node, ast.FunctionDef):

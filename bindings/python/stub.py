@@ -1,4 +1,4 @@
-"""Writes the type stub of the raw layer from the module that SWIG has made, whose annotations are C types.
+"""Writes the type stub of the raw layer from SWIG's module, whose annotations are C types.
 
 Usage: stub.py POPRT_RAW.py OUT.pyi INTERFACE.i..."""
 
@@ -9,7 +9,7 @@ import sys
 PYTHON_TYPES = {"void": "None", "poprt_result": "None", "poprt_text": "str", "char const *": "str", "const char*": "str",
                 "int32_t": "int", "uint32_t": "int", "int64_t": "int", "double": "float", "bool": "bool", "PyObject *": "Any",
                 "PyObject*": "Any", "poprt_values": "Sequence[int]"}
-OPTIONAL = {"RawRequestOptions"}  # what functions take None for: the defaults
+OPTIONAL = {"RawRequestOptions"}  # functions accept None for the defaults
 
 
 class Stub:
@@ -28,7 +28,7 @@ class Stub:
 
     def result_of(self, function):
         c_type = function.returns.value
-        if c_type == "poprt_result *":  # SWIG takes the error argument of static functions for the result
+        if c_type == "poprt_result *":  # SWIG treats the error argument of static functions as the result
             c_type = re.search(rf"([\w ]+?[ *]+){function.name}\(", self.interfaces).group(1)
             c_type = re.sub(r"^static ", "", c_type.strip())
         return self.type_of(c_type)
@@ -48,7 +48,7 @@ class Stub:
         lines = []
         for child in node.body:
             if isinstance(child, ast.FunctionDef) and (child.name == "__init__" or not child.name.startswith("_")):
-                if child.args.vararg is None:  # else it cannot be made
+                if child.args.vararg is None:  # otherwise it has no constructor
                     lines += self.function(child, "    ")
             elif isinstance(child, ast.AnnAssign):
                 lines.append(f"    {child.target.id}: {self.type_of(child.annotation.value)}")

@@ -1,4 +1,4 @@
-"""Serves PopEF files, by the names of the Model Runtime library.
+"""Runs PopEF files, with the names of the Model Runtime library.
 
 >>> import numpy, model_runtime
 >>> runner = model_runtime.ModelRunner("model.popef")
@@ -38,14 +38,14 @@ DeviceManager = _runtime.DeviceManager
 
 
 class ModelRunnerConfig(_runtime.RuntimeConfig):
-    """Options of a runner; see :class:`poprt.runtime.RuntimeConfig` for what they mean. By default nobody waits for a
+    """Options of a runner, documented at :class:`poprt.runtime.RuntimeConfig`. By default, a runner does not wait for a
     device."""
 
     device_wait_config: DeviceWaitConfig = DeviceWaitConfig()  # type: ignore[assignment]
 
 
 class PopefPaths(list[str]):
-    """Files that make one model."""
+    """Files that form one model."""
 
     def __init__(self, *paths: Any):
         flat = paths[0] if len(paths) == 1 and not isinstance(paths[0], (str, os.PathLike)) else paths
@@ -53,7 +53,7 @@ class PopefPaths(list[str]):
 
 
 class ModelRunner:
-    """Serves one model from a PopEF file, or from several: ``ModelRunner(PopefPaths("program", "weights"))``."""
+    """Runs one model from a PopEF file, or from several: ``ModelRunner(PopefPaths("program", "weights"))``."""
 
     def __init__(self, popef: Union[str, os.PathLike[str], PopefPaths, Executable],
                  config: Optional[ModelRunnerConfig] = None):
@@ -64,14 +64,14 @@ class ModelRunner:
         return repr(self._runner)
 
     def execute(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None) -> Mapping[str, Any]:
-        """Runs the model, into new arrays when there are no outputs, and returns the outputs."""
+        """Runs the model and returns the outputs. Allocates arrays if no outputs are given."""
         if outputs is None:
             return self._runner.run(inputs)
         self._runner.execute(inputs, outputs)
         return outputs
 
     def executeAsync(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None) -> OutputFuture:
-        """Submits a run; ``wait()`` for it, then ``result[name]`` is an output."""
+        """Submits a run. After ``wait()``, ``result[name]`` is an output."""
         if outputs is None:
             outputs = {d.name: d.empty() for d in self._runner.get_execute_outputs()}
         return self._runner.execute_async(inputs, outputs)
@@ -105,7 +105,7 @@ def _poprt_config(config: ModelRunnerConfig) -> _runtime.RuntimeConfig:
 
 
 def read_telemetry(folder: Union[str, os.PathLike[str]] = "") -> list[dict[str, Any]]:
-    """What sessions and runners of all processes do that publish it (POPRT_TELEMETRY=1), with an entry for each.
-    ``folder`` is where; "": the default one. PermissionDeniedError."""
+    """Returns the activity of sessions and runners of all processes that publish it (POPRT_TELEMETRY=1), one entry for
+    each. ``folder`` is the folder of the telemetry; "" is the default. Raises PermissionDeniedError."""
     entries: list[dict[str, Any]] = json.loads(_raw.raw_telemetry_read(os.fspath(folder)))
     return entries

@@ -1,4 +1,4 @@
-"""What sessions call: on the thread that has called the session."""
+"""The callbacks of sessions, which run on the thread that has called the session."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Stoppable(Protocol):
 ACCEPTS, TIMEOUT, PREFETCH, FETCH, COMPLETE, INVALIDATE, INTERRUPT = range(7)
 FNS = [_raw.raw_session_fn(which) for which in range(7)]
 
-# By number, weakly: a session is collected even when its handlers refer to it.
+# Targets by number, as weak references, so that a session is collected even if its handlers refer to it.
 _targets: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
-_thread = threading.local()  # .raised: what callbacks of this thread have raised, for the call to raise
+_thread = threading.local()  # .raised: the exception of a callback of this thread, which the call raises
 
 
 def target(of: Any) -> int:
@@ -61,7 +61,7 @@ def raise_pending() -> None:
 
 
 class Stream:
-    """A handler of one anchor: a function of an array, or an object with fetch(array) and, if it likes, prefetch(array),
+    """A handler of one anchor: a function of an array, or an object with fetch(array) and, optionally, prefetch(array),
     complete(), invalidatePrefetched() and interrupt()."""
 
     def __init__(self, handler: Any, desc: DataDesc, is_output: bool):
@@ -91,11 +91,11 @@ class Stream:
 
     def _array_shape(self, view: Any) -> Sequence[int]:
         size = int(np.prod(self._desc.shape, dtype=np.int64)) * self._desc.numpy_data_type().itemsize
-        return self._desc.shape if size == len(view) else [-1]  # elements of less than a byte
+        return self._desc.shape if size == len(view) else [-1]  # elements smaller than a byte
 
 
 class Asked:
-    """A predicate for each direction, while a session or queue manager is made."""
+    """A predicate for each direction, used while a session or queue manager is created."""
 
     def __init__(self, accepts_input: AnchorCallbackPredicate, accepts_output: AnchorCallbackPredicate):
         self._predicates = (accepts_input, accepts_output)
@@ -106,7 +106,7 @@ class Asked:
         return self._predicates[is_output](anchor) == AnchorCallbackPolicy.BIND_USER_CB
 
 
-# Sessions in a run: their threads must be out of Python before the interpreter ends.
+# Running sessions. Their threads must leave Python before the interpreter exits.
 _running: "dict[int, Optional[Stoppable]]" = {}
 _running_lock = threading.Condition()
 _leaving = False
@@ -122,7 +122,7 @@ def _leave() -> None:
         try:
             if session is not None:
                 session.stop()
-        except Exception:  # it ends as well
+        except Exception:  # the session ends in any case
             pass
     with _running_lock:
         _running_lock.wait_for(lambda: not _running, _PATIENCE)
@@ -149,7 +149,8 @@ class Running:
 
 
 def destroy(raw: Any) -> None:
-    """Frees a raw session. When the process ends that is left to it: a thread that gives the GIL up then ends there."""
+    """Frees a raw session, but not when the process exits, because a thread that releases the GIL then ends
+    immediately."""
     try:
         with Running(None):
             type(raw).__swig_destroy__(raw)

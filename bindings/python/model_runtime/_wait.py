@@ -16,7 +16,7 @@ class DeviceWaitStrategy(enum.Enum):
 
 
 class DeviceWaitConfig:
-    """What to do when no device is free. ``DeviceWaitConfig(timeout[, sleep])`` means WAIT_WITH_TIMEOUT."""
+    """The behaviour if no device is free. ``DeviceWaitConfig(timeout[, sleep])`` means WAIT_WITH_TIMEOUT."""
 
     def __init__(self, strategy: Union[DeviceWaitStrategy, datetime.timedelta, None] = None,
                  timeout: Optional[datetime.timedelta] = None, sleepTime: Optional[datetime.timedelta] = None):

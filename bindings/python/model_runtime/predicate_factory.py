@@ -1,4 +1,4 @@
-"""Predicates that say which anchors of a session its caller serves: ``predicate_factory.anchor_callbacks``."""
+"""Predicates that select the anchors of a session that its caller serves: ``predicate_factory.anchor_callbacks``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class AnchorCallbackPolicy(enum.Enum):
     BIND_EMPTY_CB = 1  #: an input is zeros, an output is dropped
 
 
-#: Of an anchor, which has ``name()``, ``type()`` and ``programs()``.
+# : A function of an anchor, which has ``name()``, ``type()`` and ``programs()``.
 AnchorCallbackPredicate = Callable[[popef.Anchor], AnchorCallbackPolicy]
 
 _ACCEPT, _REJECT = AnchorCallbackPolicy.BIND_USER_CB, AnchorCallbackPolicy.BIND_EMPTY_CB
 
 
 class anchor_callbacks:
-    """Makes predicates."""
+    """Creates predicates."""
 
     @staticmethod
     def _meets(indices: Iterable[int], accept: AnchorCallbackPolicy,
@@ -48,11 +48,11 @@ class anchor_callbacks:
     @staticmethod
     def predProgramNotAssigned(accept: AnchorCallbackPolicy = _ACCEPT,
                                reject: AnchorCallbackPolicy = _REJECT) -> AnchorCallbackPredicate:
-        """Anchors of no program."""
+        """Accepts anchors of no program."""
         return lambda anchor: reject if anchor.programs() else accept
 
     @staticmethod
     def orBind(accept: AnchorCallbackPolicy, reject: AnchorCallbackPolicy,
                *predicates: AnchorCallbackPredicate) -> AnchorCallbackPredicate:
-        """Accepts what any of them accepts."""
+        """Accepts an anchor if any of the predicates accepts it."""
         return lambda anchor: accept if any(p(anchor) == accept for p in predicates) else reject

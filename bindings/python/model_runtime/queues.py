@@ -18,7 +18,7 @@ __all__ = ["InputQueue", "OutputQueue", "QueueManager"]
 
 
 class Queues:
-    """What a session holds of its queues: not the manager, which holds the session."""
+    """The state of queues to which a session refers. It does not refer to the manager, which refers to the session."""
 
     raw: Any = None
     closed = False
@@ -32,7 +32,7 @@ class Queues:
         manager = self._manager() if self._manager else None
         if manager is None:
             session = self._session()
-            assert session is not None  # it is in a call
+            assert session is not None  # it is used in a call of the session
             manager = QueueManager(session, self)
             self._manager = weakref.ref(manager)
         return manager
@@ -42,14 +42,14 @@ class Queues:
         try:
             self._timeout(manager.inputQueue(name))  # type: ignore[misc]
         except BaseException:
-            manager._session.stop()  # the run would wait for ever
+            manager._session.stop()  # otherwise the run would wait without end
             raise
         return True
 
 
 class QueueManager:
-    """The queues of a session, one for each anchor that is served. Closed when the session is, or makes others: then
-    everything raises ValueError. From ``Session.createQueueManager``."""
+    """The queues of a session, one for each anchor that the caller serves. They are closed when the session is closed
+    or creates others, and all methods then raise ValueError. Returned by ``Session.createQueueManager``."""
 
     def __init__(self, session: Any, queues: Queues):
         self._session = session
@@ -62,7 +62,7 @@ class QueueManager:
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[None]:
-        """Keeps the session."""
+        """Keeps the session alive during a call."""
         if self._queues.closed:
             raise ValueError("the queue manager is closed")
         with self._session._using():
@@ -77,28 +77,28 @@ class QueueManager:
             return queue
 
     def inputQueue(self, name: str) -> "InputQueue":
-        """That of an input. NotFoundError."""
+        """Returns the queue of an input. Raises NotFoundError."""
         queue: InputQueue = self._queue(name, False)
         return queue
 
     def outputQueue(self, name: str) -> "OutputQueue":
-        """That of an output. NotFoundError."""
+        """Returns the queue of an output. Raises NotFoundError."""
         queue: OutputQueue = self._queue(name, True)
         return queue
 
     def flushAll(self) -> None:
-        """Cancels every element that waits; the queues stay in use."""
+        """Cancels every waiting element. The queues stay in use."""
         with self._using():
             self._raw.flush_all()
 
     def disconnectAll(self) -> None:
-        """The same for good: nothing can be enqueued from now on, and runs find no data."""
+        """The same permanently: nothing can be enqueued afterwards, and runs find no data."""
         with self._using():
             self._raw.disconnect_all()
 
 
 class _Queue:
-    """Arrays that a session uses, for one anchor. Several threads take turns."""
+    """A queue of arrays for one anchor of a session. Threads wait for each other."""
 
     _is_output = False
 
@@ -115,30 +115,31 @@ class _Queue:
         return f"<{type(self).__name__} {self._desc!r}>"
 
     def tensorInfo(self) -> DataDesc:
-        """What it serves."""
+        """The anchor of the queue."""
         return self._desc
 
     def capacity(self) -> int:
-        """Elements that fit."""
+        """The number of elements that fit into the queue."""
         with self._manager._using():
             return int(self._raw.capacity())
 
     def readAvailable(self) -> int:
-        """Elements that wait."""
+        """The number of waiting elements."""
         with self._manager._using():
             return int(self._raw.read_available())
 
     def enqueue(self, array: Any, callback: Optional[Callable[[], Any]] = None) -> Future[None]:
         """Appends memory of any size: a part of a transfer, one, or several. Blocks while the queue is full.
 
-        What it holds is looked at: the dtype, and that the array is a row of elements, or that its shape ends, behind
-        its first dimension, as the anchor's does. So [4] and [1, 4] are parts of a transfer of [2, 4], [6, 4] and
-        [3, 2, 4] are three transfers; [4, 2] is refused, though its bytes would do.
+        The dtype is checked, and the shape: it must have one dimension, or its dimensions after the first must be the
+        last dimensions of the anchor. For an anchor [2, 4], [4] and [1, 4] are parts of a transfer, [6, 4] and [3, 2,
+        4] are three transfers, and [4, 2] is refused although its size fits.
 
-        The array must be C-contiguous (lists become arrays for inputs); it is used where it lies, held, and must stay
-        untouched until the future is done: with None when it was consumed or filled, with a CancelledError when it
-        never will be (flushed, disconnected, closed). ``callback`` is called then, on the thread that runs programs; it must not block. Raises CancelledError
-        (disconnected; full and the session was stopped), InvalidArgumentError (the dtype, the shape, an empty array).
+        The array must be C-contiguous (for inputs, lists become arrays). It is used in place, referenced, and must stay
+        unchanged until the future is done: with None when it was consumed or filled, with a CancelledError when it was
+        discarded (flushed, disconnected, closed). ``callback`` is then called on the thread that runs programs, and
+        must not block. Raises CancelledError (disconnected, or full while the session was stopped) and
+        InvalidArgumentError (the dtype, the shape, an empty array).
         """
         array = self._checked(array)
         future: Future[None] = Future()
@@ -180,10 +181,10 @@ class _Queue:
 
 
 class InputQueue(_Queue):
-    """A queue of arrays that an input is read from."""
+    """A queue of arrays from which an input is read."""
 
 
 class OutputQueue(_Queue):
-    """A queue of arrays that an output is written to."""
+    """A queue of arrays to which an output is written."""
 
     _is_output = True

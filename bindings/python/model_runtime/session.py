@@ -1,4 +1,4 @@
-"""Sessions: a model on a device whose inputs and outputs are served by handlers or queues.
+"""Sessions: a model on a device whose inputs and outputs use handlers or queues.
 
 >>> session = model_runtime.Session("model.popef")
 >>> queues = session.createQueueManager()
@@ -40,7 +40,7 @@ class LaunchPolicy(enum.Enum):
 
 
 class SessionConfig(Config):
-    """Options of a session. Without predicates the caller serves anchors of main programs and of none."""
+    """Options of a session. Without predicates, the caller serves anchors of main programs and of no program."""
 
     input_predicate: Optional[Callable[..., Any]] = None
     output_predicate: Optional[Callable[..., Any]] = None
@@ -67,7 +67,7 @@ class SessionConfig(Config):
 
 
 class Model:
-    """What a session runs."""
+    """The model of a session."""
 
     def __init__(self, metadata: popef.Metadata):
         self.metadata = metadata
@@ -79,13 +79,13 @@ class Model:
 class Session:
     """A model on a device, whose programs the caller runs. ``ModelRunner`` is simpler.
 
-    ``popef`` is a path, a list of paths that make one model, or an Executable. Any thread may call; runs, loading and
-    changes of handlers take turns. Handlers are called on the thread that runs programs; what they raise comes out of
-    the run. They must not call the session, except ``stop``. A session that is not exclusive loses its device to the next
-    one that binds it, and then fails with FailedPreconditionError until ``reload``.
+    ``popef`` is a path, a list of paths that form one model, or an Executable. Any thread may use a session. Runs,
+    loading and changes of handlers wait for each other. Handlers are called on the thread that runs programs, and the
+    run raises their exceptions. They must not call the session, except ``stop``. A session that is not exclusive loses
+    its device to the next one that binds it, and then fails with FailedPreconditionError until ``reload``.
     """
 
-    _raw: Any = None  # when the constructor fails
+    _raw: Any = None  # if the constructor fails
 
     def __init__(self, popef: Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Executable],
                  config: Optional[SessionConfig] = None):
@@ -134,7 +134,8 @@ class Session:
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[Any]:
-        """Keeps the raw session: it is freed when it is closed and nobody uses it, not when Python's frames are gone."""
+        """Keeps the raw session alive: it is freed when it is closed and no call uses it, independent of Python's
+        frames."""
         with self._lock:
             if self._closed:
                 raise ValueError("the session is closed")
@@ -154,13 +155,13 @@ class Session:
         _callbacks.destroy(raw)
 
     def model(self) -> Model:
-        """Its ``metadata`` is that of the PopEF file."""
+        """The model. Its ``metadata`` is that of the PopEF file."""
         if self._model is None:
             self._model = Model(popef.Model(self._executable.popef_model()).metadata)
         return self._model
 
     def popefModel(self) -> popef.Model:
-        """The blobs of its model as PopEF has them; see ``Executable.popef_model``. Since 1.0."""
+        """Returns the blobs of the model; see ``Executable.popef_model``. Since 1.0."""
         return popef.Model(self._call(_raw.RawSession.popef_model))
 
     def _call(self, what: Callable[..., Any], *arguments: Any) -> Any:
@@ -171,41 +172,43 @@ class Session:
             _callbacks.raise_pending()
 
     def bindToDevice(self, device: Any = None) -> None:
-        """Uploads to a device; None: the one that it has, else a free one. The session that has it is unloaded."""
+        """Loads the session on a device; None is its present one, else a free one. Unloads the session that uses the
+        device."""
         if device is None:
             self._call(_raw.RawSession.bind_to_any_device)
         else:
             self._call(_raw.RawSession.bind_to_device, device._open())
 
     def reload(self) -> None:
-        """Uploads again: initial state, and no longer stopped. Updated weights stay."""
+        """Loads again: the state is the initial one, and the session is no longer stopped. Updated weights are kept."""
         self._call(_raw.RawSession.load_again)
 
     def unloadFromDevice(self) -> None:
-        """Frees the device. What runs ends with CancelledError."""
+        """Frees the device. Running programs end with CancelledError."""
         self._call(_raw.RawSession.unload_from_device)
 
     def isLoaded(self) -> bool:
-        """Not before a device was acquired, after unloading, and when another session took it."""
+        """False before a device was acquired, after unloading, and if another session uses the device."""
         return bool(self._call(_raw.RawSession.is_loaded))
 
     def stop(self) -> None:
-        """Runs end soon with CancelledError, and so do later ones until ``reload`` or ``bindToDevice``. Handlers may
-        call it."""
+        """Ends running programs soon with CancelledError, and later ones until ``reload`` or ``bindToDevice``. Handlers
+        may call it."""
         self._call(_raw.RawSession.stop)
 
     def setUserInputHandler(self, name: str, handler: Any) -> None:
-        """Serves an input; None takes the handler away. NotFoundError.
+        """Sets the handler of an input; None removes it. Raises NotFoundError.
 
-        ``handler`` is a function that writes the array it is given, or an object with such a ``fetch`` and, if it likes,
-        ``prefetch`` (the same, if there is data already: then it returns true; the same data again until ``complete``),
-        ``complete``, ``invalidatePrefetched`` and ``interrupt`` (makes a fetch that waits return; any thread). A fetch
-        that returns False has no data: the run ends with CancelledError. The array is only valid during the call.
+        ``handler`` is a function that writes its array, or an object with such a ``fetch`` and, optionally,
+        ``prefetch`` (the same if data is available, and then returns true; repeated calls write the same data until
+        ``complete``), ``complete``, ``invalidatePrefetched`` and ``interrupt`` (makes a waiting fetch return; called on
+        any thread). A fetch that returns False has no data, and the run ends with CancelledError. The array is only
+        valid during the call.
         """
         self._set(name, handler, False)
 
     def setUserOutputHandler(self, name: str, handler: Any) -> None:
-        """Serves an output: as ``setUserInputHandler``, but the array is read."""
+        """Sets the handler of an output, like ``setUserInputHandler``. The handler reads the array."""
         self._set(name, handler, True)
 
     def _set(self, name: str, handler: Any, is_output: bool) -> None:
@@ -226,14 +229,14 @@ class Session:
                     else:
                         self._streams[name, is_output] = stream
             finally:
-                _callbacks.raise_pending()  # of the handler before
+                _callbacks.raise_pending()  # of the previous handler
 
     def getUserInputAnchors(self) -> list[DataDesc]:
-        """Those that the caller must serve."""
+        """The anchors that the caller must serve."""
         return list(self._inputs)
 
     def getUserOutputAnchors(self) -> list[DataDesc]:
-        """Those that the caller must serve."""
+        """The anchors that the caller must serve."""
         return list(self._outputs)
 
     def _run(self, what: Callable[..., Any], *arguments: Any) -> None:
@@ -241,7 +244,8 @@ class Session:
             self._call(what, *arguments)
 
     def runLoadPrograms(self) -> None:
-        """CancelledError (stopped, or no data), FailedPreconditionError (not connected, or on no device)."""
+        """Runs the load programs. Raises CancelledError (stopped, or no data) and FailedPreconditionError (not
+        connected, or on no device)."""
         self._run(_raw.RawSession.run_load_programs)
 
     def runMainPrograms(self) -> None:
@@ -249,11 +253,11 @@ class Session:
         self._run(_raw.RawSession.run_main_programs)
 
     def runSavePrograms(self) -> None:
-        """Errors as ``runLoadPrograms``."""
+        """Runs the save programs; errors as ``runLoadPrograms``."""
         self._run(_raw.RawSession.run_save_programs)
 
     def runPrograms(self, indices: Iterable[int]) -> None:
-        """By PopEF's indices, in this order. NotFoundError, and errors as ``runLoadPrograms``."""
+        """Runs programs by PopEF's indices, in this order. Raises NotFoundError and the errors of ``runLoadPrograms``."""
         values = list(indices)
         self._run(_raw.RawSession.run_programs, values, len(values))
 
@@ -271,18 +275,18 @@ class Session:
     # </functions:session>
 
     def updateWeights(self, name: str, array: Any) -> None:
-        """Replaces, by copy, the value of an input that has data in the executable, for later runs. NotFoundError,
-        InvalidArgumentError (the dtype or the shape)."""
+        """Replaces, by copy, the value of an input that has data in the executable, for later runs. Raises
+        NotFoundError and InvalidArgumentError (the dtype or the shape)."""
         array = self._weights(name, array, "input")
         self._call(_raw.RawSession.update_weights, name, *_raw.raw_address(array))
 
     def readWeights(self, name: str, array: Any) -> None:
-        """Copies such a value into an array; the same errors."""
+        """Copies such a value into an array. Raises the same errors."""
         array = self._weights(name, array, "output")
         self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(array))
 
     def _weights(self, name: str, array: Any, direction: str) -> Any:
-        """The array as memory of that input; which inputs have weights the library knows."""
+        """Returns the array as memory of that input. The library checks which inputs have weights."""
         nothing = np.empty(0, np.uint8)
         desc = next((d for d in self._anchors[False] if d.name == name), None)
         if desc is None:
@@ -292,19 +296,18 @@ class Session:
         except InvalidArgumentError as error:
             try:
                 self._call(_raw.RawSession.read_weights, name, *_raw.raw_address(nothing))
-            except InvalidArgumentError:  # it has: nothing is too little
+            except InvalidArgumentError:  # the input has weights: 0 bytes are too few
                 pass
             raise error from None
 
     def createQueueManager(self, numBuffers: int = 16, timeoutCallback: "Optional[Callable[[InputQueue], Any]]" = None,
                            timeoutNs: int = 0, inputPredicate: Optional[AnchorCallbackPredicate] = None,
                            outputPredicate: Optional[AnchorCallbackPredicate] = None) -> "QueueManager":
-        """Makes a queue for each anchor that a predicate accepts; None: those that the session wants served.
+        """Creates a queue for each anchor that a predicate accepts; None means the anchors that the caller must serve.
 
-        ``timeoutCallback`` is called on the running thread, again and again, when a run has waited for an input for
-        ``timeoutNs``; it may enqueue, for example padding. When it raises, the session is stopped and the run raises
-        that. Queues that were made before are closed: what waits there is cancelled, and so is a run that waits for
-        them.
+        ``timeoutCallback`` is called repeatedly on the running thread when a run has waited for an input for
+        ``timeoutNs``. It may enqueue, for example padding. If it raises, the session is stopped and the run raises the
+        exception. Earlier queues are closed: their waiting elements are cancelled, and so is a run that waits for them.
         """
         options = _raw.RawQueueOptions()
         options.set_buffers(numBuffers)
@@ -331,7 +334,8 @@ class Session:
                                else AnchorCallbackPolicy.BIND_EMPTY_CB)
 
     def close(self) -> None:
-        """Stops it and frees it; a run under way ends with CancelledError first. What waits in queues is cancelled."""
+        """Stops and frees the session. A running program ends with CancelledError first. Waiting elements of queues are
+        cancelled."""
         try:
             self._call(_raw.RawSession.stop)
         except ValueError:

@@ -1,4 +1,4 @@
-"""PopEF files, by the names of the PopEF library: reads, writes and puts together what they hold.
+"""Reads, writes and assembles PopEF files, with the names of the PopEF library.
 
 >>> import numpy, popef
 >>> writer = popef.FileWriter("weights.popef")

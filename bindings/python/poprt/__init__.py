@@ -32,32 +32,34 @@ __version__ = _raw.raw_version_string()
 
 _load.check_version()
 _load.refuse_copies()
-# Requests may be in flight when the interpreter ends: their threads must not enter it any more.
+# Requests may be in flight when the interpreter exits. Their threads must not enter it afterwards.
 _atexit.register(_raw.raw_close_door)
 
 
 def version() -> str:
-    """Version of the library that was loaded."""
+    """The version of the loaded library."""
     return _raw.raw_version_string()
 
 
 def bytes_copied() -> int:
-    """Bytes that were copied between arrays and memory of runs: inputs that were not contiguous."""
+    """The number of bytes that were copied between arrays and memory of runs, for inputs that were not contiguous."""
     return _raw.raw_bytes_copied()
 
 
 def set_log_level(level: str) -> None:
-    """TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or where ``subscribe_log`` says."""
+    """Sets the log level: TRACE, DEBUG, INFO, WARNING, ERROR, CRITICAL or OFF. Messages go to stderr, or to the
+    receivers of ``subscribe_log``."""
     _raw.raw_set_log_level(level)
 
 
 def subscribe_log(receive: _Callable[[int, str], _Any]) -> LogSubscription:
-    """Sends the library's messages to ``receive(level, message)`` in place of stderr, until what is returned is closed.
+    """Passes the library's messages to ``receive(level, message)`` instead of stderr, until the returned object is
+    closed.
 
     Levels are those of ``logging``, and TRACE is 5: ``subscribe_log(logging.getLogger("poprt").log)``. ``receive`` is
-    called on a thread of its own, in the order of the messages, and may call the library. What it raises goes to
-    ``threading.excepthook``, and later messages to it again. Each of several receivers gets every message; one that is
-    10 000 messages behind loses some, and is told so. Since 1.0."""
+    called on a separate thread, in the order of the messages, and may call the library. Its exceptions go to
+    ``threading.excepthook``, and it still receives later messages. If there are several receivers, each gets every
+    message. A receiver that is 10 000 messages late loses some and is notified. Since 1.0."""
     return LogSubscription(receive)
 
 
@@ -73,7 +75,7 @@ def dump_popef(path: _Union[str, "_os.PathLike[str]"], format: str = "summary") 
 
 def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                         executable: str = "") -> None:
-    """Writes the data of a tensor blob to a NumPy file; ``executable`` says which model it is for. NotFoundError."""
+    """Writes the data of a tensor blob to a NumPy file. ``executable`` is the name of its model. Raises NotFoundError."""
     path = errors._path("path", path)
     with errors._opening(path):
         _raw.raw_popef_export_tensor(path, name, executable, errors._path("npy", npy))
@@ -81,7 +83,7 @@ def export_popef_tensor(path: _Union[str, "_os.PathLike[str]"], name: str, npy: 
 
 def export_popef_feed(path: _Union[str, "_os.PathLike[str]"], name: str, npy: _Union[str, "_os.PathLike[str]"],
                       executable: str = "") -> None:
-    """The same for a feed blob; the array's first dimension counts its tensors."""
+    """Writes the data of a feed blob. The first dimension of the array is the number of its tensors."""
     path = errors._path("path", path)
     with errors._opening(path):
         _raw.raw_popef_export_feed(path, name, executable, errors._path("npy", npy))

@@ -1,4 +1,4 @@
-"""argparse as PopRT's tools use it."""
+"""The argparse classes of PopRT's tools."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["PopHelpFormatter", "argparse"]
 
 
 class PopHelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Help with the defaults of options, and descriptions as they were written."""
+    """Help with the defaults of options and unformatted descriptions."""

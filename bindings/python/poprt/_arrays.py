@@ -1,4 +1,4 @@
-"""Files of arrays by name: what data_preprocess names."""
+"""Files of arrays by name, for data_preprocess."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import InvalidArgumentError
 
 __all__ = ["read_arrays"]
 
-# All that a pickle of arrays refers to. Anything else would run code of whoever wrote the file.
+# The objects to which a pickle of arrays refers. Other objects could execute code of the file's author.
 _ALLOWED = {("_codecs", "encode"), ("numpy", "dtype"), ("numpy", "ndarray")}
 _ALLOWED |= {(f"numpy.{core}.{module}", name) for core in ("core", "_core")
              for module, name in (("multiarray", "_reconstruct"), ("multiarray", "scalar"), ("numeric", "_frombuffer"))}
@@ -29,7 +29,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read_arrays(path: Union[str, "os.PathLike[str]"], label: str) -> Mapping[str, Any]:
-    """{name: array} of a pickle or an .npz file. Nothing in it is run. InvalidArgumentError, with the label in front."""
+    """Returns {name: array} of a pickle or an .npz file without executing code. Raises InvalidArgumentError with the
+    label as prefix."""
     with open(path, "rb") as file:
         start = file.read(2)
         file.seek(0)

@@ -22,8 +22,9 @@ _Options = Union[CompilerOptions, Mapping[str, Any], None]
 class Backend:
     """Compiles ``path_or_bytes`` (ONNX, or a PopEF file) and runs it.
 
-    ``export_popef`` names a file or folder for the PopEF, True stands for executable.popef; ``compiler_options`` may be a dictionary of fields;
-    ``align_output_dtype`` gives outputs the dtypes that the ONNX model declares, which the ``onnx`` package reads.
+    ``export_popef`` is a file or folder for the PopEF file; True means executable.popef. ``compiler_options`` may be a
+    dictionary of fields. ``align_output_dtype`` converts outputs to the dtypes that the ONNX model declares, and needs
+    the ``onnx`` package.
     """
 
     def __init__(self, path_or_bytes: Any, *, export_popef: Union[str, os.PathLike[str], bool, None] = None,
@@ -47,8 +48,8 @@ class Backend:
 
     def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any],
             align_output_dtype: bool = False) -> list[np.ndarray[Any, Any]]:
-        """The outputs of those names, of all when None, in that order. ``align_output_dtype`` is for this run; the
-        constructor's is for all."""
+        """Returns the outputs with those names in that order, or all for None. ``align_output_dtype`` applies to this
+        run, the constructor's to all runs."""
         if align_output_dtype and self._declared is None:
             self._declared = _declared_types(self._source)
         declared = self._declared if align_output_dtype or self._aligned else None
@@ -63,7 +64,7 @@ class Backend:
                 for n in (output_names or list(outputs))]
 
     def get_io_info(self) -> tuple[dict[str, tuple[list[int], np.dtype[Any]]], dict[str, tuple[list[int], np.dtype[Any]]]]:
-        """Name to (shape, dtype), of the inputs and of the outputs."""
+        """Returns two dictionaries of (shape, dtype) by name, for inputs and outputs."""
         return tuple({d.name: (d.shape, d.numpy_data_type()) for d in descs}  # type: ignore[return-value]
                      for descs in (self.runner.get_execute_inputs(), self.runner.get_execute_outputs()))
 
@@ -93,7 +94,7 @@ def _declared_types(model: Any) -> dict[str, np.dtype[Any]]:
 
 @dataclasses.dataclass(frozen=True)
 class NodeArg:
-    """What a session of ONNX Runtime says of an input or output."""
+    """The description of an input or output in a session of ONNX Runtime."""
 
     name: str
     type: str  # "tensor(float)"
@@ -101,8 +102,8 @@ class NodeArg:
 
 
 class ORTBackend(Backend):
-    """Looks like ``onnxruntime.InferenceSession``; the first three options are for its sake and not used. With
-    ``lazy_load`` the model is compiled by ``load()``, or when something else is asked of it first."""
+    """Has the interface of ``onnxruntime.InferenceSession``; the first three options are for compatibility and ignored.
+    With ``lazy_load``, the model is compiled by ``load()`` or at the first use."""
 
     def __init__(self, path_or_bytes: Any, sess_options: Any = None, providers: Any = None,
                  provider_options: Any = None, lazy_load: bool = False, **options: Any):
@@ -139,7 +140,7 @@ class ORTBackend(Backend):
         return [_node_arg(name, *kind) for name, kind in self.get_io_info()[1].items()]
 
     def get_providers(self) -> list[str]:
-        """The emulated IPU is none of ONNX Runtime's."""
+        """The provider of the emulated IPU, which is not one of ONNX Runtime's."""
         return ["PoprtExecutionProvider"]
 
     def run(self, output_names: Optional[Sequence[str]], input_feed: Mapping[str, Any],

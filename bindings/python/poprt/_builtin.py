@@ -1,4 +1,4 @@
-"""The library's passes: what there are, and applying them to models."""
+"""Lists the library's passes and applies them to models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Call = tuple[str, dict[str, str]]
 
 @dataclasses.dataclass(frozen=True)
 class PassInfo:
-    """What the library says about one of its passes."""
+    """The library's description of a pass."""
 
     name: str
     alias: str
@@ -31,7 +31,7 @@ class PassInfo:
 
     @property
     def converts(self) -> bool:
-        """Whether every conversion runs it."""
+        """Whether every conversion runs the pass."""
         return "convert" in self.stage.split(", ")
 
 
@@ -43,7 +43,7 @@ def infos() -> tuple[PassInfo, ...]:
 
 
 def _text(value: Any, separator: str) -> str:
-    """A value as the library takes it: {"x": [1, 3]} is x=1,3, ["a", "b"] is a,b."""
+    """Converts a value to text for the library: {"x": [1, 3]} is x=1,3, and ["a", "b"] is a,b."""
     if isinstance(value, Mapping):
         return "\n".join(f"{key}={_text(item, ',')}" for key, item in value.items())
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -52,7 +52,7 @@ def _text(value: Any, separator: str) -> str:
 
 
 def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
-    """None means the default."""
+    """None selects the default."""
     kinds = {parameter["name"]: parameter["kind"] for parameter in info.parameters}
     for name in arguments:
         if name not in kinds:
@@ -60,7 +60,7 @@ def make_call(info: PassInfo, arguments: Mapping[str, Any]) -> Call:
                                        f"{'arguments are: ' + ', '.join(kinds) if kinds else 'it has none'}")
     texts = {n: _text(v, "\n" if kinds[n] == "words" else ",") for n, v in arguments.items() if v is not None}
     inputs = arguments.get("merged_inputs")
-    if isinstance(inputs, Mapping):  # whose words are DTYPE,[SHAPE],COUNT: --apply_hcsr has them so
+    if isinstance(inputs, Mapping):  # words have the form DTYPE,[SHAPE],COUNT of --apply_hcsr
         texts["merged_inputs"] = "\n".join(kind if count is None else f"{kind},{count}" for kind, count in inputs.items())
     return info.name, texts
 
@@ -75,17 +75,17 @@ def _raw_passes(calls: Iterable[Call]) -> _raw.RawPasses:
 
 
 def check(calls: Iterable[Call]) -> None:
-    """Refuses wrong arguments, without a model."""
+    """Checks arguments without a model."""
     _raw_passes(calls).check()
 
 
 def sort(calls: Iterable[Call]) -> list[str]:
-    """The names in an order that their constraints allow; what they depend on is added."""
+    """Returns the names in an order that satisfies their constraints, with the passes on which they depend."""
     return _raw_passes(calls).in_order().split()
 
 
 def apply(model: _Model, calls: Sequence[Call]) -> _Model:
-    """The model (onnx.ModelProto) that the passes make, in their order, and of the type that it has."""
+    """Runs the passes in order and returns a model of the same type (onnx.ModelProto)."""
     data = checked(model, f"pass {calls[0][0]}" if len(calls) == 1 else "passes").SerializeToString()
     address, size = _raw.raw_address(data)
     result = _raw_passes(calls).apply_to(address, size, "")

@@ -1,4 +1,4 @@
-"""The commands of the wheel: programs in bin/ beside this file, under the names that users type."""
+"""The commands of the wheel, which run the programs in bin/ of this folder."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ def _start(name: str) -> None:
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
     if not os.path.exists(path):
         sys.exit(f"{name}: {path} does not exist; it comes with the wheel of poprt, or with Debian package poprt-tools")
-    # Passes and scripts in Python run where this package is.
+    # Passes and scripts in Python run in the interpreter that has this package.
     os.environ.setdefault("POPRT_PYTHON", sys.executable)
     os.execv(path, [name, *sys.argv[1:]])
 

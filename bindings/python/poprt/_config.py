@@ -1,4 +1,4 @@
-"""Base of option classes: attributes with defaults, nothing else may be set."""
+"""The base of option classes: attributes with defaults. Other attributes cannot be set."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _whole(value: Any) -> bool:
     return True
 
 
-# What a message calls values of an annotation, and whether one is of them. Annotations that are not here are free.
+# The description of values of an annotation for messages, and a check of values. Other annotations accept any value.
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "int": ("a whole number", _whole),
     "bool": ("True or False", lambda v: isinstance(v, bool) or type(v).__name__ in ("bool_", "bool") or _whole(v) and v in (0, 1)),
@@ -44,13 +44,13 @@ _HEADS = {"Union[int, datetime.timedelta]": "int", "Union[str, os.PathLike[str]]
           "Device": "device", **{kind: kind for kind in ("int", "bool", "float", "str")}}
 
 
-# What options hold, where the annotation does not say it.
+# The description of values whose annotation does not contain it.
 _EXPECTED = {"input_shape": "a dict of name to shape, or to a list of shapes", "opaque_blobs": "a dict of name to str or bytes",
              "replica_id_to_device": "a dict of number to Device"}
 
 
 def _kind(annotation: str) -> tuple[str, bool]:
-    """The kind of an annotation, "" for a free one, and whether None is of it."""
+    """Returns the kind of an annotation, "" for any value, and whether it allows None."""
     text = re.sub("[\"']", "", annotation)
     optional = text.startswith("Optional[") and text.endswith("]")
     if optional:
@@ -62,9 +62,9 @@ def _kind(annotation: str) -> tuple[str, bool]:
 
 @dataclass_transform(kw_only_default=True)
 class Config:
-    """Options with documented defaults; an attribute that does not exist is an AttributeError, for type checkers too.
+    """Options with documented defaults. An unknown attribute is an AttributeError, also for type checkers.
 
-    A sub-class annotates its options and gives them their defaults; all are keywords of its constructor."""
+    A subclass annotates its options with their defaults. All are keywords of its constructor."""
 
     _defaults: ClassVar[dict[str, Any]] = {}
     _aliases: ClassVar[dict[str, str]] = {}
@@ -75,7 +75,7 @@ class Config:
         cls._defaults = {**cls._defaults, **{n: vars(cls)[n] for n in names}}
         cls._annotations = {**cls._annotations, **{n: str(cls.__annotations__[n]) for n in names}}
         for name in names:
-            delattr(cls, name)  # an instance has its own, from the start
+            delattr(cls, name)  # each instance has its own value
 
     def __init__(self, **values: Any):
         for name, default in self._defaults.items():
@@ -90,7 +90,7 @@ class Config:
     def from_dict(cls: type[_Self], values: dict[str, Any]) -> _Self:
         return cls(**values)
 
-    if not TYPE_CHECKING:  # which then know what there is
+    if not TYPE_CHECKING:  # so that type checkers know the options
         def __setattr__(self, name: str, value: Any) -> None:
             name = self._aliases.get(name, name)
             if name not in self._defaults:
@@ -109,7 +109,7 @@ class Config:
             return getattr(self, known)
 
     def _check(self, name: str, value: Any) -> None:
-        """What it holds is looked at where it is used."""
+        """The contents are checked when they are used."""
         kind, optional = _kind(self._annotations[name])
         if kind and not (optional and value is None) and not _KINDS[kind][1](value):
             raise TypeError(f"{type(self).__name__}.{name}: expected {_KINDS[kind][0]}{' or None' if optional else ''}, "
@@ -117,11 +117,11 @@ class Config:
 
     @contextlib.contextmanager
     def _naming(self, name: str) -> Iterator[None]:
-        """Gives what goes wrong with what an option holds the option's name."""
+        """Adds the name of the option to errors of its value."""
         try:
             yield
         except (TypeError, AttributeError, OverflowError, ValueError) as error:
-            if isinstance(error, RuntimeError):  # the library's: it says all
+            if isinstance(error, RuntimeError):  # an error of the library, which is complete
                 raise
             wanted = self._annotations[name].replace("os.PathLike[str]", "os.PathLike")
             raise TypeError(f"{type(self).__name__}.{name}: expected {_EXPECTED.get(name, wanted)}, "

@@ -1,4 +1,4 @@
-"""Conversion: the library's default passes, then those that were asked for, which may be written in Python."""
+"""Conversion: runs the library's default passes, then the requested ones, which may be written in Python."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ __all__ = ["convert", "in_python", "names_of", "read_model"]
 _Model = TypeVar("_Model")
 _LAST = "final_check"
 _CHECK = "check.json"
-_REPORTS = (_CHECK, "precision_compare.log", "quantize.log")  # files that options leave beside a converted model
+_REPORTS = (_CHECK, "precision_compare.log", "quantize.log")  # files that options write to the folder of a converted model
 
 
 def names_of(passes: Any) -> list[Any]:
-    """Names that a text separates by commas, or a list of names and passes."""
+    """Returns a list of names and passes from text separated by commas, or from a list."""
     items = passes.split(",") if isinstance(passes, str) else passes or ()
     named = [item.strip() if isinstance(item, str) else item for item in items]
     return [item for item in named if item != ""]
 
 
 def in_python(item: AnyPass) -> bool:
-    """Whether a pass is not one of the library's. NotFoundError for a name that nobody has."""
+    """Returns whether a pass is written in Python. Raises NotFoundError for an unknown name."""
     if isinstance(item, str):
         return not issubclass(find_class(item), BuiltinPass)
     return True
 
 
 def read_model(kind: type[_Model], path: str, files: int) -> _Model:
-    """A model that the library has written into a folder of so many files."""
+    """Reads a model that the library has written to a folder with this number of files."""
     if len(os.listdir(os.path.dirname(path))) > files:
         raise ValueError("the converted model is larger than the 2 GiB that a ModelProto holds: use Compiler.convert or "
                          "Compiler.fuse, which write files")
@@ -49,7 +49,7 @@ def read_model(kind: type[_Model], path: str, files: int) -> _Model:
 
 
 def _take_reports(folder: str, reports: dict[str, str]) -> None:
-    """Files that a conversion has left become texts by name."""
+    """Reads the reports of a conversion into texts by name."""
     for name in _REPORTS:
         path = os.path.join(folder, name)
         if os.path.exists(path):
@@ -59,7 +59,7 @@ def _take_reports(folder: str, reports: dict[str, str]) -> None:
 
 
 def convert_in_library(model: _Model, options: Mapping[str, str], reports: dict[str, str]) -> _Model:
-    """What the library makes of a model with options by name, and in ``reports`` the files that it writes besides."""
+    """Converts a model with options by name. ``reports`` receives the other files that the library writes."""
     with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
         source, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "converted.onnx")
         with open(source, "wb") as file:
@@ -75,7 +75,8 @@ def _python_passes() -> dict[str, type[Pass]]:
 
 
 def _split_arguments(options: Mapping[str, str], used: Sequence[AnyPass]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Of option pass_args, PASS.PARAMETER=TEXT a line: the arguments of passes that ``used`` names, and the other lines."""
+    """Splits option pass_args, with one PASS.PARAMETER=TEXT per line, into the arguments of the passes in ``used`` and
+    the other lines."""
     found: dict[str, dict[str, str]] = {}
     others = []
     for word in options.get("pass_args", "").splitlines():
@@ -89,7 +90,7 @@ def _split_arguments(options: Mapping[str, str], used: Sequence[AnyPass]) -> tup
 
 
 def _note_unchecked(reports: dict[str, str], unchecked: Sequence[str]) -> None:
-    """The library checks what it has converted: passes in Python come after that, and it does not see custom operators."""
+    """Adds a note to the report: the library's check excludes passes in Python, which run later, and custom operators."""
     if _CHECK not in reports or not unchecked:
         return
     report = json.loads(reports[_CHECK])
@@ -100,9 +101,10 @@ def _note_unchecked(reports: dict[str, str], unchecked: Sequence[str]) -> None:
 
 def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], logger: Optional[logging.Logger] = None,
             reports: Optional[dict[str, str]] = None) -> _Model:
-    """The converted model. ``options`` are those of the library by name; ``used`` are the passes behind the default ones, in
-    their order. Passes in Python that have the names of default ones run in front of them, and final_check behind all. ``reports``
-    gets the texts of check.json, precision_compare.log and quantize.log, where options ask for them."""
+    """Returns the converted model. ``options`` are those of the library by name. ``used`` are the passes after the
+    default ones, in their order. Passes in Python with the names of default ones run before them, and final_check
+    runs last. ``reports`` receives the texts of check.json, precision_compare.log and quantize.log if options
+    request them."""
     made_files: dict[str, str] = {} if reports is None else reports
     default = {info.name for info in _builtin.infos() if info.converts} | {_LAST}
     library = {name for info in _builtin.infos() for name in (info.name, info.alias)}
@@ -124,7 +126,7 @@ def convert(model: _Model, options: Mapping[str, str], used: Sequence[AnyPass], 
             chosen["pass_args"] = "\n".join(others)
         after = [find_class(item)(**arguments[item]) if isinstance(item, str) and item in arguments else as_pass(item)
                  for item in [*first, *used, *(name for name in replaced if name == _LAST)]]
-    elif used:  # all in one turn, as the command does it
+    elif used:  # all at once, as the command does
         chosen["passes"] = ",".join(str(item) for item in used)
     listening = LogSubscription(logger.log) if logger is not None else None
     try:

@@ -1,4 +1,4 @@
-"""Arrays of what has no buffer: numbers and lists of them, and what other packages have (DLPack, ``__array__``)."""
+"""Converts objects without a buffer to arrays: numbers, lists, and objects of other packages (DLPack, ``__array__``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import poprt_raw as _raw
 from ._describe import _NUMPY, DataDesc, DataType, numpy_dtype
 from .errors import InvalidArgumentError
 
-# Types of other packages that travel as unsigned integers of their size.
+# Types of other packages that are passed as unsigned integers of their size.
 _AS_INTEGERS = {"bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e4m3fnuz": np.uint8, "float8_e5m2": np.uint8,
                 "float8_e5m2fnuz": np.uint8}
 
@@ -21,7 +21,7 @@ def _refuse(direction: str, name: str, why: str) -> InvalidArgumentError:
 
 
 def _lost(given: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> Any:
-    """The first number that the other type does not hold, but as an infinity or as another integer; None: all fit."""
+    """Returns the first number that the other type cannot represent (it becomes infinity or another integer), or None."""
     if converted.dtype.kind in "fc":
         wrong = np.isfinite(given) & ~np.isfinite(converted)
     else:
@@ -30,7 +30,7 @@ def _lost(given: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> Any:
 
 
 def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray[Any, Any]:
-    """Lists and numbers become elements of the input's type when that loses nothing but digits of floats."""
+    """Converts lists and numbers to the input's type if only digits of floats are lost."""
     if wanted not in _NUMPY or wanted == DataType.BF16:
         raise _refuse("input", name, f"a {type(value).__name__} cannot become {wanted.name.lower()}; give an array")
     dtype = np.dtype(_NUMPY[wanted])
@@ -56,7 +56,7 @@ def _numbers(value: Any, name: str, wanted: DataType) -> np.ndarray[Any, Any]:
 
 
 def _integers(array: np.ndarray[Any, Any], name: str, wanted: DataType) -> np.ndarray[Any, Any]:
-    """64-bit integers for an input of 32 bits, when they fit, and the other way round."""
+    """Converts between 64-bit and 32-bit integers if the values fit."""
     dtype = np.dtype(_NUMPY[wanted])
     if array.size and array.dtype.itemsize > dtype.itemsize:
         limits: Any = np.iinfo(cast(Any, dtype))
@@ -67,7 +67,7 @@ def _integers(array: np.ndarray[Any, Any], name: str, wanted: DataType) -> np.nd
 
 
 def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """NumPy marks what comes by DLPack as read-only; who gives it as an output means it to be written."""
+    """NumPy marks arrays from DLPack as read-only. An output must be writable."""
     if array.flags.writeable:
         return array
     memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
@@ -76,16 +76,17 @@ def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[BaseException]) -> Any:
-    """What has a buffer for memory of an anchor; called when ``value`` has none, or refused it with ``error``."""
+    """Returns an object with a buffer for memory of an anchor. Called if ``value`` has no buffer, or refused it with
+    ``error``."""
     output = direction == "output"
-    if direction == "bound input":  # whose later values count, of which a copy would know nothing
+    if direction == "bound input":  # a copy would not contain later values
         direction = "input"
         if isinstance(value, (list, tuple, int, float, complex)):
             raise _refuse(direction, name, f"expected an array that can be bound (buffer protocol, DLPack), given {type(value).__name__}")
     if error is None and not output and DataType(dtype) in (DataType.S32, DataType.S64):
         try:
             array = np.asarray(value)
-        except Exception:  # what has no buffer is looked at below
+        except Exception:  # objects without a buffer are handled below
             array = np.asarray(None)
         if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)) and array.dtype != np.dtype(_NUMPY[DataType(dtype)]) \
                 and not isinstance(value, (list, tuple, int)):
@@ -99,7 +100,7 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
     found: Optional[np.ndarray[Any, Any]]
     try:
         found = np.from_dlpack(value) if hasattr(value, "__dlpack__") else \
-            np.asarray(value) if hasattr(value, "__array__") and not output else None  # which may be a copy
+            np.asarray(value) if hasattr(value, "__array__") and not output else None  # this may be a copy
     except Exception as other:
         wanted = DataType(dtype)
         hint = f"; {wanted.name.lower()} travels as {numpy_dtype(wanted)}" * wanted.name.startswith(("BF", "F8"))
@@ -118,7 +119,7 @@ def convert(value: Any, direction: str, name: str, dtype: int, error: Optional[B
 
 
 def type_text(dtype: Any, shape: Sequence[int]) -> str:
-    """As the library has it: "f32[2,4]". ``dtype`` is PopEF's or NumPy's."""
+    """Formats a type like the library: "f32[2,4]". ``dtype`` is PopEF's or NumPy's."""
     if not isinstance(dtype, DataType):
         dtype = next((ours for ours, numpy in _NUMPY.items() if numpy == dtype and ours != DataType.BF16), dtype)
     name = str(dtype) if not isinstance(dtype, DataType) else _OWN_NAMES.get(dtype, dtype.name.lower())
@@ -130,9 +131,9 @@ _SMALL = (DataType.S4, DataType.U4, DataType.S2, DataType.U2, DataType.F4E2M1)
 
 
 def whole(value: Any, direction: str, desc: DataDesc, label: str = "") -> Any:
-    """``value`` as memory of all of an anchor: of its type and shape, C-contiguous; an output's is the caller's own and
-    writable. Bytes and rows of numbers (``array.array``) have no shape: their size is the library's to compare. ``label``
-    is what a message calls it."""
+    """Returns ``value`` as memory of a whole anchor: with its type and shape, and C-contiguous. Memory of an output is
+    the caller's and writable. Bytes and ``array.array`` have no shape, and the library compares their size.
+    ``label`` is the description in messages."""
     output = direction == "output"
     label = label or direction
     if isinstance(value, (list, tuple, int, float, complex)) and output:

@@ -1,8 +1,9 @@
-"""Conversion of models with operators that only their users know.
+"""Conversion of models with custom operators.
 
-The library converts what it knows. A node whose operator it does not know, but for which there is a shape function
-(``register_shape_func``), is taken out before: what it makes becomes an input of the model, of the type and shape that the
-function found, and what it reads an output. After the conversion it is put back, between the values of those names.
+The library only converts operators that it knows. A node with another operator that has a shape function
+(``register_shape_func``) is removed before the conversion: its results become inputs of the model, with the type and
+shape of the function, and its inputs become outputs. After the conversion, the node is inserted again between the
+values of those names.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ def _known_operators() -> frozenset[str]:
 
 
 def forget_operators() -> None:
-    """There may be others now."""
+    """The set of operators may have changed."""
     _known_operators.cache_clear()
 
 
 def custom_nodes(model: ModelProto) -> list[NodeProto]:
-    """Nodes of operators that the library does not know and somebody has a shape function for."""
+    """Returns the nodes with operators that the library does not know but that have a shape function."""
     return [node for node in model.graph.node if get_shape_func(node.op_type) is not None
             and (f"{node.domain}." if node.domain not in ("", "ai.onnx") else "") + node.op_type not in _known_operators()]
 
 
 def custom_operators(model: ModelProto) -> list[str]:
-    """Which operators these are."""
+    """Returns the names of these operators."""
     return sorted({node.op_type for node in custom_nodes(model)}) if has_shape_funcs() else []
 
 
 def fix_shapes(model: ModelProto, options: Mapping[str, str]) -> None:
-    """Gives inputs the shapes that options input_shape, batch_size and batch_axis say."""
+    """Sets the shapes of inputs by options input_shape, batch_size and batch_axis."""
     shapes: dict[str, list[int]] = {}
     for word in options.get("input_shape", "").splitlines():
         name, _, numbers = word.rpartition("=")
@@ -58,7 +59,7 @@ def fix_shapes(model: ModelProto, options: Mapping[str, str]) -> None:
 
 
 def convert_around(model: ModelProto, options: Mapping[str, str], convert: Callable[[ModelProto], ModelProto]) -> ModelProto:
-    """``convert(model)``, with custom operators kept as they are."""
+    """Calls ``convert(model)`` and keeps custom operators unchanged."""
     if not has_shape_funcs() or not custom_nodes(model):
         return convert(model)
     whole = type(model)()
@@ -97,8 +98,8 @@ def convert_around(model: ModelProto, options: Mapping[str, str], convert: Calla
 
 
 def _probes(graph: Any, names: set[str]) -> dict[str, Any]:
-    """Outputs by name, one for each of those inputs that no node reads any more, and their Identity nodes: so that the library
-    converts the types of these inputs, too, and has a graph with an output where all operators are custom ones."""
+    """Adds an output with an Identity node for each of these inputs that no node reads. The library then also converts
+    the types of these inputs, and the graph has an output even if all operators are custom."""
     still_read = {name for node in graph.node for name in node.input}
     found = {}
     for value in [v for v in graph.input if v.name in names - still_read]:
@@ -145,11 +146,11 @@ def _put_back(model: ModelProto, nodes: list[NodeProto], made: set[str], outputs
 
 
 def _bypass_identities(graph: Any, names: set[str]) -> None:
-    """Removes what only gave values the names that outputs had for a while."""
+    """Removes the nodes that only renamed values for temporary outputs."""
     sources = {node.output[0]: node for node in graph.node if node.op_type == "Identity" and node.domain == ""
                and node.output[0] in names and not subgraphs(node)}
     if any(name in sources for node in graph.node for inner in subgraphs(node) for n in inner.node for name in n.input):
-        return  # read in a nested graph, by its name
+        return  # a nested graph reads it by name
     renamed = {name: node.input[0] for name, node in sources.items()}
     for node in graph.node:
         for i, name in enumerate(node.input):
@@ -163,7 +164,7 @@ def _bypass_identities(graph: Any, names: set[str]) -> None:
 
 
 def _halved(tensor: Any) -> Any:
-    """Weights of a custom operator follow its data into fp16."""
+    """Weights of a custom operator are converted to fp16 with its data."""
     if tensor.data_type != 1:
         return tensor
     helper = onnx("custom operators").numpy_helper

@@ -11,7 +11,7 @@ from . import poprt_raw as _raw
 
 
 class DataType(enum.IntEnum):
-    """Element types, by PopEF's names."""
+    """Element types with PopEF's names."""
     UNDEFINED = 0
     F32 = 1
     F64 = 2
@@ -41,11 +41,11 @@ class DataType(enum.IntEnum):
     C64 = 26
     C128 = 27
     F8E8M0 = 28
-    F8 = 29  # PopEF's generic one
+    F8 = 29  # PopEF's generic 8-bit float
 
     @classmethod
     def _missing_(cls, value: object) -> "DataType":
-        return cls.UNDEFINED  # a newer library's type
+        return cls.UNDEFINED  # a type of a newer library
 
 
 _NUMPY = {
@@ -57,12 +57,12 @@ _NUMPY = {
 
 
 def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
-    """The NumPy type of an element. Types that NumPy does not have are unsigned integers of their size."""
+    """Returns the NumPy type of an element. Types that NumPy lacks are unsigned integers of their size."""
     return np.dtype(_NUMPY.get(data_type, np.uint8))
 
 
 class DataDesc:
-    """What an input or output is: ``name``, ``shape``, ``data_type``, ``size_in_bytes``."""
+    """The description of an input or output: ``name``, ``shape``, ``data_type``, ``size_in_bytes``."""
 
     __slots__ = ("name", "shape", "data_type", "size_in_bytes", "popef_contains_tensor_data")
 
@@ -72,7 +72,7 @@ class DataDesc:
         self.shape = shape
         self.data_type = data_type
         self.size_in_bytes = size_in_bytes
-        #: The file has its value, so it need not be given.
+        # : The file contains the value, so requests may omit the input.
         self.popef_contains_tensor_data = popef_contains_tensor_data
 
     def numpy_data_type(self) -> np.dtype[Any]:
@@ -80,7 +80,7 @@ class DataDesc:
         return numpy_dtype(self.data_type)
 
     def empty(self) -> np.ndarray[Any, Any]:
-        """An array for it, not initialised."""
+        """Returns an uninitialised array for it."""
         return np.empty(self.shape, self.numpy_data_type())
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class DataDesc:
 
 
 def describe(anchor: _raw.RawAnchor) -> DataDesc:
-    """From the raw layer's anchor, which is borrowed: everything is copied."""
+    """Copies the borrowed anchor of the raw layer."""
     return DataDesc(anchor.name(), [anchor.dimension(i) for i in range(anchor.rank())],
                     DataType(anchor.dtype()), anchor.bytes())
 

@@ -1,4 +1,4 @@
-"""Emulated devices, and who finds them."""
+"""Emulated devices and device managers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WAIT_WITH_TIMEOUT, _WAIT_FOREVER = 1, 2  # the numbers of poprt/device.h
 
 
 class DeviceWaitConfig(Config):
-    """How long to try for a device, and how long to sleep between two attempts."""
+    """The time to wait for a device, and the time between two attempts."""
 
     timeout_sec: float = 1
     sleep_time_sec: float = 6
@@ -25,13 +25,13 @@ class DeviceWaitConfig(Config):
 
 
 class Device:
-    """An emulated IPU, busy while somebody holds it. From a DeviceManager."""
+    """An emulated IPU, which is busy as long as it is referenced. Returned by a DeviceManager."""
 
     def __init__(self, raw: _raw.RawDevice):
         self._raw: Optional[_raw.RawDevice] = raw
 
     def id(self) -> int:
-        """The first of its IPUs; -1 for an IPU model."""
+        """The id of its first IPU; -1 for an IPU model."""
         return self._open().device_id()
 
     def ipu_version(self) -> int:
@@ -49,7 +49,7 @@ class Device:
         return self._open().is_ipu_model()
 
     def close(self) -> None:
-        """Gives it back; a runner on it keeps it until it is closed."""
+        """Returns the device. A runner on it keeps it until the runner is closed."""
         self._raw = None
 
     def __repr__(self) -> str:
@@ -71,10 +71,12 @@ class Device:
 
 
 class DeviceManager:
-    """Finds devices. All managers see the same ones; ``device_count`` limits how many, 0: POPRT_DEVICES, or 16384.
+    """Finds devices. All managers have the same devices. ``device_count`` limits their number; 0 means POPRT_DEVICES,
+    or 16384.
 
-    ``visible`` is the ids of those that it sees, as in "0,2-3"; ``shared`` is "1" or an absolute folder: with the processes
-    that say the same, "0": with none. Empty: POPRT_VISIBLE_DEVICES and POPRT_SHARED_DEVICES."""
+    ``visible`` contains the ids of the visible devices, as in "0,2-3". ``shared`` is "1" or an absolute folder to share
+    devices with the processes that use the same value, or "0" for none. Empty strings mean POPRT_VISIBLE_DEVICES and
+    POPRT_SHARED_DEVICES."""
 
     def __init__(self, device_count: int = 0, *, visible: str = "", shared: Union[str, os.PathLike[str]] = ""):
         self._raw = _raw.RawDeviceManager(device_count, visible, os.fspath(shared))
@@ -83,28 +85,28 @@ class DeviceManager:
         return f"<DeviceManager: {self.get_num_devices()} devices>"
 
     def get_num_devices(self) -> int:
-        """Busy ones included."""
+        """The number of devices, including busy ones."""
         return self._raw.device_count()
 
     def get_device(self, num_ipus: int = 1) -> Device:
-        """A free device. UnavailableError when all are busy."""
+        """Returns a free device. Raises UnavailableError if all are busy."""
         return Device(self._raw.get_device(num_ipus))
 
     def get_specific_device(self, device_id: int) -> Device:
-        """NotFoundError, UnavailableError."""
+        """Returns the device with that id. Raises NotFoundError and UnavailableError."""
         return Device(self._raw.get_specific_device(device_id))
 
     def get_device_ids(self) -> list[int]:
-        """In ascending order, busy ones included."""
+        """The ids in ascending order, including busy devices."""
         return [self._raw.device_id(i) for i in range(self._raw.device_count())]
 
     def acquire(self, num_ipus: int = 0, *, ipu_version: int = 0, min_tiles: int = 0, remote_buffers: bool = False,
                 executable: Optional[Executable] = None, device_id: int = -1,
                 wait: Optional[DeviceWaitConfig] = None) -> Device:
-        """A device that fits; zero, None and -1 mean any. Without ``wait`` it does not wait; a ``timeout_sec`` of
-        ``math.inf`` has no end, a ``sleep_time_sec`` of 0 is 15 s between two looks at other processes.
+        """Returns a suitable device; zero, None and -1 mean any. Only waits with ``wait``. A ``timeout_sec`` of
+        ``math.inf`` means no limit. A ``sleep_time_sec`` of 0 means 15 s between two checks of other processes.
 
-        NotFoundError when none can ever fit, UnavailableError when those that fit are busy."""
+        Raises NotFoundError if no device can ever be suitable, and UnavailableError if the suitable devices are busy."""
         request = _raw.RawDeviceRequest()
         request.num_ipus, request.min_tiles, request.ipu_version = num_ipus, min_tiles, ipu_version
         request.remote_buffers = int(remote_buffers)
@@ -118,19 +120,20 @@ class DeviceManager:
         return Device(self._raw.acquire_for(executable._open(), request, device_id))
 
     def create_ipu_model_device(self, num_ipus: int = 1, ipu_version: int = 0, tiles_per_ipu: int = 0) -> Device:
-        """A device of its own, which nobody waits for; results are those of any device.
+        """Creates a separate device that is never busy. Results are those of any device.
 
-        IPU versions are 1, 2 and 21; 0: 2. ``tiles_per_ipu`` 0: what the version has. InvalidArgumentError."""
+        IPU versions are 1, 2 and 21; 0 means 2. If ``tiles_per_ipu`` is 0, it is the number of the version. Raises
+        InvalidArgumentError."""
         return Device(self._raw.create_ipu_model_device(num_ipus, ipu_version, tiles_per_ipu))
 
     def create_small_ipu_model_device(self, num_ipus: int = 1, ipu_version: int = 0) -> Device:
-        """The same with 4 tiles for each IPU."""
+        """Creates such a device with 4 tiles for each IPU."""
         return Device(self._raw.create_small_ipu_model_device(num_ipus, ipu_version))
 
     def ipu_hardware_version(self) -> str:
-        """"ipu21": what the emulator stands for."""
+        """The emulated hardware version, "ipu21"."""
         return self._raw.ipu_hardware_version()
 
 
 class ReplicaIdToDevice(dict[int, "Device"]):
-    """Replica number to device: ``m[0] = device``."""
+    """A map from replica number to device: ``m[0] = device``."""

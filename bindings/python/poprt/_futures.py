@@ -1,4 +1,4 @@
-"""Runs that are not over yet: futures, and how event loops hear of their ends."""
+"""Futures of asynchronous runs, and the notification of event loops."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from .errors import CancelledError
 
 
 class OutputFuture(Future[Mapping[str, Any]]):
-    """Result of an asynchronous run: a ``concurrent.futures.Future`` of the dict of outputs, which ``await`` takes too.
+    """The result of an asynchronous run: a ``concurrent.futures.Future`` of the dict of outputs, which can also be
+    awaited.
 
-    Its callbacks are called on a thread of the runner: they must not block and not wait for other requests. The arrays
-    of the request are in use until it is done, also when a task that awaits it is cancelled before.
+    Callbacks are called on a thread of the runner. They must not block or wait for other requests. The arrays of the
+    request are in use until it is done, even if a task that awaits it is cancelled before.
     """
 
     def __init__(self, outputs: Mapping[str, Any]):
@@ -24,7 +25,7 @@ class OutputFuture(Future[Mapping[str, Any]]):
         self._asked_to_cancel = False
 
     def __await__(self) -> Generator[Any, None, Mapping[str, Any]]:
-        import asyncio  # takes longer than the rest of this module, and most programs have no event loop
+        import asyncio  # its import takes longer than that of the rest of this module, and most programs need no event loop
 
         return asyncio.wrap_future(self).__await__()
 
@@ -37,14 +38,15 @@ class OutputFuture(Future[Mapping[str, Any]]):
             raise CancelledError("the request was not run: it was cancelled") from None
 
     def wait(self, timeout: Optional[float] = None) -> Mapping[str, Any]:
-        """Waits and returns the outputs; seconds; raises what the run failed with."""
+        """Waits at most ``timeout`` seconds and returns the outputs. Raises the error of the run."""
         return self.result(timeout)
 
     def __getitem__(self, name: str) -> Any:
         return self.result()[name]
 
     def cancel(self) -> bool:
-        """Cancels a request that has not begun: True, and its arrays are free. False when it has begun or is done."""
+        """Cancels a request that has not begun and returns True; its arrays are then free. Returns False if it has
+        begun or is done."""
         run = self._run
         if run is None:
             return self.cancelled()
@@ -67,8 +69,9 @@ loops: "weakref.WeakKeyDictionary[Any, weakref.ref[_raw.RawLoop]]" = weakref.Wea
 
 
 def raw_loop(loop: Any) -> _raw.RawLoop:
-    """What tells an event loop of runs that are over: it is woken once for all of them, without a thread that waits for
-    the interpreter. The loop alone holds it, as a file that it watches, so that it goes when the loop is closed."""
+    """Notifies an event loop of completed runs. The loop is woken once for all of them, and no runner thread waits for
+    the interpreter. Only the loop refers to the object, as a file that it watches, so it is freed when the loop is
+    closed."""
     known = loops.get(loop)
     raw = known() if known else None
     if raw is None:
@@ -79,13 +82,13 @@ def raw_loop(loop: Any) -> _raw.RawLoop:
 
 
 class Submitted:
-    """A run that a task awaits. Called on the loop's thread, with what it failed with, when its memory is free."""
+    """A run that a task awaits. Called on the loop's thread with its error when its memory is free."""
 
     __slots__ = ("future", "free", "over")
 
     def __init__(self, future: Any):
         self.future = future
-        self.free: Any = None  # what a task that was cancelled waits for
+        self.free: Any = None  # a cancelled task waits for it
         self.over = False
 
     def __call__(self, error: Optional[BaseException]) -> None:

@@ -1,4 +1,4 @@
-"""Checks that the library that was found keeps what this package was built with, and what its objects are to copies."""
+"""Checks that the loaded library is compatible with this package, and makes its objects refuse copies."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def check_version() -> None:
 
 
 def of_this_process(value: Any) -> TypeError:
-    """What pickling or copying such an object fails with."""
+    """Returns the error of pickling or copying such an object."""
     name = type(value).__name__.removeprefix("Raw")
     return TypeError(f"a{'n' * (name[0] in 'AEIOU')} {name} belongs to this process and can neither be pickled nor copied; pass the "
                      "path of the PopEF file, or the Executable, and make another one there")
@@ -24,7 +24,7 @@ def _refuse(self: Any, protocol: Any) -> Any:
 
 
 def refuse_copies() -> None:
-    """What classes of this package hold says so, for all of them."""
+    """The raw objects inside the classes of this package refuse copies, so all classes do."""
     for kind in vars(_raw).values():
         if isinstance(kind, type) and kind.__name__.startswith("Raw"):
             setattr(kind, "__reduce_ex__", _refuse)

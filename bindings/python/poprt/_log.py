@@ -9,13 +9,13 @@ from typing import Any, Callable
 
 from . import poprt_raw as _raw
 
-_LEVELS = (5, 10, 20, 30, 40, 50)  # the library's, from TRACE on, as logging counts
+_LEVELS = (5, 10, 20, 30, 40, 50)  # the library's levels from TRACE on, as numbers of logging
 _PATIENCE = 10.0
 _subscriptions: "weakref.WeakSet[LogSubscription]" = weakref.WeakSet()
 
 
 class LogSubscription:
-    """The library's messages go to a receiver until it is closed; see ``poprt.subscribe_log``."""
+    """Passes the library's messages to a receiver until it is closed; see ``poprt.subscribe_log``."""
 
     def __init__(self, receive: Callable[[int, str], Any]):
         self._receive = receive
@@ -35,7 +35,7 @@ class LogSubscription:
         return f"<LogSubscription of {self._receive!r}>"
 
     def close(self) -> None:
-        """Ends it, when the receiver has got what was logged before; waits for that, but not in the receiver."""
+        """Ends the subscription after earlier messages are delivered, and waits for that unless called in the receiver."""
         self._raw.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -48,7 +48,7 @@ class LogSubscription:
 
 
 def _leave() -> None:
-    """No thread may wait in the library when the interpreter ends."""
+    """No thread may wait in the library when the interpreter exits."""
     for subscription in list(_subscriptions):
         subscription._raw.close()
         subscription._thread.join(_PATIENCE)

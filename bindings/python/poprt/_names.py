@@ -1,4 +1,4 @@
 """Names that programs and files share."""
 
-# Opaque blob of a PopEF file, and entry of a model's metadata_props: what HostConcatRunner joins.
+# The opaque blob of a PopEF file, and entry of a model's metadata_props, with the configuration of HostConcatRunner.
 sHostConcatRunnerConfig = "HostConcatRunnerConfig"

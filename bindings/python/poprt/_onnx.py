@@ -1,4 +1,4 @@
-"""The onnx package, which users need for models in memory and for nothing else."""
+"""The onnx package, which is only needed for models in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, Protocol, Union
 
 from .errors import InvalidArgumentError
 
-# Messages of protobuf: the onnx package makes their classes when it is imported, and need not be there for type checkers.
+# Messages of protobuf. The onnx package creates their classes when it is imported, and type checkers need not have it.
 ModelProto = Any
 GraphProto = Any
 NodeProto = Any
@@ -18,19 +18,19 @@ ValueInfoProto = Any
 
 
 def package(name: str, why: str, install: str) -> Any:
-    """An optional package. ImportError says who needs it and how it is installed."""
+    """Imports an optional package. The ImportError contains the reason and the command to install it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         if error.name is not None and error.name.split(".")[0] != name.split(".")[0]:
-            raise  # the package is there and lacks something of its own
+            raise  # the package is installed but lacks one of its dependencies
         raise ImportError(f"{why} needs Python's package {name}, which is not installed: {install}", name=name) from error
 
 
 def onnx(why: str) -> Any:
     """The onnx package with its helpers."""
     found = package("onnx", why, "python3 -m pip install onnx, or Debian's package python3-onnx")
-    if not hasattr(found, "ModelProto"):  # a folder of that name is a package, too
+    if not hasattr(found, "ModelProto"):  # a folder with that name is also a package
         raise ImportError(f"{why} needs Python's package onnx; {list(found.__path__)[0]} hides it, or it is not installed: "
                           "python3 -m pip install onnx, or Debian's package python3-onnx", name="onnx")
     for name in ("onnx.helper", "onnx.numpy_helper", "onnx.shape_inference"):
@@ -39,7 +39,8 @@ def onnx(why: str) -> Any:
 
 
 def _parsed(parse: Callable[[Any], Any], source: Any, subject: str) -> ModelProto:
-    """A model, or InvalidArgumentError where protobuf finds none. The package of Debian warns of such bytes, too."""
+    """Parses a model. Raises InvalidArgumentError if protobuf cannot parse it. Debian's package also warns about such
+    bytes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -54,12 +55,12 @@ def _parsed(parse: Callable[[Any], Any], source: Any, subject: str) -> ModelProt
 
 
 def read(path: str, why: str) -> ModelProto:
-    """The model of a file, with its external data."""
+    """Reads the model of a file with its external data."""
     return _parsed(onnx(why).load, path, f"'{path}' is")
 
 
 class Proto(Protocol):
-    """What of an ``onnx.ModelProto`` is asked for, with that package or without."""
+    """The required methods of an ``onnx.ModelProto``, independent of that package."""
 
     def SerializeToString(self) -> bytes: ...
 
@@ -67,14 +68,14 @@ class Proto(Protocol):
 
 
 def checked(model: Any, why: str) -> Any:
-    """The model if it looks like one of the onnx package."""
+    """Returns the model if it has the methods of an onnx.ModelProto."""
     if not hasattr(model, "SerializeToString"):
         raise TypeError(f"{why}: expected an onnx.ModelProto, found {type(model).__name__}; onnx.load reads a file")
     return model
 
 
 def load(model: Union[str, "os.PathLike[str]", bytes, Any], why: str) -> ModelProto:
-    """A model of a path, of the bytes of a file, or as it is."""
+    """Returns the model of a path or of the bytes of a file, or the given model."""
     if isinstance(model, (str, os.PathLike)):
         if not os.path.isfile(model):
             raise FileNotFoundError(f"there is no file '{os.fspath(model)}'")

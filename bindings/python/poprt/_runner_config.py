@@ -26,7 +26,7 @@ class RunnerType(enum.IntEnum):
 
 
 class PackAlgorithm(enum.IntEnum):
-    """How requests that do not cross rows are put into rows."""
+    """The choice of rows for requests that do not cross them."""
     next_fit = 0
     first_fit = 1
 
@@ -40,13 +40,13 @@ def _nanoseconds(value: Any) -> Any:
 class _TimedConfig(Config):
     """Times may be a ``timedelta``."""
 
-    if not TYPE_CHECKING:  # which then know what there is
+    if not TYPE_CHECKING:  # so that type checkers know the options
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, _nanoseconds(value))
 
 
 def replica_number(replica: Optional[int]) -> int:
-    """-1: any."""
+    """-1 means any replica."""
     if replica is None:
         return -1
     if not 0 <= replica < 2**32:
@@ -55,7 +55,7 @@ def replica_number(replica: Optional[int]) -> int:
 
 
 class RequestOptions(_TimedConfig):
-    """How one request is made. Since 1.0."""
+    """Options of a request. Since 1.0."""
 
     # <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
     #: How long the request may wait, counted from the call. Unless it begins by then, whatever computes meanwhile, it
@@ -80,7 +80,7 @@ class RequestOptions(_TimedConfig):
 
 
 class RunnerConfig(_TimedConfig):
-    """What the configurations of all runners have in common."""
+    """The base of the configurations of all runners."""
 
     _kind = "model"
 
@@ -98,7 +98,7 @@ class RunnerConfig(_TimedConfig):
         return number
 
     def _memory(self, executable: Executable) -> dict[str, dict[str, Any]]:
-        """Arrays of the fields that have them, by name, each checked against the executable's anchor."""
+        """Returns the arrays of fields by name, each checked against the executable's anchor."""
         pair: Any = self._get("flush_by_name", None) or ({}, {})
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"{type(self).__name__}.flush_by_name: expected a pair of dicts, inputs and outputs, found {pair!r}")
@@ -118,7 +118,7 @@ class RunnerConfig(_TimedConfig):
         return made
 
     def _options(self, executable: Executable, keep: list[Any]) -> dict[str, Any]:
-        """Fields of poprt_runner_options. ``keep`` gets what they point to."""
+        """Returns the fields of poprt_runner_options. ``keep`` receives the objects to which they point."""
         wait = self._get("device_wait_config", DeviceWaitConfig(0, 1))
         never: Callable[[int], int] = lambda ns: 0 if ns >= INT64_MAX else ns
         options = {
@@ -126,7 +126,7 @@ class RunnerConfig(_TimedConfig):
             "profile": int(self._get("profile", False)),
             "queue_depth": self._count("queue_depth", 0),
             "telemetry": int(self._get("telemetry", False)),
-            "timeout_ns": self._count("timeout_ns", 10_000_000) or -1,  # 0 is never, there and here
+            "timeout_ns": self._count("timeout_ns", 10_000_000) or -1,  # 0 means never in both interfaces
             "not_thread_safe": int(not self._get("thread_safe", True)),
             "no_validate_io_params": int(not self._get("validate_io_params", True)),
             "ring_buffer_size_multiplier": self._count("ring_buffer_size_multiplier", 0),
@@ -163,14 +163,14 @@ class RunnerConfig(_TimedConfig):
         return {}
 
     def _make(self, executable: Executable, keep: list[Any]) -> Any:
-        """The raw runner. ``keep`` gets what has to live as long."""
+        """Returns the raw runner. ``keep`` receives the objects that must live as long."""
         return _raw.raw_make_runner(self._kind, executable._open(), self._options(executable, keep), self._extra())
 
 
 class RuntimeConfig(RunnerConfig):
-    """Options of a model runner, by PopRT's names and with its defaults, and poprt's own.
+    """Options of a model runner with PopRT's names and defaults, and additions.
 
-    Times are in nanoseconds; a ``timedelta`` is taken as well.
+    Times are in nanoseconds; a ``timedelta`` is also accepted.
     """
 
     # <options:runner> made from capi/options.toml by tests/lint/option_fields.py --write
@@ -261,7 +261,7 @@ class PackRunnerConfig(RunnerConfig):
     """Options of a runner that packs requests of variable length into the compiled batch."""
 
     _kind = "pack"
-    timeout_microseconds: int = 0  # must be set: from a pack's first item until it goes
+    timeout_microseconds: int = 0  # must be set: the time from the first item of a pack until its submission
     max_valid_num: int = 0  # items per pack; 0: as many as fit
     dynamic_input_name: str = ""
     unpack_info_input_name: str = ""
@@ -286,12 +286,12 @@ class PackRunnerConfig(RunnerConfig):
                          **options)
 
     def enable_input_single_row_mode(self, mask: str, unpack_info: str = "", delimiter: int = 0) -> None:
-        """No request crosses a row."""
+        """Prevents requests from crossing rows."""
         self.disable_data_across_rows = True
         self.mask_name, self.unpack_info_input_name, self.delimiter_num = mask, unpack_info, delimiter
 
     def enable_padding_remove_mode(self, mask: str, group: Sequence[str] = ()) -> None:
-        """Strips the callers' padding, which the mask tells."""
+        """Removes the padding of requests, which the mask marks."""
         self.enable_padding_remove = True
         self.mask_name, self.dynamic_group = mask, list(group)
 
@@ -320,18 +320,19 @@ class LightRunnerConfig(RunnerConfig):
 
 
 class HostConcatConfig(Config):
-    """One input of the model, ``tensor_name``, is other inputs' bytes one after the other."""
+    """``tensor_name`` is an input of the model that consists of the bytes of several inputs in order."""
 
     tensor_name: str = ""
     input_tensor_names: list[str] = []
     shape: list[int] = []  # of the joined tensor; empty: not checked
     data_size_bytes: int = 0  # of the joined tensor; 0: not checked
-    # poprt's own.
+    # Additions.
     sizes: list[int] = []  # bytes of each input; empty: equal parts
 
 
 class HostConcatRunnerConfig(RunnerConfig):
-    """Options of a runner that joins inputs. Without ``host_concat_config`` the PopEF file says which."""
+    """Options of a runner that joins inputs. Without ``host_concat_config``, the configuration is that of the PopEF
+    file."""
 
     _kind = "host_concat"
     check_package_hash: bool = True

@@ -1,8 +1,9 @@
-"""What command poprt starts Python for: --custom_pass_config and --custom_shape_inference.
+"""The Python part of command poprt, for --custom_pass_config and --custom_shape_inference.
 
-``python3 -c "from poprt import _scripts; _scripts.main()" REQUEST ANSWER``, two JSON files. The request has "scripts", and for a
-conversion "source", "target", "passes" (names in their order) and "options" (of the library, by name). The answer has "passes",
-the passes in Python with what they do, or "error", one line, and "usage": whether the command line is to blame.
+``python3 -c "from poprt import _scripts; _scripts.main()" REQUEST ANSWER`` uses two JSON files. The request contains
+"scripts", and for a conversion "source", "target", "passes" (names in their order) and "options" (of the library, by
+name). The answer contains "passes", the passes in Python with their descriptions, or "error", one line, and "usage":
+whether the command line is wrong.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ __all__ = ["load_script", "main"]
 
 
 class ScriptError(Exception):
-    """What a user's file did wrong, as one line."""
+    """An error of a user's file, as one line."""
 
 
 def _place(error: BaseException, paths: tuple[str, ...]) -> str:
-    """Where in a script an exception came from: the last line of it on the way."""
+    """Returns the place of an exception in a script: its last line in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: "
     frames = [f for f in traceback.extract_tb(error.__traceback__) if os.path.abspath(f.filename) in paths]
@@ -38,7 +39,7 @@ def _place(error: BaseException, paths: tuple[str, ...]) -> str:
 
 
 def load_script(path: str) -> None:
-    """Imports a file, which registers passes and shape functions. Modules beside it can be imported by it."""
+    """Imports a file that registers passes and shape functions. It can import modules of its folder."""
     if not os.path.isfile(path):
         raise ScriptError(f"there is no file '{path}'")
     folder, stem = os.path.dirname(os.path.abspath(path)), os.path.splitext(os.path.basename(path))[0]
@@ -59,7 +60,7 @@ def _summary(cls: type[Pass]) -> str:
 
 def _convert(request: dict[str, Any]) -> None:
     for name in request["passes"]:
-        in_python(name)  # which says that there is no such pass, before any work
+        in_python(name)  # reports an unknown pass before any work
     helper = onnx("a pass in Python")
     reports: dict[str, str] = {}
     converted = convert(helper.load(request["source"]), request["options"], request["passes"], reports=reports)
@@ -68,7 +69,7 @@ def _convert(request: dict[str, Any]) -> None:
     try:
         try:
             helper.save(converted, part)
-        except ValueError as error:  # more than protobuf takes
+        except ValueError as error:  # too large for protobuf
             raise ScriptError(f"the converted model cannot be written: {error}") from error
         os.replace(part, target)
         for name, text in reports.items():

@@ -22,7 +22,7 @@ _ORT_TYPES: dict[str, Any] = {"float": np.float32, "double": np.float64, "float1
 
 
 class Session:
-    """A model on a back end. ``load()`` prepares it, which the other methods do when it was not called."""
+    """A model on a back end. ``load()`` prepares it. The other methods call it if necessary."""
 
     def __init__(self, model: Any):
         self._model = model
@@ -37,11 +37,11 @@ class Session:
         return self
 
     def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any]) -> list[Any]:
-        """The outputs of those names, of all when None."""
+        """Returns the outputs with those names, or all for None."""
         return list(self.load()._backend.run(output_names, inputs))
 
     def get_io_info(self) -> tuple[Info, Info]:
-        """Of the inputs and of the outputs: name -> (shape, NumPy type), in the order of the model."""
+        """Returns name -> (shape, NumPy type) of inputs and of outputs, in the order of the model."""
         inputs, outputs = self.load()._backend.get_io_info()
         return inputs, outputs
 
@@ -84,14 +84,15 @@ class OrtSession(Session):
 
 
 class TensorflowSession(Session):
-    """A frozen graph (tf.compat.v1.GraphDef, or the path or bytes of one) in TensorFlow, or a SavedModel (the path of a folder) by
-    its signature: "serving_default", or the only one. Names are those of tensors, of a SavedModel also those of the signature."""
+    """A frozen graph (tf.compat.v1.GraphDef, or the path or bytes of one) in TensorFlow, or a SavedModel (the path of a
+    folder) by its signature: "serving_default", or the only one. Names are those of tensors, and for a SavedModel
+    also those of the signature."""
 
     def __init__(self, model: Any):
         super().__init__(model)
         self._inputs: Optional[list[str]] = None
         self._outputs: Optional[list[str]] = None
-        # Of a SavedModel: what the signature calls tensors.
+        # The names of tensors in the signature of a SavedModel.
         self._signature: tuple[dict[str, str], dict[str, str]] = {}, {}
 
     def set_input_names(self, names: Sequence[str]) -> None:
@@ -120,7 +121,7 @@ class TensorflowSession(Session):
         session = tf.Session(graph=tf.Graph())
         with session.graph.as_default():
             loaded = tf.saved_model.load(session, ["serve"], path).signature_def
-        # What initialises variables has a signature as well.
+        # The function that initialises variables also has a signature.
         callable_ones = {name: s for name, s in loaded.items() if not name.startswith("__")}
         name = "serving_default" if "serving_default" in callable_ones or len(callable_ones) != 1 else next(iter(callable_ones))
         if name not in callable_ones:
@@ -157,9 +158,9 @@ def _tensorflow_type(tensor: Any) -> tuple[list[Any], np.dtype[Any]]:
 def get_session(model: Any, num_ipus: int = 1, backend: str = "poprt", *, output_dir: Optional[str] = None,
                 options: _Options = None, batches_per_step: int = 1, export_popef: bool = False,
                 align_output_dtype: bool = False) -> Session:
-    """A session for a model (path, bytes or onnx.ModelProto) on back end ``poprt``, or on ``onnxruntime`` or ``tensorflow``
-    when that package is installed. ``options`` are CompilerOptions or a dictionary of them; they and the arguments behind
-    are for poprt alone."""
+    """Returns a session for a model (path, bytes or onnx.ModelProto) on back end ``poprt``, or on ``onnxruntime`` or
+    ``tensorflow`` if that package is installed. ``options`` are CompilerOptions or a dictionary of them. They and
+    the later arguments are only for poprt."""
     if backend == "onnxruntime":
         return OrtSession(model)
     if backend == "tensorflow":

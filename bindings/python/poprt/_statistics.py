@@ -1,4 +1,4 @@
-"""What runners count, as dicts of known keys."""
+"""The counters of runners as typed dicts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Latency(TypedDict):
-    """A histogram of how long requests took; entry i of ``buckets`` counts those of 2**i to 2**(i+1) ns."""
+    """A histogram of latencies. Entry i of ``buckets`` counts requests of 2**i to 2**(i+1) ns."""
     count: int
     total_ns: int
     max_ns: int
@@ -16,7 +16,7 @@ class Latency(TypedDict):
 
 
 class ReplicaStatistics(TypedDict):
-    """What one replica has done."""
+    """The counters of one replica."""
     submitted: int
     completed: int
     failed: int
@@ -34,7 +34,8 @@ class ReplicaStatistics(TypedDict):
 
 
 class BucketStatistics(TypedDict):
-    """What one shape of a model at several has done; ``elements`` of the requests' inputs, ``room`` that it had for them."""
+    """The counters of one of several shapes of a model: ``elements`` of the requests' inputs, and ``room``, the
+    elements of the shape."""
     sizes: dict[str, int]
     requests: int
     padded: int
@@ -48,13 +49,13 @@ class _BranchStatistics(TypedDict, total=False):
 
 
 class RunnerStatistics(ReplicaStatistics, _BranchStatistics):
-    """What a runner has done: of all replicas, and of each; of a fused model the requests of each graph, of one at several
-    shapes what each shape has done."""
+    """The counters of a runner for all replicas and for each. For a fused model, the requests of each graph. For a
+    model at several shapes, the counters of each shape."""
     replicas: list[ReplicaStatistics]
 
 
 class Tracepoint(TypedDict):
-    """One request: its number, and when it came from one stage to the next, in ns."""
+    """One request: its number, and the times of its stages in ns."""
     request: int
     rows: int
     replica: int

@@ -1,4 +1,4 @@
-"""Compiler: ONNX in, executables or PopEF files out."""
+"""Compiler: compiles ONNX models to executables or PopEF files."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ _WINOGRADS = {None: 0, "": 0, "off": 1, "exact": 2, "fast": 3}
 _PRECISIONS = {None: 0, "": 0, "keep": 0, "fp32": 1, "fp16": 2}
 
 
-# Fields of PopRT's that CompilerOptions hands on in a way of their own.
+# Fields of PopRT that CompilerOptions passes in a special way.
 _HANDED_ON = {"enable_engine_caching", "cache_path", "constant_weights", "opaque_blobs",
               "show_compilation_progress_bar"}
 
 
 @functools.lru_cache(maxsize=None)
 def _fields_by_name() -> frozenset[str]:
-    """The other fields of PopRT's: the library takes them by name, as --compiler_options does."""
+    """Returns the other fields of PopRT, which the library takes by name, as --compiler_options does."""
     fields = json.loads(_raw.RawCompiler.list_options())["compiler_options"]
     return frozenset(field["name"] for field in fields) - _HANDED_ON
 
 
 class CompilerOptions(Config):
-    """PopRT's compiler options, by its names and with its defaults, and poprt's own after them.
+    """PopRT's compiler options with its names and defaults, followed by additions.
 
-    Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) go into the PopEF file's
-    metadata; the emulated IPU plans these itself. ``options`` has those of command poprt by name, as ``list_options()``
-    says. ``num_ipus`` and ``virtual_graph_mode`` ("manual": as ``Sharder`` has cut the model; "auto") share the model among
-    several emulated IPUs; with ``enable_pipelining`` they work on different requests at the same time. Nothing draws a progress bar here, whatever ``show_compilation_progress_bar`` says:
-    ``compilation_progress_logger`` is told of progress. What it or ``after_pass`` raises, and Ctrl-C, end a compilation
-    after the step that runs, and no file is written.
+    Options that tune the chip (tiles, memory proportions, exchange, outlining, streams) are stored in the PopEF file's
+    metadata; the emulated IPU does not need them. ``options`` contains options of command poprt by name, as listed by
+    ``list_options()``. ``num_ipus`` and ``virtual_graph_mode`` ("manual": the cut points of ``Sharder``; "auto")
+    distribute the model over several emulated IPUs. With ``enable_pipelining``, they compute different requests at the
+    same time. There is no progress bar, independent of ``show_compilation_progress_bar``;
+    ``compilation_progress_logger`` is called with the progress. An exception in it or in ``after_pass``, and Ctrl-C,
+    end a compilation after the current step, and no file is written.
     """
 
     num_ipus: int = 1
@@ -148,7 +149,7 @@ class CompilerOptions(Config):
         try:
             super()._check(name, value)
         except TypeError:
-            if name not in _fields_by_name():  # those the library checks
+            if name not in _fields_by_name():  # the library checks the others
                 raise
 
     def _raw_options(self, outputs: Iterable[str], keep: list[Any]) -> _raw.RawCompileOptions:
@@ -219,7 +220,8 @@ class CompilerOptions(Config):
         return raw
 
     def _named_options(self) -> dict[str, str]:
-        """What the library knows by name: the given ones, and the fields of PopRT's that this class has no use for."""
+        """Returns the options that the library takes by name: ``options``, and PopRT's fields that this class does not
+        use."""
         named = {name: value if isinstance(value, str) else str(value) for name, value in self.options.items()}
         fields = [f"{name}={value}" for name, value in self.changed().items()
                   if name in _fields_by_name() and not (value in ("", [], {}) and type(value) is type(self._defaults[name]))]
@@ -230,7 +232,7 @@ class CompilerOptions(Config):
 
 
 def options_of(options: Union[CompilerOptions, Mapping[str, Any], None]) -> CompilerOptions:
-    """The compiler's options, of a dictionary of its fields too."""
+    """Returns CompilerOptions, also from a dictionary of fields."""
     if options is None or isinstance(options, Mapping):
         return CompilerOptions.from_dict(dict(options or {}))
     if not isinstance(options, CompilerOptions):
@@ -239,10 +241,10 @@ def options_of(options: Union[CompilerOptions, Mapping[str, Any], None]) -> Comp
 
 
 class _Compilation:
-    """One compiler with what it needs, and the exceptions of its callbacks."""
+    """One compiler with the objects that it needs, and the exceptions of its callbacks."""
 
     def __init__(self, outputs: Optional[Iterable[str]], options: Optional[CompilerOptions]):
-        self._keep: list[Any] = []  # the callback's address is all that the raw options have
+        self._keep: list[Any] = []  # the raw options only have the address of the callback
         if outputs is not None and not isinstance(outputs, Iterable):
             raise TypeError(f"outputs: expected names, found {outputs!r}")
         names = [outputs] if isinstance(outputs, str) else outputs or ()
@@ -258,11 +260,11 @@ class _Compilation:
 
 
 class Executable:
-    """A compiled model: opened from one PopEF file or from several that make one model, or made by the compiler. When
-    files hold several, ``executable`` is the name of the one.
+    """A compiled model from the compiler, from a PopEF file, or from several files that form one model. If files
+    contain several executables, ``executable`` is its name.
 
-    Immutable; any number of runners and threads may use one. Closing it is optional, and runners go on. Pickled, for
-    another process, it is the bytes of a PopEF file; a path is less to send.
+    Immutable: any number of runners and threads may use one. Closing it is optional, and runners continue to work. It
+    is pickled for other processes as the bytes of a PopEF file; sending a path is cheaper.
     """
 
     def __init__(self, popef: Union[str, os.PathLike[str], Iterable[Union[str, os.PathLike[str]]], bytes, bytearray, memoryview], *,
@@ -293,8 +295,8 @@ class Executable:
 
     @classmethod
     def fuse(cls, executables: Iterable["Executable"]) -> "Executable":
-        """One executable of several: inputs and outputs of the first are called ``graph0/NAME``, of the second
-        ``graph1/NAME`` and so on; weights of equal bytes are there once. A runner runs the one whose names a request has.
+        """Makes one executable of several: inputs and outputs of the first are called ``graph0/NAME``, of the second
+        ``graph1/NAME`` and so on. Equal weights are stored once. A runner selects the one by the names of a request.
         Since 1.0."""
         parts, kept = _raw.RawExecutables(), [executable._open() for executable in executables]
         for raw in kept:
@@ -303,8 +305,8 @@ class Executable:
 
     @classmethod
     def load(cls, path: Union[str, os.PathLike[str]], options: Optional[CompilerOptions] = None) -> "Executable":
-        """Opens a PopEF file, or compiles an ONNX model with ``options``. What that makes is kept in ``cache_path``, else
-        the environment's POPART_CACHE_DIR, else ~/.cache/poprt, and comes from there the next time. Since 1.0."""
+        """Opens a PopEF file, or compiles an ONNX model with ``options``. The result is stored in ``cache_path``, else
+        POPART_CACHE_DIR from the environment, else ~/.cache/poprt, and later calls use it. Since 1.0."""
         keep: list[Any] = []
         raw = (options or CompilerOptions())._raw_options((), keep)
         path = _path("path", path)
@@ -318,21 +320,21 @@ class Executable:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the ONNX model says about itself: producer_name, producer_version, domain, model_version, doc_string,
+        """The metadata of the ONNX model: producer_name, producer_version, domain, model_version, doc_string,
         graph_name, graph.doc_string, and its metadata_props as prop.KEY. Since 1.0."""
         raw = self._open()
         return {raw.metadata_key(i): raw.metadata_value(i) for i in range(raw.metadata_count())}
 
     @classmethod
     def from_model(cls, model: "_PopefModel", *, check_package_hash: bool = True) -> "Executable":
-        """Of a model that was put together from PopEF files, which may go. Since 1.0."""
+        """Opens a model that was assembled from PopEF files. The files may be removed. Since 1.0."""
         options = _raw.RawOpenOptions()
         options.set_ignore_package_hash(not check_package_hash)
         return cls._own(_raw.RawExecutable.open_model(model._raw, options))
 
     def popef_model(self) -> "_PopefModel":
-        """Its blobs as popef.Model: metadata, executable, data, opaque blobs. Takes memory for a copy when the
-        executable came from the compiler, and outlives it. Since 1.0."""
+        """Returns the blobs as popef.Model: metadata, executable, data, opaque blobs. It is a copy if the executable
+        came from the compiler, and it outlives the executable. Since 1.0."""
         return _PopefModel(self._open().popef_model())
 
     @property
@@ -362,14 +364,14 @@ class Executable:
         return describe_all(self._open(), "output")
 
     def save(self, path: Union[str, os.PathLike[str]], variables_path: Union[str, os.PathLike[str], None] = None) -> None:
-        """Writes a PopEF file, or the program and its weights as two: completely, or not at all."""
+        """Writes a PopEF file, or the program and its weights as two files, completely or not at all."""
         if variables_path is None:
             self._open().save(_path("path", path))
         else:
             self._open().save_parts(_path("path", path), _path("variables_path", variables_path))
 
     def to_bytes(self) -> bytes:
-        """The bytes of a PopEF file."""
+        """Returns the bytes of a PopEF file."""
         blob = self._open().save_bytes()
         data: bytes = _raw.raw_bytes(blob.address(), blob.bytes())
         return data
@@ -408,8 +410,8 @@ Model = Union[str, os.PathLike[str], bytes, bytearray, memoryview, Proto]
 
 
 class Compiler:
-    """All methods are static. ``model`` is a path, the bytes of an ONNX file or an ``onnx.ModelProto``; ``outputs``
-    names the outputs to keep, None keeps all."""
+    """All methods are static. ``model`` is a path, the bytes of an ONNX file or an ``onnx.ModelProto``. ``outputs``
+    contains the names of the outputs to keep; None keeps all."""
 
     def __repr__(self) -> str:
         return "<Compiler>"
@@ -443,7 +445,7 @@ class Compiler:
     @staticmethod
     def compile_and_get_summary_report(model: Model, outputs: Optional[Iterable[str]] = None,
                                        options: Optional[CompilerOptions] = None, reset_profile: bool = True) -> str:
-        """A text that says what was compiled. There is no execution profile to reset yet."""
+        """Returns a text that describes the compiled executable. There is no execution profile to reset."""
         executable = Compiler.compile(model, outputs, options)
         lines = [f"{executable.name}: {executable.weights_bytes} bytes of weights, "
                  f"{executable.arena_bytes} bytes of device memory"]
@@ -453,15 +455,15 @@ class Compiler:
     @staticmethod
     def convert(model: Union[str, os.PathLike[str]], out: Union[str, os.PathLike[str]],
                 outputs: Optional[Iterable[str]] = None, options: Optional[CompilerOptions] = None) -> None:
-        """Only the conversion, from ONNX file to ONNX file."""
+        """Converts an ONNX file to an ONNX file without compiling it."""
         model, out = _path("model", model), _path("out", out)
         with _opening(model), _Compilation(outputs, options) as compiler:
             compiler.convert_file(model, out)
 
     @staticmethod
     def fuse(models: Iterable[Union[str, os.PathLike[str]]], out: Union[str, os.PathLike[str]]) -> None:
-        """Writes several ONNX models as one, which compiles to what ``Executable.fuse`` makes (``MFConverter`` does it with
-        models in memory). Since 1.0."""
+        """Writes several ONNX models as one. Compiling it is equivalent to ``Executable.fuse``. (``MFConverter`` works
+        with models in memory.) Since 1.0."""
         files = _raw.RawOpenOptions()
         for model in models:
             files.add_path(_path("models", model))
@@ -469,15 +471,15 @@ class Compiler:
 
     @staticmethod
     def show(model: Union[str, os.PathLike[str]]) -> str:
-        """Name, type and shape of every input and output of an ONNX file, one line each, without conversion. Variable
-        dimensions are 0."""
+        """Returns name, type and shape of every input and output of an ONNX file, one line each, without conversion.
+        Variable dimensions are 0."""
         model = _path("model", model)
         with _opening(model), _Compilation(None, None) as compiler:
             return compiler.show_file(model)
 
     @staticmethod
     def io_statistics(model: Union[str, os.PathLike[str]]) -> str:
-        """How many inputs and outputs an ONNX file has of each type and shape, one line each. Since 1.0."""
+        """Returns the number of inputs and outputs of an ONNX file for each type and shape, one line each. Since 1.0."""
         model = _path("model", model)
         with _opening(model), _Compilation(None, None) as compiler:
             return compiler.io_stat_file(model)
@@ -492,5 +494,5 @@ class Compiler:
 
     @staticmethod
     def list_options() -> str:
-        """All options by name, as JSON. Since 1.0."""
+        """Returns all options by name as JSON. Since 1.0."""
         return _raw.RawCompiler.list_options()

@@ -1,4 +1,4 @@
-"""Converter: a model of the onnx package in, the converted model out, by PopRT's names."""
+"""Converter: converts models of the onnx package, with PopRT's names."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _Words = Union[str, Mapping[str, Any], Iterable[str], None]
 
 
 class _Opset(int):
-    """An opset that nobody asked for: a newer one will do where an operator needs it."""
+    """A default opset, which may be replaced by a newer one if an operator needs it."""
 
 
 _DEFAULT_OPSET = _Opset(11)
 
 
 def _names(value: _Names) -> str:
-    """Names separated by commas, of a list or of such a text."""
+    """Returns names separated by commas, from a list or from text."""
     return value if isinstance(value, str) else ",".join(value or ())
 
 
 def _words(name: str, pairs: _Words, separator: str = "=") -> str:
-    """KEY=VAL, one a line: of a mapping, of a list of such words as a YAML file has them, or of a text with one."""
+    """Returns KEY=VAL lines from a mapping, from a list of such words as in YAML files, or from text with one."""
     if isinstance(pairs, str):
         return pairs
     if isinstance(pairs, Mapping):
@@ -48,7 +48,7 @@ def _words(name: str, pairs: _Words, separator: str = "=") -> str:
 
 
 def _shape(name: str, shape: Any) -> str:
-    """"2,3" of [2, 3], "[]" of none, which a number has, and as it is of a text."""
+    """Returns "2,3" for [2, 3], "[]" for the shape of a scalar, and text unchanged."""
     if isinstance(shape, str):
         return shape.strip("[]() ") or ("[]" if shape.strip() else "")
     try:
@@ -58,7 +58,7 @@ def _shape(name: str, shape: Any) -> str:
 
 
 def _shapes(given: _Words) -> str:
-    """NAME=d0,d1, one a line."""
+    """Returns lines of NAME=d0,d1."""
     if isinstance(given, Mapping):
         given = {name: _shape(name, shape) for name, shape in given.items()}
     return _words("input_shape", given)
@@ -72,24 +72,24 @@ def _opset(given: Any) -> int:
 
 
 def _cuts(info: Mapping[str, int]) -> str:
-    """NODE=NUMBER, one a line."""
+    """Returns lines of NODE=NUMBER."""
     return "\n".join(f"{node}={int(number)}" for node, number in info.items())
 
 
 class Converter:
-    """Turns an ONNX model into one that is static, made for inference and of the precision asked for.
+    """Converts an ONNX model to a static model for inference with the requested precision.
 
-    The arguments are options of command ``poprt``: docs/options.md says what each does. One that tunes a chip is recorded
-    when the model is compiled with it (``CompilerOptions.options``); one that is not available is an UnimplementedError.
-    ``input_shape`` is a dict, or a list of NAME=d0,d1,... as a YAML file has it; so are the other options of KEY=VAL words.
-    ``quantize`` leaves 8-bit floats to ``quantizer.quantize``, which chooses them by data.
-    Where nobody gives ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its
-    operators allow; None keeps the model's own. 64-bit integers become 32-bit, those of inputs and outputs too:
-    ``skip_passes="int64_to_int32"`` keeps them. There is no progress bar that ``disable_progress_bar`` could take away.
-    Messages of the library go to ``logger`` while a model is converted.
-    With ``check`` the original and the converted model run with the same inputs, several times; DataLossError names the output, the
-    largest differences, the tolerance and the inputs when they differ by more. Else ``check_report`` is what was found, of the last
-    model that was converted (docs/precision.md), and its lines go to ``logger``, or to the logger "poprt", as INFO.
+    The arguments are options of command ``poprt``, which docs/options.md documents. An option that tunes a chip is
+    recorded when the model is compiled with it (``CompilerOptions.options``). An option that is not available is an
+    UnimplementedError. ``input_shape`` is a dict, or a list of NAME=d0,d1,... as in YAML files, and so are the other
+    options of KEY=VAL words. With ``quantize``, ``quantizer.quantize`` chooses 8-bit floats by data later. By default
+    of ``convert_version``, the model gets opset 11 or, with a warning, the lowest one above it that its operators
+    allow; None keeps the model's own. 64-bit integers become 32-bit, including those of inputs and outputs;
+    ``skip_passes="int64_to_int32"`` keeps them. There is no progress bar, so ``disable_progress_bar`` has no effect.
+    Messages of the library go to ``logger`` while a model is converted. With ``check``, the original and the converted
+    model run several times with the same inputs. If they differ too much, DataLossError contains the output, the
+    largest differences, the tolerance and the inputs. Otherwise ``check_report`` is the report of the last conversion
+    (docs/precision.md), and its lines go to ``logger``, or to the logger "poprt", as INFO.
     """
 
     def __init__(self, *, input_shape: _Words = None, convert_version: Optional[int] = _DEFAULT_OPSET,
@@ -127,39 +127,39 @@ class Converter:
         wish = "lowest_opset" if isinstance(convert_version, _Opset) else "convert_version"
         numbers = {wish: None if convert_version is None else _opset(convert_version), "batch_size": batch_size, "batch_axis": batch_axis,
                    "max_tensor_size": None if max_tensor_size == -1 else max_tensor_size}
-        # The options of command poprt that the arguments stand for, by name.
+        # The options of command poprt of the arguments, by name.
         self.options: dict[str, str] = {name: "True" for name, on in flags.items() if on}
         self.options.update((name, text) for name, text in texts.items() if text)
         self.options.update((name, str(number)) for name, number in numbers.items() if number is not None)
         self.options["narrow_int64"] = "True"
-        # 8-bit floats are of one chip, and their formats have another default here than on the command line.
+        # 8-bit floats need one chip, and their default formats differ from those of the command line.
         self.deferred: dict[str, str] = {}
         if precision in ("fp8", "fp8_weight"):
             self.options.update(ipu_version="ipu21", fp8_params=fp8_params or _FP8_PARAMS)
-            if quantize:  # quantizer.quantize chooses formats, of numbers that nothing has rounded before
+            if quantize:  # quantizer.quantize chooses formats for numbers that are not rounded yet
                 for name in ("fp8_params", "fp8_skip_op_names", "fp16_skip_op_types", "enable_avoid_overflow_patterns"):
                     if name in self.options:
                         self.deferred[name] = self.options.pop(name)
                 del self.options["precision"], self.options["ipu_version"]
         elif quantize:
             raise ValueError(f"quantize goes with precision fp8 or fp8_weight, given {precision!r}")
-        # What runs behind the default passes: names, also of passes in Python, and instances.
+        # The passes after the default ones: names, including those of passes in Python, and instances.
         self.used_passes = names_of(used_passes)
         if "float_to_fp8" in self.used_passes and not self.deferred:
             self.options["fp8_params"] = fp8_params or _FP8_PARAMS
         if self.used_passes:
             self.options["passes"] = ",".join(item if isinstance(item, str) else repr(item) for item in self.used_passes)
-        # What check has found, of the last conversion.
+        # The report of check of the last conversion.
         self.check_report: Optional[dict[str, Any]] = None
-        self.disable_progress_bar = disable_progress_bar  # there is none to disable
+        self.disable_progress_bar = disable_progress_bar  # there is no progress bar
         self.logger = logger
 
     def __repr__(self) -> str:
         return f"Converter({', '.join(f'{name}={text!r}' for name, text in self.options.items())})"
 
     def convert(self, model: _Model) -> _Model:
-        """The converted model, of the type of ``model`` (onnx.ModelProto). What belongs to it in other files is not
-        found: load it with its external data."""
+        """Returns the converted model with the type of ``model`` (onnx.ModelProto). External data in other files is not
+        found, so load the model with it."""
         reports: dict[str, str] = {}
         made: _Model = convert(checked(model, "Converter.convert"), self.options, self.used_passes, self.logger, reports)
         self.check_report = json.loads(reports["check.json"]) if "check.json" in reports else None
@@ -171,12 +171,13 @@ class Converter:
 
 
 class Sharder:
-    """Says of each node of a model which IPU it is on, and which stage of a pipeline.
+    """Assigns each node of a model to an IPU and to a stage of a pipeline.
 
-    ``Sharder(sharding_info={"conv_7": 0}, pipelining_info={"conv_7": 0}).run(model)``: each cut point, in the order of the
-    graph, takes what it needs and no other has taken; the rest goes to the IPU and the stage behind the last. The model is
-    a copy of the given one (a path, bytes or an onnx.ModelProto) whose nodes have the attributes ``__ipu_number`` and
-    ``__pipeline_stage``. ``CompilerOptions(num_ipus=2, virtual_graph_mode="manual")`` compiles it.
+    ``Sharder(sharding_info={"conv_7": 0}, pipelining_info={"conv_7": 0}).run(model)``: in the order of the graph, each
+    cut point places the nodes that it needs, and that no earlier one has placed. The other nodes are on the IPU and the
+    stage after the last one. The model is a copy of the given one (a path, bytes or an onnx.ModelProto) whose nodes
+    have the attributes ``__ipu_number`` and ``__pipeline_stage``. ``CompilerOptions(num_ipus=2,
+    virtual_graph_mode="manual")`` compiles it.
     """
 
     def __init__(self, sharding_info: Optional[Mapping[str, int]] = None, pipelining_info: Optional[Mapping[str, int]] = None):
@@ -196,10 +197,10 @@ class Sharder:
 
 
 class MFConverter:
-    """Fuses models: several ONNX models become one, of which a run computes one.
+    """Fuses several ONNX models into one. Each run computes one of them.
 
-    Inputs and outputs of the first are called ``graph0/NAME``, of the second ``graph1/NAME`` and so on; the input ``index``
-    (uint32, one element) says which model runs, and runners fill it in. Compile the result with
+    Inputs and outputs of the first are called ``graph0/NAME``, of the second ``graph1/NAME`` and so on. The input
+    ``index`` (uint32, one element) selects the model, and runners set it. Compile the result with
     ``Compiler.compile(model, None, options)``.
     """
 
@@ -207,8 +208,8 @@ class MFConverter:
         return "MFConverter()"
 
     def convert(self, models: Sequence[_Model]) -> _Model:
-        """The fused model, of the type of the given ones (onnx.ModelProto), which were converted before, each with its own
-        options. Models of several opsets become those of the newest."""
+        """Returns the fused model with the type of the given ones (onnx.ModelProto), which must be converted before,
+        each with its own options. If models have several opsets, the newest is used."""
         if hasattr(models, "SerializeToString"):
             raise TypeError("MFConverter.convert: expected a list of onnx.ModelProto, found one")
         if not isinstance(models, Iterable):

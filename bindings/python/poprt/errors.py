@@ -1,7 +1,7 @@
 """Exceptions: one class for each error code of the library. errors.pyi lists them for type checkers.
 
-Each also derives from the built-in exception that Python code expects in its place, and all are RuntimeErrors, so
-that ``except ValueError``, ``except FileNotFoundError`` and ``except RuntimeError`` do what they look like.
+Each also derives from the corresponding built-in exception, and all are RuntimeErrors, so ``except ValueError``,
+``except FileNotFoundError`` and ``except RuntimeError`` work as expected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import poprt_raw as _raw
 
 
 class Error(RuntimeError):
-    """What the library fails with. ``code`` is its number, ``code_name`` its name."""
+    """An error of the library. ``code`` is its number, ``code_name`` its name."""
 
     code: int = 2
     _popef_class: int = 0  # the library's number
@@ -26,15 +26,15 @@ class Error(RuntimeError):
 
     @property
     def popef_error(self) -> str:
-        """What kind of PopEF error it is: "file", "format", "version", "link", "inactive_writer" or "size"; "" when it
-        is one of something else. A code alone does not tell a missing link from a newer file. Since 1.0."""
+        """The kind of a PopEF error: "file", "format", "version", "link", "inactive_writer" or "size"; "" for other
+        errors. The code does not distinguish a missing link from a newer file. Since 1.0."""
         return _POPEF_ERRORS[self._popef_class] if self._popef_class < len(_POPEF_ERRORS) else ""
 
 
 _POPEF_ERRORS = ("", "file", "format", "version", "link", "inactive_writer", "size")
 
 
-# Code, name without "Error", built-in class, and what it means where the name does not say it.
+# Code, name without "Error", built-in class, and the meaning if the name does not contain it.
 _CLASSES: tuple[tuple[int, str, Optional[type], str], ...] = (
     (1, "Cancelled", futures.CancelledError, "The runner was stopped, or the request cancelled."),
     (2, "Unknown", None, ""),
@@ -70,7 +70,7 @@ _raw.raw_set_exceptions(_by_code)
 
 
 def _path(argument: str, value: object) -> str:
-    """A path as text; what is none is told by the name of its argument."""
+    """Returns a path as text. The error for other objects contains the name of the argument."""
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
     raise TypeError(f"{argument}: expected a path, found {value!r}")
@@ -78,7 +78,7 @@ def _path(argument: str, value: object) -> str:
 
 @contextlib.contextmanager
 def _opening(*paths: str) -> Iterator[None]:
-    """Turns "not found" into FileMissingError when one of the files is missing."""
+    """Turns "not found" into FileMissingError if one of the files is missing."""
     try:
         yield
     except FileMissingError:
@@ -87,7 +87,8 @@ def _opening(*paths: str) -> Iterator[None]:
         missing = [p for p in paths if not os.path.exists(p)]
         if not missing:
             raise
-        # Two arguments would make OSError's "[Errno 2] ..." of it: the library's line says more.
+        # With two arguments, the text would be OSError's "[Errno 2] ..." instead of the library's line, which contains
+        # more.
         renamed = FileMissingError(str(error))
         renamed._popef_class = error._popef_class
         raise renamed from None

@@ -19,7 +19,7 @@ _Names = Union[str, Sequence[str], None]
 
 
 class Frontend:
-    """What loads models."""
+    """Base of the loaders of models."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"]):
         self.path = _path("path", path)
@@ -32,7 +32,7 @@ class Frontend:
 
 
 class OnnxFrontend(Frontend):
-    """An .onnx file, or a folder that holds exactly one."""
+    """An .onnx file, or a folder that contains exactly one."""
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], **kwargs: Any):
         super().__init__(path)
@@ -57,10 +57,10 @@ class OnnxFrontend(Frontend):
 
 
 class TensorflowFrontend(Frontend):
-    """A TensorFlow SavedModel (a folder), through tf2onnx, which must be installed along with TensorFlow.
+    """A TensorFlow SavedModel (a folder), converted by tf2onnx, which must be installed together with TensorFlow.
 
-    ``inputs`` and ``outputs`` are names of tensors ("x:0", also "x:0[1,224,224,3]"); those of ``inputs_as_nchw`` and
-    ``outputs_as_nchw`` change from NHWC to NCHW. ``input_shape`` fixes variable dimensions by name.
+    ``inputs`` and ``outputs`` are names of tensors ("x:0", also "x:0[1,224,224,3]"). Those in ``inputs_as_nchw`` and
+    ``outputs_as_nchw`` change from NHWC to NCHW. ``input_shape`` sets variable dimensions by name.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, saved_model: bool = True, signature_def: str = "", tag: str = "",
@@ -77,7 +77,7 @@ class TensorflowFrontend(Frontend):
 
     @staticmethod
     def split_nodename_and_shape(name: Optional[str]) -> tuple[Optional[list[str]], Optional[dict[str, list[int]]]]:
-        """"x:0[1,2],y:0" is (["x:0", "y:0"], {"x:0": [1, 2]}); without shapes the second is None."""
+        """Parses "x:0[1,2],y:0" to (["x:0", "y:0"], {"x:0": [1, 2]}). Without shapes, the second is None."""
         if not name:
             return None, None
         names, shapes = [], {}
@@ -89,17 +89,17 @@ class TensorflowFrontend(Frontend):
 
     @staticmethod
     def get_inputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
-        """Name -> (shape, NumPy type) of a TensorFlow graph's placeholders; 0 for dimensions that are not known. Handles of
-        variables, which are placeholders as well in a SavedModel, are none."""
+        """Returns name -> (shape, NumPy type) of a TensorFlow graph's placeholders, with 0 for unknown dimensions.
+        Excludes handles of variables, which are also placeholders in a SavedModel."""
         return _metas(op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder")
 
     @staticmethod
     def get_outputs_meta(graph: Any) -> dict[str, tuple[list[int], Any]]:
-        """The same of the tensors that no operation reads."""
+        """Returns the same for the tensors that no operation reads."""
         return _metas(t for op in graph.get_operations() for t in op.outputs if not t.consumers())
 
     def command(self, output: str, opset: Optional[int] = None) -> list[str]:
-        """Arguments for tf2onnx.convert; without an opset it takes its own."""
+        """Returns the arguments for tf2onnx.convert. Without an opset, it uses its default."""
         words = ["--saved-model", self.path, "--output", output, *(["--opset", str(opset)] if opset else [])]
         shaped = [f"{name}[{','.join(map(str, self.input_shape[name]))}]" if name in self.input_shape else name
                   for name in self.inputs]
@@ -111,7 +111,7 @@ class TensorflowFrontend(Frontend):
         return words
 
     def _run(self, folder: str, opset: Optional[int]) -> tuple[Optional[str], list[str]]:
-        """The path of what tf2onnx has made, None when it has not, and the lines that it has printed."""
+        """Returns the path of the result of tf2onnx, or None if it failed, and the lines that it has printed."""
         path = os.path.join(folder, f"model{opset or ''}.onnx")
         done = subprocess.run([sys.executable, "-m", "tf2onnx.convert", *self.command(path, opset)], capture_output=True, text=True)
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
@@ -126,7 +126,8 @@ class TensorflowFrontend(Frontend):
             path, said = self._run(folder, self.opset)
             lacks = _behind(said, "Unsupported ops: ")
             if path is None or lacks:
-                # The opset lacks an operator, which tf2onnx then leaves as TensorFlow has it (Einsum, of opset 12, is the common one).
+                # The opset lacks an operator, which tf2onnx then keeps as a TensorFlow operator (commonly Einsum, of
+                # opset 12).
                 again, said_again = self._run(folder, None)
                 if again is not None and not _behind(said_again, "Unsupported ops: "):
                     get_logger().warning("tf2onnx cannot write the model with opset %d%s; it was written with the opset that tf2onnx "
@@ -144,8 +145,8 @@ class TensorflowFrontend(Frontend):
         return model
 
     def _check_names(self, model: ModelProto, said: Sequence[str]) -> None:
-        """tf2onnx says nothing about a name that the model has not got. It takes those of the ONNX model and of the tensors in the
-        signature's function: NAME:0 of an input, Identity:0, Identity_1:0, ... of outputs."""
+        """tf2onnx silently ignores unknown names. It accepts those of the ONNX model and of the tensors in the
+        signature's function: NAME:0 for an input, Identity:0, Identity_1:0, ... for outputs."""
         inputs, outputs = ([v.name for v in values] for values in (model.graph.input, model.graph.output))
         for direction, names, found, given, tensors in (
                 ("input", self.inputs_as_nchw, inputs, self.inputs, [f"{name}:0" for name in inputs]),
@@ -159,7 +160,7 @@ class TensorflowFrontend(Frontend):
 
 
 def get_frontend(path: Union[str, "os.PathLike[str]"], framework: str = "onnx", **kwargs: Any) -> Frontend:
-    """The front end of a framework, "onnx" or "tensorflow"; further arguments are its own."""
+    """Returns the front end of a framework, "onnx" or "tensorflow". Further arguments are passed to it."""
     if framework == "onnx":
         return OnnxFrontend(path, **kwargs)
     if framework == "tensorflow":
@@ -173,12 +174,12 @@ def _list(names: _Names) -> list[str]:
 
 
 def _behind(lines: Iterable[str], mark: str) -> str:
-    """What stands behind ``mark`` in the first line that has it."""
+    """Returns the text after ``mark`` in the first line that contains it."""
     return next((line.split(mark, 1)[1] for line in lines if mark in line), "")
 
 
 def _metas(tensors: Iterable[Any]) -> dict[str, tuple[list[int], Any]]:
-    """By name, of those that hold numbers or text: resources and variants have no NumPy type."""
+    """Returns tensors of numbers or text by name. Resources and variants have no NumPy type."""
     found = {}
     for tensor in tensors:
         try:

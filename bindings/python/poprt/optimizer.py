@@ -1,4 +1,4 @@
-"""Optimizer: passes by name for a model of a path or in memory."""
+"""Optimizer: runs passes by name on a model of a path or in memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["Optimizer"]
 
 
 class Optimizer:
-    """``Optimizer(["gelu_pattern", "fused_attention"]).run("model.onnx")`` is the model that the passes make, in the order in
-    which they are named."""
+    """``Optimizer(["gelu_pattern", "fused_attention"]).run("model.onnx")`` runs the passes in that order and returns
+    the model."""
 
     def __init__(self, passes: Sequence[AnyPass]):
         self._manager = PassManager(passes, gather_ir_passes=True)

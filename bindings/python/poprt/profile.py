@@ -1,10 +1,11 @@
-"""What a model costs: floating-point operations and bytes, by operator.
+"""The cost of a model: floating-point operations and bytes by operator.
 
-A multiplication and an addition are two operations. Products and convolutions are counted in full (zero padding included),
-pooling has one for each element of each window, reductions one for each element of the input, Softmax five for each element,
-a normalisation by mean and variance seven, BatchNormalization two, everything else that computes one for each element of the
-result. What moves data has none. Of an If the dearer branch counts, the body of a Loop or Scan once for each iteration that
-is known (else once). Bytes are those of all inputs and outputs of a node.
+A multiplication and an addition are two operations. Products and convolutions are counted completely (including zero
+padding). Pooling has one operation for each element of each window, a reduction one for each element of the input,
+Softmax five for each element, a normalisation by mean and variance seven, BatchNormalization two, and other
+computations one for each element of the result. Operators that only move data have none. For If, the more expensive
+branch counts. The body of a Loop or Scan counts once for each known iteration (otherwise once). Bytes are those of all
+inputs and outputs of a node.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MOVING = frozenset("""Cast CastLike Compress Concat Constant ConstantOfShape De
 
 
 class NodeCost(NamedTuple):
-    """What one node costs."""
+    """The cost of one node."""
 
     name: str
     op_type: str
@@ -85,7 +86,7 @@ def _window(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
 
 
 def _recurrent(node: NodeProto, inputs: Shapes, outputs: Shapes) -> int:
-    steps = int(inputs[0][0]) * int(inputs[0][1])  # length times batch, in the order that `layout` says
+    steps = int(inputs[0][0]) * int(inputs[0][1])  # length times batch, in the order of `layout`
     return 2 * steps * (_elements(inputs, 1) + _elements(inputs, 2))
 
 
@@ -122,8 +123,8 @@ class Profiler:
     """Counts operations by type of operator."""
 
     def get_profiler(self, op_type: str) -> Count:
-        """The function that counts for an operator: ``(node, input_shapes, output_shapes) -> operations``. Shapes are sequences
-        of integers, arrays too."""
+        """Returns the counting function of an operator: ``(node, input_shapes, output_shapes) -> operations``. Shapes
+        are sequences or arrays of integers."""
         if op_type in _COUNTS:
             return _COUNTS[op_type]
         if op_type in _MOVING:
@@ -135,7 +136,7 @@ class Profiler:
 
 
 class _Values:
-    """Shapes and sizes of elements of a graph's values, those of the graphs around it too."""
+    """Shapes and element sizes of values of a graph and of its enclosing graphs."""
 
     def __init__(self, graph: GraphProto, outer: Optional[_Values]):
         self._known: dict[str, tuple[list[int], int]] = dict(outer._known) if outer else {}
@@ -165,12 +166,12 @@ class _Values:
 def _size(elem_type: int) -> int:
     try:
         return onnx_tensor_dtype_to_np_dtype(elem_type).itemsize
-    except ValueError:  # 8-bit floats and what is smaller
+    except ValueError:  # 8-bit floats and smaller types
         return 1
 
 
 def _inner(node: NodeProto, graph: GraphProto, values: _Values, skipped: list[str]) -> tuple[int, int]:
-    """Operations and bytes of the graphs in a node."""
+    """Returns operations and bytes of the subgraphs of a node."""
     costs = []
     for inner in subgraphs(node):
         rows = _graph_costs(inner, skipped, values)
@@ -205,11 +206,11 @@ def _graph_costs(graph: GraphProto, skipped: list[str], outer: Optional[_Values]
 
 
 def get_model_costs(model: Any) -> list[NodeCost]:
-    """Operations and bytes of each node. ``model`` is a path, the bytes of a file, or an onnx.ModelProto."""
+    """Returns operations and bytes of each node. ``model`` is a path, the bytes of a file, or an onnx.ModelProto."""
     given: ModelProto = load(model, "get_model_costs")
     light = infer_light(given)
     if unknown_nodes(light):
-        try:  # shapes that the model computes
+        try:  # for shapes that the model computes
             light = infer_light(_builtin.apply(light, [("constant_folding", {}), ("eliminate_deadend", {})]))
         except Error as error:
             get_logger().debug("shapes are not folded: %s", error)
@@ -221,8 +222,8 @@ def get_model_costs(model: Any) -> list[NodeCost]:
 
 
 def get_model_flops(model: Any, verbose: bool = False) -> int:
-    """Operations of a model, which stays as it is; ``verbose`` prints them by node. Nodes with unknown shapes do not count, and
-    are warned of: fix variable dimensions first (pass const_input_shape)."""
+    """Returns the operations of a model without changing it; ``verbose`` prints them by node. Nodes with unknown shapes
+    do not count and cause a warning: set variable dimensions first (pass const_input_shape)."""
     rows = get_model_costs(model)
     total = sum(row.flops for row in rows)
     if verbose:
@@ -233,5 +234,5 @@ def get_model_flops(model: Any, verbose: bool = False) -> int:
 
 
 def get_model_bytes(model: Any) -> int:
-    """Bytes that the nodes of a model read and write."""
+    """Returns the number of bytes that the nodes of a model read and write."""
     return sum(row.bytes for row in get_model_costs(model))

@@ -1,4 +1,4 @@
-"""Choosing 8-bit floats for a model by what its layers lose on data, by PopRT's names."""
+"""Chooses 8-bit floats for a model by the loss of its layers on data, with PopRT's names."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["FP8Quantizer", "SimpleQuantizer", "quantize"]
 
 _Model = TypeVar("_Model", bound=Proto)
 _Data = Union[str, "os.PathLike[str]", Mapping[str, "np.ndarray[Any, Any]"], None]
-# Where Converter(quantize=True) leaves what quantize() is to go by: among the model's own metadata.
+# The entry of the model's metadata in which Converter(quantize=True) stores the options of quantize().
 METADATA_KEY = "poprt.quantize"
 
 
 def _deferred(model: Any) -> dict[str, str]:
-    """Takes the options that the converter has left in ``model`` out of it."""
+    """Removes the options of the converter from ``model`` and returns them."""
     for index, entry in enumerate(getattr(model, "metadata_props", ())):
         if entry.key == METADATA_KEY:
             options = json.loads(entry.value)
@@ -34,11 +34,12 @@ def _deferred(model: Any) -> dict[str, str]:
 
 
 class FP8Quantizer:
-    """Turns converted models into models of 8-bit floats (``precision`` fp8, or fp8_weight: stored alone).
+    """Turns converted models into models of 8-bit floats (``precision`` fp8, or fp8_weight for storage only).
 
-    ``data_preprocess`` is a dict of arrays by names of inputs, or the path of its pickle (or .npz), samples along the first axis.
-    ``loss_type`` is mse, mae, snr, kld, cos_dist, or gptq (with fp8_weight). The ``num_of_layers_keep_fp16`` layers that lose most
-    stay fp16. quantize.log in ``output_dir`` says what was tried and chosen. ``options`` are of the compiler, or a dict of them.
+    ``data_preprocess`` is a dict of arrays by names of inputs, or the path of its pickle (or .npz), with samples along
+    the first axis. ``loss_type`` is mse, mae, snr, kld, cos_dist, or gptq (with fp8_weight). The
+    ``num_of_layers_keep_fp16`` layers with the largest loss stay fp16. quantize.log in ``output_dir`` contains the
+    trials and the choice. ``options`` are those of the compiler, or a dict of them.
     """
 
     def __init__(self, output_dir: Union[str, "os.PathLike[str]"] = "./", loss_type: str = "kld", data_preprocess: _Data = None,
@@ -67,7 +68,7 @@ class FP8Quantizer:
         return path
 
     def quantize(self, model: _Model) -> _Model:
-        """The quantized model, of the type of ``model`` (onnx.ModelProto), which stays as it is."""
+        """Returns the quantized model with the type of ``model`` (onnx.ModelProto), which is not changed."""
         source = type(checked(model, "FP8Quantizer.quantize"))()
         source.ParseFromString(model.SerializeToString())
         with tempfile.TemporaryDirectory(prefix="poprt_") as folder:
@@ -88,15 +89,15 @@ class FP8Quantizer:
         return made
 
 
-# The name that PopRT's manual gives the class in its text.
+# The name of the class in the text of PopRT's manual.
 SimpleQuantizer = FP8Quantizer
 
 
 def quantize(onnx_model: _Model, input_model: Union[str, "os.PathLike[str]", None], output_dir: Union[str, "os.PathLike[str]"],
              data_preprocess: _Data = None, precision: str = "fp8", quantize_loss_type: str = "kld", num_of_layers_keep_fp16: int = 0,
              options: Union[CompilerOptions, Mapping[str, Any], None] = None) -> _Model:
-    """FP8Quantizer in one call. ``onnx_model`` is what ``Converter(precision=..., quantize=True)`` has made of the file
-    ``input_model``, which must be there if it is given; what the model computes is measured on ``onnx_model``."""
+    """Runs FP8Quantizer. ``onnx_model`` is the result of ``Converter(precision=..., quantize=True)`` for the file
+    ``input_model``, which must exist if it is given. The computation is measured on ``onnx_model``."""
     if input_model is not None and not hasattr(input_model, "SerializeToString") and not os.path.exists(input_model):
         raise FileNotFoundError(f"input_model: there is no file '{os.fspath(input_model)}'")
     return FP8Quantizer(output_dir, quantize_loss_type, data_preprocess, precision, num_of_layers_keep_fp16, options).quantize(onnx_model)

@@ -1,7 +1,7 @@
-"""Runtime: devices, and runners that serve a compiled model to any number of threads.
+"""Runtime: devices, and runners, which any number of threads may use.
 
-Memory is the caller's: arrays are read and written where they lie. They must stay untouched until a call returns or
-its future is done; the runner holds them that long, so they may be dropped.
+Memory belongs to the caller: arrays are read and written in place. They must stay unchanged until a call returns or its
+future is done. The runner refers to them until then, so the caller need not.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ InputDesc = OutputDesc = DataDesc
 
 
 class InputMemoryView(dict[str, Any]):
-    """Names to arrays, or anything else with a buffer. A dict does as well."""
+    """A map from names to arrays or other objects with a buffer. A dict works as well."""
 
 
 class OutputMemoryView(dict[str, Any]):
-    """Names to arrays that are written."""
+    """A map from names to arrays that are written."""
 
 
 class Binding:
-    """Arrays that were checked once, for any number of runs: ``execute`` only runs. See ``ModelRunner.bind``."""
+    """Arrays that were checked once for any number of runs. See ``ModelRunner.bind``."""
 
     def __init__(self, runner: _raw.RawRunner, raw: Any):
         self._runner = runner
@@ -63,7 +63,7 @@ _Self = TypeVar("_Self", bound="BaseRunner")
 
 
 def _named(what: str, value: Any) -> dict[str, Any]:
-    """What the raw layer takes of arrays by name."""
+    """Converts arrays by name for the raw layer."""
     try:
         return value if isinstance(value, dict) else dict(value)
     except (TypeError, ValueError):
@@ -71,7 +71,7 @@ def _named(what: str, value: Any) -> dict[str, Any]:
 
 
 def _limit_ns(begin_within: Optional[float]) -> int:
-    """0: no limit. One that is over already is the shortest that there is."""
+    """0 means no limit. A limit that is over already is the shortest possible one."""
     if begin_within is None:
         return 0
     if not isinstance(begin_within, (int, float, np.integer, np.floating)):
@@ -83,7 +83,7 @@ def _limit_ns(begin_within: Optional[float]) -> int:
 
 
 class _OutputPlan:
-    """How the outputs of runs are made, found out once."""
+    """The description of the outputs of runs, determined once."""
 
     def __init__(self, runner: "BaseRunner"):
         descs = runner.get_execute_outputs()
@@ -91,13 +91,13 @@ class _OutputPlan:
         self.inputs = {d.name: tuple(d.shape) for d in runner.get_execute_inputs()
                        if not d.popef_contains_tensor_data}
         names = {d.name: d for d in descs}
-        #: Name of a padded output: name of the output that says how much of it is real.
+        # : A map from the name of a padded output to the name of the output with its real size.
         self.sizes = {d.name: d.name + ":shape" for d in descs
                       if d.name + ":shape" in names and names[d.name + ":shape"].shape == [len(d.shape)]}
 
     def is_one_batch(self, inputs: Mapping[str, Any]) -> bool:
-        """So that there are all outputs, of the shapes that the runner tells."""
-        if len(inputs) < len(self.inputs):  # those of one graph of a fused model
+        """Adds missing outputs with the shapes of the runner."""
+        if len(inputs) < len(self.inputs):  # inputs of one graph of a fused model
             return False
         for name, value in inputs.items():
             if getattr(value, "shape", None) != self.inputs.get(name):
@@ -105,7 +105,7 @@ class _OutputPlan:
         return True
 
     def allocate(self, shapes: Optional[Sequence[tuple[int, tuple[int, ...]]]]) -> dict[str, np.ndarray[Any, Any]]:
-        """``shapes``: of some outputs, each with its position."""
+        """``shapes`` contains shapes of some outputs by position."""
         if shapes is None:
             return {name: np.empty(shape, dtype) for name, shape, dtype in self.outputs}
         return {self.outputs[at][0]: np.empty(shape, self.outputs[at][2]) for at, shape in shapes}
@@ -113,14 +113,14 @@ class _OutputPlan:
     def crop(self, outputs: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
         made = dict(outputs)
         for name, size in self.sizes.items():
-            if size in outputs and outputs[size].shape == (outputs[name].ndim,):  # one batch: several have a size each
+            if size in outputs and outputs[size].shape == (outputs[name].ndim,):  # one batch: several batches have several sizes
                 made[name] = outputs[name][tuple(slice(n) for n in made.pop(size).tolist())]
         return made
 
 
 def _request(options: Optional[RequestOptions], begin_within: Optional[float] = None,
              replica: Optional[int] = None) -> Optional[_raw.RawRequestOptions]:
-    """None: the defaults. The arguments of a call come before what its options say."""
+    """None means the defaults. The arguments of a call take precedence over its options."""
     if options is None and begin_within is None and replica is None:
         return None
     if not isinstance(options, (RequestOptions, type(None))):
@@ -134,22 +134,22 @@ def _request(options: Optional[RequestOptions], begin_within: Optional[float] = 
 
 
 class BaseRunner:
-    """What all runners do."""
+    """The base of all runners."""
 
     _raw: Any
     _check_types = True
-    _check_shapes = True  # of outputs that are bound
+    _check_shapes = True  # of bound outputs
     _outputs: Optional[_OutputPlan] = None
 
     def execute(self, input: Mapping[str, Any], output: Mapping[str, Any], replica: Optional[int] = None,
                 options: Optional[RequestOptions] = None) -> None:
-        """Runs the model; the outputs' arrays are written when it returns. Any thread.
+        """Runs the model. The arrays of outputs are written when it returns. Any thread.
 
-        Arrays are used where they lie; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
+        Arrays are used in place; an input that is not C-contiguous is copied. Raises NotFoundError (a name),
         InvalidArgumentError (missing, a wrong size or dtype), CancelledError (the runner was stopped).
 
-        ``replica``, counted from 0, is the one that it runs on, where it meets the state (caches) that earlier requests
-        have left; without, any. ``options`` has the others; what is given by itself comes before them.
+        ``replica``, counted from 0, is the replica whose state (caches) the run uses; by default any. ``options``
+        contains further options; arguments take precedence over them.
         """
         _raw.raw_execute(self._open(), _named("input", input), _named("output", output), self._check_types,
                          _request(options, None, replica))
@@ -157,11 +157,11 @@ class BaseRunner:
     def execute_async(self, input: Mapping[str, Any], output: Mapping[str, Any],
                       begin_within: Optional[float] = None, replica: Optional[int] = None,
                       options: Optional[RequestOptions] = None) -> OutputFuture:
-        """Submits a run and returns at once. Requests run in the order of submission; those for which the queue has no
-        place (``queue_depth``) stand in a line without limit, so bound what you submit by waiting for results.
+        """Submits a run and returns immediately. Requests run in the order of submission. Requests beyond the queue
+        (``queue_depth``) wait in a list without limit, so wait for results to limit their number.
 
-        With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError unless it begins by then.
-        ``replica``, counted from 0, is the one that it runs on; without, any. ``options`` has the others."""
+        With ``begin_within``, in seconds from the call, it fails with DeadlineExceededError if it has not begun by
+        then. ``replica``, counted from 0, is its replica; by default any. ``options`` contains further options."""
         future = OutputFuture(output)
         raw = self._open()
         future._run = _raw.raw_execute_async(
@@ -172,9 +172,9 @@ class BaseRunner:
     async def submit(self, inputs: Mapping[str, Any], outputs: Optional[Mapping[str, Any]] = None,
                      begin_within: Optional[float] = None, replica: Optional[int] = None,
                      options: Optional[RequestOptions] = None) -> Mapping[str, Any]:
-        """Submits a run and awaits it; without ``outputs`` into new arrays. The event loop is never blocked: what the
-        queue has no place for waits in line. A task that is cancelled cancels a run that has not begun; when it has,
-        the cancellation arrives when it is over: in any case the arrays are free then."""
+        """Submits a run and awaits it. Allocates arrays if ``outputs`` is not given. The event loop is never blocked:
+        requests beyond the queue wait in a list. Cancelling the task cancels a run that has not begun. If it has
+        begun, the cancellation is raised after its end. In both cases, the arrays are free then."""
         if outputs is not None:
             await self._submit(inputs, outputs, begin_within, replica, options)
             return outputs
@@ -185,14 +185,14 @@ class BaseRunner:
 
     async def _submit(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], begin_within: Optional[float],
                       replica: Optional[int], options: Optional[RequestOptions]) -> None:
-        import asyncio  # takes longer than the rest of this module, and most programs have no event loop
+        import asyncio  # its import takes longer than that of the rest of this module, and most programs need no event loop
 
         loop = asyncio.get_running_loop()
         submitted, raw = Submitted(loop.create_future()), self._open()
         if loop not in loops:
             try:
                 raw_loop(loop)
-            except NotImplementedError:  # it cannot watch files
+            except NotImplementedError:  # the loop cannot watch files
                 await self.execute_async(inputs, outputs, begin_within, replica, options)
                 return
         run = _raw.raw_submit_on_loop(
@@ -202,12 +202,12 @@ class BaseRunner:
             await submitted.future
         except asyncio.CancelledError:
             if submitted.future.cancelled() and not run.cancel():
-                while not submitted.over:  # it computes, or nobody has taken its end yet
+                while not submitted.over:  # it computes, or its end was not processed yet
                     submitted.free = loop.create_future()
                     try:
                         await submitted.free
                     except asyncio.CancelledError:
-                        pass  # again
+                        pass  # wait again
             raise
 
     @overload
@@ -217,11 +217,11 @@ class BaseRunner:
             run_options: None = None) -> list[np.ndarray[Any, Any]]: ...
 
     def run(self, output_names: Any = None, input_feed: Optional[Mapping[str, Any]] = None, run_options: None = None) -> Any:
-        """Runs the model into new arrays, for as many rows as the inputs have; of what the model pads (an output NAME
-        that comes with NAME:shape) only the real part.
+        """Runs the model into new arrays for as many rows as the inputs have. If there is an output NAME:shape, output
+        NAME only contains the real part.
 
-        ``run(inputs)`` returns them by name. ``run(names, inputs)`` is ONNX Runtime's way: a list in the order of the
-        names, or of all outputs for None, with its keywords, too; there are no ``run_options``."""
+        ``run(inputs)`` returns a dict by name. ``run(names, inputs)`` works as in ONNX Runtime: it returns a list in
+        the order of the names, or of all outputs for None, and accepts its keywords. There are no ``run_options``."""
         if run_options is not None:
             raise TypeError(f"run_options: expected None, given {type(run_options).__name__}")
         by_name = input_feed is None and isinstance(output_names, Mapping)
@@ -257,11 +257,11 @@ class BaseRunner:
         return plan.crop(outputs) if plan.sizes else outputs
 
     def get_inputs(self) -> list[DataDesc]:
-        """What a request gives; those that come with the executable are left out."""
+        """The inputs of a request, without those that the executable contains."""
         return [d for d in self.get_execute_inputs() if not d.popef_contains_tensor_data]
 
     def get_outputs(self) -> list[DataDesc]:
-        """What a request makes, :meth:`run` without the sizes NAME:shape."""
+        """The outputs of :meth:`run`, without the sizes NAME:shape."""
         return [d for d in self.get_execute_outputs() if d.name not in self._plan().sizes.values()]
 
     def __repr__(self) -> str:
@@ -271,13 +271,13 @@ class BaseRunner:
         return f"<{type(self).__name__} {inputs} -> {outputs}>"
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Binding:
-        """Checks arrays once for many runs: names, that none is missing, dtypes and shapes. They are held until the binding
-        goes away, and each run uses what they have then; so inputs must be C-contiguous. Errors: as :meth:`execute`."""
+        """Checks arrays once for many runs: names, missing arrays, dtypes and shapes. The binding refers to them, and
+        each run uses their present values, so inputs must be C-contiguous. Raises the errors of :meth:`execute`."""
         raw = self._open()
         return Binding(raw, _raw.raw_bind(raw, _named("input", inputs), _named("output", outputs), self._check_types, self._check_shapes))
 
     def get_execute_inputs(self) -> list[DataDesc]:
-        """``popef_contains_tensor_data`` says which need not be given."""
+        """All inputs. Those with ``popef_contains_tensor_data`` may be omitted."""
         raw = self._open()
         described = describe_all(raw, "input")
         for i, desc in enumerate(described):
@@ -287,7 +287,7 @@ class BaseRunner:
     def get_execute_outputs(self) -> list[DataDesc]:
         return describe_all(self._open(), "output")
 
-    # Spellings of earlier versions.
+    # Names of earlier versions.
     def executeAsync(self, input: Mapping[str, Any], output: Mapping[str, Any]) -> OutputFuture:
         return self.execute_async(input, output)
 
@@ -316,7 +316,7 @@ class BaseRunner:
     # </functions:runner>
 
     def close(self) -> None:
-        """Gives the device back, after the requests that are in flight. Calls under way go on."""
+        """Returns the device after the requests in flight. Running calls continue."""
         self._raw = None
 
     def _open(self) -> Any:
@@ -326,7 +326,7 @@ class BaseRunner:
         return raw
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Neither pickled nor copied: it has a device and threads of this process."""
+        """A runner can neither be pickled nor copied because it has a device and threads of this process."""
         raise _load.of_this_process(self)
 
     def __enter__(self: _Self) -> _Self:
@@ -340,7 +340,8 @@ Popef = Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]], Exe
 
 
 def _is_model(given: object) -> bool:
-    """Whether that is an ONNX model: by the end of its path, by its first byte (a field of protobuf), by its type."""
+    """Returns whether ``given`` is an ONNX model, by the end of its path, by its first byte (a field of protobuf), or
+    by its type."""
     if isinstance(given, (str, os.PathLike)):
         return str(os.fspath(given)).lower().endswith(".onnx")
     if isinstance(given, (bytes, bytearray, memoryview)):
@@ -349,7 +350,7 @@ def _is_model(given: object) -> bool:
 
 
 def _opened(given: Popef, config: Any, compiler_options: Optional[CompilerOptions]) -> Executable:
-    """What a runner runs of what it is given."""
+    """Returns the executable for the argument of a runner."""
     if _is_model(given):
         if isinstance(given, (str, os.PathLike)):
             return Executable.load(given, compiler_options)
@@ -362,8 +363,8 @@ def _opened(given: Popef, config: Any, compiler_options: Optional[CompilerOption
 
 
 class Runner(BaseRunner):
-    """Makes the runner for the kind of configuration that it is given: a ModelRunner for RuntimeConfig or none. What it
-    is given is what ModelRunner takes."""
+    """Creates the runner for the kind of its configuration: a ModelRunner for RuntimeConfig or none. The arguments are
+    those of ModelRunner."""
 
     @overload
     def __new__(cls, popef: Popef, config: Optional[RuntimeConfig] = None, *,
@@ -388,25 +389,25 @@ class Runner(BaseRunner):
             cls = kinds[0]
         return super().__new__(cls)
 
-    #: What the ONNX model says about itself, see ``Executable.metadata``.
+    # : The metadata of the ONNX model, see ``Executable.metadata``.
     metadata: dict[str, str]
 
     def statistics(self) -> RunnerStatistics:
-        """Counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and those of each replica."""
+        """Returns counters, a latency histogram (entry i: 2**i to 2**(i+1) ns), and the same for each replica."""
         counters: RunnerStatistics = json.loads(self._open().statistics())
         return counters
 
     def tracepoints(self) -> list[Tracepoint]:
-        """Times of the last requests' stages, in ns; needs ``flush_on_waiting_outputs``."""
+        """Returns the times of the stages of the last requests in ns; needs ``flush_on_waiting_outputs``."""
         points: list[Tracepoint] = json.loads(self._open().tracepoints())
         return points
 
 
 class ModelRunner(Runner):
-    """Runs one model. ``popef`` is a path, a list of paths that make one model, the bytes of a PopEF file, or an
-    Executable. A path to an ONNX model (``.onnx``) is compiled with ``compiler_options``; what that makes is kept in a cache
-    for the next time (see ``Executable.load``). A model in memory, its bytes or an ``onnx.ModelProto``, is compiled each
-    time."""
+    """Runs one model. ``popef`` is a path, a list of paths that form one model, the bytes of a PopEF file, or an
+    Executable. An ONNX model (a path ``.onnx``) is compiled with ``compiler_options``, and the result is stored in a
+    cache for later calls (see ``Executable.load``). A model in memory, its bytes or an ``onnx.ModelProto``, is
+    compiled each time."""
 
     _config: type = RuntimeConfig
 
@@ -422,7 +423,7 @@ class ModelRunner(Runner):
 
 
 class ModelFusionRunner(ModelRunner):
-    """Serves a fused model; a request names the anchors of one graph, ``graphK/NAME``."""
+    """Runs a fused model. A request names the anchors of one graph, ``graphK/NAME``."""
 
     def __init__(self, popef: Popef, config: Optional[AnyConfig] = None, *,
                  compiler_options: Optional[CompilerOptions] = None):
@@ -434,25 +435,26 @@ class ModelFusionRunner(ModelRunner):
 
 
 class PackRunner(ModelRunner):
-    """Packs requests of variable length. Arrays have the request's own length."""
+    """Packs requests of variable length. Arrays have the length of the request."""
 
     _check_shapes = False
     _config = PackRunnerConfig
 
 
 class HostConcatRunner(ModelRunner):
-    """Takes the inputs that the model's own were joined from."""
+    """Takes the original inputs of a model with joined inputs."""
 
     _config = HostConcatRunnerConfig
 
 
 class LightRunner(ModelRunner):
-    """Can let its device go (``stop``) and take one back (``reload``), and have its weights replaced. One thread."""
+    """A runner that can release its device (``stop``) and acquire one again (``reload``), and whose weights can be
+    replaced. For one thread."""
 
     _config = LightRunnerConfig
 
     def get_model_inputs(self) -> list[DataDesc]:
-        """All inputs; those that come with the executable have ``popef_contains_tensor_data``."""
+        """Returns all inputs. Those that the executable contains have ``popef_contains_tensor_data``."""
         raw = self._open()
         described = []
         for i in range(_raw.raw_light_model_input_count(raw)):
@@ -462,8 +464,8 @@ class LightRunner(ModelRunner):
         return described
 
     def set_input_anchor(self, name: str, array: Any) -> None:
-        """A new value, copied, for an input that comes with the executable; see ``update_weights``. NotFoundError,
-        InvalidArgumentError (the dtype or the shape)."""
+        """Copies a new value for an input that the executable contains; see ``update_weights``. Raises NotFoundError
+        and InvalidArgumentError (the dtype or the shape)."""
         raw = self._open()
         known = {d.name: d for d in self.get_model_inputs()}
         if name not in known:
@@ -472,11 +474,11 @@ class LightRunner(ModelRunner):
         _raw.raw_light_set_input_anchor(raw, name, *_raw.raw_address(array))
 
     def update_weights(self) -> None:
-        """The next run uses all that was set."""
+        """Makes the next run use the new values."""
         _raw.raw_light_update_weights(self._open())
 
     def reload(self) -> None:
-        """Takes a device again after ``stop``."""
+        """Acquires a device again after ``stop``."""
         _raw.raw_light_reload(self._open())
 
 

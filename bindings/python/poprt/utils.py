@@ -1,4 +1,4 @@
-"""Small helpers, by PopRT's names."""
+"""Small helpers with PopRT's names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ONNX_TO_NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.in
 
 
 def get_logger(name: str = "poprt", level: Optional[str] = None) -> logging.Logger:
-    """The logger of that name, at WARNING unless its level is set."""
+    """Returns the logger with that name, at WARNING unless its level is set."""
     logger = logging.getLogger(name)
     if level is not None:
         logger.setLevel(level.upper())
@@ -40,14 +40,15 @@ class LazyImport(types.ModuleType):
 
 
 def onnx_tensor_dtype_to_np_dtype(tensor_dtype: int) -> np.dtype[Any]:
-    """NumPy's type for a number of onnx.TensorProto.DataType; bfloat16 is uint16."""
+    """Returns NumPy's type for a number of onnx.TensorProto.DataType; bfloat16 is uint16."""
     if tensor_dtype not in _ONNX_TO_NUMPY:
         raise ValueError(f"NumPy has no type for ONNX element type {tensor_dtype}")
     return np.dtype(_ONNX_TO_NUMPY[tensor_dtype])
 
 
 def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[int]], dict[str, np.dtype[Any]]]:
-    """Shapes and types of the inputs that have no initializer, two dictionaries by name; variable dimensions are 0."""
+    """Returns shapes and types of the inputs without an initializer as two dictionaries by name. Variable dimensions
+    are 0."""
     if not hasattr(model_proto, "graph"):
         raise TypeError(f"get_input_info_from_model_proto: expected an onnx.ModelProto, found {type(model_proto).__name__}")
     constants = {t.name for t in model_proto.graph.initializer}
@@ -57,16 +58,16 @@ def get_input_info_from_model_proto(model_proto: Any) -> tuple[dict[str, list[in
 
 
 def random_inputs(inputs: Mapping[str, tuple[Sequence[int], Any]], seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """Arrays for {name: (shape, dtype)}, the same for the same seed: floats of a normal distribution, integers 0 and 1."""
+    """Returns arrays for {name: (shape, dtype)}, equal for equal seeds: normally distributed floats, integers 0 and 1."""
     generator = np.random.default_rng(seed)
     return {name: (generator.standard_normal(shape) if np.dtype(dtype).kind == "f" else generator.integers(0, 2, shape)).astype(dtype)
             for name, (shape, dtype) in inputs.items()}
 
 
 def convert_float_to_uint8(values: np.ndarray[Any, Any], format: str = "F143", scale: int = 0) -> np.ndarray[Any, Any]:
-    """Bytes of IPU 8-bit floats: ``F143`` (1 sign, 4 exponent, 3 mantissa bits, bias 8) or ``F152`` (bias 16), of
-    ``values / 2**scale``, rounded to nearest, ties to even, saturated; NaN is 0x80. What the bytes stand for is their value times
-    ``2**scale``, as FP8MatMul and CastToFP8 have it.
+    """Returns bytes of IPU 8-bit floats: ``F143`` (1 sign, 4 exponent, 3 mantissa bits, bias 8) or ``F152`` (bias 16),
+    of ``values / 2**scale``, rounded to nearest, ties to even, saturated; NaN is 0x80. The value of a byte is its
+    float times ``2**scale``, as in FP8MatMul and CastToFP8.
 
     Source of the formats: https://arxiv.org/abs/2206.02915.
     """
@@ -80,7 +81,7 @@ def convert_float_to_uint8(values: np.ndarray[Any, Any], format: str = "F143", s
     magnitude = np.minimum(np.where(nan, 0.0, np.abs(x)), largest)
     exponent = np.maximum(np.frexp(np.where(magnitude == 0, 1.0, magnitude))[1] - 1, 1 - bias)
     steps = np.rint(np.ldexp(magnitude, mantissa - exponent)).astype(np.int64)  # ties to even
-    # A carry of the mantissa moves into the exponent by itself; subnormal numbers have exponent field 0.
+    # A carry of the mantissa increments the exponent; subnormal numbers have exponent field 0.
     code = np.where(magnitude == 0, 0, steps + ((exponent + bias - 1) << mantissa))
     code = np.where(sign & (code != 0), code | 0x80, code)  # there is no negative zero
     return np.where(nan, 0x80, code).astype(np.uint8)

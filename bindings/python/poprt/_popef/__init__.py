@@ -1,2 +1,2 @@
-"""What package popef shows. It is in here because executables give and take its models: popef imports poprt, and
-poprt nothing of popef."""
+"""The implementation of package popef. It is part of poprt because executables use its models: popef imports poprt, and
+poprt does not import popef."""

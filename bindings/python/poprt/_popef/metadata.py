@@ -1,4 +1,4 @@
-"""Metadata from and to the raw layer. The numbers are those of poprt/popef_metadata.h."""
+"""Converts metadata from and to the raw layer. The numbers are those of poprt/popef_metadata.h."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _anchor(raw: _raw.RawPopefAnchor) -> Anchor:
                   [raw.program(i) for i in range(raw.program_count())], raw.is_per_replica())
 
 
-# tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+# tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
 # <popef:copies>
 def _read_fields(metadata: Metadata, raw: _raw.RawPopefMetadata) -> None:
     metadata.setExecutable(raw.executable())
@@ -69,7 +69,7 @@ def from_raw(raw: _raw.RawPopefMetadata) -> Metadata:
 
 
 def _programs(indices: Iterable[int]) -> list[int]:
-    """Indices of programs have 32 bits."""
+    """Checks that indices of programs have 32 bits."""
     programs = list(indices)
     for program in programs:
         if not 0 <= program <= 0xFFFFFFFF:

@@ -1,4 +1,4 @@
-"""Models: the blobs of a reader put together by their links."""
+"""Models: the blobs of a reader assembled by their links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Model", "ModelBuilder"]
 
 
 class Model:
-    """One executable with everything that belongs to it: ``metadata``, ``executable``, ``tensors``, ``feeds``,
+    """One executable with all blobs that belong to it: ``metadata``, ``executable``, ``tensors``, ``feeds``,
     ``opaqueBlobs``."""
 
     def __init__(self, raw: _raw.RawPopefModel):
@@ -29,15 +29,15 @@ class Model:
                 for i in range(self._raw.user_anchor_count(type))]
 
     def getUserInputAnchors(self) -> list[Anchor]:
-        """Inputs of the main programs for which there is no data: the caller must serve them."""
+        """The inputs of the main programs without data, which the caller must serve."""
         return self._user_anchors(TensorType.INPUT)
 
     def getUserOutputAnchors(self) -> list[Anchor]:
-        """Outputs of the main programs."""
+        """The outputs of the main programs."""
         return self._user_anchors(TensorType.OUTPUT)
 
     def warnings(self) -> list[str]:
-        """What was left out when it was made."""
+        """Warnings about parts that were ignored when the model was created."""
         return self._raw.warnings().splitlines()
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Model:
 
 
 class ModelBuilder:
-    """Errors: FailedPreconditionError (a link that does not fit), DataLossError (data that does not fit its anchor)."""
+    """Raises FailedPreconditionError (an invalid link) and DataLossError (data that does not fit its anchor)."""
 
     def __init__(self, reader: Reader):
         self._reader = reader
@@ -54,10 +54,10 @@ class ModelBuilder:
         return f"<ModelBuilder of {self._reader!r}>"
 
     def createModel(self, executable: Optional[str] = None) -> Model:
-        """Of the executable with that name; None: of the only one."""
+        """Returns the model of the executable with that name, or of the only one for None."""
         return Model(_raw.RawPopefModel.create(self._reader._raw, executable or ""))
 
     def createModels(self) -> list[Model]:
-        """Of all executables."""
+        """Returns the models of all executables."""
         raw = _raw.RawPopefModels(self._reader._raw)
         return [Model(raw.take(i)) for i in range(raw.count())]

@@ -1,4 +1,4 @@
-"""Finds the blobs of files without reading their payloads, which are used where they lie."""
+"""Finds the blobs of files without reading their payloads, which are used in place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BlobType(enum.IntEnum):
 
 
 class _Mapped:
-    """A payload as NumPy sees memory; arrays over it keep it."""
+    """A payload as memory for NumPy. Arrays over it keep it alive."""
 
     def __init__(self, payload: _raw.RawPopefPayload):
         self._payload = payload
@@ -37,12 +37,12 @@ class _Mapped:
                                     "data": (payload.address(), True)}
 
 
-_thread = threading.local()  # .raised: what a source has raised on this thread
+_thread = threading.local()  # .raised: the exception of a source on this thread
 
 
 @contextlib.contextmanager
 def _reading() -> Iterator[None]:
-    """Raises what a source has raised, where the library only knows that it has."""
+    """Raises the exception of a source. The library only knows that there was one."""
     _thread.raised = None
     try:
         yield
@@ -75,7 +75,7 @@ class _Source:
 
 
 class BlobReader:
-    """Common to all blobs. Keeps what it was read from."""
+    """The base of all blobs. Keeps its reader or model alive."""
 
     def __init__(self, owner: object, blob: _raw.RawPopefBlob):
         self._owner = owner
@@ -83,7 +83,7 @@ class BlobReader:
         self.name: str = blob.name()
 
     def _bytes(self) -> np.ndarray[Any, Any]:
-        """The payload where it lies, read-only; only compressed ones are copied."""
+        """The payload in place, read-only. Only compressed payloads are copied."""
         with _reading():
             payload = self._blob.map_payload()
         if payload.bytes() == 0:
@@ -91,11 +91,11 @@ class BlobReader:
         return np.asarray(_Mapped(payload))
 
     def getAvailableReadSize(self) -> int:
-        """Bytes of the payload, decompressed."""
+        """The size of the decompressed payload in bytes."""
         return self._blob.bytes()
 
     def read(self, offset: int, size: int) -> bytes:
-        """A part of the payload. Errors: OutOfRangeError."""
+        """Returns a part of the payload. Raises OutOfRangeError."""
         part = bytearray(size)
         address, _ = _raw.raw_address(part)
         with _reading():
@@ -108,11 +108,11 @@ class BlobReader:
 
 class ExecutableReader(BlobReader):
     def executable(self) -> bytes:
-        """The program's bytes, decompressed: a copy. ``data()`` is none."""
+        """Returns a copy of the decompressed bytes of the program. ``data()`` does not copy."""
         return self._bytes().tobytes()
 
     def data(self) -> memoryview:
-        """The same where it lies, read-only; a compressed one is decompressed."""
+        """Returns the bytes in place, read-only. A compressed program is decompressed."""
         return self._bytes().data
 
     def isCompressed(self) -> bool:
@@ -120,19 +120,20 @@ class ExecutableReader(BlobReader):
 
 
 class OpaqueReader(BlobReader):
-    """Bytes of whoever wrote them."""
+    """Bytes without a defined format."""
 
     def __init__(self, owner: object, blob: _raw.RawPopefBlob):
         super().__init__(owner, blob)
         self.executable: str = blob.executable()
 
     def data(self) -> memoryview:
-        """Its bytes where they lie, read-only."""
+        """The bytes in place, read-only."""
         return self._bytes().data
 
 
 class TensorReader(BlobReader):
-    """The value of one anchor. ``executable`` is the one that it belongs to; empty: every one with such an anchor."""
+    """The value of one anchor. ``executable`` is the executable to which it belongs; if empty, it belongs to all with
+    such an anchor."""
 
     def __init__(self, owner: object, blob: _raw.RawPopefBlob):
         super().__init__(owner, blob)
@@ -140,7 +141,7 @@ class TensorReader(BlobReader):
         self.info = TensorDataInfo(self.name, tensor_info(blob))
 
     def data(self) -> np.ndarray[Any, Any]:
-        """Its value where it lies, read-only; nothing is copied."""
+        """The value in place, read-only, without a copy."""
         info = self.info.tensorInfo()
         return self._bytes().view(numpy_dtype(info.dataType())).reshape(info.shape())
 
@@ -154,7 +155,7 @@ class FeedReader(BlobReader):
         self.info = FeedDataInfo(self.name, tensor_info(blob), blob.tensor_count())
 
     def data(self) -> np.ndarray[Any, Any]:
-        """All of them where they lie, read-only; the first dimension counts them."""
+        """All tensors in place, read-only. The first dimension is their number."""
         info = self.info.tensorInfo()
         return self._bytes().view(numpy_dtype(info.dataType())).reshape([self.info.numTensors(), *info.shape()])
 
@@ -163,12 +164,12 @@ _Blob = TypeVar("_Blob", bound=BlobReader)
 
 
 def blobs(owner: Union[_raw.RawPopefReader, _raw.RawPopefModel], type: BlobType, make: Callable[[object, _raw.RawPopefBlob], _Blob]) -> list[_Blob]:
-    """Of the raw reader or model."""
+    """Returns the blobs of the raw reader or model."""
     return [make(owner, owner.blob(type, i)) for i in range(owner.count(type))]
 
 
 class Reader:
-    """Several files accumulate. Parsing belongs to one thread; afterwards any may read."""
+    """Accumulates the blobs of several files. Only one thread may parse. Afterwards any thread may read."""
 
     def __init__(self) -> None:
         self._raw = _raw.RawPopefReader()
@@ -177,23 +178,23 @@ class Reader:
         return f"<Reader of executables {[e.name for e in self.executables()]}>"
 
     def parseFile(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Maps a file. Do not change it while it is used; replacing it by renaming is fine.
+        """Maps a file. Do not change it while it is used; replacing it by renaming is safe.
 
-        Errors: FileNotFoundError, PermissionError, DataLossError, FailedPreconditionError."""
+        Raises FileNotFoundError, PermissionError, DataLossError and FailedPreconditionError."""
         with _errors._opening(os.fspath(path)):
             self._raw.parse_file(os.fspath(path))
 
     def parseStream(self, stream: Any, size: int = 0) -> None:
-        """Copies ``size`` bytes from a binary stream; 0: all that follow."""
+        """Copies ``size`` bytes from a binary stream; 0 means until the end."""
         data = stream.read(size) if size else stream.read()
         address, length = _raw.raw_address(data)
         self._raw.parse_bytes(address, length)
 
     def parseSource(self, stream: Any, size: int) -> None:
-        """Finds PopEF in the first ``size`` bytes of a binary stream that can seek: headers are read now, payloads when
-        they are asked for, on the thread that asks. The stream must stay open, its bytes must not change and nobody else
-        may move its position until all that was read from it is gone. What it raises comes out of the call that asks.
-        Since 1.0."""
+        """Parses PopEF data in the first ``size`` bytes of a binary stream that can seek. Headers are read now, and
+        payloads on request, on the requesting thread. The stream must stay open, its bytes must not change, and no
+        other code may move its position until all blobs are freed. The requesting call raises exceptions of the
+        stream. Since 1.0."""
         with _reading():
             self._raw.parse_source(size, _raw.raw_source_read_fn(), _raw.raw_source_release_fn(),
                                    _raw.raw_source(_Source(stream)))
@@ -214,5 +215,5 @@ class Reader:
         return blobs(self._raw, BlobType.OPAQUE, OpaqueReader)
 
     def warnings(self) -> list[str]:
-        """What was odd but no error."""
+        """Warnings about unusual data that is not an error."""
         return self._raw.warnings().splitlines()

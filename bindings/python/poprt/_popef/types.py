@@ -1,4 +1,4 @@
-"""The values that a PopEF file describes: ``x()`` reads, ``setX()`` writes. Lists that ``x()`` returns may be changed."""
+"""The values in a PopEF file: ``x()`` reads, ``setX()`` writes. Lists returned by ``x()`` may be changed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class TensorType(enum.IntEnum):
 
 
 def popefTypeToNumpyDType(data_type: DataType) -> np.dtype[Any]:
-    """The NumPy type of an element. Types that NumPy does not have are unsigned integers of their size."""
+    """Returns the NumPy type of an element. Types that NumPy lacks are unsigned integers of their size."""
     return numpy_dtype(data_type)
 
 
 class _Value:
-    """Equal when all fields are."""
+    """Objects are equal if all fields are."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(self) == vars(other)
@@ -64,7 +64,7 @@ class TensorInfo(_Value):
 
 
 class TensorDataInfo(_Value):
-    """What a tensor blob is; its name is that of an anchor."""
+    """The description of a tensor blob, with the name of an anchor."""
 
     def __init__(self, name: str = "", tensorInfo: Optional[TensorInfo] = None):
         self._name = name
@@ -84,7 +84,7 @@ class TensorDataInfo(_Value):
 
 
 class FeedDataInfo(TensorDataInfo):
-    """A sequence of values of one input, all of the same info."""
+    """A sequence of values of one input, all with the same info."""
 
     def __init__(self, name: str = "", tensorInfo: Optional[TensorInfo] = None, numTensors: int = 0):
         super().__init__(name, tensorInfo)
@@ -110,7 +110,7 @@ class Option(_Value):
 
 
 class ProgramFlow(_Value):
-    """Indices of the programs to run, in order: load once, main repeatedly, save to bring state back."""
+    """Indices of the programs to run, in order: load once, main repeatedly, save to return state to the host."""
 
     def __init__(self, load: Iterable[int] = (), main: Iterable[int] = (), save: Iterable[int] = ()):
         self._load, self._main, self._save = list(load), list(main), list(save)
@@ -153,21 +153,21 @@ class Anchor(_Value):
         self._name = name
 
     def handle(self) -> str:
-        """The stream to which a callback is connected; empty: none can be."""
+        """The stream to which a callback is connected; if empty, none can be connected."""
         return self._handle
 
     def setHandle(self, handle: str) -> None:
         self._handle = handle
 
     def tensorInfo(self) -> TensorInfo:
-        """Of one transfer."""
+        """The type and shape of one transfer."""
         return self._tensorInfo
 
     def setTensorInfo(self, tensorInfo: TensorInfo) -> None:
         self._tensorInfo = tensorInfo
 
     def isPerReplica(self) -> bool:
-        """True: the first dimension is the replication factor."""
+        """Whether the first dimension is the replication factor."""
         return self._isPerReplica
 
     def setIsPerReplica(self, isPerReplica: bool) -> None:
@@ -188,7 +188,7 @@ class Anchor(_Value):
 
 
 class Metadata(_Value):
-    """How an executable is to be run."""
+    """The information for running an executable."""
 
     def __init__(self) -> None:
         # <popef:members>
@@ -208,7 +208,7 @@ class Metadata(_Value):
         self._programsMap: dict[int, str] = {}
         self._anchors: list[Anchor] = []
 
-    # tests/lint/popef_fields.py makes these of core/popef/metadata.toml.
+    # tests/lint/popef_fields.py generates these from core/popef/metadata.toml.
     # <popef:accessors>
     def executable(self) -> str:
         """Name of the executable that the metadata describes."""
@@ -293,7 +293,7 @@ class Metadata(_Value):
         self._programFlow = flow
 
     def programsMap(self) -> dict[int, str]:
-        """Index of a program to its readable name."""
+        """A map from the index of a program to its readable name."""
         return self._programsMap
 
     def setProgramsMap(self, names: Mapping[int, str]) -> None:

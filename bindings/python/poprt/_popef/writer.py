@@ -1,7 +1,7 @@
-"""Writes PopEF blob by blob, payloads piece by piece.
+"""Writes PopEF blob by blob, with payloads in pieces.
 
-One blob writer is active at a time: the next one finishes the last one. When a blob cannot be finished the whole
-writer has failed, and a file stays as it was before.
+One blob writer is active at a time: beginning the next one finishes the last one. If a blob cannot be finished, the
+whole writer has failed, and the file is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Self = TypeVar("_Self", bound="_Finished")
 
 
 class _Finished:
-    """A ``with`` block finishes it, or gives it up when it ends with an exception."""
+    """A ``with`` block finishes the blob, or discards it after an exception."""
 
     _raw: Any
 
@@ -41,11 +41,11 @@ class _Finished:
 
 
 class BlobWriter(_Finished):
-    """Takes the payload of one blob. Leaving it to the next one, to the writer's close or to the end of its scope
-    finishes it; a ``with`` block that ends with an exception gives up the whole writer."""
+    """Writes the payload of one blob. The next blob, the writer's close or the end of the scope finishes it. A ``with``
+    block that ends with an exception makes the whole writer fail."""
 
     def __init__(self, writer: "Writer", raw: _raw.RawPopefBlobWriter):
-        self._writer = writer  # its stream must live
+        self._writer = writer  # keeps its stream alive
         self._raw: Optional[_raw.RawPopefBlobWriter] = raw
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class BlobWriter(_Finished):
         self._write(0, data, size)
 
     def close(self) -> None:
-        """Finishes the blob. Errors: InvalidArgumentError when a tensor or feed lacks bytes."""
+        """Finishes the blob. Raises InvalidArgumentError if a tensor or feed is incomplete."""
         if self._raw is not None:
             with self._writer._stream_errors():
                 self._raw.close()
@@ -80,24 +80,24 @@ class BlobWriter(_Finished):
             if getattr(self, "_raw", None) is not None:
                 self.close()
         except Exception:
-            pass  # the writer has failed and says so
+            pass  # the writer has failed and reports the error
 
 
 class FeedGroupWriter(BlobWriter):
-    """Several feeds that are filled side by side."""
+    """Several feeds that are written alternately."""
 
     def write(self, feed: int, data: Any, size: Optional[int] = None) -> None:  # type: ignore[override]
-        """Appends bytes to one of them."""
+        """Appends bytes to one of the feeds."""
         self._write(feed, data, size)
 
     def writeStep(self, tensors: Sequence[Any]) -> None:
-        """One tensor of every feed, in their order."""
+        """Appends one tensor to every feed, in their order."""
         for feed, tensor in enumerate(tensors):
             self._write(feed, tensor, None)
 
 
 class _StreamErrors:
-    """What a stream's write() has raised goes on to the caller."""
+    """Raises exceptions of a stream's write() in the caller."""
 
     def __enter__(self) -> None:
         pass
@@ -109,16 +109,16 @@ class _StreamErrors:
 
 
 class Writer(_Finished):
-    """Writes to a path, or to anything with a ``write`` that takes bytes.
+    """Writes to a path, or to an object with a ``write`` method for bytes.
 
-    Usable as a context manager: leaving it closes it; leaving it by an exception writes nothing."""
+    As a context manager, it closes at the end of the block, and writes nothing after an exception."""
 
     def __init__(self, target: Union[str, os.PathLike[str], Any]):
         self._stream: Any = None
         if isinstance(target, (str, os.PathLike)):
             self._open(target, FileWriter.Mode.TRUNCATE)
         else:
-            self._stream = target  # the raw layer has its address
+            self._stream = target  # the raw layer uses its address
             self._raw: Optional[_raw.RawPopefWriter] = _raw.RawPopefWriter.create_stream(
                 _raw.raw_write_fn(), _raw.raw_object_address(target))
 
@@ -151,14 +151,14 @@ class Writer(_Finished):
         return self._begin(_raw.RawPopefBlobInfo(BlobType.OPAQUE, name, executable))
 
     def createTensorData(self, info: TensorDataInfo, executable: str = "") -> BlobWriter:
-        """``executable`` ties the data to one model of several; empty: to every one with such an anchor."""
+        """``executable`` links the data to one of several models; if empty, to all models with such an anchor."""
         return self._begin(_data_info(BlobType.TENSOR, info, executable))
 
     def createFeedData(self, info: FeedDataInfo, executable: str = "") -> BlobWriter:
         return self._begin(_data_info(BlobType.FEED, info, executable))
 
     def createFeedGroup(self, infos: Sequence[FeedDataInfo], executable: str = "") -> FeedGroupWriter:
-        """Feeds that are filled side by side, step by step."""
+        """Begins feeds that are written alternately."""
         feeds = _raw.RawPopefFeeds()
         for info in infos:
             feeds.add(_data_info(BlobType.FEED, info, executable))
@@ -173,13 +173,13 @@ class Writer(_Finished):
     write = writeMetadata  # the C++ name
 
     def close(self) -> None:
-        """Finishes the active blob and the writer; a file is there from now on. Does nothing the second time."""
+        """Finishes the active blob and the writer, and makes the file visible. A second call has no effect."""
         with self._stream_errors():
             self._active().close()
 
 
 class FileWriter(Writer):
-    """Writes to a path: a new file, or more blobs for one that is there."""
+    """Writes a new file, or appends blobs to an existing one."""
 
     class Mode(enum.IntEnum):
         TRUNCATE = 0

@@ -1,4 +1,4 @@
-"""Passes: rewrites of ONNX models, the library's and those of its users.
+"""Passes: rewrites of ONNX models, from the library and from users.
 
 >>> @poprt.passes.register("replace_add_with_sub")
 ... class ReplaceAddWithSub(poprt.Pass):
@@ -9,7 +9,7 @@
 ...         return graph
 >>> model = poprt.PassManager(["replace_add_with_sub", "eliminate_deadend"]).run(model)
 
-Passes are known by name: that they are in modules of their own here may change.
+Passes are identified by name. The modules that contain them may change.
 """
 
 from . import apply_ir_pass, base_pass, onnx_helper, pass_manager, pattern_helper, remove_duplicated_initializer  # noqa: F401

@@ -1,4 +1,4 @@
-"""How two tensors differ, in numbers."""
+"""Numbers of the differences between tensors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BINS = 32
 
 
 class Tolerance(NamedTuple):
-    """That of option check: an element may differ by ``relative`` of its value and ``of_largest`` of the largest magnitude that the
-    tensor has."""
+    """The tolerance of option check: an element may differ by ``relative`` of its value plus ``of_largest`` of the
+    largest magnitude of the tensor."""
 
     precision: str
     relative: float
@@ -28,18 +28,18 @@ TOLERANCES = {t.precision: t for t in (Tolerance("fp32", 1e-3, 1e-4), Tolerance(
 
 
 class Largest:
-    """The largest differences of tensors, absolute and relative, over several runs."""
+    """The largest absolute and relative differences of tensors over several runs."""
 
     def __init__(self, tolerance: Tolerance):
         self.absolute: Optional[dict[str, Any]] = None
         self.relative: Optional[dict[str, Any]] = None
-        self.outside: list[str] = []  # what the tolerance does not allow, as sentences
+        self.outside: list[str] = []  # sentences about differences outside the tolerance
         self._tolerance = tolerance
         self._first: dict[str, float] = {}
 
     def add(self, name: str, inputs: str, origin: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> None:
-        """One tensor of one run. Arrays of two shapes are outside of any tolerance; NaN equals NaN, and what is NaN or infinite in one
-        of them only is infinitely far."""
+        """Adds one tensor of one run. Arrays of different shapes are outside any tolerance. NaN equals NaN. An element
+        that is NaN or infinite in one array only has an infinite difference."""
         if origin.shape != converted.shape:
             self.outside.append(f"'{name}' has the size {list(origin.shape)} in the original and {list(converted.shape)} in the "
                                 f"converted model (inputs: {inputs})")
@@ -87,7 +87,8 @@ def _larger(known: Optional[dict[str, Any]], name: str, inputs: str, amounts: np
 
 
 def _moments(values: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """What an array's finite elements are like, and how many others there are. Skewness and kurtosis of what does not vary are 0."""
+    """Returns statistics of an array's finite elements and the number of the others. Skewness and kurtosis of constants
+    are 0."""
     finite = values[np.isfinite(values)]
     made: dict[str, Any] = dict.fromkeys(("mean", "std", "min", "max", "skewness", "kurtosis"), 0.0)
     made |= {"hist": [0] * _BINS, "hist_edges": [0.0, 0.0], "not_finite": int(values.size - finite.size)}
@@ -104,15 +105,15 @@ def _moments(values: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def unknown_difference() -> dict[str, Any]:
-    """The numbers of ``difference`` where there is nothing that they could be computed of: NaN."""
+    """Returns the numbers of ``difference`` as NaN, for tensors without elements."""
     nothing = np.zeros(0)
     return {**dict.fromkeys(("mse", "mae", "snr", "cosine_distance"), float("nan")),
             **{part: _moments(nothing) for part in ("origin", "converted", "noise")}}
 
 
 def difference(origin: np.ndarray[Any, Any], converted: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """MSE, MAE, SNR (of the noise's energy to the signal's), cosine distance, and what origin, converted and their
-    difference are like. Computed in double."""
+    """Returns MSE, MAE, SNR (energy of the noise divided by that of the signal), cosine distance, and statistics of
+    origin, converted and their difference. Computed in double."""
     a, b = np.asarray(origin, np.float64).ravel(), np.asarray(converted, np.float64).ravel()
     if a.shape != b.shape:
         raise ValueError(f"expected arrays of one shape, found {list(np.shape(origin))} and {list(np.shape(converted))}")

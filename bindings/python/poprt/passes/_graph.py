@@ -1,4 +1,4 @@
-"""What a graph of onnx.ModelProto holds: nodes in order, types, shapes, constants."""
+"""Functions on a graph of onnx.ModelProto: nodes in order, types, shapes, constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["all_graphs", "get_attribute", "get_constant", "get_constant_value", 
 
 
 def subgraphs(node: NodeProto) -> list[GraphProto]:
-    """The graphs that a node holds (If, Loop, Scan)."""
+    """Returns the subgraphs of a node (If, Loop, Scan)."""
     found: list[GraphProto] = []
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -24,7 +24,7 @@ def subgraphs(node: NodeProto) -> list[GraphProto]:
 
 
 def _captured(graph: GraphProto) -> set[str]:
-    """What a nested graph reads of those around it."""
+    """Returns the values of enclosing graphs that a nested graph reads."""
     made = {v.name for v in graph.input} | {t.name for t in graph.initializer}
     made.update(name for node in graph.node for name in node.output)
     read = {o.name for o in graph.output}.union(*(_reads(node) for node in graph.node))
@@ -36,8 +36,8 @@ def _reads(node: NodeProto) -> set[str]:
 
 
 def topological_sort(graph: GraphProto) -> list[NodeProto]:
-    """The nodes so that each stands behind those whose results it reads, nested graphs included, and otherwise in their
-    order. ValueError for a cycle, with the nodes on it."""
+    """Returns the nodes in topological order, including the reads of nested graphs, and otherwise in their order.
+    Raises ValueError for a cycle, with its nodes."""
     nodes = list(graph.node)
     maker = {name: i for i, node in enumerate(nodes) for name in node.output if name}
     reads = [{maker[name] for name in _reads(node) if name in maker} for node in nodes]
@@ -66,7 +66,7 @@ def node_title(node: NodeProto) -> str:
 
 
 def get_value_info(graph: GraphProto, name: str) -> Optional[ValueInfoProto]:
-    """What the graph says about a value: the entry of its inputs, outputs or value_info."""
+    """Returns the entry of a value in the inputs, outputs or value_info of the graph."""
     for values in (graph.value_info, graph.output, graph.input):
         for value in values:
             if value.name == name:
@@ -75,7 +75,7 @@ def get_value_info(graph: GraphProto, name: str) -> Optional[ValueInfoProto]:
 
 
 def get_dtype(graph: GraphProto, name: str) -> Optional[int]:
-    """The element type (onnx.TensorProto.FLOAT ...) of a value or initializer; None when it is not known."""
+    """Returns the element type (onnx.TensorProto.FLOAT ...) of a value or initializer, or None if it is unknown."""
     for tensor in graph.initializer:
         if tensor.name == name:
             return int(tensor.data_type)
@@ -88,7 +88,7 @@ def get_dtype(graph: GraphProto, name: str) -> Optional[int]:
 
 
 def get_shape(graph: GraphProto, name: str) -> Optional[list[int]]:
-    """The shape of a value or initializer, with 0 for dimensions that are not known; None when the rank is not known."""
+    """Returns the shape of a value or initializer, with 0 for unknown dimensions, or None if the rank is unknown."""
     for tensor in graph.initializer:
         if tensor.name == name:
             return list(tensor.dims)
@@ -101,18 +101,18 @@ def get_shape(graph: GraphProto, name: str) -> Optional[list[int]]:
 
 
 def get_producer(graph: GraphProto, name: str) -> Optional[NodeProto]:
-    """The node that makes a value; None for inputs and initializers."""
+    """Returns the node that produces a value, or None for inputs and initializers."""
     return next((node for node in graph.node if name in node.output), None) if name else None
 
 
 def get_consumers(graph: GraphProto, name: str) -> list[NodeProto]:
-    """The nodes that read a value, or hold a graph that does."""
+    """Returns the nodes that read a value, directly or in a subgraph."""
     return [node for node in graph.node if name in _reads(node)]
 
 
 def get_constant(graph: GraphProto, name: str) -> Optional[TensorProto]:
-    """The tensor of an initializer or of a Constant node; changing it changes the model (but for Constants that hold a
-    number or list). None for what is not constant."""
+    """Returns the tensor of an initializer or of a Constant node, or None for other values. Changing it changes the
+    model, except for Constants with a number or list."""
     for tensor in graph.initializer:
         if tensor.name == name:
             return tensor
@@ -130,13 +130,13 @@ def get_constant(graph: GraphProto, name: str) -> Optional[TensorProto]:
 
 
 def get_constant_value(graph: GraphProto, name: str) -> Optional[np.ndarray[Any, Any]]:
-    """The same as an array."""
+    """Returns the constant as an array."""
     tensor = get_constant(graph, name)
     return None if tensor is None else np.asarray(onnx("get_constant_value").numpy_helper.to_array(tensor))
 
 
 def get_attribute(node: NodeProto, name: str, default: Any = None) -> Any:
-    """The value of an attribute; text as str."""
+    """Returns the value of an attribute, with text as str."""
     for attribute in node.attribute:
         if attribute.name == name:
             value = onnx("get_attribute").helper.get_attribute_value(attribute)
@@ -145,13 +145,13 @@ def get_attribute(node: NodeProto, name: str, default: Any = None) -> Any:
 
 
 def is_known(graph: GraphProto, name: str) -> bool:
-    """Whether element type and all dimensions are known; those of a value that nobody names are."""
+    """Returns whether element type and all dimensions are known. An omitted value is known."""
     shape = get_shape(graph, name) if name else []
     return not name or bool(get_dtype(graph, name)) and shape is not None and 0 not in shape
 
 
 def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """The graph and those in it."""
+    """Yields the graph and its subgraphs."""
     yield graph
     for node in graph.node:
         for inner in subgraphs(node):

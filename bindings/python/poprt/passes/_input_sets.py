@@ -1,4 +1,4 @@
-"""The inputs that layer_precision_compare gives to both models."""
+"""The inputs of both models in layer_precision_compare."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGE = 100
 
 
 class InputSet(NamedTuple):
-    """``how`` says how ``inputs``, arrays by name, are made."""
+    """A set of inputs. ``how`` describes ``inputs``, which are arrays by name."""
 
     name: str
     how: str
@@ -61,9 +61,9 @@ _KINDS: list[tuple[str, str, Callable[[_Array, "np.random.Generator"], Any]]] = 
 
 
 def further_sets(infos: Mapping[str, tuple[Sequence[int], Any]], first: InputSet) -> list[InputSet]:
-    """``first``, then the sets that give an input something that no earlier set gives it. ``infos`` has shapes and dtypes by name.
+    """Returns ``first``, then the sets that give an input a new value. ``infos`` contains shapes and dtypes by name.
 
-    They make sizes that depend on data zero, small and as large as possible. The seed of a set is its place.
+    The sets make sizes that depend on data zero, small and as large as possible. The seed of a set is its position.
     """
     sets = [first]
     kinds = [(int(np.prod(shape)), np.dtype(dtype).kind) for shape, dtype in infos.values()]

@@ -1,4 +1,4 @@
-"""ApplyIrPass: several passes of the library in one turn."""
+"""ApplyIrPass: runs several passes of the library at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass: what passes are, by which names they are known, and the library's own."""
+"""Pass: the base class of passes, their names, and the library's passes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _KINDS = ("against", "depend", "before")
 
 
 class Pass:
-    """A rewrite of an onnx.ModelProto. A subclass defines ``run(onnx_model)``, or ``run_transform(graph, is_main_graph)``
-    that is called for the graph and for all in it; instances are called with a model.
+    """A rewrite of an onnx.ModelProto. A subclass defines ``run(onnx_model)``, or ``run_transform(graph,
+    is_main_graph)``, which is called for the graph and its subgraphs. Instances are called with a model.
 
-    A pass is known by a name: that of ``@register("name")``, or its attribute ``name``. One that has the name of a pass
-    of the library takes its place.
+    The name of a pass is that of ``@register("name")``, or its attribute ``name``. A pass with the name of one of the
+    library replaces it.
     """
 
     name: ClassVar[str]
@@ -58,8 +58,8 @@ class Pass:
         return f"<{type(self).__name__} {getattr(type(self), 'name', 'without a name')!r}>"
 
     def traverse_graph(self, graph: _Graph, transform: Callable[[_Graph, bool], _Graph], is_main_graph: bool = True) -> _Graph:
-        """Calls ``transform(graph, is_main_graph)`` for the graph, then for the graphs in what that made (of If, Loop,
-        Scan). Gives the graph."""
+        """Calls ``transform(graph, is_main_graph)`` for the graph, then for the subgraphs of the result (of If, Loop,
+        Scan). Returns the graph."""
         result = transform(graph, is_main_graph)
         made: GraphProto = result
         if made is None:
@@ -76,35 +76,35 @@ class Pass:
 
     @staticmethod
     def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
-        """An instance of the pass of that name; further arguments are its constructor's."""
+        """Returns an instance of the pass with that name. Further arguments are passed to its constructor."""
         return find_class(name)(*args, **kwargs)
 
     @staticmethod
     def get_registered_passes() -> dict[str, type[Pass]]:
-        """All passes by name."""
+        """Returns all passes by name."""
         return dict(_known())
 
     @staticmethod
     def get_typed_registered_passes(type: Union[str, type[Pass]]) -> dict[str, type[Pass]]:
-        """Those whose property "type" is that ("ir": the library's, "onnx": those in Python), or that are subclasses of
-        the class."""
+        """Returns the passes with that property "type" ("ir": the library's, "onnx": those in Python), or the
+        subclasses of a class."""
         if isinstance(type, str):
             return {n: c for n, c in _known().items() if c.properties.get("type", "onnx") == type}
         return {n: c for n, c in _known().items() if issubclass(c, type)}
 
     @staticmethod
     def register_pass(name: str) -> Callable[[_Class], _Class]:
-        """Decorator: the class is the pass of that name. Names are unique; ValueError when there is one already."""
+        """A decorator that registers the class by name. Raises ValueError if the name is in use."""
         return _registration(name, False)
 
     @staticmethod
     def override_register_pass(name: str) -> Callable[[_Class], _Class]:
-        """Decorator: the same, in the place of the pass that has the name."""
+        """A decorator that registers the class in place of the pass with that name."""
         return _registration(name, True)
 
     @staticmethod
     def property_register(k: str, v: Any) -> Callable[[_Class], _Class]:
-        """Decorator: notes a property, such as "type"."""
+        """A decorator that sets a property, such as "type"."""
         def decorate(cls: _Class) -> _Class:
             cls.properties = {**cls.properties, k: v}
             return cls
@@ -112,13 +112,13 @@ class Pass:
 
     @staticmethod
     def against_passes(passes: Sequence[str]) -> Callable[[_Class], _Class]:
-        """Decorator: the pass does not run together with those."""
+        """A decorator: the pass must not run together with ``passes``."""
         return Pass.constraint_passes("against", passes)
 
     @staticmethod
     def constraint_passes(kind: str, passes: Sequence[str]) -> Callable[[_Class], _Class]:
-        """Decorator. ``kind`` "against": never together with ``passes``; "depend": after them, and they must run;
-        "before": before those of them that run."""
+        """A decorator that adds a constraint. ``kind`` "against": never together with ``passes``; "depend": after them,
+        and they must run; "before": before those of them that run."""
         if kind not in _KINDS:
             raise ValueError(f"constraint_passes: expected one of {', '.join(_KINDS)}, found {kind!r}")
         names = [passes] if isinstance(passes, str) else list(passes)
@@ -130,8 +130,8 @@ class Pass:
 
 
 class ImmutablePass(Pass):
-    """A pass that looks at a model and says what it found: ``run`` works on a copy and gives the model as it was, unless the
-    subclass has its own."""
+    """A pass that inspects a model. ``run`` works on a copy and returns the model unchanged, unless the subclass
+    overrides it."""
 
     def run(self, onnx_model: ModelProto) -> ModelProto:
         copy = type(onnx_model)()
@@ -141,7 +141,8 @@ class ImmutablePass(Pass):
 
 
 def _int8_parts(weights: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """{"w": {"value": int8, "offset": float32, "scale": float32}}, or {"w": (value, offset, scale)}, as WEIGHT.PART."""
+    """Converts {"w": {"value": int8, "offset": float32, "scale": float32}}, or {"w": (value, offset, scale)}, to
+    WEIGHT.PART."""
     fields = ("value", "offset", "scale")
     made = {}
     for name, given in weights.items():
@@ -156,7 +157,7 @@ def _int8_parts(weights: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
 
 
 class BuiltinPass(Pass):
-    """A pass of the library, with its parameters as keywords, or in their order."""
+    """A pass of the library, with its parameters as keywords or in their order."""
 
     info: ClassVar[_builtin.PassInfo]
 
@@ -174,7 +175,7 @@ class BuiltinPass(Pass):
         _builtin.check([self.call])
 
     def _file_of(self, name: str, value: Any) -> Any:
-        """The library takes models and arrays by the paths of files, which stay for as long as the pass."""
+        """The library takes models and arrays as paths of files, which exist as long as the pass."""
         arrays = name == "int8_offset_scale" and isinstance(value, Mapping)
         if not arrays and not hasattr(value, "SerializeToString"):
             return value
@@ -197,15 +198,15 @@ class BuiltinPass(Pass):
         return f"<pass {self.name}{shown or ''}>"
 
 
-# What was registered by a decorator; classes with an attribute `name` are found without.
+# Classes registered by a decorator. Classes with an attribute `name` are found without it.
 _registered: dict[str, type[Pass]] = {}
 _decorated: "weakref.WeakSet[type[Pass]]" = weakref.WeakSet()
 _builtins: dict[str, type[Pass]] = {}
-_listed: list[bool] = []  # empty: there may be more than in _builtins
+_listed: list[bool] = []  # if empty, there may be passes that _builtins lacks
 
 
 def _signature(parameters: Sequence[Mapping[str, Any]]) -> inspect.Signature:
-    """A plug-in may call a parameter what Python has no name for; ``**{"from": ...}`` gives it."""
+    """The name of a plug-in's parameter may not be a Python identifier; it is passed as ``**{"from": ...}``."""
     if all(p["name"].isidentifier() and not keyword.iskeyword(p["name"]) for p in parameters):
         return inspect.Signature([inspect.Parameter(p["name"], inspect.Parameter.POSITIONAL_OR_KEYWORD, default=p["default"])
                                   for p in parameters])
@@ -214,7 +215,7 @@ def _signature(parameters: Sequence[Mapping[str, Any]]) -> inspect.Signature:
 
 
 def builtin_classes() -> dict[str, type[Pass]]:
-    """The library's passes by name and alias, as classes that are made once."""
+    """Returns the library's passes by name and alias, as classes that are created once."""
     if not _listed:
         for info in _builtin.infos():
             if info.name in _builtins:
@@ -231,13 +232,13 @@ def builtin_classes() -> dict[str, type[Pass]]:
 
 
 def forget_builtins() -> None:
-    """There may be more of them now."""
+    """The set of the library's passes may have changed."""
     _listed.clear()
 
 
 def get_all_named_subclasses(cls: Any) -> dict[str, Any]:
-    """The classes below ``cls`` that have an attribute ``name``, by it. Programs that replace this function in its module
-    decide what passes there are."""
+    """Returns the subclasses of ``cls`` with an attribute ``name``, by that name. A program can replace this function
+    in its module to define the set of passes."""
     found: dict[str, Any] = {}
 
     def visit(parent: Any) -> None:
@@ -251,7 +252,7 @@ def get_all_named_subclasses(cls: Any) -> dict[str, Any]:
 
 
 def _known() -> dict[str, type[Pass]]:
-    """All passes: the library's, in their place classes that have a name, in theirs those that were registered."""
+    """Returns all passes. Classes with a name replace the library's, and registered classes replace both."""
     known = dict(builtin_classes())
     for name, cls in get_all_named_subclasses(Pass).items():
         if not issubclass(cls, BuiltinPass) and cls not in _decorated:

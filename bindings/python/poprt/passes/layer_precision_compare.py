@@ -1,4 +1,4 @@
-"""layer_precision_compare: what Conv, MatMul and Gemm make before and after a conversion."""
+"""layer_precision_compare: compares results of Conv, MatMul and Gemm before and after a conversion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMPARED = ("Conv", "MatMul", "Gemm")
 
 
 def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[dict[str, np.ndarray[Any, Any]]]:
-    """{input: samples}, of a pickle file or as it is."""
+    """Returns {input: samples} from a pickle file or the given dictionary."""
     if data_preprocess is None:
         return None
     found: Any = data_preprocess
@@ -36,7 +36,7 @@ def _data(data_preprocess: Union[_Path, Mapping[str, Any], None]) -> Optional[di
 
 
 def _batch(backend: Backend, data: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
-    """One batch for the inputs: a random one of the data's."""
+    """Returns one batch for the inputs, selected at random from the data."""
     inputs, _ = backend.get_io_info()
     missing = sorted(set(inputs) - set(data))
     if missing:
@@ -66,7 +66,7 @@ def _run(model: ModelProto, names: list[str], options: Any) -> Backend:
 
 
 def _tolerance(converted: ModelProto) -> Tolerance:
-    """By what the model computes with."""
+    """Returns the tolerance for the types of the model."""
     half = 10  # onnx.TensorProto.FLOAT16
     tensors = [v.type.tensor_type.elem_type for v in [*converted.graph.input, *converted.graph.output]]
     if any("FP8" in node.op_type for node in converted.graph.node):
@@ -87,7 +87,7 @@ def _results(backend: Backend, names: list[str], inputs: Mapping[str, np.ndarray
 
 def _compare(names: list[str], sets: list[InputSet], origin: list[_Results], converted: list[_Results],
              largest: Largest) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Numbers by tensor, with the first inputs that the original runs with; and a line for each set of inputs."""
+    """Returns numbers by tensor, with the first inputs for which the original runs, and a line for each set of inputs."""
     found: dict[str, dict[str, Any]] = {}
     lines = []
     for (inputs, how, _), was, now in zip(sets, origin, converted):
@@ -127,15 +127,17 @@ def _rows_of_log(rows: list[tuple[Any, str]], found: dict[str, dict[str, Any]]) 
 def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], converted_model: Union[_Path, ModelProto],
                             data_preprocess: Union[_Path, Mapping[str, Any], None] = None, options: Any = None,
                             output_dir: _Path = "./") -> dict[str, dict[str, Any]]:
-    """Runs both models with the same inputs, several times, and compares what each Conv, MatMul and Gemm of the original makes with
-    what is called the same in the converted one. Writes precision_compare.log into ``output_dir``: first the largest absolute and
-    relative difference and where they are, the tolerance that option check has, and how the inputs are made.
+    """Runs both models several times with the same inputs, and compares the results of each Conv, MatMul and Gemm of
+    the original with the values of the same names in the converted model. Writes precision_compare.log to
+    ``output_dir``: it begins with the largest absolute and relative differences with their places, the tolerance of
+    option check, and the description of the inputs.
 
-    Gives the numbers by name of the tensor, those of the first inputs: one batch of ``data_preprocess``, a pickle file of
-    {input: samples} or such a dictionary, else random numbers. The others are zeros, ones, of one sign, sparse, repeated and distinct,
-    so that sizes that depend on data are zero, small and as large as possible; "sizes" of a tensor has those that differ or are empty.
-    ``options`` are those of the compiler. Errors: FailedPreconditionError (no tensor is in both models), InvalidArgumentError (data
-    that does not fit), what a run of the original with the first inputs, or of the converted model, fails with.
+    Returns the numbers of the first inputs by name of the tensor. The first inputs are one batch of
+    ``data_preprocess``, a pickle file of {input: samples} or such a dictionary, else random numbers. The others are
+    zeros, ones, of one sign, sparse, repeated and distinct, so that sizes that depend on data are zero, small and as
+    large as possible; "sizes" of a tensor contains those that differ or are empty. ``options`` are those of the
+    compiler. Raises FailedPreconditionError (no tensor is in both models), InvalidArgumentError (data that does not
+    fit), and the errors of a run of the original with the first inputs, or of the converted model.
     """
     origin, converted = (load(m, "layer_precision_compare") for m in (origin_model_path, converted_model))
     there = _outputs(converted)
@@ -168,7 +170,7 @@ def layer_precision_compare(origin_model_path: Union[_Path, ModelProto], convert
 
 
 class LayerPrecisionCompare(ImmutablePass):
-    """The same as a pass, for the converted model that it is called with, which stays as it is."""
+    """The same as a pass, which is called with the converted model and does not change it."""
 
     name = "layer_precision_compare"
 

@@ -12,8 +12,8 @@ __all__ = ["clean_info", "get_attribute", "get_constant", "get_constant_value", 
 
 
 def clean_info(model: ModelProto) -> ModelProto:
-    """A model that forgot what the given one says about intermediate values and outputs, and has it inferred anew, for after
-    nodes have changed. What is said about an output stays when nothing is inferred."""
+    """Returns a copy of the model in which types of intermediate values and outputs are inferred again, for use after
+    changes of nodes. The declared type of an output stays if none is inferred."""
     fresh = type(model)()
     fresh.CopyFrom(model)
     for graph in all_graphs(fresh.graph):

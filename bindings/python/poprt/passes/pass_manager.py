@@ -1,4 +1,4 @@
-"""PassManager: runs passes by name or as they are, in an order that their constraints allow."""
+"""PassManager: runs passes, given by name or as objects, in an order that satisfies their constraints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnyPass = Union[str, Pass, type[Pass]]
 
 
 def as_pass(item: AnyPass) -> Pass:
-    """An instance of what stands for a pass."""
+    """Returns an instance of the pass for a name, class or instance."""
     if isinstance(item, str):
         return find_class(item.strip())()
     if isinstance(item, type) and issubclass(item, Pass):
@@ -30,7 +30,7 @@ def name_of(item: Pass) -> str:
 
 
 def groups(passes: Sequence[Pass], gather: bool) -> Iterable[Union[Pass, list[BuiltinPass]]]:
-    """The passes in their order; with ``gather``, neighbours of the library's are one group."""
+    """Returns the passes in order. With ``gather``, consecutive passes of the library form a group."""
     together: list[BuiltinPass] = []
     for item in passes:
         if gather and isinstance(item, BuiltinPass) and type(item).run is BuiltinPass.run:
@@ -45,7 +45,7 @@ def groups(passes: Sequence[Pass], gather: bool) -> Iterable[Union[Pass, list[Bu
 
 
 def run_passes(model: ModelProto, passes: Sequence[Pass], gather: bool = True) -> ModelProto:
-    """What the passes make of the model, each of what the one before it made."""
+    """Runs the passes one after the other and returns the model."""
     for step in groups(passes, gather):
         if isinstance(step, list):
             model = _builtin.apply(model, [item.call for item in step])
@@ -60,7 +60,7 @@ def run_passes(model: ModelProto, passes: Sequence[Pass], gather: bool = True) -
 class PassManager:
     """Runs passes: names, classes and instances may be mixed.
 
-    ``gather_ir_passes`` runs neighbouring passes of the library in one turn, which reads and writes the model once; the
+    ``gather_ir_passes`` runs consecutive passes of the library at once, which reads and writes the model only once. The
     result is the same.
     """
 
@@ -73,7 +73,7 @@ class PassManager:
         return f"PassManager({self.get_all_pass_names()!r})"
 
     def add_passes(self, *passes: Union[AnyPass, Sequence[AnyPass]]) -> None:
-        """Adds one or several, or a list of them."""
+        """Adds one or several passes, or a list of them."""
         for item in passes:
             if isinstance(item, (list, tuple)):
                 self.add_passes(*item)
@@ -87,8 +87,8 @@ class PassManager:
         return [name_of(item) for item in self._passes]
 
     def sort_passes(self) -> list[Pass]:
-        """Puts them into an order that holds all constraints and otherwise is theirs; gives them. Passes that others depend
-        on are added. FailedPreconditionError when passes are against each other, or wait for each other in a circle."""
+        """Sorts the passes by their constraints, otherwise keeping their order, adds those on which others depend, and
+        returns them. Raises FailedPreconditionError if passes exclude each other or depend on each other in a cycle."""
         if all(isinstance(item, BuiltinPass) for item in self._passes):
             ordered = _builtin.sort(item.call for item in self._passes if isinstance(item, BuiltinPass))
             present = self.get_all_pass_names()
@@ -118,7 +118,7 @@ class PassManager:
         return ordered
 
     def run(self, model: ModelProto) -> ModelProto:
-        """What the passes make of the model, in the order in which they stand."""
+        """Runs the passes in their present order and returns the model."""
         return run_passes(model, self._passes, self.gather_ir_passes)
 
     def _constraint(self, name: str, kind: str) -> Sequence[str]:
@@ -127,7 +127,7 @@ class PassManager:
         return found
 
     def _complete(self) -> list[str]:
-        """The names in their order, once; what they depend on is added in front of them."""
+        """Returns the unique names in order, preceded by the passes on which they depend."""
         at = 0
         while at < len(self._passes):
             wanted = [n for n in type(self._passes[at]).constraints.get("depend", ()) if n not in self.get_all_pass_names()]

@@ -1,11 +1,11 @@
-"""PatternMatcher: finds nodes by how they hang together.
+"""PatternMatcher: finds nodes by their connections.
 
     PatternMatcher(["s:0->Reshape:1->MatMul:2->Add:3->e:4", "Reshape:1->Cast:5->Add:3"])
 
-A pattern is a list of chains. Elements are joined by ``->``: a result of the left one is read by the right one. ``Op:key`` is
-a node of that type; the same key in several chains is the same node, other keys are other nodes. ``s:key`` at the begin of a
-chain is whatever makes the value (a node, an input, a constant), ``e:key`` at its end whatever reads it (a node, or an output
-of the graph). Blanks mean nothing.
+A pattern is a list of chains. Elements are joined by ``->``: the right one reads a result of the left one. ``Op:key``
+is a node of that type. The same key in several chains is the same node, and other keys are other nodes. ``s:key`` at
+the beginning of a chain is the producer of the value (a node, an input, a constant), and ``e:key`` at its end is a
+reader (a node, or an output of the graph). Blanks are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ START, END = "s", "e"
 
 
 class Match(NamedTuple):
-    """A node and its position in graph.node; None and -1 where ``s`` is an input or constant, or ``e`` an output."""
+    """A node and its position in graph.node; None and -1 if ``s`` is an input or constant, or ``e`` an output."""
 
     node: NodeProto
     index: int  # type: ignore[assignment]  # tuples have a method of that name
@@ -31,7 +31,7 @@ _OUTSIDE = -1
 
 
 class PatternMatcher:
-    """Finds places of a pattern in a graph, one after the other."""
+    """Finds matches of a pattern in a graph, one after the other."""
 
     def __init__(self, pattern: Union[str, Sequence[str]]):
         if not isinstance(pattern, Iterable):
@@ -64,8 +64,8 @@ class PatternMatcher:
         self._edges.extend(zip(keys, keys[1:]))
 
     def next_pattern(self, graph: GraphProto) -> Optional[Mapping[str, Match]]:
-        """A place that was not found before, as key -> (node, index), or None when there is none left; then the search starts
-        anew. The graph may have changed since the last call."""
+        """Returns the next match as key -> (node, index), or None if there are no more, after which the search
+        restarts. The graph may have changed since the last call."""
         search = _Search(graph, self._types, self._edges, self._keys)
         for found in search.places():
             identity = tuple(",".join(search.nodes[found[key]].output) for key in self._keys)
@@ -77,14 +77,14 @@ class PatternMatcher:
 
 
 class _Search:
-    """One search: assigns nodes to keys, those first that a chain connects with what is assigned."""
+    """One search: assigns nodes to keys, beginning with keys that a chain connects with assigned ones."""
 
     def __init__(self, graph: GraphProto, types: Mapping[str, str], edges: Sequence[tuple[str, str]], keys: Sequence[str]):
         self.nodes: list[NodeProto] = list(graph.node)
         self._types, self._edges = types, edges
         self._outputs = {o.name for o in graph.output}
         maker = {name: i for i, node in enumerate(self.nodes) for name in node.output if name}
-        # By node: what makes its inputs (_OUTSIDE for what no node makes), and what reads its outputs.
+        # For each node, the producers of its inputs (_OUTSIDE if it is not a node) and the readers of its outputs.
         self._sources: list[list[int]] = []
         self._readers: list[list[int]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
@@ -99,7 +99,7 @@ class _Search:
         self._order = self._connected(keys)
 
     def _connected(self, keys: Sequence[str]) -> list[str]:
-        """All keys, operators before s and e, each where possible beside one that stands before it."""
+        """All keys, with operators before s and e, each connected to an earlier one if possible."""
         order: list[str] = []
         rest = list(keys)
         while rest:
@@ -121,7 +121,7 @@ class _Search:
             yield from self._assign(found, at + 1)
             del found[key]
             if self._types[key] in (START, END):
-                return  # any will do
+                return  # any node is possible
 
     def _candidates(self, key: str, found: Mapping[str, int]) -> list[int]:
         op = self._types[key]
@@ -141,7 +141,7 @@ class _Search:
                 if i != _OUTSIDE and i not in taken and self.nodes[i].op_type == op]
 
     def _starts(self, key: str, found: Mapping[str, int], allowed: list[int]) -> list[int]:
-        """What makes the value comes before what the chains say already: other inputs of the node, inputs of the graph."""
+        """Producers that no other key has are preferred: other inputs of the node, inputs of the graph."""
         named = {found[left] for left, right in self._edges if left != key and left in found
                  and any((key, right) == edge for edge in self._edges)}
         return sorted(allowed, key=lambda i: i in named)

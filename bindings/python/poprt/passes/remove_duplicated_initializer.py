@@ -1,4 +1,4 @@
-"""RemoveDuplicatedInitializer, which published programs import by its class."""
+"""RemoveDuplicatedInitializer, a class that published programs import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["RemoveDuplicatedInitializer"]
 
 
 class RemoveDuplicatedInitializer(Pass):
-    """Shares equal initializers: pass remove_duplicated_initializer of the library, or the one in its place."""
+    """Merges equal initializers by pass remove_duplicated_initializer of the library, or its replacement."""
 
     def run(self, onnx_model: ModelProto) -> ModelProto:
         return self.get_pass("remove_duplicated_initializer")(onnx_model)

@@ -1,4 +1,4 @@
-"""Shapes and types of a model's values, also of operators that only their users know."""
+"""Infers shapes and types of a model's values, including those of custom operators."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["ShapeFunc", "ShapeInference", "get_shape_func", "infer_shapes", "reg
 
 _Class = TypeVar("_Class", bound="type[ShapeFunc]")
 _functions: dict[str, "type[ShapeFunc]"] = {}
-_FEW = 4096  # elements of an initializer that may be a shape
+_FEW = 4096  # most elements of an initializer that may be a shape
 
 
 def update_value_info(model: ModelProto, value_info: ValueInfoProto) -> ModelProto:
-    """Says of the value of that name what ``value_info`` says: in the outputs when it is one, else in value_info."""
+    """Stores ``value_info`` for the value with its name: in the outputs if it is one, else in value_info."""
     found = get_value_info(model.graph, value_info.name)
     if found is None:
         model.graph.value_info.append(value_info)
@@ -29,8 +29,9 @@ def update_value_info(model: ModelProto, value_info: ValueInfoProto) -> ModelPro
 
 
 class ShapeFunc:
-    """Shape and type of the results of an operator. A subclass defines ``__call__(model, node)``, which gives the model, with
-    what it found noted by ``update_value_info``, and whether it found it; else it is asked again when more is known."""
+    """Infers shape and type of the results of an operator. A subclass defines ``__call__(model, node)``, which stores
+    the result with ``update_value_info`` and returns the model and whether it succeeded. Otherwise it is called
+    again when more is known."""
 
     def __init__(self) -> None:
         pass
@@ -46,7 +47,7 @@ class ShapeFunc:
 
 
 def register_shape_func(op_types: Union[str, Iterable[str]]) -> Callable[[_Class], _Class]:
-    """Decorator: the class (a ShapeFunc) infers what these operators make. A later one takes the place of an earlier one."""
+    """A decorator that registers the class (a ShapeFunc) for operators. A later class replaces an earlier one."""
     if not isinstance(op_types, Iterable):
         raise TypeError(f"register_shape_func: expected types of operators, found {op_types!r}")
     names = [op_types] if isinstance(op_types, str) else list(op_types)
@@ -59,13 +60,13 @@ def register_shape_func(op_types: Union[str, Iterable[str]]) -> Callable[[_Class
     return decorate
 
 
-# Their names in PopRT 1.1.
+# The names in PopRT 1.1.
 ShapeInference = ShapeFunc
 register = register_shape_func
 
 
 def get_shape_func(op_type: str) -> Optional[type[ShapeFunc]]:
-    """The class that was registered for an operator."""
+    """Returns the class that is registered for an operator."""
     return _functions.get(op_type)
 
 
@@ -74,7 +75,7 @@ def has_shape_funcs() -> bool:
 
 
 def unknown_nodes(model: ModelProto) -> list[NodeProto]:
-    """Nodes of the main graph with a result whose type or shape is not known."""
+    """Returns nodes of the main graph with a result of unknown type or shape."""
     known = {t.name for t in model.graph.initializer}
     for values in (model.graph.value_info, model.graph.output):
         for value in values:
@@ -85,7 +86,7 @@ def unknown_nodes(model: ModelProto) -> list[NodeProto]:
 
 
 def _ask_functions(model: ModelProto) -> tuple[ModelProto, bool]:
-    """Once through all nodes that have a function; whether one of them found something."""
+    """Calls the functions of all nodes once. Returns whether one of them succeeded."""
     progress = False
     for node in unknown_nodes(model):
         function = _functions.get(node.op_type)
@@ -103,13 +104,13 @@ def _ask_functions(model: ModelProto) -> tuple[ModelProto, bool]:
 
 
 def _could_be_known(model: ModelProto) -> bool:
-    """Whether a node with an unknown result has inputs that are all known: its operator is what was not known."""
+    """Returns whether a node with an unknown result has only known inputs, so that its operator is unknown."""
     return any(all(is_known(model.graph, name) for name in node.input) for node in unknown_nodes(model))
 
 
 def _ask_library(model: ModelProto) -> bool:
-    """Notes what the library knows beyond ONNX's inference: operators of other domains, and some of ONNX's own; whether
-    that was something."""
+    """Stores types that the library infers beyond ONNX's inference, for operators of other domains and some of ONNX's
+    own. Returns whether there were any."""
     try:
         inferred = _builtin.apply(model, [("shape_inference", {})])
     except Error as error:
@@ -126,14 +127,14 @@ def _ask_library(model: ModelProto) -> bool:
 
 
 def _without_weights(model: ModelProto) -> ModelProto:
-    """A copy in which large initializers are inputs of their types: shapes do not depend on what they hold, and inference
-    copies a model several times."""
+    """Returns a copy in which large initializers are inputs: shapes do not depend on their values, and inference copies
+    a model several times."""
     light = type(model)()
     light.ir_version = model.ir_version
     light.opset_import.extend(model.opset_import)
     if hasattr(model, "functions"):
         light.functions.extend(model.functions)
-    # A domain without an import is of version 1 to the library, and an error to ONNX.
+    # The library assumes version 1 for a domain without an import, and ONNX reports an error.
     used = {node.domain for g in all_graphs(model.graph) for node in g.node}
     for domain in sorted(used - {o.domain for o in model.opset_import} - {"", "ai.onnx"}):
         light.opset_import.add(domain=domain, version=1)
@@ -156,10 +157,10 @@ def _without_weights(model: ModelProto) -> ModelProto:
 
 
 def infer_light(model: ModelProto) -> ModelProto:
-    """What infer_shapes finds, in a copy without large weights."""
+    """Returns the result of infer_shapes for a copy without large weights."""
     infer = onnx("infer_shapes").shape_inference.infer_shapes
     light = _without_weights(model)
-    for _ in range(len(light.graph.node) + 1):  # each round finds at least one node, or is the last
+    for _ in range(len(light.graph.node) + 1):  # each round resolves at least one node, or is the last
         light = infer(light, data_prop=True)
         light, progress = _ask_functions(light)
         if progress:
@@ -170,8 +171,8 @@ def infer_light(model: ModelProto) -> ModelProto:
 
 
 def infer_shapes(model: ModelProto) -> ModelProto:
-    """The model with the types and shapes of its values: ONNX's own inference, the functions of ``register_shape_func``, and
-    what the library knows besides. What is found by none stays unknown."""
+    """Returns the model with the types and shapes of its values, from ONNX's inference, the functions of
+    ``register_shape_func``, and the library. Others stay unknown."""
     light = infer_light(model)
     made = type(model)()
     made.CopyFrom(model)
