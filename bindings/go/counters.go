@@ -9,7 +9,7 @@ import (
 // RunnerCounters is what a runner, or one of its replicas, has counted since it was made. Since 1.0.
 type RunnerCounters struct {
 	// <counters:members> made from capi/counters.toml by tests/lint/counter_fields.py --write
-	// Requests that were accepted; each ends as one of the next four.
+	// Requests that were accepted. Each of them ends up in one of the next four counters.
 	Submitted int64
 	// Requests whose outputs were written.
 	Completed int64
@@ -19,9 +19,9 @@ type RunnerCounters struct {
 	Cancelled int64
 	// Requests that did not begin within their limit.
 	TimedOut int64
-	// Rows that were computed for callers.
+	// Rows of requests that were computed.
 	Rows int64
-	// Rows that were computed to fill batches.
+	// Rows that were computed only to fill batches.
 	PaddedRows int64
 	// Runs of the device.
 	Batches int64
@@ -31,22 +31,23 @@ type RunnerCounters struct {
 	DeviceErrors int64
 	// Resets of the device.
 	Resets int64
-	// Requests that are submitted and not answered, now.
+	// Requests that are submitted and have not ended yet.
 	InFlight int64
-	// Places of the queue; what is in flight beyond is in its line.
+	// Number of requests that fit into the queue. Further requests in flight wait in an unlimited line.
 	QueueCapacity int64
-	// How many latencies were measured: those of completed requests, from submission to the written outputs.
+	// Number of measured latencies. The latency of a completed request is the time from its submission until its
+	// outputs are written.
 	LatencyCount int64
-	// All latencies together.
+	// The sum of all latencies.
 	LatencyTotal time.Duration
 	// The longest latency.
 	LatencyMax time.Duration
-	// Half of the requests took no longer: the upper end of a bucket.
+	// The median latency, rounded up to the end of its histogram bucket.
 	LatencyP50 time.Duration
-	// 99 of 100 requests took no longer: the upper end of a bucket.
+	// The 99th percentile of the latencies, rounded up to the end of its histogram bucket.
 	LatencyP99 time.Duration
-	// How many replicas these are the sum of, and can be asked for; 0 when they do not count for themselves (pack
-	// runners) or the runner is stopped (light runners). 1 for counters of a replica.
+	// Number of replicas whose counters are added up and are available separately. 0: the replicas do not count
+	// separately (pack runners), or the runner is stopped (light runners). 1 for the counters of a replica.
 	Replicas int
 	// </counters:members>
 

@@ -63,9 +63,9 @@ type PopEFMetadata struct {
 	NumProcesses int64
 	// Whether the executable is for training. Since 0.1.
 	IsTraining bool
-	// Number of transfers of each stream in a run of the main programs. 0: 1. Since 0.1.
+	// Number of transfers of each stream in one run of the main programs. 0: 1. Since 0.1.
 	DeviceIterations int64
-	// Handle of the stream of the random seed; empty when there is none. Since 0.1.
+	// Handle of the stream of the random seed; empty if there is none. Since 0.1.
 	SeedHandle string
 	// </popef:members>
 

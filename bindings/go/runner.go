@@ -18,23 +18,24 @@ type RunnerOptions struct {
 	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
 	// 0.1.
 	Threads int
-	// Whether to time every instruction, for [Runner.Profile]; slower. Default: false. Since 0.1.
+	// Whether to measure the time of every instruction, which [Runner.Profile] returns. Runs are slower. Default:
+	// false. Since 0.1.
 	Profile bool
-	// The device to run on. Nil: any free one. Since 0.1.
+	// The device to run on. Nil: any free device. Since 0.1.
 	Device *Device
-	// Requests in flight per replica that the queue has places for; see [Binding.Go]. 0: the size of the ring. Since
-	// 0.1.
+	// How many requests per replica may be in the queue; see [Binding.Go]. 0: the size of the ring. Since 0.1.
 	QueueDepth int
-	// Whether to publish what it does, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since 1.0.
+	// Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since
+	// 1.0.
 	Telemetry bool
-	// How long a started batch waits for its next rows before it is padded with zeros. 0: 10 ms; negative: for ever.
-	// Since 1.0.
+	// How long a batch that has some rows waits for more before it is padded with zeros. 0: 10 ms; negative: without
+	// limit. Since 1.0.
 	Timeout time.Duration
 	// PadTimeout is Timeout by its older name: only one of them may be set. Since 0.1.
 	PadTimeout time.Duration
-	// Whether to do without checks of names and sizes: unknown names are ignored, inputs that are not given are zeros,
-	// such outputs are dropped, and sizes believed (the first tells them all); fused and conditional models need that.
-	// Since 1.0.
+	// Whether runs omit the checks of names and sizes. Then unknown names are ignored, missing inputs are zeros,
+	// missing outputs are dropped, and the size of the first binding determines the number of rows. Fused and
+	// conditional models need this. Since 1.0.
 	NoValidateIOParams bool
 	// NoValidateIO is NoValidateIOParams by its older name: only one of them may be set. Since 0.1.
 	NoValidateIO bool
@@ -47,65 +48,65 @@ type RunnerOptions struct {
 	Dynamic bool
 	// The dimension along which requests may have any size. Since 0.1.
 	BatchingDim int
-	// Size of the ring in requests: it times the rows of a step, rows being batches without a batching dimension. With
-	// 2 it is at least 64. 0: 2. Since 1.0.
+	// The ring has places for this number times the rows of a step; without a batching dimension a row is a batch. With
+	// 2, the ring has at least 64 places. 0: 2. Since 1.0.
 	RingBufferSizeMultiplier int
 	// RingBufferMultiplier is RingBufferSizeMultiplier by its older name: only one of them may be set. Since 0.1.
 	RingBufferMultiplier int
-	// Whether the device is reset after errors that allow it. Default: false. Since 0.1.
+	// Whether the device is reset after an error that a reset repairs. Default: false. Since 0.1.
 	AutoReset bool
-	// Whether batches are padded only while somebody waits for one of their requests or has given a callback; turns
-	// tracing on. Default: false. Since 0.1.
+	// Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it. This
+	// also records tracepoints. Default: false. Since 0.1.
 	FlushOnWaitingOutputs bool
-	// Whether the timeouts of batches and of steps hold. Default: false. Since 1.0.
+	// Whether the timeouts of batches and of steps are used. Default: false. Since 1.0.
 	IsBatchSizeTimeoutEnabled bool
 	// BatchTimeouts is IsBatchSizeTimeoutEnabled by its older name: only one of them may be set. Since 0.1.
 	BatchTimeouts bool
-	// How long batches are waited for: from a batch's first row until it is padded. 0: never. Since 1.0.
+	// How long a batch waits, from its first row until it is padded. 0: never. Since 1.0.
 	BatchSizeTimeout time.Duration
 	// BatchTimeout is BatchSizeTimeout by its older name: only one of them may be set. Since 0.1.
 	BatchTimeout time.Duration
-	// How long steps are waited for: from the first complete batch of a step until the step goes without the others. 0:
-	// never. Since 1.0.
+	// How long a step waits, from its first complete batch until it runs without the missing batches. 0: never. Since
+	// 1.0.
 	DataParallelTimeout time.Duration
 	// StepTimeout is DataParallelTimeout by its older name: only one of them may be set. Since 0.1.
 	StepTimeout time.Duration
-	// How many requests [Runner.Tracepoints] remembers. 0: 1000; negative: all. Since 1.0.
+	// How many of the last requests [Runner.Tracepoints] reports. 0: 1000; negative: all. Since 1.0.
 	RequestTracepointsBufferSize int64
 	// TracepointsRoom is RequestTracepointsBufferSize by its older name: only one of them may be set. Since 0.1.
 	TracepointsRoom int64
-	// Copies of the model, each on a device of its own. 0: 1. Since 1.0.
+	// Number of copies of the model, each on a different device. 0: 1. Since 1.0.
 	ReplicationFactor int
 	// Replicas is ReplicationFactor by its older name: only one of them may be set. Since 0.1.
 	Replicas int
-	// Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
-	// their own; on also when the executable was compiled with num_io_tiles. Default: false. Since 0.1.
+	// Whether separate threads copy the inputs of the next step and the outputs of the last step while a step computes.
+	// An executable that was compiled with num_io_tiles turns this on. Default: false. Since 0.1.
 	OverlapIO bool
-	// Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches of a call
-	// that waits for its answer do not. 0: as the executable says. Since 0.1.
+	// Number of batches in a step. Submitted requests wait, within the timeouts, until a step is full; whole batches of
+	// a call that waits for its result do not. 0: the executable's number. Since 0.1.
 	BatchesPerStep int64
-	// Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
+	// Devices of the replicas, which are counted from 0. None given: any free devices. Since 0.1.
 	ReplicaDevices map[int64]*Device
-	// Constant values, copied, for inputs that requests then leave out. Since 0.1.
+	// Constant values of inputs, which requests then leave out. The values are copied. Since 0.1.
 	FrozenInputs []Tensor
-	// How long to try when no device is free. 0: 1 s; negative: for ever. Since 1.0.
+	// How long to try again when no device is free. 0: 1 s; negative: without limit. Since 1.0.
 	DeviceWaitTimeout time.Duration
 	// DeviceWait is DeviceWaitTimeout by its older name: only one of them may be set. Since 0.1.
 	DeviceWait time.Duration
-	// How long to sleep between two attempts to get a device. 0: 6 s. Since 1.0.
+	// How long to sleep between two attempts to acquire a device. 0: 6 s. Since 1.0.
 	DeviceWaitSleep time.Duration
 	// DeviceSleep is DeviceWaitSleep by its older name: only one of them may be set. Since 0.1.
 	DeviceSleep time.Duration
 	// Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
 	// POPRT_INJECT_FAULTS from the environment. Since 1.0.
 	Faults string
-	// What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves overflow, or
-	// "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
-	// with the option numerics=faithful. "": "fast". Since 1.0.
+	// The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half overflows; or
+	// "saturating", which differs from faithful in that an overflow gives the greatest half. The last two are slow and
+	// need an executable that was compiled with the option numerics=faithful. "": "fast". Since 1.0.
 	Numerics string
-	// Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path those that
-	// name the same folder. Two replicas, of whatever process, never have the same device. "": POPRT_SHARED_DEVICES
-	// from the environment, or none. Since 1.0.
+	// Which processes share the devices of the replicas: "0": none; "1": all processes of the user; an absolute path:
+	// all processes that give the same folder. Two replicas never have the same device, even in different processes.
+	// "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.
 	SharedDevices string
 	// </options:runner>
 }
@@ -341,11 +342,11 @@ func (r *Runner) Bind(inputs, outputs []Tensor) (*Binding, error) {
 // RequestOptions say how a run is submitted; their zero is the default. See [Binding.GoWith], and [Binding.Replica].
 type RequestOptions struct {
 	// <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
-	// How long the request may wait, counted from the call. Unless it begins by then, whatever computes meanwhile, it
-	// fails with deadline_exceeded. 0: for ever. Since 1.0.
+	// How long the request may wait, counted from the call. A request that has not begun by then fails with
+	// deadline_exceeded. 0: without limit. Since 1.0.
 	Timeout time.Duration
-	// Whether whole batches run although batches_per_step leaves room for those of other requests, as those of calls
-	// that wait for their answer do. Default: false. Since 1.0.
+	// Whether whole batches run at once, although the step of batches_per_step batches is not full. Batches of a call
+	// that waits for its result always do. Default: false. Since 1.0.
 	AtOnce bool
 	// </options:request>
 }

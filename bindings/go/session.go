@@ -73,27 +73,30 @@ type SessionOptions struct {
 	// Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
 	// 0.1.
 	Threads int
-	// Whether to time every instruction, for [Session.Profile]; slower. Default: false. Since 0.1.
-	Profile bool
-	// The device. Nil: any free one that fits the executable. Since 0.1.
-	Device *Device
-	// Whether the device is acquired by [Session.BindToDevice] or the first run, not when the session is made. Default:
+	// Whether to measure the time of every instruction, which [Session.Profile] returns. Runs are slower. Default:
 	// false. Since 0.1.
+	Profile bool
+	// The device to run on. Nil: any free device that fits the executable. Since 0.1.
+	Device *Device
+	// Whether [Session.BindToDevice] or the first run acquires the device, instead of the creation of the session.
+	// Default: false. Since 0.1.
 	Deferred bool
-	// Whether other sessions cannot take the device; otherwise whoever binds it next does. Default: false. Since 0.1.
+	// Whether other sessions are refused the device. Otherwise the next session that binds the device unloads this one.
+	// Default: false. Since 0.1.
 	Exclusive bool
-	// Whether to publish what it does, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since 0.1.
+	// Whether to publish the session's activity, as POPRT_TELEMETRY=1 does; see [ReadTelemetry]. Default: false. Since
+	// 0.1.
 	Telemetry bool
-	// How long to wait for a device when none is free. 0: not at all. Since 1.0.
+	// How long to wait for a device when none is free. 0: fail at once. Since 1.0.
 	DeviceWaitTimeout time.Duration
 	// DeviceWait is DeviceWaitTimeout by its older name: only one of them may be set. Since 0.1.
 	DeviceWait time.Duration
-	// How long to sleep between two looks at devices that other processes have. 0: 15 s. Since 1.0.
+	// How long to sleep between two checks of devices that other processes use. 0: 15 s. Since 1.0.
 	DeviceWaitSleep time.Duration
 	// DeviceSleep is DeviceWaitSleep by its older name: only one of them may be set. Since 0.1.
 	DeviceSleep time.Duration
-	// Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped. Nil: anchors of main
-	// programs and of none, without data. Since 0.1.
+	// A function that chooses the anchors that handlers or queues serve. Other inputs are zeros, other outputs are
+	// dropped. Nil: the anchors without data that belong to a main program or to no program. Since 0.1.
 	UserAnchors AnchorPredicate
 	// </options:session>
 }

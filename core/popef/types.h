@@ -225,10 +225,10 @@ class Metadata {
   // Whether the executable is for inference.
   bool isInference() const { return is_inference_; }
   void setIsInference(bool value) { is_inference_ = value; }
-  // Number of transfers of each stream in a run of the main programs.
+  // Number of transfers of each stream in one run of the main programs.
   uint64_t deviceIterations() const { return device_iterations_; }
   void setDeviceIterations(uint64_t value) { device_iterations_ = value; }
-  // Handle of the stream of the random seed; empty when there is none.
+  // Handle of the stream of the random seed; empty if there is none.
   const std::string& seedHandle() const { return seed_handle_; }
   void setSeedHandle(std::string value) { seed_handle_ = std::move(value); }
   // </popef:accessors>

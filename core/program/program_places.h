@@ -1,5 +1,5 @@
-// The positions of the fields of program.capnp: bytes of numbers, bits of flags, indices of
-// pointers. tests/lint/capnp_places.py --write generates this file from the schema.
+// The positions of the fields of program.capnp: bytes of numbers, bits of flags, indices of pointers.
+// tests/lint/capnp_places.py --write generates this file from the schema.
 #pragma once
 
 #include <cstdint>

@@ -58,17 +58,17 @@ namespace Poprt
     public sealed class CompilerOptions
     {
         // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
-        /// <summary>Fixes the variable dimensions of inputs, by name. None given: as the model says. Since
+        /// <summary>Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. Since
         /// 0.1.</summary>
         public IDictionary<string, long[]> InputShapes { get; } = new Dictionary<string, long[]>();
 
-        /// <summary>Batch size of every input. 0: as the model says. Since 0.1.</summary>
+        /// <summary>Batch size of every input. 0: the model's. Since 0.1.</summary>
         public long BatchSize { get; set; }
 
-        /// <summary>Which dimension the batch size is about. Since 0.1.</summary>
+        /// <summary>The dimension that has the batch size. Since 0.1.</summary>
         public long BatchAxis { get; set; }
 
-        /// <summary>What to do with floating-point types. Default: as the model says. Since 0.1.</summary>
+        /// <summary>The precision of floating-point tensors. Default: the model's types. Since 0.1.</summary>
         public Precision Precision { get; set; }
 
         /// <summary>Whether to verify the graph after each pass. Default: true. Since 0.1.</summary>
@@ -80,79 +80,83 @@ namespace Poprt
         /// <summary>Passes to leave out, of <see cref="Compiler.ListPasses"/>. Since 0.1.</summary>
         public IList<string> SkipPasses { get; } = new List<string>();
 
-        /// <summary>Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.</summary>
+        /// <summary>The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.</summary>
         public long MaxTensorSize { get; set; }
 
-        /// <summary>Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since
-        /// 0.1.</summary>
+        /// <summary>The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
+        /// wrong. 0: no limit. Since 0.1.</summary>
         public long RewriteLimit { get; set; }
 
-        /// <summary>Name of the pass after which to stop. Null or "": none. Since 0.1.</summary>
+        /// <summary>Name of the last pass to run. Null or "": none. Since 0.1.</summary>
         public string StopAfter { get; set; } = "";
 
-        /// <summary>Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread. Null:
-        /// nobody. What it throws comes out of the compiling call, after that has ended. Since 0.1.</summary>
+        /// <summary>A function that is called on the compiling thread when a step begins, with the progress from 0 to 1
+        /// and the name of the step. Null: none. The compiling call throws the exceptions of the listener, after the
+        /// compilation has ended. Since 0.1.</summary>
         public Action<double, string> Progress { get; set; }
 
-        /// <summary>Hears of each pass that was run, on the compiling thread. Null: nobody. What it throws comes out of
-        /// the compiling call, after that has ended. Since 0.1.</summary>
+        /// <summary>A function that is called on the compiling thread after each pass. Null: none. The compiling call
+        /// throws the exceptions of the listener, after the compilation has ended. Since 0.1.</summary>
         public Action<PassReport> AfterPass { get; set; }
 
         /// <summary>Outputs to keep, in this order. None given: all. Since 0.1.</summary>
         public IList<string> Outputs { get; } = new List<string>();
 
-        /// <summary>Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.</summary>
+        /// <summary>Opset of the converted model, 11 to 28. 0: the model's. Since 0.1.</summary>
         public long ConvertVersion { get; set; }
 
-        /// <summary>Engine caching: compile once, later map the file that the cache folder keeps under the hash of
-        /// model (external data included), options and version. A file that is damaged or belongs to something else is
-        /// compiled again, with a warning in the log. POPART_CACHE_DIR in the environment turns caching on as well, and
-        /// is the folder when none is given. Default: false. Since 0.1.</summary>
+        /// <summary>Whether to use the engine cache. A model is compiled once; later compilations map the file that the
+        /// cache folder has under the hash of the model (including external data), the options and the version. If the
+        /// file is damaged or has another content, the model is compiled again, with a warning in the log.
+        /// POPART_CACHE_DIR in the environment turns the cache on, too, and is the folder if none is given. Default:
+        /// false. Since 0.1.</summary>
         public bool EnableEngineCaching { get; set; }
 
-        /// <summary>Whether external data may be reached through symbolic and hard links, wherever they lead (the
-        /// layout of some download caches). Only for models that are trusted. Default: false. Since 0.1.</summary>
+        /// <summary>Whether external data may be reached through symbolic and hard links, even if they lead out of the
+        /// model's folder, as in some download caches. Use this only for trusted models. Default: false. Since
+        /// 0.1.</summary>
         public bool AllowLinks { get; set; }
 
-        /// <summary>Folder of engine caching, made when missing. Null or "": POPART_CACHE_DIR from the environment, or
-        /// session_cache. Since 0.1.</summary>
+        /// <summary>Folder of the engine cache, which is created if it does not exist. Null or "": POPART_CACHE_DIR
+        /// from the environment, or session_cache. Since 0.1.</summary>
         public string CachePath { get; set; } = "";
 
-        /// <summary>Whether named weights stay tensors of their own, which Session.UpdateWeights replaces and the save
-        /// programs return; slower, since weights are then not prepared ahead of time. Default: false. Since
+        /// <summary>Whether named weights stay separate tensors, which Session.UpdateWeights replaces and the save
+        /// programs return. Runs are slower, because such weights are not packed ahead of time. Default: false. Since
         /// 0.1.</summary>
         public bool VariableWeights { get; set; }
 
-        /// <summary>Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1]
-        /// ... tell; of an optional one 0 or 1. None given: as the model says. Since 1.0.</summary>
+        /// <summary>Number of elements of inputs that are sequences, by name; of an optional input 0 or 1. A sequence
+        /// whose elements NAME[0], NAME[1] ... have shapes in the options does not need it. None given: the model's.
+        /// Since 1.0.</summary>
         public IDictionary<string, long> InputLengths { get; } = new Dictionary<string, long>();
 
-        /// <summary>Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it;
-        /// <see cref="HostConcatRunner"/> looks for "HostConcatRunnerConfig". Since 1.0.</summary>
+        /// <summary>Bytes that are stored in the PopEF file next to the executable, by name, for the program that runs
+        /// it. <see cref="HostConcatRunner"/> reads "HostConcatRunnerConfig". Since 1.0.</summary>
         public IDictionary<string, byte[]> OpaqueBlobs { get; } = new Dictionary<string, byte[]>();
 
-        /// <summary>Whether to refuse a model for what is a warning in the log otherwise: attributes that an operator
-        /// does not have, a domain without an opset import. Default: false. Since 1.0.</summary>
+        /// <summary>Whether to refuse a model that otherwise causes a warning in the log: an attribute that the
+        /// operator does not have, or a domain without an opset import. Default: false. Since 1.0.</summary>
         public bool Strict { get; set; }
 
-        /// <summary>What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each layer
-        /// within 1e-4 of exact sums. Since 1.0.</summary>
+        /// <summary>The Winograd algorithm that may compute 3x3 convolutions in 32 bits instead of direct sums.
+        /// Default: the one that keeps each layer within 1e-4 of exact sums. Since 1.0.</summary>
         public Winograd Winograd { get; set; }
 
-        /// <summary>Options of command poprt by name, without dashes, those of other fields and more;
-        /// <see cref="Compiler.ListOptions"/> has them all. A flag's value is "True" or "False", names are separated by
-        /// commas, words by line feeds. One that is not available is unimplemented; what tunes a chip goes into the
-        /// PopEF file's metadata. Since 1.0.</summary>
+        /// <summary>Options of the command poprt by name, without dashes; <see cref="Compiler.ListOptions"/> returns
+        /// all of them, including those of the other fields. The value of a flag is "True" or "False"; commas separate
+        /// names, line feeds separate words. An option that is not available fails with unimplemented. Options that
+        /// tune a chip are stored in the metadata of the PopEF file. Since 1.0.</summary>
         public IDictionary<string, string> Options { get; } = new Dictionary<string, string>();
 
-        /// <summary>Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
-        /// <c>poprt_exec recompile</c> needs nothing else. The file names the model in any case. Default: false. Since
-        /// 1.0.</summary>
+        /// <summary>Whether the PopEF file contains the ONNX model (including external data, at most 2 GiB), so that
+        /// <c>poprt_exec recompile</c> needs no other file. Without it, the file contains only the path of the model.
+        /// Default: false. Since 1.0.</summary>
         public bool EmbedSource { get; set; }
 
-        /// <summary>Adds shapes between the several that an input has, until a request computes at most this fraction
-        /// of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number of shapes. 0: none is
-        /// added. Since 1.0.</summary>
+        /// <summary>The largest fraction of a request's computation that may be padding, for example 0.2 and at most
+        /// 0.9. If an input has several shapes, shapes between them are added until this holds. Weights are stored once
+        /// for any number of shapes. 0: no shape is added. Since 1.0.</summary>
         public double MaxPadding { get; set; }
 
         private void FillFields(RawCompileOptions raw)

@@ -14,8 +14,8 @@ namespace Poprt
         /// all CPUs. Since 0.1.</summary>
         public int Threads { get; set; }
 
-        /// <summary>Whether to time every instruction, for <see cref="ModelRunner.Profile"/>; slower. Default: false.
-        /// Since 1.0.</summary>
+        /// <summary>Whether to measure the time of every instruction, which <see cref="ModelRunner.Profile"/> returns.
+        /// Runs are slower. Default: false. Since 1.0.</summary>
         public bool Profile { get; set; }
 
         /// <summary><see cref="Profile"/> by its older name. Since 0.1.</summary>
@@ -25,93 +25,96 @@ namespace Poprt
             set { Profile = value; }
         }
 
-        /// <summary>The device to run on. Null: any free one. Since 0.1.</summary>
+        /// <summary>The device to run on. Null: any free device. Since 0.1.</summary>
         public Device Device { get; set; }
 
-        /// <summary>Requests in flight per replica that the queue has places for; see ExecuteAsync. 0: the size of the
-        /// ring. Since 0.1.</summary>
+        /// <summary>How many requests per replica may be in the queue; see ExecuteAsync. 0: the size of the ring. Since
+        /// 0.1.</summary>
         public int QueueDepth { get; set; }
 
-        /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
+        /// <summary>Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see
         /// <see cref="Library.ReadTelemetry"/>. Default: false. Since 1.0.</summary>
         public bool Telemetry { get; set; }
 
-        /// <summary>How long a started batch waits for its next rows before it is padded with zeros. Zero: 10 ms;
-        /// negative: for ever. Since 0.1.</summary>
+        /// <summary>How long a batch that has some rows waits for more before it is padded with zeros. Zero: 10 ms;
+        /// negative: without limit. Since 0.1.</summary>
         public TimeSpan Timeout { get; set; }
 
-        /// <summary>Whether several threads may use the runner at once; off saves a lock. Default: true. Since
+        /// <summary>Whether several threads may use the runner at once. Off saves a lock. Default: true. Since
         /// 0.1.</summary>
         public bool ThreadSafe { get; set; } = true;
 
-        /// <summary>Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that
-        /// are not given are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused and
-        /// conditional models need that. Default: true. Since 0.1.</summary>
+        /// <summary>Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
+        /// inputs are zeros, missing outputs are dropped, and the size of the first binding determines the number of
+        /// rows. Fused and conditional models need this. Default: true. Since 0.1.</summary>
         public bool ValidateIoParams { get; set; } = true;
 
-        /// <summary>The dimension along which requests may have any size. Null: none, runs are whole compiled batches.
+        /// <summary>The dimension along which requests may have any size. Null: none; runs are whole compiled batches.
         /// Since 0.1.</summary>
         public int? BatchingDim { get; set; }
 
-        /// <summary>Size of the ring in requests: it times the rows of a step, rows being batches without a batching
-        /// dimension. With 2 it is at least 64. 0: 2. Since 0.1.</summary>
+        /// <summary>The ring has places for this number times the rows of a step; without a batching dimension a row is
+        /// a batch. With 2, the ring has at least 64 places. 0: 2. Since 0.1.</summary>
         public int RingBufferSizeMultiplier { get; set; }
 
-        /// <summary>Whether the device is reset after errors that allow it. Default: false. Since 0.1.</summary>
+        /// <summary>Whether the device is reset after an error that a reset repairs. Default: false. Since
+        /// 0.1.</summary>
         public bool AutoReset { get; set; }
 
-        /// <summary>Whether batches are padded only while somebody waits for one of their requests or has given a
-        /// callback; turns tracing on. Default: false. Since 0.1.</summary>
+        /// <summary>Whether a batch is padded only while a caller waits for one of its requests or has given a callback
+        /// for it. This also records tracepoints. Default: false. Since 0.1.</summary>
         public bool FlushOnWaitingOutputs { get; set; }
 
-        /// <summary>Whether the timeouts of batches and of steps hold. Default: false. Since 0.1.</summary>
+        /// <summary>Whether the timeouts of batches and of steps are used. Default: false. Since 0.1.</summary>
         public bool IsBatchSizeTimeoutEnabled { get; set; }
 
-        /// <summary>How long batches are waited for: from a batch's first row until it is padded. Zero: never. Since
-        /// 0.1.</summary>
+        /// <summary>How long a batch waits, from its first row until it is padded. Zero: never. Since 0.1.</summary>
         public TimeSpan BatchSizeTimeout { get; set; }
 
-        /// <summary>How long steps are waited for: from the first complete batch of a step until the step goes without
-        /// the others. Zero: never. Since 0.1.</summary>
+        /// <summary>How long a step waits, from its first complete batch until it runs without the missing batches.
+        /// Zero: never. Since 0.1.</summary>
         public TimeSpan DataParallelTimeout { get; set; }
 
-        /// <summary>How many requests <see cref="ModelRunner.Tracepoints"/> remembers. 0: 1000; negative: all. Since
-        /// 0.1.</summary>
+        /// <summary>How many of the last requests <see cref="ModelRunner.Tracepoints"/> reports. 0: 1000; negative:
+        /// all. Since 0.1.</summary>
         public long RequestTracepointsBufferSize { get; set; }
 
-        /// <summary>Copies of the model, each on a device of its own. 0: 1. Since 0.1.</summary>
+        /// <summary>Number of copies of the model, each on a different device. 0: 1. Since 0.1.</summary>
         public int ReplicationFactor { get; set; }
 
-        /// <summary>Whether the next step's inputs are copied in and the last one's outputs out while one computes, on
-        /// threads of their own; on also when the executable was compiled with num_io_tiles. Default: false. Since
+        /// <summary>Whether separate threads copy the inputs of the next step and the outputs of the last step while a
+        /// step computes. An executable that was compiled with num_io_tiles turns this on. Default: false. Since
         /// 0.1.</summary>
         public bool OverlapIo { get; set; }
 
-        /// <summary>Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches
-        /// of a call that waits for its answer do not. 0: as the executable says. Since 0.1.</summary>
+        /// <summary>Number of batches in a step. Submitted requests wait, within the timeouts, until a step is full;
+        /// whole batches of a call that waits for its result do not. 0: the executable's number. Since 0.1.</summary>
         public long BatchesPerStep { get; set; }
 
-        /// <summary>Devices of replicas, from 0 on. None given: any free ones. Since 0.1.</summary>
+        /// <summary>Devices of the replicas, which are counted from 0. None given: any free devices. Since
+        /// 0.1.</summary>
         public IDictionary<long, Device> ReplicaDevices { get; } = new Dictionary<long, Device>();
 
-        /// <summary>How long to try when no device is free. Zero: 1 s; negative: for ever. Since 0.1.</summary>
+        /// <summary>How long to try again when no device is free. Zero: 1 s; negative: without limit. Since
+        /// 0.1.</summary>
         public TimeSpan DeviceWaitTimeout { get; set; }
 
-        /// <summary>How long to sleep between two attempts to get a device. Zero: 6 s. Since 0.1.</summary>
+        /// <summary>How long to sleep between two attempts to acquire a device. Zero: 6 s. Since 0.1.</summary>
         public TimeSpan DeviceWaitSleep { get; set; }
 
         /// <summary>Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md.
         /// Null or "": POPRT_INJECT_FAULTS from the environment. Since 1.0.</summary>
         public string Faults { get; set; }
 
-        /// <summary>What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves
-        /// overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and need an executable
-        /// that was compiled with the option numerics=faithful. Null or "": "fast". Since 1.0.</summary>
+        /// <summary>The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
+        /// overflows; or "saturating", which differs from faithful in that an overflow gives the greatest half. The
+        /// last two are slow and need an executable that was compiled with the option numerics=faithful. Null or "":
+        /// "fast". Since 1.0.</summary>
         public string Numerics { get; set; }
 
-        /// <summary>Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path
-        /// those that name the same folder. Two replicas, of whatever process, never have the same device. Null or "":
-        /// POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.</summary>
+        /// <summary>Which processes share the devices of the replicas: "0": none; "1": all processes of the user; an
+        /// absolute path: all processes that give the same folder. Two replicas never have the same device, even in
+        /// different processes. Null or "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.</summary>
         public string SharedDevices { get; set; }
 
         private void FillFields(RawRunnerOptions raw)

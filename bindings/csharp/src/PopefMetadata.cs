@@ -200,10 +200,11 @@ namespace Poprt
         /// <summary>Whether the executable is for inference. Default: true. Since 0.1.</summary>
         public bool IsInference { get; set; } = true;
 
-        /// <summary>Number of transfers of each stream in a run of the main programs. Default: 1. Since 0.1.</summary>
+        /// <summary>Number of transfers of each stream in one run of the main programs. Default: 1. Since
+        /// 0.1.</summary>
         public long DeviceIterations { get; set; } = 1;
 
-        /// <summary>Handle of the stream of the random seed; empty when there is none. Since 0.1.</summary>
+        /// <summary>Handle of the stream of the random seed; empty if there is none. Since 0.1.</summary>
         public string SeedHandle { get; set; } = "";
 
         private void ReadFields(RawPopefMetadata raw)

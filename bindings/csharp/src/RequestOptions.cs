@@ -6,16 +6,17 @@ namespace Poprt
     public sealed class RequestOptions
     {
         // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
-        /// <summary>How long the request may wait, counted from the call. Unless it begins by then, whatever computes
-        /// meanwhile, it fails with deadline_exceeded. Zero: for ever. Since 1.0.</summary>
+        /// <summary>How long the request may wait, counted from the call. A request that has not begun by then fails
+        /// with deadline_exceeded. Zero: without limit. Since 1.0.</summary>
         public TimeSpan Timeout { get; set; }
 
-        /// <summary>Which replica the request is for, counted from 0, so that it meets the state (caches) that earlier
-        /// requests have left there. One that the runner does not have is not_found. Null: any. Since 1.0.</summary>
+        /// <summary>The replica that runs the request, counted from 0. The request reads the state (caches) that
+        /// earlier requests left on this replica. A replica that the runner does not have fails with not_found. Null:
+        /// any. Since 1.0.</summary>
         public int? Replica { get; set; }
 
-        /// <summary>Whether whole batches run although batches_per_step leaves room for those of other requests, as
-        /// those of calls that wait for their answer do. Default: false. Since 1.0.</summary>
+        /// <summary>Whether whole batches run at once, although the step of batches_per_step batches is not full.
+        /// Batches of a call that waits for its result always do. Default: false. Since 1.0.</summary>
         public bool AtOnce { get; set; }
 
         private void FillFields(RawRequestOptions raw)

@@ -32,7 +32,7 @@ namespace Poprt
             LatencyBuckets = Buckets(raw);
         }
 
-        /// <summary>Requests that were accepted; each ends as one of the next four.</summary>
+        /// <summary>Requests that were accepted. Each of them ends up in one of the next four counters.</summary>
         public long Submitted { get; }
 
         /// <summary>Requests whose outputs were written.</summary>
@@ -47,10 +47,10 @@ namespace Poprt
         /// <summary>Requests that did not begin within their limit.</summary>
         public long TimedOut { get; }
 
-        /// <summary>Rows that were computed for callers.</summary>
+        /// <summary>Rows of requests that were computed.</summary>
         public long Rows { get; }
 
-        /// <summary>Rows that were computed to fill batches.</summary>
+        /// <summary>Rows that were computed only to fill batches.</summary>
         public long PaddedRows { get; }
 
         /// <summary>Runs of the device.</summary>
@@ -65,30 +65,32 @@ namespace Poprt
         /// <summary>Resets of the device.</summary>
         public long Resets { get; }
 
-        /// <summary>Requests that are submitted and not answered, now.</summary>
+        /// <summary>Requests that are submitted and have not ended yet.</summary>
         public long InFlight { get; }
 
-        /// <summary>Places of the queue; what is in flight beyond is in its line.</summary>
+        /// <summary>Number of requests that fit into the queue. Further requests in flight wait in an unlimited
+        /// line.</summary>
         public long QueueCapacity { get; }
 
-        /// <summary>How many latencies were measured: those of completed requests, from submission to the written
-        /// outputs.</summary>
+        /// <summary>Number of measured latencies. The latency of a completed request is the time from its submission
+        /// until its outputs are written.</summary>
         public long LatencyCount { get; }
 
-        /// <summary>All latencies together.</summary>
+        /// <summary>The sum of all latencies.</summary>
         public TimeSpan LatencyTotal { get; }
 
         /// <summary>The longest latency.</summary>
         public TimeSpan LatencyMax { get; }
 
-        /// <summary>Half of the requests took no longer: the upper end of a bucket.</summary>
+        /// <summary>The median latency, rounded up to the end of its histogram bucket.</summary>
         public TimeSpan LatencyP50 { get; }
 
-        /// <summary>99 of 100 requests took no longer: the upper end of a bucket.</summary>
+        /// <summary>The 99th percentile of the latencies, rounded up to the end of its histogram bucket.</summary>
         public TimeSpan LatencyP99 { get; }
 
-        /// <summary>How many replicas these are the sum of, and can be asked for; 0 when they do not count for
-        /// themselves (pack runners) or the runner is stopped (light runners). 1 for counters of a replica.</summary>
+        /// <summary>Number of replicas whose counters are added up and are available separately. 0: the replicas do not
+        /// count separately (pack runners), or the runner is stopped (light runners). 1 for the counters of a
+        /// replica.</summary>
         public int Replicas { get; }
         // </counters:members>
 

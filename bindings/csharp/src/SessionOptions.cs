@@ -10,8 +10,8 @@ namespace Poprt
         /// all CPUs. Since 0.1.</summary>
         public int Threads { get; set; }
 
-        /// <summary>Whether to time every instruction, for <see cref="Session.Profile"/>; slower. Default: false. Since
-        /// 1.0.</summary>
+        /// <summary>Whether to measure the time of every instruction, which <see cref="Session.Profile"/> returns. Runs
+        /// are slower. Default: false. Since 1.0.</summary>
         public bool Profile { get; set; }
 
         /// <summary><see cref="Profile"/> by its older name. Since 0.1.</summary>
@@ -21,30 +21,31 @@ namespace Poprt
             set { Profile = value; }
         }
 
-        /// <summary>The device. Null: any free one that fits the executable. Since 0.1.</summary>
+        /// <summary>The device to run on. Null: any free device that fits the executable. Since 0.1.</summary>
         public Device Device { get; set; }
 
-        /// <summary>Whether the device is acquired by BindToDevice or the first run, not when the session is made.
+        /// <summary>Whether BindToDevice or the first run acquires the device, instead of the creation of the session.
         /// Default: false. Since 0.1.</summary>
         public bool Deferred { get; set; }
 
-        /// <summary>Whether other sessions cannot take the device; otherwise whoever binds it next does. Default:
-        /// false. Since 0.1.</summary>
+        /// <summary>Whether other sessions are refused the device. Otherwise the next session that binds the device
+        /// unloads this one. Default: false. Since 0.1.</summary>
         public bool Exclusive { get; set; }
 
-        /// <summary>Whether to publish what it does, as POPRT_TELEMETRY=1 does; see
+        /// <summary>Whether to publish the session's activity, as POPRT_TELEMETRY=1 does; see
         /// <see cref="Library.ReadTelemetry"/>. Default: false. Since 0.1.</summary>
         public bool Telemetry { get; set; }
 
-        /// <summary>How long to wait for a device when none is free. Zero: not at all. Since 0.1.</summary>
+        /// <summary>How long to wait for a device when none is free. Zero: fail at once. Since 0.1.</summary>
         public TimeSpan DeviceWaitTimeout { get; set; }
 
-        /// <summary>How long to sleep between two looks at devices that other processes have. Zero: 15 s. Since
+        /// <summary>How long to sleep between two checks of devices that other processes use. Zero: 15 s. Since
         /// 0.1.</summary>
         public TimeSpan DeviceWaitSleep { get; set; }
 
-        /// <summary>Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped. Null:
-        /// anchors of main programs and of none, without data. Since 0.1.</summary>
+        /// <summary>A function that chooses the anchors that handlers or queues serve. Other inputs are zeros, other
+        /// outputs are dropped. Null: the anchors without data that belong to a main program or to no program. Since
+        /// 0.1.</summary>
         public AnchorPredicate UserAnchors { get; set; }
 
         private void FillFields(RawSessionOptions raw)

@@ -45,22 +45,25 @@ class SessionConfig(Config):
     input_predicate: Optional[Callable[..., Any]] = None
     output_predicate: Optional[Callable[..., Any]] = None
     # <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
-    #: When the device is acquired: as the session is made, or deferred until it is bound or first run. Since 0.1.
+    #: When the device is acquired: when the session is created, or deferred until it is bound or runs for the first
+    #: time. Since 0.1.
     policy: LaunchPolicy = LaunchPolicy.Immediate
-    #: What to do while no device is free. Default: fail at once. Since 0.1.
+    #: How long to wait while no device is free. Default: fail at once. Since 0.1.
     wait_config: DeviceWaitConfig = DeviceWaitConfig()
-    #: The device. None: any free one that fits the executable. Since 0.1.
+    #: The device to run on. None: any free device that fits the executable. Since 0.1.
     device: Optional[Device] = None
-    #: Whether files that another version has compiled are refused. Since 0.1.
+    #: Whether files that another version compiled are refused. Since 0.1.
     check_package_hash: bool = True
     #: Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
     #: 0.1.
     threads: int = 0
-    #: Whether to time every instruction, for ``profile()``; slower. Since 0.1.
+    #: Whether to measure the time of every instruction, which ``profile()`` returns. Runs are slower. Since 0.1.
     profile: bool = False
-    #: Whether other sessions cannot take the device; otherwise whoever binds it next does. Since 0.1.
+    #: Whether other sessions are refused the device. Otherwise the next session that binds the device unloads this one.
+    #: Since 0.1.
     exclusive: bool = False
-    #: Whether to publish what it does, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since 0.1.
+    #: Whether to publish the session's activity, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since
+    #: 0.1.
     telemetry: bool = False
     # </options:session>
     _aliases = {"waitConfig": "wait_config", "checkPackageHash": "check_package_hash"}

@@ -58,14 +58,14 @@ class RequestOptions(_TimedConfig):
     """Options of a request. Since 1.0."""
 
     # <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
-    #: How long the request may wait, counted from the call. Unless it begins by then, whatever computes meanwhile, it
-    #: fails with deadline_exceeded. 0: for ever. Nanoseconds, or a ``timedelta``. Since 1.0.
+    #: How long the request may wait, counted from the call. A request that has not begun by then fails with
+    #: deadline_exceeded. 0: without limit. Nanoseconds, or a ``timedelta``. Since 1.0.
     timeout_ns: Union[int, datetime.timedelta] = 0
-    #: Which replica the request is for, counted from 0, so that it meets the state (caches) that earlier requests have
-    #: left there. One that the runner does not have is not_found. None: any. Since 1.0.
+    #: The replica that runs the request, counted from 0. The request reads the state (caches) that earlier requests
+    #: left on this replica. A replica that the runner does not have fails with not_found. None: any. Since 1.0.
     replica: Optional[int] = None
-    #: Whether whole batches run although batches_per_step leaves room for those of other requests, as those of calls
-    #: that wait for their answer do. Since 1.0.
+    #: Whether whole batches run at once, although the step of batches_per_step batches is not full. Batches of a call
+    #: that waits for its result always do. Since 1.0.
     at_once: bool = False
     # </options:request>
 
@@ -177,77 +177,76 @@ class RuntimeConfig(RunnerConfig):
     #: Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment, or all CPUs. Since
     #: 0.1.
     threads: int = 0
-    #: Whether to time every instruction, for ``profile()``; slower. Since 0.1.
+    #: Whether to measure the time of every instruction, which ``profile()`` returns. Runs are slower. Since 0.1.
     profile: bool = False
-    #: The device to run on. None: any free one. Since 0.1.
+    #: The device to run on. None: any free device. Since 0.1.
     device: Optional["Device"] = None
-    #: Requests in flight per replica that the queue has places for; see ``execute_async()``. 0: the size of the ring.
-    #: Since 0.1.
+    #: How many requests per replica may be in the queue; see ``execute_async()``. 0: the size of the ring. Since 0.1.
     queue_depth: int = 0
-    #: Which runner: one of fused models finds the model by the names of a request. Since 0.1.
+    #: The kind of runner. A runner of fused models finds the model by the names of a request. Since 0.1.
     runner_type: RunnerType = RunnerType.ModelRunner
-    #: What to do while no device is free: how long to try, and how long to sleep between two attempts. Default: 1 and 6
+    #: How long to try again while no device is free, and how long to sleep between two attempts. Default: 1 and 6
     #: seconds. Since 0.1.
     device_wait_config: DeviceWaitConfig = DeviceWaitConfig()
-    #: Whether several threads may use the runner at once; off saves a lock. Since 0.1.
+    #: Whether several threads may use the runner at once. Off saves a lock. Since 0.1.
     thread_safe: bool = True
-    #: How long a started batch waits for its next rows before it is padded with zeros. 0: for ever. Nanoseconds, or a
-    #: ``timedelta``. Since 0.1.
+    #: How long a batch that has some rows waits for more before it is padded with zeros. 0: without limit. Nanoseconds,
+    #: or a ``timedelta``. Since 0.1.
     timeout_ns: Union[int, datetime.timedelta] = 10_000_000
-    #: Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs that are not given
-    #: are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused and conditional models
-    #: need that. Since 0.1.
+    #: Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing inputs are zeros,
+    #: missing outputs are dropped, and the size of the first binding determines the number of rows. Fused and
+    #: conditional models need this. Since 0.1.
     validate_io_params: bool = True
-    #: The dimension along which requests may have any size. UINT32_MAX: none, requests are whole compiled batches.
+    #: The dimension along which requests may have any size. UINT32_MAX: none; requests are whole compiled batches.
     #: Since 0.1.
     batching_dim: int = UINT32_MAX
-    #: Whether files that another version has compiled are refused. Since 0.1.
+    #: Whether files that another version compiled are refused. Since 0.1.
     check_package_hash: bool = True
-    #: Size of the ring in requests: it times the rows of a step, rows being batches without a batching dimension. With
-    #: 2 it is at least 64. Since 0.1.
+    #: The ring has places for this number times the rows of a step; without a batching dimension a row is a batch. With
+    #: 2, the ring has at least 64 places. Since 0.1.
     ring_buffer_size_multiplier: int = 2
-    #: Whether the device is reset after errors that allow it. Since 0.1.
+    #: Whether the device is reset after an error that a reset repairs. Since 0.1.
     auto_reset: bool = False
-    #: Whether batches are padded only while somebody waits for one of their requests or has given a callback; turns
-    #: tracing on. Since 0.1.
+    #: Whether a batch is padded only while a caller waits for one of its requests or has given a callback for it. This
+    #: also records tracepoints. Since 0.1.
     flush_on_waiting_outputs: bool = False
-    #: How long batches are waited for: from a batch's first row until it is padded. Nanoseconds, or a ``timedelta``.
-    #: Since 0.1.
+    #: How long a batch waits, from its first row until it is padded. Nanoseconds, or a ``timedelta``. Since 0.1.
     batch_size_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
-    #: How long steps are waited for: from the first complete batch of a step until the step goes without the others.
-    #: Nanoseconds, or a ``timedelta``. Since 0.1.
+    #: How long a step waits, from its first complete batch until it runs without the missing batches. Nanoseconds, or a
+    #: ``timedelta``. Since 0.1.
     data_parallel_timeout_ns: Union[int, datetime.timedelta] = INT64_MAX
-    #: Whether the timeouts of batches and of steps hold. Since 0.1.
+    #: Whether the timeouts of batches and of steps are used. Since 0.1.
     is_batch_size_timeout_enabled: bool = False
-    #: How many requests ``tracepoints()`` remembers. 0: all. Since 0.1.
+    #: How many of the last requests ``tracepoints()`` reports. 0: all. Since 0.1.
     request_tracepoints_buffer_size: int = 1000
-    #: Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
+    #: Devices of the replicas, which are counted from 0. None given: any free devices. Since 0.1.
     replica_id_to_device: dict[int, "Device"] = ReplicaIdToDevice()
-    #: By name: rows for padding, instead of zeros, and where their results go; all inputs that requests give, all
-    #: outputs. Must stay valid while the runner lives. Since 0.1.
+    #: Rows that pad batches instead of zeros, and memory for their results, by name, for all inputs of requests and all
+    #: outputs. The memory must stay valid while the runner exists. Since 0.1.
     flush_by_name: Optional[tuple[Mapping[str, Any], Mapping[str, Any]]] = None
-    #: Copies of the model, each on a device of its own. None: 1. Since 0.1.
+    #: Number of copies of the model, each on a different device. None: 1. Since 0.1.
     replication_factor: Optional[int] = None
-    #: Constant values, copied, for inputs that requests then leave out. Since 0.1.
+    #: Constant values of inputs, which requests then leave out. The values are copied. Since 0.1.
     frozen_inputs: Optional[dict[str, Any]] = None
-    #: Whether the next step's inputs are copied in and the last one's outputs out while one computes, on threads of
-    #: their own; on also when the executable was compiled with num_io_tiles. Since 0.1.
+    #: Whether separate threads copy the inputs of the next step and the outputs of the last step while a step computes.
+    #: An executable that was compiled with num_io_tiles turns this on. Since 0.1.
     overlap_io: bool = False
-    #: Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole batches of a call
-    #: that waits for its answer do not. 0: as the executable says. Since 0.1.
+    #: Number of batches in a step. Submitted requests wait, within the timeouts, until a step is full; whole batches of
+    #: a call that waits for its result do not. 0: the executable's number. Since 0.1.
     batches_per_step: int = 0
     #: Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see capi/ABI.md. "":
     #: POPRT_INJECT_FAULTS from the environment. Since 1.0.
     faults: Optional[str] = None
-    #: Whether to publish what it does, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since 1.0.
+    #: Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see ``model_runtime.read_telemetry``. Since
+    #: 1.0.
     telemetry: bool = False
-    #: What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where halves overflow, or
-    #: "saturating", the same with the greatest half. Faithful ones are slow, and need an executable that was compiled
-    #: with the option numerics=faithful. "": "fast". Since 1.0.
+    #: The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half overflows; or
+    #: "saturating", which differs from faithful in that an overflow gives the greatest half. The last two are slow and
+    #: need an executable that was compiled with the option numerics=faithful. "": "fast". Since 1.0.
     numerics: Optional[str] = None
-    #: Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute path those that
-    #: name the same folder. Two replicas, of whatever process, never have the same device. "": POPRT_SHARED_DEVICES
-    #: from the environment, or none. Since 1.0.
+    #: Which processes share the devices of the replicas: "0": none; "1": all processes of the user; an absolute path:
+    #: all processes that give the same folder. Two replicas never have the same device, even in different processes.
+    #: "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.
     shared_devices: Optional[str] = None
     # </options:runner>
     _aliases = {"replica_to_device": "replica_id_to_device", "replicaIdToDevice": "replica_id_to_device"}

@@ -81,20 +81,21 @@ class CompilerOptions(Config):
     create_host_transferable_tensor_with_offset: bool = False
     enable_efficient_overlap_io_topo_cons: bool = False
     # <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
-    #: Fixes the variable dimensions of inputs, by name. None given: as the model says. A list of shapes compiles the
-    #: model at all of them. Since 0.1.
+    #: Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. A list of shapes
+    #: compiles the model at all of them. Since 0.1.
     input_shape: dict[str, Any] = {}
-    #: Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0], NAME[1] ... tell; of
-    #: an optional one 0 or 1. None given: as the model says. Since 1.0.
+    #: Number of elements of inputs that are sequences, by name; of an optional input 0 or 1. A sequence whose elements
+    #: NAME[0], NAME[1] ... have shapes in the options does not need it. None given: the model's. Since 1.0.
     input_length: dict[str, int] = {}
-    #: Adds shapes between the several that an input has, until a request computes at most this fraction of padding: 0.2
-    #: for a fifth, at most 0.9. Weights are stored once whatever the number of shapes. 0: none is added. Since 1.0.
+    #: The largest fraction of a request's computation that may be padding, for example 0.2 and at most 0.9. If an input
+    #: has several shapes, shapes between them are added until this holds. Weights are stored once for any number of
+    #: shapes. 0: no shape is added. Since 1.0.
     max_padding: float = 0
-    #: Batch size of every input. 0: as the model says. Since 0.1.
+    #: Batch size of every input. 0: the model's. Since 0.1.
     batch_size: int = 0
-    #: Which dimension the batch size is about. Since 0.1.
+    #: The dimension that has the batch size. Since 0.1.
     batch_axis: int = 0
-    #: What to do with floating-point types. Default: as the model says. "fp32" or "fp16". Since 0.1.
+    #: The precision of floating-point tensors. Default: the model's types. "fp32" or "fp16". Since 0.1.
     precision: Optional[str] = ""
     #: Passes to run after the default ones, of ``list_passes()``. Since 0.1.
     passes: list[str] = []
@@ -102,46 +103,48 @@ class CompilerOptions(Config):
     skip_passes: list[str] = []
     #: Whether to verify the graph after each pass. Since 0.1.
     verify: bool = True
-    #: Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.
+    #: The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
     max_tensor_size: int = 0
-    #: Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since 0.1.
+    #: The passes stop after this number of rewrites. A search over the limit finds a rewrite that is wrong. 0: no
+    #: limit. Since 0.1.
     rewrite_limit: int = 0
-    #: Name of the pass after which to stop. "": none. Since 0.1.
+    #: Name of the last pass to run. "": none. Since 0.1.
     stop_after: str = ""
-    #: Engine caching: compile once, later map the file that the cache folder keeps under the hash of model (external
-    #: data included), options and version. A file that is damaged or belongs to something else is compiled again, with
-    #: a warning in the log. POPART_CACHE_DIR in the environment turns caching on as well, and is the folder when none
-    #: is given. Since 0.1.
+    #: Whether to use the engine cache. A model is compiled once; later compilations map the file that the cache folder
+    #: has under the hash of the model (including external data), the options and the version. If the file is damaged or
+    #: has another content, the model is compiled again, with a warning in the log. POPART_CACHE_DIR in the environment
+    #: turns the cache on, too, and is the folder if none is given. Since 0.1.
     enable_engine_caching: bool = False
-    #: Folder of engine caching, made when missing. "": POPART_CACHE_DIR from the environment, or session_cache. Since
-    #: 0.1.
+    #: Folder of the engine cache, which is created if it does not exist. "": POPART_CACHE_DIR from the environment, or
+    #: session_cache. Since 0.1.
     cache_path: Union[str, os.PathLike[str]] = ""
-    #: Off: named weights stay tensors of their own, which ``Session.updateWeights`` replaces and the save programs
-    #: return; slower, since weights are then not prepared ahead of time. Since 0.1.
+    #: Off: named weights stay separate tensors, which ``Session.updateWeights`` replaces and the save programs return.
+    #: Runs are slower, because such weights are not packed ahead of time. Since 0.1.
     constant_weights: bool = True
-    #: Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it; HostConcatRunner looks for
-    #: "HostConcatRunnerConfig". Text, or bytes of any kind. Since 1.0.
+    #: Bytes that are stored in the PopEF file next to the executable, by name, for the program that runs it.
+    #: HostConcatRunner reads "HostConcatRunnerConfig". Text, or bytes of any kind. Since 1.0.
     opaque_blobs: dict[str, Any] = {}
-    #: Hears of each pass that was run, on the compiling thread. None: nobody. Called with name, rewrites, milliseconds,
-    #: nodes before and after. Since 0.1.
+    #: A function that is called on the compiling thread after each pass. None: none. Called with name, rewrites,
+    #: milliseconds, nodes before and after. Since 0.1.
     after_pass: Optional[Callable[[str, int, float, int, int], Any]] = None
-    #: Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.
+    #: Opset of the converted model, 11 to 28. 0: the model's. Since 0.1.
     convert_version: int = 0
-    #: Whether external data may be reached through symbolic and hard links, wherever they lead (the layout of some
-    #: download caches). Only for models that are trusted. Since 0.1.
+    #: Whether external data may be reached through symbolic and hard links, even if they lead out of the model's
+    #: folder, as in some download caches. Use this only for trusted models. Since 0.1.
     allow_links: bool = False
-    #: Whether to refuse a model for what is a warning in the log otherwise: attributes that an operator does not have,
-    #: a domain without an opset import. Since 1.0.
+    #: Whether to refuse a model that otherwise causes a warning in the log: an attribute that the operator does not
+    #: have, or a domain without an opset import. Since 1.0.
     strict: bool = False
-    #: What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each layer within 1e-4 of
-    #: exact sums. "off", "exact" (F(2x2)) or "fast" (F(4x4) too). Since 1.0.
+    #: The Winograd algorithm that may compute 3x3 convolutions in 32 bits instead of direct sums. Default: the one that
+    #: keeps each layer within 1e-4 of exact sums. "off", "exact" (F(2x2)) or "fast" (also F(4x4)). Since 1.0.
     winograd: Optional[str] = ""
-    #: Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that ``poprt_exec
-    #: recompile`` needs nothing else. The file names the model in any case. Since 1.0.
+    #: Whether the PopEF file contains the ONNX model (including external data, at most 2 GiB), so that ``poprt_exec
+    #: recompile`` needs no other file. Without it, the file contains only the path of the model. Since 1.0.
     embed_source: bool = False
-    #: Options of command poprt by name, without dashes, those of other fields and more; ``list_options()`` has them
-    #: all. A flag's value is "True" or "False", names are separated by commas, words by line feeds. One that is not
-    #: available is unimplemented; what tunes a chip goes into the PopEF file's metadata. Since 1.0.
+    #: Options of the command poprt by name, without dashes; ``list_options()`` returns all of them, including those of
+    #: the other fields. The value of a flag is "True" or "False"; commas separate names, line feeds separate words. An
+    #: option that is not available fails with unimplemented. Options that tune a chip are stored in the metadata of the
+    #: PopEF file. Since 1.0.
     options: dict[str, str] = {}
     # </options:compile>
 

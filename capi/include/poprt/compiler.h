@@ -90,17 +90,18 @@ typedef int32_t (*poprt_stop_fn)(void* user_data);
 typedef struct poprt_compile_options {
   size_t struct_size;
   /* <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write */
-  /* Fixes the variable dimensions of inputs, by name. None given: as the model says. One that is
-   * there several times has so many shapes, see poprt_input_shape. Since 0.1. */
+  /* Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes. An
+   * input that is in the list several times has several shapes, see poprt_input_shape. Since
+   * 0.1. */
   const poprt_input_shape* input_shapes;
   size_t input_shape_count;
-  /* Batch size of every input. 0: as the model says. Since 0.1. */
+  /* Batch size of every input. 0: the model's. Since 0.1. */
   int64_t batch_size;
-  /* Which dimension the batch size is about. Since 0.1. */
+  /* The dimension that has the batch size. Since 0.1. */
   int64_t batch_axis;
-  /* What to do with floating-point types. Default: as the model says. Since 0.1. */
+  /* The precision of floating-point tensors. Default: the model's types. Since 0.1. */
   poprt_precision precision;
-  /* Whether not to verify the graph after each pass. Non-zero: yes. Since 0.1. */
+  /* Whether to omit the verification of the graph after each pass. Non-zero: yes. Since 0.1. */
   int32_t no_verify;
   /* Passes to run after the default ones, of poprt_compiler_list_passes. Since 0.1. */
   const char* const* passes;
@@ -108,72 +109,75 @@ typedef struct poprt_compile_options {
   /* Passes to leave out, of poprt_compiler_list_passes. Since 0.1. */
   const char* const* skip_passes;
   size_t skip_pass_count;
-  /* Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1. */
+  /* The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1. */
   int64_t max_tensor_size;
-  /* Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since
-   * 0.1. */
+  /* The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
+   * wrong. 0: no limit. Since 0.1. */
   int64_t rewrite_limit;
-  /* Name of the pass after which to stop. Null: none. Since 0.1. */
+  /* Name of the last pass to run. Null: none. Since 0.1. */
   const char* stop_after;
-  /* Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
-   * Null: nobody. Since 0.1. */
+  /* A function that is called on the compiling thread when a step begins, with the progress from 0
+   * to 1 and the name of the step. Null: none. Since 0.1. */
   poprt_progress_fn progress;
-  /* Hears of each pass that was run, on the compiling thread. Null: nobody. Since 0.1. */
+  /* A function that is called on the compiling thread after each pass. Null: none. Since 0.1. */
   poprt_pass_fn after_pass;
   void* user_data;
   /* Outputs to keep, in this order. None given: all. Since 0.1. */
   const char* const* outputs;
   size_t output_count;
-  /* Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1. */
+  /* Opset of the converted model, 11 to 28. 0: the model's. Since 0.1. */
   int64_t convert_version;
-  /* Engine caching: compile once, later map the file that the cache folder keeps under the hash of
-   * model (external data included), options and version. A file that is damaged or belongs to
-   * something else is compiled again, with a warning in the log. POPART_CACHE_DIR in the
-   * environment turns caching on as well, and is the folder when none is given. Non-zero: yes.
-   * Since 0.1. */
+  /* Whether to use the engine cache. A model is compiled once; later compilations map the file that
+   * the cache folder has under the hash of the model (including external data), the options and the
+   * version. If the file is damaged or has another content, the model is compiled again, with a
+   * warning in the log. POPART_CACHE_DIR in the environment turns the cache on, too, and is the
+   * folder if none is given. Non-zero: yes. Since 0.1. */
   int32_t enable_engine_caching;
-  /* Whether external data may be reached through symbolic and hard links, wherever they lead (the
-   * layout of some download caches). Only for models that are trusted. Non-zero: yes. Since 0.1. */
+  /* Whether external data may be reached through symbolic and hard links, even if they lead out of
+   * the model's folder, as in some download caches. Use this only for trusted models. Non-zero:
+   * yes. Since 0.1. */
   int32_t allow_links;
-  /* Folder of engine caching, made when missing. Null: POPART_CACHE_DIR from the environment, or
-   * session_cache. Since 0.1. */
+  /* Folder of the engine cache, which is created if it does not exist. Null: POPART_CACHE_DIR from
+   * the environment, or session_cache. Since 0.1. */
   const char* cache_path;
-  /* Whether named weights stay tensors of their own, which poprt_session_update_weights replaces
-   * and the save programs return; slower, since weights are then not prepared ahead of time.
+  /* Whether named weights stay separate tensors, which poprt_session_update_weights replaces and
+   * the save programs return. Runs are slower, because such weights are not packed ahead of time.
    * Non-zero: yes. Since 0.1. */
   int32_t variable_weights;
   int32_t reserved_2;
-  /* Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0],
-   * NAME[1] ... tell; of an optional one 0 or 1. None given: as the model says. Since 1.0. */
+  /* Number of elements of inputs that are sequences, by name; of an optional input 0 or 1. A
+   * sequence whose elements NAME[0], NAME[1] ... have shapes in the options does not need it. None
+   * given: the model's. Since 1.0. */
   const poprt_input_length* input_lengths;
   size_t input_length_count;
-  /* Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it; PopRT's
-   * host concat runner looks for "HostConcatRunnerConfig". Since 1.0. */
+  /* Bytes that are stored in the PopEF file next to the executable, by name, for the program that
+   * runs it. PopRT's host concat runner reads "HostConcatRunnerConfig". Since 1.0. */
   const poprt_opaque_blob* opaque_blobs;
   size_t opaque_blob_count;
-  /* Whether to refuse a model for what is a warning in the log otherwise: attributes that an
-   * operator does not have, a domain without an opset import. Non-zero: yes. Since 1.0. */
+  /* Whether to refuse a model that otherwise causes a warning in the log: an attribute that the
+   * operator does not have, or a domain without an opset import. Non-zero: yes. Since 1.0. */
   int32_t strict;
-  /* What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each
-   * layer within 1e-4 of exact sums. Since 1.0. */
+  /* The Winograd algorithm that may compute 3x3 convolutions in 32 bits instead of direct sums.
+   * Default: the one that keeps each layer within 1e-4 of exact sums. Since 1.0. */
   poprt_winograd winograd;
-  /* Options of command poprt by name, without dashes, those of other fields and more;
-   * poprt_compiler_list_options has them all. A flag's value is "True" or "False", names are
-   * separated by commas, words by line feeds. One that is not available is unimplemented; what
-   * tunes a chip goes into the PopEF file's metadata. Since 1.0. */
+  /* Options of the command poprt by name, without dashes; poprt_compiler_list_options returns all
+   * of them, including those of the other fields. The value of a flag is "True" or "False"; commas
+   * separate names, line feeds separate words. An option that is not available fails with
+   * unimplemented. Options that tune a chip are stored in the metadata of the PopEF file. Since
+   * 1.0. */
   const poprt_option* options;
   size_t option_count;
-  /* Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
-   * `poprt_exec recompile` needs nothing else. The file names the model in any case. Non-zero: yes.
-   * Since 1.0. */
+  /* Whether the PopEF file contains the ONNX model (including external data, at most 2 GiB), so
+   * that `poprt_exec recompile` needs no other file. Without it, the file contains only the path of
+   * the model. Non-zero: yes. Since 1.0. */
   int32_t embed_source;
   int32_t reserved_3;
-  /* Adds shapes between the several that an input has, until a request computes at most this
-   * fraction of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number
-   * of shapes. 0: none is added. Since 1.0. */
+  /* The largest fraction of a request's computation that may be padding, for example 0.2 and at
+   * most 0.9. If an input has several shapes, shapes between them are added until this holds.
+   * Weights are stored once for any number of shapes. 0: no shape is added. Since 1.0. */
   double max_padding;
-  /* Asked between steps, on the compiling thread: non-zero ends the compilation with cancelled, and
-   * no file is written. Null: never. Since 1.0. */
+  /* A function that is called between steps, on the compiling thread. If it returns non-zero, the
+   * compilation fails with cancelled and writes no file. Null: none. Since 1.0. */
   poprt_stop_fn stop;
   /* </options:compile> */
 } poprt_compile_options;

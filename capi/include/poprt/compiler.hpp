@@ -42,20 +42,22 @@ struct PassReport {
 
 struct CompilerOptions {
   // <options:compile> made from capi/options.toml by tests/lint/option_fields.py --write
-  // Fixes the variable dimensions of inputs, by name. None given: as the model says. Since 0.1.
+  // Shapes that fix the variable dimensions of inputs, by name. None given: the model's shapes.
+  // Since 0.1.
   std::map<std::string, std::vector<int64_t>> inputShape;
-  // Elements of inputs that are sequences, by name, where no shapes of their elements NAME[0],
-  // NAME[1] ... tell; of an optional one 0 or 1. None given: as the model says. Since 1.0.
+  // Number of elements of inputs that are sequences, by name; of an optional input 0 or 1. A
+  // sequence whose elements NAME[0], NAME[1] ... have shapes in the options does not need it. None
+  // given: the model's. Since 1.0.
   std::map<std::string, int64_t> inputLength;
-  // Adds shapes between the several that an input has, until a request computes at most this
-  // fraction of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number
-  // of shapes. 0: none is added. Since 1.0.
+  // The largest fraction of a request's computation that may be padding, for example 0.2 and at
+  // most 0.9. If an input has several shapes, shapes between them are added until this holds.
+  // Weights are stored once for any number of shapes. 0: no shape is added. Since 1.0.
   double maxPadding = 0;
-  // Batch size of every input. 0: as the model says. Since 0.1.
+  // Batch size of every input. 0: the model's. Since 0.1.
   int64_t batchSize = 0;
-  // Which dimension the batch size is about. Since 0.1.
+  // The dimension that has the batch size. Since 0.1.
   int64_t batchAxis = 0;
-  // What to do with floating-point types. Default: as the model says. Since 0.1.
+  // The precision of floating-point tensors. Default: the model's types. Since 0.1.
   Precision precision = Precision::keep;
   // Passes to run after the default ones, of listPasses(). Since 0.1.
   std::vector<std::string> passes;
@@ -63,52 +65,55 @@ struct CompilerOptions {
   std::vector<std::string> skipPasses;
   // Whether to verify the graph after each pass. Since 0.1.
   bool verify = true;
-  // Constant folding makes nothing larger, in bytes. 0: no limit. Since 0.1.
+  // The largest constant that constant folding makes, in bytes. 0: no limit. Since 0.1.
   int64_t maxTensorSize = 0;
-  // Stops rewriting after so many rewrites, to find the one that is to blame. 0: no limit. Since
-  // 0.1.
+  // The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
+  // wrong. 0: no limit. Since 0.1.
   int64_t rewriteLimit = 0;
-  // Name of the pass after which to stop. "": none. Since 0.1.
+  // Name of the last pass to run. "": none. Since 0.1.
   std::string stopAfter;
-  // Engine caching: compile once, later map the file that the cache folder keeps under the hash of
-  // model (external data included), options and version. A file that is damaged or belongs to
-  // something else is compiled again, with a warning in the log. POPART_CACHE_DIR in the
-  // environment turns caching on as well, and is the folder when none is given. Since 0.1.
+  // Whether to use the engine cache. A model is compiled once; later compilations map the file that
+  // the cache folder has under the hash of the model (including external data), the options and the
+  // version. If the file is damaged or has another content, the model is compiled again, with a
+  // warning in the log. POPART_CACHE_DIR in the environment turns the cache on, too, and is the
+  // folder if none is given. Since 0.1.
   bool enableEngineCaching = false;
-  // Folder of engine caching, made when missing. "": POPART_CACHE_DIR from the environment, or
-  // session_cache. Since 0.1.
+  // Folder of the engine cache, which is created if it does not exist. "": POPART_CACHE_DIR from
+  // the environment, or session_cache. Since 0.1.
   std::string cachePath;
-  // Off: named weights stay tensors of their own, which Session::updateWeights() replaces and the
-  // save programs return; slower, since weights are then not prepared ahead of time. Since 0.1.
+  // Off: named weights stay separate tensors, which Session::updateWeights() replaces and the save
+  // programs return. Runs are slower, because such weights are not packed ahead of time. Since 0.1.
   bool constantWeights = true;
-  // Bytes that lie in the PopEF file beside the executable, by name, for whoever runs it;
-  // HostConcatRunner looks for "HostConcatRunnerConfig". Since 1.0.
+  // Bytes that are stored in the PopEF file next to the executable, by name, for the program that
+  // runs it. HostConcatRunner reads "HostConcatRunnerConfig". Since 1.0.
   std::map<std::string, std::string> opaqueBlobs;
-  // Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
-  // Null: nobody. What it throws ends the compilation after this step and comes out of the
-  // compiling function. Since 0.1.
+  // A function that is called on the compiling thread when a step begins, with the progress from 0
+  // to 1 and the name of the step. Null: none. An exception that it throws ends the compilation
+  // after this step, and the compiling function throws it. Since 0.1.
   std::function<void(double done, const std::string& what)> progress;
-  // Hears of each pass that was run, on the compiling thread. Null: nobody. What it throws ends the
-  // compilation after this step and comes out of the compiling function. Since 0.1.
+  // A function that is called on the compiling thread after each pass. Null: none. An exception
+  // that it throws ends the compilation after this step, and the compiling function throws it.
+  // Since 0.1.
   std::function<void(const PassReport&)> afterPass;
-  // Opset of the model that conversion writes, 11 to 28. 0: the model's. Since 0.1.
+  // Opset of the converted model, 11 to 28. 0: the model's. Since 0.1.
   int64_t convertVersion = 0;
-  // Whether external data may be reached through symbolic and hard links, wherever they lead (the
-  // layout of some download caches). Only for models that are trusted. Since 0.1.
+  // Whether external data may be reached through symbolic and hard links, even if they lead out of
+  // the model's folder, as in some download caches. Use this only for trusted models. Since 0.1.
   bool allowLinks = false;
-  // Whether to refuse a model for what is a warning in the log otherwise: attributes that an
-  // operator does not have, a domain without an opset import. Since 1.0.
+  // Whether to refuse a model that otherwise causes a warning in the log: an attribute that the
+  // operator does not have, or a domain without an opset import. Since 1.0.
   bool strict = false;
-  // What may compute 3x3 convolutions in 32 bits, besides direct sums. Default: what keeps each
-  // layer within 1e-4 of exact sums. Since 1.0.
+  // The Winograd algorithm that may compute 3x3 convolutions in 32 bits instead of direct sums.
+  // Default: the one that keeps each layer within 1e-4 of exact sums. Since 1.0.
   Winograd winograd = Winograd::standard;
-  // Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
-  // `poprt_exec recompile` needs nothing else. The file names the model in any case. Since 1.0.
+  // Whether the PopEF file contains the ONNX model (including external data, at most 2 GiB), so
+  // that `poprt_exec recompile` needs no other file. Without it, the file contains only the path of
+  // the model. Since 1.0.
   bool embedSource = false;
-  // Options of command poprt by name, without dashes, those of other fields and more; listOptions()
-  // has them all. A flag's value is "True" or "False", names are separated by commas, words by line
-  // feeds. One that is not available is unimplemented; what tunes a chip goes into the PopEF file's
-  // metadata. Since 1.0.
+  // Options of the command poprt by name, without dashes; listOptions() returns all of them,
+  // including those of the other fields. The value of a flag is "True" or "False"; commas separate
+  // names, line feeds separate words. An option that is not available fails with unimplemented.
+  // Options that tune a chip are stored in the metadata of the PopEF file. Since 1.0.
   std::map<std::string, std::string> options;
   // </options:compile>
 };

@@ -59,7 +59,7 @@ enum {
   POPRT_POPEF_NUM_PROCESSES = 5,
   /* Whether the executable is for inference. Since 0.1. */
   POPRT_POPEF_IS_INFERENCE = 6,
-  /* Number of transfers of each stream in a run of the main programs. Since 0.1. */
+  /* Number of transfers of each stream in one run of the main programs. Since 0.1. */
   POPRT_POPEF_DEVICE_ITERATIONS = 7,
   /* </popef:numbers> */
 };
@@ -79,8 +79,8 @@ POPRT_API const char* poprt_popef_metadata_executable(const poprt_popef_metadata
 /* Sets it; the string is copied. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set_executable(
     poprt_popef_metadata* metadata, const char* name);
-/* Handle of the stream of the random seed; empty when there is none. UTF-8, borrowed until it is
- * set; "" for null. Since 0.1. */
+/* Handle of the stream of the random seed; empty if there is none. UTF-8, borrowed until it is set;
+ * "" for null. Since 0.1. */
 POPRT_API const char* poprt_popef_metadata_seed_handle(const poprt_popef_metadata* metadata);
 /* Sets it; the string is copied. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_popef_metadata_set_seed_handle(

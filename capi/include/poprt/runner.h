@@ -67,26 +67,26 @@ typedef struct poprt_runner_options {
   /* Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
    * or all CPUs. Since 0.1. */
   int32_t threads;
-  /* Whether to time every instruction, for poprt_runner_profile; slower. Non-zero: yes. Since
-   * 0.1. */
+  /* Whether to measure the time of every instruction, which poprt_runner_profile returns. Runs are
+   * slower. Non-zero: yes. Since 0.1. */
   int32_t profile;
-  /* The device to run on. Null: any free one. Since 0.1. */
+  /* The device to run on. Null: any free device. Since 0.1. */
   poprt_device* device;
-  /* Requests in flight per replica that the queue has places for; see poprt_runner_execute_async,
-   * which blocks then. 0: the size of the ring. Since 0.1. */
+  /* How many requests per replica may be in the queue; see poprt_runner_execute_async, which blocks
+   * when the queue is full. 0: the size of the ring. Since 0.1. */
   int32_t queue_depth;
-  /* Whether to publish what it does, as POPRT_TELEMETRY=1 does; see telemetry.h. Non-zero: yes.
-   * Since 1.0. */
+  /* Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see telemetry.h. Non-zero:
+   * yes. Since 1.0. */
   int32_t telemetry;
-  /* How long a started batch waits for its next rows before it is padded with zeros. 0: 10 ms;
-   * negative: for ever. Nanoseconds. Since 0.1. */
+  /* How long a batch that has some rows waits for more before it is padded with zeros. 0: 10 ms;
+   * negative: without limit. Nanoseconds. Since 0.1. */
   int64_t timeout_ns;
-  /* Whether to do without the lock: one thread at a time uses the runner. Non-zero: yes. Since
-   * 0.1. */
+  /* Whether to omit the lock; then only one thread at a time may use the runner. Non-zero: yes.
+   * Since 0.1. */
   int32_t not_thread_safe;
-  /* Whether to do without checks of names and sizes: unknown names are ignored, inputs that are not
-   * given are zeros, such outputs are dropped, and sizes believed (the first tells them all); fused
-   * and conditional models need that. Non-zero: yes. Since 0.1. */
+  /* Whether runs omit the checks of names and sizes. Then unknown names are ignored, missing inputs
+   * are zeros, missing outputs are dropped, and the size of the first binding determines the number
+   * of rows. Fused and conditional models need this. Non-zero: yes. Since 0.1. */
   int32_t no_validate_io_params;
   /* Whether requests may have any size along the batching dimension. A batch then contains rows of
    * several requests, and padding. The compiler proves that no row changes the results of another;
@@ -95,63 +95,66 @@ typedef struct poprt_runner_options {
   int32_t use_batching_dim;
   /* The dimension along which requests may have any size. Since 0.1. */
   uint32_t batching_dim;
-  /* Size of the ring in requests: it times the rows of a step, rows being batches without a
-   * batching dimension. With 2 it is at least 64. 0: 2. Since 0.1. */
+  /* The ring has places for this number times the rows of a step; without a batching dimension a
+   * row is a batch. With 2, the ring has at least 64 places. 0: 2. Since 0.1. */
   int32_t ring_buffer_size_multiplier;
-  /* Whether the device is reset after errors that allow it. Non-zero: yes. Since 0.1. */
+  /* Whether the device is reset after an error that a reset repairs. Non-zero: yes. Since 0.1. */
   int32_t auto_reset;
-  /* Whether batches are padded only while somebody waits for one of their requests or has given a
-   * callback; turns tracing on. Non-zero: yes. Since 0.1. */
+  /* Whether a batch is padded only while a caller waits for one of its requests or has given a
+   * callback for it. This also records tracepoints. Non-zero: yes. Since 0.1. */
   int32_t flush_on_waiting_outputs;
-  /* Whether the timeouts of batches and of steps hold. Non-zero: yes. Since 0.1. */
+  /* Whether the timeouts of batches and of steps are used. Non-zero: yes. Since 0.1. */
   int32_t is_batch_size_timeout_enabled;
-  /* How long batches are waited for: from a batch's first row until it is padded. 0: never.
-   * Nanoseconds. Since 0.1. */
+  /* How long a batch waits, from its first row until it is padded. 0: never. Nanoseconds. Since
+   * 0.1. */
   int64_t batch_size_timeout_ns;
-  /* How long steps are waited for: from the first complete batch of a step until the step goes
-   * without the others. 0: never. Nanoseconds. Since 0.1. */
+  /* How long a step waits, from its first complete batch until it runs without the missing batches.
+   * 0: never. Nanoseconds. Since 0.1. */
   int64_t data_parallel_timeout_ns;
-  /* How many requests poprt_runner_tracepoints remembers. 0: 1000; negative: all. Since 0.1. */
+  /* How many of the last requests poprt_runner_tracepoints reports. 0: 1000; negative: all. Since
+   * 0.1. */
   int64_t request_tracepoints_buffer_size;
-  /* Copies of the model, each on a device of its own. 0: 1. Since 0.1. */
+  /* Number of copies of the model, each on a different device. 0: 1. Since 0.1. */
   int32_t replication_factor;
-  /* Whether the next step's inputs are copied in and the last one's outputs out while one computes,
-   * on threads of their own; on also when the executable was compiled with num_io_tiles. Non-zero:
-   * yes. Since 0.1. */
+  /* Whether separate threads copy the inputs of the next step and the outputs of the last step
+   * while a step computes. An executable that was compiled with num_io_tiles turns this on.
+   * Non-zero: yes. Since 0.1. */
   int32_t overlap_io;
-  /* Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole
-   * batches of a call that waits for its answer do not. 0: as the executable says. Since 0.1. */
+  /* Number of batches in a step. Submitted requests wait, within the timeouts, until a step is
+   * full; whole batches of a call that waits for its result do not. 0: the executable's number.
+   * Since 0.1. */
   int64_t batches_per_step;
-  /* Devices of replicas, from 0 on. None given: any free ones. Since 0.1. */
+  /* Devices of the replicas, which are counted from 0. None given: any free devices. Since 0.1. */
   const poprt_replica_device* replica_devices;
   size_t replica_device_count;
-  /* Constant values, copied, for inputs that requests then leave out. Since 0.1. */
+  /* Constant values of inputs, which requests then leave out. The values are copied. Since 0.1. */
   const struct poprt_input* frozen_inputs;
   size_t frozen_input_count;
-  /* By name: rows for padding, instead of zeros, for all inputs that requests give; must stay valid
-   * while the runner lives. None given: zeros. Since 0.1. */
+  /* Rows that pad batches instead of zeros, by name, for all inputs of requests. The memory must
+   * stay valid while the runner exists. None given: zeros. Since 0.1. */
   const struct poprt_input* flush_inputs;
   size_t flush_input_count;
-  /* By name: where results of padding rows go; same, all outputs. None given: nowhere. Since
-   * 0.1. */
+  /* Memory for the results of the padding rows, by name, for all outputs. The memory must stay
+   * valid while the runner exists. None given: the results are dropped. Since 0.1. */
   const struct poprt_output* flush_outputs;
   size_t flush_output_count;
-  /* How long to try when no device is free. 0: 1 s; negative: for ever. Nanoseconds.
-   * POPRT_DO_NOT_WAIT: not at all. Since 0.1. */
+  /* How long to try again when no device is free. 0: 1 s; negative: without limit. Nanoseconds.
+   * POPRT_DO_NOT_WAIT: fail at once. Since 0.1. */
   int64_t device_wait_timeout_ns;
-  /* How long to sleep between two attempts to get a device. 0: 6 s. Nanoseconds. Since 0.1. */
+  /* How long to sleep between two attempts to acquire a device. 0: 6 s. Nanoseconds. Since 0.1. */
   int64_t device_wait_sleep_ns;
   /* Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
    * capi/ABI.md. Null: POPRT_INJECT_FAULTS from the environment. Since 1.0. */
   const char* faults;
-  /* What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where
-   * halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
-   * need an executable that was compiled with the option numerics=faithful. Null: "fast". Since
-   * 1.0. */
+  /* The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
+   * overflows; or "saturating", which differs from faithful in that an overflow gives the greatest
+   * half. The last two are slow and need an executable that was compiled with the option
+   * numerics=faithful. Null: "fast". Since 1.0. */
   const char* numerics;
-  /* Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute
-   * path those that name the same folder. Two replicas, of whatever process, never have the same
-   * device. Null: POPRT_SHARED_DEVICES from the environment, or none. Since 1.0. */
+  /* Which processes share the devices of the replicas: "0": none; "1": all processes of the user;
+   * an absolute path: all processes that give the same folder. Two replicas never have the same
+   * device, even in different processes. Null: POPRT_SHARED_DEVICES from the environment, or none.
+   * Since 1.0. */
   const char* shared_devices;
   /* </options:runner> */
 } poprt_runner_options;
@@ -223,23 +226,23 @@ typedef enum poprt_when_full {
 typedef struct poprt_request_options {
   size_t struct_size;
   /* <options:request> made from capi/options.toml by tests/lint/option_fields.py --write */
-  /* How long the request may wait, counted from the call. Unless it begins by then, whatever
-   * computes meanwhile, it fails with deadline_exceeded. 0: for ever. Nanoseconds. Since 0.1. */
+  /* How long the request may wait, counted from the call. A request that has not begun by then
+   * fails with deadline_exceeded. 0: without limit. Nanoseconds. Since 0.1. */
   int64_t timeout_ns;
-  /* What is called with user_data when the request is over. Null: nothing. Since 0.1. */
+  /* A function that is called with user_data when the request has ended. Null: none. Since 0.1. */
   poprt_request_fn callback;
   void* user_data;
-  /* What happens while queue_depth requests are in flight, a poprt_when_full. The call waits with
-   * POPRT_WHEN_FULL_WAIT alone. 0: POPRT_WHEN_FULL_WAIT. Since 1.0. */
+  /* What happens while queue_depth requests are in flight, a poprt_when_full. The call waits only
+   * with POPRT_WHEN_FULL_WAIT. 0: POPRT_WHEN_FULL_WAIT. Since 1.0. */
   int32_t when_full;
   int32_t reserved;
-  /* Which replica the request is for, counted from 0, so that it meets the state (caches) that
-   * earlier requests have left there. One that the runner does not have is not_found. 1: the one in
-   * `replica`; 0: any. Since 1.0. */
+  /* The replica that runs the request, counted from 0. The request reads the state (caches) that
+   * earlier requests left on this replica. A replica that the runner does not have fails with
+   * not_found. 1: the replica in `replica`; 0: any. Since 1.0. */
   int32_t use_replica;
   uint32_t replica;
-  /* Whether whole batches run although batches_per_step leaves room for those of other requests, as
-   * those of calls that wait for their answer do. 1: yes. Since 1.0. */
+  /* Whether whole batches run at once, although the step of batches_per_step batches is not full.
+   * Batches of a call that waits for its result always do. 1: yes. Since 1.0. */
   int32_t at_once;
   int32_t reserved_2;
   /* </options:request> */
@@ -281,7 +284,7 @@ POPRT_API void poprt_request_free(poprt_request* request);
 typedef struct poprt_runner_counters {
   size_t struct_size;
   /* <counters:fields> made from capi/counters.toml by tests/lint/counter_fields.py --write */
-  /* Requests that were accepted; each ends as one of the next four. */
+  /* Requests that were accepted. Each of them ends up in one of the next four counters. */
   uint64_t submitted;
   /* Requests whose outputs were written. */
   uint64_t completed;
@@ -291,9 +294,9 @@ typedef struct poprt_runner_counters {
   uint64_t cancelled;
   /* Requests that did not begin within their limit. */
   uint64_t timed_out;
-  /* Rows that were computed for callers. */
+  /* Rows of requests that were computed. */
   uint64_t rows;
-  /* Rows that were computed to fill batches. */
+  /* Rows that were computed only to fill batches. */
   uint64_t padded_rows;
   /* Runs of the device. */
   uint64_t batches;
@@ -303,27 +306,28 @@ typedef struct poprt_runner_counters {
   uint64_t device_errors;
   /* Resets of the device. */
   uint64_t resets;
-  /* Requests that are submitted and not answered, now. */
+  /* Requests that are submitted and have not ended yet. */
   uint64_t in_flight;
-  /* Places of the queue; what is in flight beyond is in its line. */
+  /* Number of requests that fit into the queue. Further requests in flight wait in an unlimited
+   * line. */
   uint64_t queue_capacity;
-  /* How many latencies were measured: those of completed requests, from submission to the written
-   * outputs. */
+  /* Number of measured latencies. The latency of a completed request is the time from its
+   * submission until its outputs are written. */
   uint64_t latency_count;
-  /* All latencies together. */
+  /* The sum of all latencies. */
   uint64_t latency_total_ns;
   /* The longest latency. */
   uint64_t latency_max_ns;
-  /* Half of the requests took no longer: the upper end of a bucket. */
+  /* The median latency, rounded up to the end of its histogram bucket. */
   uint64_t latency_p50_ns;
-  /* 99 of 100 requests took no longer: the upper end of a bucket. */
+  /* The 99th percentile of the latencies, rounded up to the end of its histogram bucket. */
   uint64_t latency_p99_ns;
-  /* A histogram: entry i counts the requests that took 2^i to 2^(i+1) ns, the last one also those
-   * that took longer. */
+  /* A histogram. Entry i counts the requests with a latency of 2^i to 2^(i+1) ns; the last entry
+   * also counts longer ones. */
   uint64_t latency_buckets[POPRT_LATENCY_BUCKETS];
-  /* How many replicas these are the sum of, and can be asked for; 0 when they do not count for
-   * themselves (pack runners) or the runner is stopped (light runners). 1 for counters of a
-   * replica. */
+  /* Number of replicas whose counters are added up and are available separately. 0: the replicas do
+   * not count separately (pack runners), or the runner is stopped (light runners). 1 for the
+   * counters of a replica. */
   uint64_t replicas;
   /* </counters:fields> */
 } poprt_runner_counters;

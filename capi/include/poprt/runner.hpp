@@ -48,77 +48,83 @@ struct RuntimeConfig {
   // Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
   // or all CPUs. Since 0.1.
   int32_t threads = 0;
-  // Whether to time every instruction, for profile(); slower. Since 0.1.
+  // Whether to measure the time of every instruction, which profile() returns. Runs are slower.
+  // Since 0.1.
   bool profile = false;
-  // The device to run on. Null: any free one. Since 0.1.
+  // The device to run on. Null: any free device. Since 0.1.
   std::shared_ptr<Device> device;
-  // Requests in flight per replica that the queue has places for; see executeAsync(). 0: the size
-  // of the ring. Since 0.1.
+  // How many requests per replica may be in the queue; see executeAsync(). 0: the size of the ring.
+  // Since 0.1.
   int32_t queueDepth = 0;
-  // Which runner: one of fused models finds the model by the names of a request. Since 0.1.
+  // The kind of runner. A runner of fused models finds the model by the names of a request. Since
+  // 0.1.
   RunnerType runnerType = RunnerType::ModelRunner;
-  // What to do while no device is free: how long to try, and how long to sleep between two
-  // attempts. Default: 1 and 6 seconds. Since 0.1.
+  // How long to try again while no device is free, and how long to sleep between two attempts.
+  // Default: 1 and 6 seconds. Since 0.1.
   DeviceWaitConfig deviceWaitConfig{std::chrono::seconds(1), std::chrono::seconds(6)};
-  // Whether several threads may use the runner at once; off saves a lock. Since 0.1.
+  // Whether several threads may use the runner at once. Off saves a lock. Since 0.1.
   bool threadSafe = true;
-  // How long a started batch waits for its next rows before it is padded with zeros. 0: for ever.
-  // Nanoseconds. Since 0.1.
+  // How long a batch that has some rows waits for more before it is padded with zeros. 0: without
+  // limit. Nanoseconds. Since 0.1.
   int64_t timeoutNS = 10'000'000;
-  // Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs
-  // that are not given are zeros, such outputs are dropped, and sizes believed (the first tells
-  // them all); fused and conditional models need that. Since 0.1.
+  // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
+  // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
+  // number of rows. Fused and conditional models need this. Since 0.1.
   bool validateIOParams = true;
-  // The dimension along which requests may have any size. UINT32_MAX: none, requests are whole
+  // The dimension along which requests may have any size. UINT32_MAX: none; requests are whole
   // compiled batches. Since 0.1.
   uint32_t batchingDim = UINT32_MAX;
-  // Whether files that another version has compiled are refused. Since 0.1.
+  // Whether files that another version compiled are refused. Since 0.1.
   bool checkPackageHash = true;
-  // Size of the ring in requests: it times the rows of a step, rows being batches without a
-  // batching dimension. With 2 it is at least 64. Since 0.1.
+  // The ring has places for this number times the rows of a step; without a batching dimension a
+  // row is a batch. With 2, the ring has at least 64 places. Since 0.1.
   int32_t ringBufferSizeMultiplier = 2;
-  // Whether the device is reset after errors that allow it. Since 0.1.
+  // Whether the device is reset after an error that a reset repairs. Since 0.1.
   bool autoReset = false;
-  // Whether batches are padded only while somebody waits for one of their requests or has given a
-  // callback; turns tracing on. Since 0.1.
+  // Whether a batch is padded only while a caller waits for one of its requests or has given a
+  // callback for it. This also records tracepoints. Since 0.1.
   bool flushOnWaitingOutputs = false;
-  // How long batches are waited for: from a batch's first row until it is padded. Nanoseconds.
-  // Since 0.1.
+  // How long a batch waits, from its first row until it is padded. Nanoseconds. Since 0.1.
   int64_t batchSizeTimeoutNS = kNever;
-  // How long steps are waited for: from the first complete batch of a step until the step goes
-  // without the others. Nanoseconds. Since 0.1.
+  // How long a step waits, from its first complete batch until it runs without the missing batches.
+  // Nanoseconds. Since 0.1.
   int64_t dataParallelTimeoutNS = kNever;
-  // Whether the timeouts of batches and of steps hold. Since 0.1.
+  // Whether the timeouts of batches and of steps are used. Since 0.1.
   bool isBatchSizeTimeoutEnabled = false;
-  // How many requests tracepoints() remembers. 0: all. Since 0.1.
+  // How many of the last requests tracepoints() reports. 0: all. Since 0.1.
   int64_t requestTracepointsBufferSize = 1000;
-  // Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
+  // Devices of the replicas, which are counted from 0. None given: any free devices. Since 0.1.
   ReplicaIdToDevice replicaIdToDevice;
-  // By name: rows for padding, instead of zeros, and where their results go; all inputs that
-  // requests give, all outputs. Must stay valid while the runner lives. Since 0.1.
+  // Rows that pad batches instead of zeros, and memory for their results, by name, for all inputs
+  // of requests and all outputs. The memory must stay valid while the runner exists. Since 0.1.
   std::pair<InputMemoryView, OutputMemoryView> flushByName;
-  // Copies of the model, each on a device of its own. Since 0.1.
+  // Number of copies of the model, each on a different device. Since 0.1.
   int32_t replicationFactor = 1;
-  // Constant values, copied, for inputs that requests then leave out. Since 0.1.
+  // Constant values of inputs, which requests then leave out. The values are copied. Since 0.1.
   InputMemoryView frozenInputs;
-  // Whether the next step's inputs are copied in and the last one's outputs out while one computes,
-  // on threads of their own; on also when the executable was compiled with num_io_tiles. Since 0.1.
+  // Whether separate threads copy the inputs of the next step and the outputs of the last step
+  // while a step computes. An executable that was compiled with num_io_tiles turns this on. Since
+  // 0.1.
   bool overlapIO = false;
-  // Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole
-  // batches of a call that waits for its answer do not. 0: as the executable says. Since 0.1.
+  // Number of batches in a step. Submitted requests wait, within the timeouts, until a step is
+  // full; whole batches of a call that waits for its result do not. 0: the executable's number.
+  // Since 0.1.
   int64_t batchesPerStep = 0;
   // Device errors to inject, for tests: "CLASS[:ACTION][@RUN][*COUNT][/REPLICA];...", see
   // capi/ABI.md. "": POPRT_INJECT_FAULTS from the environment. Since 1.0.
   std::string faults;
-  // Whether to publish what it does, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since 1.0.
+  // Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since
+  // 1.0.
   bool telemetry = false;
-  // What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where
-  // halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
-  // need an executable that was compiled with the option numerics=faithful. "": "fast". Since 1.0.
+  // The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
+  // overflows; or "saturating", which differs from faithful in that an overflow gives the greatest
+  // half. The last two are slow and need an executable that was compiled with the option
+  // numerics=faithful. "": "fast". Since 1.0.
   std::string numerics;
-  // Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute
-  // path those that name the same folder. Two replicas, of whatever process, never have the same
-  // device. "": POPRT_SHARED_DEVICES from the environment, or none. Since 1.0.
+  // Which processes share the devices of the replicas: "0": none; "1": all processes of the user;
+  // an absolute path: all processes that give the same folder. Two replicas never have the same
+  // device, even in different processes. "": POPRT_SHARED_DEVICES from the environment, or none.
+  // Since 1.0.
   std::string sharedDevices;
   // </options:runner>
 };
@@ -128,48 +134,48 @@ struct ModelRunnerConfig {
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
   // <options:model_runner> made from capi/options.toml by tests/lint/option_fields.py --write
-  // What to do while no device is free: how long to try, and how long to sleep between two
-  // attempts. Default: 1 and 6 seconds. Since 0.1.
+  // How long to try again while no device is free, and how long to sleep between two attempts.
+  // Default: 1 and 6 seconds. Since 0.1.
   DeviceWaitConfig device_wait_config{std::chrono::seconds(1), std::chrono::seconds(6)};
-  // Whether several threads may use the runner at once; off saves a lock. Since 0.1.
+  // Whether several threads may use the runner at once. Off saves a lock. Since 0.1.
   bool thread_safe = true;
-  // Copies of the model, each on a device of its own. Since 0.1.
+  // Number of copies of the model, each on a different device. Since 0.1.
   int32_t replication_factor = 1;
-  // How long a started batch waits for its next rows before it is padded with zeros. 0: for ever.
-  // Since 0.1.
+  // How long a batch that has some rows waits for more before it is padded with zeros. 0: without
+  // limit. Since 0.1.
   std::chrono::nanoseconds timeout_ns = std::chrono::nanoseconds(10'000'000);
-  // Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs
-  // that are not given are zeros, such outputs are dropped, and sizes believed (the first tells
-  // them all); fused and conditional models need that. Since 0.1.
+  // Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
+  // inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
+  // number of rows. Fused and conditional models need this. Since 0.1.
   bool validate_io_params = true;
-  // The dimension along which requests may have any size. UINT32_MAX: none, requests are whole
+  // The dimension along which requests may have any size. UINT32_MAX: none; requests are whole
   // compiled batches. Since 0.1.
   uint32_t batching_dim = UINT32_MAX;
-  // Whether files that another version has compiled are refused. Since 0.1.
+  // Whether files that another version compiled are refused. Since 0.1.
   bool check_package_hash = true;
-  // Size of the ring in requests: it times the rows of a step, rows being batches without a
-  // batching dimension. With 2 it is at least 64. Since 0.1.
+  // The ring has places for this number times the rows of a step; without a batching dimension a
+  // row is a batch. With 2, the ring has at least 64 places. Since 0.1.
   int32_t ring_buffer_size_multiplier = 2;
-  // Whether the device is reset after errors that allow it. Since 0.1.
+  // Whether the device is reset after an error that a reset repairs. Since 0.1.
   bool auto_reset = false;
-  // Constant values, copied, for inputs that requests then leave out. Since 0.1.
+  // Constant values of inputs, which requests then leave out. The values are copied. Since 0.1.
   InputMemoryView frozen_inputs;
-  // Whether batches are padded only while somebody waits for one of their requests or has given a
-  // callback; turns tracing on. Since 0.1.
+  // Whether a batch is padded only while a caller waits for one of its requests or has given a
+  // callback for it. This also records tracepoints. Since 0.1.
   bool flush_on_waiting_outputs = false;
-  // How long batches are waited for: from a batch's first row until it is padded. Since 0.1.
+  // How long a batch waits, from its first row until it is padded. Since 0.1.
   std::chrono::nanoseconds batch_size_timeout_ns = kNever;
-  // How long steps are waited for: from the first complete batch of a step until the step goes
-  // without the others. Since 0.1.
+  // How long a step waits, from its first complete batch until it runs without the missing batches.
+  // Since 0.1.
   std::chrono::nanoseconds data_parallel_timeout_ns = kNever;
-  // Whether the timeouts of batches and of steps hold. Since 0.1.
+  // Whether the timeouts of batches and of steps are used. Since 0.1.
   bool is_batch_size_timeout_enabled = false;
-  // How many requests tracepoints() remembers. 0: all. Since 0.1.
+  // How many of the last requests tracepoints() reports. 0: all. Since 0.1.
   int64_t request_tracepoints_buffer_size = 1000;
-  // Devices of replicas, from 0 on. None given: any free ones. Since 0.1.
+  // Devices of the replicas, which are counted from 0. None given: any free devices. Since 0.1.
   ReplicaIdToDevice replica_id_to_device;
-  // By name: rows for padding, instead of zeros, and where their results go; all inputs that
-  // requests give, all outputs. Must stay valid while the runner lives. Since 0.1.
+  // Rows that pad batches instead of zeros, and memory for their results, by name, for all inputs
+  // of requests and all outputs. The memory must stay valid while the runner exists. Since 0.1.
   std::pair<InputMemoryView, OutputMemoryView> flush_by_name;
   // </options:model_runner>
 
@@ -286,18 +292,18 @@ inline void setReplica(poprt_request_options& o, int64_t replica) {
 // Options of a request, for submitWith(). Since 1.0.
 struct RequestOptions {
   // <options:request> made from capi/options.toml by tests/lint/option_fields.py --write
-  // How long the request may wait, counted from the call. Unless it begins by then, whatever
-  // computes meanwhile, it fails with deadline_exceeded. 0: for ever. Nanoseconds. Since 0.1.
+  // How long the request may wait, counted from the call. A request that has not begun by then
+  // fails with deadline_exceeded. 0: without limit. Nanoseconds. Since 0.1.
   std::chrono::nanoseconds timeout = {};
-  // What happens while queue_depth requests are in flight, a poprt_when_full. The call waits with
-  // POPRT_WHEN_FULL_WAIT alone. 0: POPRT_WHEN_FULL_WAIT. Since 1.0.
+  // What happens while queue_depth requests are in flight, a poprt_when_full. The call waits only
+  // with POPRT_WHEN_FULL_WAIT. 0: POPRT_WHEN_FULL_WAIT. Since 1.0.
   poprt_when_full whenFull = POPRT_WHEN_FULL_WAIT;
-  // Which replica the request is for, counted from 0, so that it meets the state (caches) that
-  // earlier requests have left there. One that the runner does not have is not_found. -1: any.
-  // Since 1.0.
+  // The replica that runs the request, counted from 0. The request reads the state (caches) that
+  // earlier requests left on this replica. A replica that the runner does not have fails with
+  // not_found. -1: any. Since 1.0.
   int64_t replica = -1;
-  // Whether whole batches run although batches_per_step leaves room for those of other requests, as
-  // those of calls that wait for their answer do. Since 1.0.
+  // Whether whole batches run at once, although the step of batches_per_step batches is not full.
+  // Batches of a call that waits for its result always do. Since 1.0.
   bool atOnce = false;
   // </options:request>
 

@@ -51,30 +51,31 @@ typedef struct poprt_session_options {
   /* Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
    * or all CPUs. Since 0.1. */
   int32_t threads;
-  /* Whether to time every instruction, for poprt_session_profile; slower. Non-zero: yes. Since
-   * 0.1. */
+  /* Whether to measure the time of every instruction, which poprt_session_profile returns. Runs are
+   * slower. Non-zero: yes. Since 0.1. */
   int32_t profile;
-  /* The device. Null: any free one that fits the executable. Since 0.1. */
+  /* The device to run on. Null: any free device that fits the executable. Since 0.1. */
   poprt_device* device;
-  /* Whether the device is acquired by poprt_session_bind_to_device or the first run, not when the
-   * session is made. Non-zero: yes. Since 0.1. */
+  /* Whether poprt_session_bind_to_device or the first run acquires the device, instead of the
+   * creation of the session. Non-zero: yes. Since 0.1. */
   int32_t deferred;
-  /* Whether other sessions cannot take the device; otherwise whoever binds it next does. Non-zero:
-   * yes. Since 0.1. */
+  /* Whether other sessions are refused the device. Otherwise the next session that binds the device
+   * unloads this one. Non-zero: yes. Since 0.1. */
   int32_t exclusive;
-  /* Whether to publish what it does, as POPRT_TELEMETRY=1 does; see telemetry.h. Non-zero: yes.
-   * Since 0.1. */
+  /* Whether to publish the session's activity, as POPRT_TELEMETRY=1 does; see telemetry.h.
+   * Non-zero: yes. Since 0.1. */
   int32_t telemetry;
   /* What to do while every device that fits is busy, as in poprt_device_request. Since 0.1. */
   poprt_wait_strategy wait_strategy;
-  /* How long to wait for a device when none is free. 0: not at all. Nanoseconds. With
+  /* How long to wait for a device when none is free. 0: fail at once. Nanoseconds. With
    * POPRT_WAIT_WITH_TIMEOUT. Since 0.1. */
   int64_t wait_timeout_ns;
-  /* How long to sleep between two looks at devices that other processes have. 0: 15 s. Nanoseconds.
+  /* How long to sleep between two checks of devices that other processes use. 0: 15 s. Nanoseconds.
    * Since 0.1. */
   int64_t wait_sleep_ns;
-  /* Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped.
-   * Null: anchors of main programs and of none, without data. Since 0.1. */
+  /* A function that chooses the anchors that handlers or queues serve. Other inputs are zeros,
+   * other outputs are dropped. Null: the anchors without data that belong to a main program or to
+   * no program. Since 0.1. */
   poprt_anchor_predicate_fn predicate;
   void* predicate_data;
   /* </options:session> */

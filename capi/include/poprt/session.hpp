@@ -123,26 +123,30 @@ namespace impl {
 
 struct SessionFields {
   // <options:session> made from capi/options.toml by tests/lint/option_fields.py --write
-  // When the device is acquired: as the session is made, or deferred until it is bound or first
-  // run. Since 0.1.
+  // When the device is acquired: when the session is created, or deferred until it is bound or runs
+  // for the first time. Since 0.1.
   LaunchPolicy policy = LaunchPolicy::Immediate;
-  // What to do while no device is free. Default: fail at once. Since 0.1.
+  // How long to wait while no device is free. Default: fail at once. Since 0.1.
   DeviceWaitConfig waitConfig;
-  // The device. Null: any free one that fits the executable. Since 0.1.
+  // The device to run on. Null: any free device that fits the executable. Since 0.1.
   std::shared_ptr<Device> device;
-  // Whether files that another version has compiled are refused. Since 0.1.
+  // Whether files that another version compiled are refused. Since 0.1.
   bool checkPackageHash = true;
   // Compute threads. Results are bit-equal for any number. 0: POPRT_THREADS from the environment,
   // or all CPUs. Since 0.1.
   int32_t threads = 0;
-  // Whether to time every instruction, for profile(); slower. Since 0.1.
+  // Whether to measure the time of every instruction, which profile() returns. Runs are slower.
+  // Since 0.1.
   bool profile = false;
-  // Whether other sessions cannot take the device; otherwise whoever binds it next does. Since 0.1.
+  // Whether other sessions are refused the device. Otherwise the next session that binds the device
+  // unloads this one. Since 0.1.
   bool exclusive = false;
-  // Whether to publish what it does, as POPRT_TELEMETRY=1 does; see readTelemetry(). Since 0.1.
+  // Whether to publish the session's activity, as POPRT_TELEMETRY=1 does; see readTelemetry().
+  // Since 0.1.
   bool telemetry = false;
-  // Which anchors handlers or queues serve; other inputs are zeros, other outputs are dropped.
-  // Null: anchors of main programs and of none, without data. Since 0.1.
+  // A function that chooses the anchors that handlers or queues serve. Other inputs are zeros,
+  // other outputs are dropped. Null: the anchors without data that belong to a main program or to
+  // no program. Since 0.1.
   AnchorCallbackPredicate predicate;
   // </options:session>
 };

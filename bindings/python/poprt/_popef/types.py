@@ -260,14 +260,14 @@ class Metadata(_Value):
         self._isInference = isInference
 
     def deviceIterations(self) -> int:
-        """Number of transfers of each stream in a run of the main programs."""
+        """Number of transfers of each stream in one run of the main programs."""
         return self._deviceIterations
 
     def setDeviceIterations(self, deviceIterations: int) -> None:
         self._deviceIterations = deviceIterations
 
     def seedHandle(self) -> str:
-        """Handle of the stream of the random seed; empty when there is none."""
+        """Handle of the stream of the random seed; empty if there is none."""
         return self._seedHandle
 
     def setSeedHandle(self, handle: str) -> None:

@@ -92,7 +92,7 @@ public final class CompilerOptions {
   /**
    * Batch size of every input.
    *
-   * @param value 0, the default: as the model says
+   * @param value 0, the default: the model's
    * @return this
    * @since 0.1
    */
@@ -102,7 +102,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * Which dimension the batch size is about.
+   * The dimension that has the batch size.
    *
    * @param value 0, the default
    * @return this
@@ -114,9 +114,9 @@ public final class CompilerOptions {
   }
 
   /**
-   * What to do with floating-point types.
+   * The precision of floating-point tensors.
    *
-   * @param value default {@link Precision#KEEP}: as the model says
+   * @param value default {@link Precision#KEEP}: the model's types
    * @return this
    * @since 0.1
    */
@@ -138,7 +138,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * Constant folding makes nothing larger, in bytes.
+   * The largest constant that constant folding makes, in bytes.
    *
    * @param value 0, the default: no limit
    * @return this
@@ -150,7 +150,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Stops rewriting after so many rewrites, to find the one that is to blame.
+   * The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
+   * wrong.
    *
    * @param value 0, the default: no limit
    * @return this
@@ -162,7 +163,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * Name of the pass after which to stop.
+   * Name of the last pass to run.
    *
    * @param value "", the default: none
    * @return this
@@ -174,10 +175,11 @@ public final class CompilerOptions {
   }
 
   /**
-   * Hears how far a compilation is, from 0 to 1, and which step begins, on the compiling thread.
-   * What it throws comes out of the compiling call, after that has ended.
+   * A function that is called on the compiling thread when a step begins, with the progress from 0
+   * to 1 and the name of the step. The compiling call throws the exceptions of the listener, after
+   * the compilation has ended.
    *
-   * @param value null, the default: nobody
+   * @param value null, the default: none
    * @return this
    * @since 0.1
    */
@@ -187,10 +189,10 @@ public final class CompilerOptions {
   }
 
   /**
-   * Hears of each pass that was run, on the compiling thread. What it throws comes out of the
-   * compiling call, after that has ended.
+   * A function that is called on the compiling thread after each pass. The compiling call throws
+   * the exceptions of the listener, after the compilation has ended.
    *
-   * @param value null, the default: nobody
+   * @param value null, the default: none
    * @return this
    * @since 0.1
    */
@@ -200,7 +202,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * Opset of the model that conversion writes, 11 to 28.
+   * Opset of the converted model, 11 to 28.
    *
    * @param value 0, the default: the model's
    * @return this
@@ -212,10 +214,11 @@ public final class CompilerOptions {
   }
 
   /**
-   * Engine caching: compile once, later map the file that the cache folder keeps under the hash of
-   * model (external data included), options and version. A file that is damaged or belongs to
-   * something else is compiled again, with a warning in the log. POPART_CACHE_DIR in the
-   * environment turns caching on as well, and is the folder when none is given.
+   * Whether to use the engine cache. A model is compiled once; later compilations map the file that
+   * the cache folder has under the hash of the model (including external data), the options and the
+   * version. If the file is damaged or has another content, the model is compiled again, with a
+   * warning in the log. POPART_CACHE_DIR in the environment turns the cache on, too, and is the
+   * folder if none is given.
    *
    * @param on default false
    * @return this
@@ -227,8 +230,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Whether external data may be reached through symbolic and hard links, wherever they lead (the
-   * layout of some download caches). Only for models that are trusted.
+   * Whether external data may be reached through symbolic and hard links, even if they lead out of
+   * the model's folder, as in some download caches. Use this only for trusted models.
    *
    * @param on default false
    * @return this
@@ -240,7 +243,7 @@ public final class CompilerOptions {
   }
 
   /**
-   * Folder of engine caching, made when missing.
+   * Folder of the engine cache, which is created if it does not exist.
    *
    * @param value "", the default: POPART_CACHE_DIR from the environment, or session_cache
    * @return this
@@ -252,8 +255,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Whether named weights stay tensors of their own, which {@link Session#updateWeights} replaces
-   * and the save programs return; slower, since weights are then not prepared ahead of time.
+   * Whether named weights stay separate tensors, which {@link Session#updateWeights} replaces and
+   * the save programs return. Runs are slower, because such weights are not packed ahead of time.
    *
    * @param on default false
    * @return this
@@ -265,8 +268,8 @@ public final class CompilerOptions {
   }
 
   /**
-   * Whether to refuse a model for what is a warning in the log otherwise: attributes that an
-   * operator does not have, a domain without an opset import.
+   * Whether to refuse a model that otherwise causes a warning in the log: an attribute that the
+   * operator does not have, or a domain without an opset import.
    *
    * @param on default false
    * @return this
@@ -278,10 +281,10 @@ public final class CompilerOptions {
   }
 
   /**
-   * What may compute 3x3 convolutions in 32 bits, besides direct sums.
+   * The Winograd algorithm that may compute 3x3 convolutions in 32 bits instead of direct sums.
    *
-   * @param value default {@link Winograd#DEFAULT}: what keeps each layer within 1e-4 of exact
-   *     sums
+   * @param value default {@link Winograd#DEFAULT}: the one that keeps each layer within 1e-4 of
+   *     exact sums
    * @return this
    * @since 1.0
    */
@@ -291,8 +294,9 @@ public final class CompilerOptions {
   }
 
   /**
-   * Whether the PopEF file holds the ONNX model (external data included, 2 GiB at most), so that
-   * {@code poprt_exec recompile} needs nothing else. The file names the model in any case.
+   * Whether the PopEF file contains the ONNX model (including external data, at most 2 GiB), so
+   * that {@code poprt_exec recompile} needs no other file. Without it, the file contains only the
+   * path of the model.
    *
    * @param on default false
    * @return this
@@ -304,11 +308,11 @@ public final class CompilerOptions {
   }
 
   /**
-   * Adds shapes between the several that an input has, until a request computes at most this
-   * fraction of padding: 0.2 for a fifth, at most 0.9. Weights are stored once whatever the number
-   * of shapes.
+   * The largest fraction of a request's computation that may be padding, for example 0.2 and at
+   * most 0.9. If an input has several shapes, shapes between them are added until this holds.
+   * Weights are stored once for any number of shapes.
    *
-   * @param value 0, the default: none is added
+   * @param value 0, the default: no shape is added
    * @return this
    * @since 1.0
    */

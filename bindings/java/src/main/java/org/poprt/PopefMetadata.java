@@ -272,7 +272,7 @@ public final class PopefMetadata {
   }
 
   /**
-   * Number of transfers of each stream in a run of the main programs.
+   * Number of transfers of each stream in one run of the main programs.
    *
    * @return default 1
    * @since 0.1
@@ -294,7 +294,7 @@ public final class PopefMetadata {
   }
 
   /**
-   * Handle of the stream of the random seed; empty when there is none.
+   * Handle of the stream of the random seed; empty if there is none.
    *
    * @return default ""
    * @since 0.1

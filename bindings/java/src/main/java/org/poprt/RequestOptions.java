@@ -12,10 +12,10 @@ public final class RequestOptions {
   private boolean atOnce;
 
   /**
-   * How long the request may wait, counted from the call. Unless it begins by then, whatever
-   * computes meanwhile, it fails with deadline_exceeded.
+   * How long the request may wait, counted from the call. A request that has not begun by then
+   * fails with deadline_exceeded.
    *
-   * @param value zero, the default: for ever
+   * @param value zero, the default: without limit
    * @return this
    * @since 1.0
    */
@@ -25,8 +25,8 @@ public final class RequestOptions {
   }
 
   /**
-   * Whether whole batches run although batches_per_step leaves room for those of other requests, as
-   * those of calls that wait for their answer do.
+   * Whether whole batches run at once, although the step of batches_per_step batches is not full.
+   * Batches of a call that waits for its result always do.
    *
    * @param on default false
    * @return this

@@ -56,7 +56,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Requests that were accepted; each ends as one of the next four.
+   * Requests that were accepted. Each of them ends up in one of the next four counters.
    *
    * @return a count
    */
@@ -101,7 +101,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Rows that were computed for callers.
+   * Rows of requests that were computed.
    *
    * @return a count
    */
@@ -110,7 +110,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Rows that were computed to fill batches.
+   * Rows that were computed only to fill batches.
    *
    * @return a count
    */
@@ -155,7 +155,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Requests that are submitted and not answered, now.
+   * Requests that are submitted and have not ended yet.
    *
    * @return a count
    */
@@ -164,7 +164,8 @@ public final class RunnerCounters {
   }
 
   /**
-   * Places of the queue; what is in flight beyond is in its line.
+   * Number of requests that fit into the queue. Further requests in flight wait in an unlimited
+   * line.
    *
    * @return a count
    */
@@ -173,8 +174,8 @@ public final class RunnerCounters {
   }
 
   /**
-   * How many latencies were measured: those of completed requests, from submission to the written
-   * outputs.
+   * Number of measured latencies. The latency of a completed request is the time from its
+   * submission until its outputs are written.
    *
    * @return a count
    */
@@ -183,7 +184,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * All latencies together.
+   * The sum of all latencies.
    *
    * @return a time
    */
@@ -201,7 +202,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * Half of the requests took no longer: the upper end of a bucket.
+   * The median latency, rounded up to the end of its histogram bucket.
    *
    * @return a time
    */
@@ -210,7 +211,7 @@ public final class RunnerCounters {
   }
 
   /**
-   * 99 of 100 requests took no longer: the upper end of a bucket.
+   * The 99th percentile of the latencies, rounded up to the end of its histogram bucket.
    *
    * @return a time
    */
@@ -219,9 +220,9 @@ public final class RunnerCounters {
   }
 
   /**
-   * How many replicas these are the sum of, and can be asked for; 0 when they do not count for
-   * themselves (pack runners) or the runner is stopped (light runners). 1 for counters of a
-   * replica.
+   * Number of replicas whose counters are added up and are available separately. 0: the replicas do
+   * not count separately (pack runners), or the runner is stopped (light runners). 1 for the
+   * counters of a replica.
    *
    * @return a count
    */

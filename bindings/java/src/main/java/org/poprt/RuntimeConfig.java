@@ -46,7 +46,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether to time every instruction, for {@link ModelRunner#profile}; slower.
+   * Whether to measure the time of every instruction, which {@link ModelRunner#profile} returns.
+   * Runs are slower.
    *
    * @param on default false
    * @return this
@@ -60,7 +61,7 @@ public final class RuntimeConfig {
   /**
    * The device to run on.
    *
-   * @param value null, the default: any free one
+   * @param value null, the default: any free device
    * @return this
    * @since 0.1
    */
@@ -70,8 +71,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Requests in flight per replica that the queue has places for; see
-   * {@link ModelRunner#executeAsync}.
+   * How many requests per replica may be in the queue; see {@link ModelRunner#executeAsync}.
    *
    * @param value 0, the default: the size of the ring
    * @return this
@@ -83,7 +83,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether to publish what it does, as POPRT_TELEMETRY=1 does; see {@link Poprt#readTelemetry()}.
+   * Whether to publish the runner's activity, as POPRT_TELEMETRY=1 does; see
+   * {@link Poprt#readTelemetry()}.
    *
    * @param on default false
    * @return this
@@ -95,9 +96,9 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long a started batch waits for its next rows before it is padded with zeros.
+   * How long a batch that has some rows waits for more before it is padded with zeros.
    *
-   * @param value zero, the default: 10 ms; negative: for ever
+   * @param value zero, the default: 10 ms; negative: without limit
    * @return this
    * @since 0.1
    */
@@ -107,7 +108,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether several threads may use the runner at once; off saves a lock.
+   * Whether several threads may use the runner at once. Off saves a lock.
    *
    * @param on default true
    * @return this
@@ -119,9 +120,9 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether names and sizes are checked in each run. Without, unknown names are ignored, inputs
-   * that are not given are zeros, such outputs are dropped, and sizes believed (the first tells
-   * them all); fused and conditional models need that.
+   * Whether each run checks names and sizes. Without the checks, unknown names are ignored, missing
+   * inputs are zeros, missing outputs are dropped, and the size of the first binding determines the
+   * number of rows. Fused and conditional models need this.
    *
    * @param on default true
    * @return this
@@ -133,8 +134,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Size of the ring in requests: it times the rows of a step, rows being batches without a
-   * batching dimension. With 2 it is at least 64.
+   * The ring has places for this number times the rows of a step; without a batching dimension a
+   * row is a batch. With 2, the ring has at least 64 places.
    *
    * @param value 0, the default: 2
    * @return this
@@ -146,7 +147,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether the device is reset after errors that allow it.
+   * Whether the device is reset after an error that a reset repairs.
    *
    * @param on default false
    * @return this
@@ -158,8 +159,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether batches are padded only while somebody waits for one of their requests or has given a
-   * callback; turns tracing on.
+   * Whether a batch is padded only while a caller waits for one of its requests or has given a
+   * callback for it. This also records tracepoints.
    *
    * @param on default false
    * @return this
@@ -171,7 +172,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether the timeouts of batches and of steps hold.
+   * Whether the timeouts of batches and of steps are used.
    *
    * @param on default false
    * @return this
@@ -183,7 +184,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long batches are waited for: from a batch's first row until it is padded.
+   * How long a batch waits, from its first row until it is padded.
    *
    * @param value zero, the default: never
    * @return this
@@ -195,8 +196,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long steps are waited for: from the first complete batch of a step until the step goes
-   * without the others.
+   * How long a step waits, from its first complete batch until it runs without the missing batches.
    *
    * @param value zero, the default: never
    * @return this
@@ -208,7 +208,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How many requests {@link ModelRunner#tracepoints} remembers.
+   * How many of the last requests {@link ModelRunner#tracepoints} reports.
    *
    * @param value 0, the default: 1000; negative: all
    * @return this
@@ -220,7 +220,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Copies of the model, each on a device of its own.
+   * Number of copies of the model, each on a different device.
    *
    * @param value 0, the default: 1
    * @return this
@@ -232,8 +232,8 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Whether the next step's inputs are copied in and the last one's outputs out while one computes,
-   * on threads of their own; on also when the executable was compiled with num_io_tiles.
+   * Whether separate threads copy the inputs of the next step and the outputs of the last step
+   * while a step computes. An executable that was compiled with num_io_tiles turns this on.
    *
    * @param on default false
    * @return this
@@ -245,10 +245,10 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Batches of one step. What is submitted waits for a step to fill, as the timeouts say; whole
-   * batches of a call that waits for its answer do not.
+   * Number of batches in a step. Submitted requests wait, within the timeouts, until a step is
+   * full; whole batches of a call that waits for its result do not.
    *
-   * @param value 0, the default: as the executable says
+   * @param value 0, the default: the executable's number
    * @return this
    * @since 0.1
    */
@@ -258,9 +258,9 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long to try when no device is free.
+   * How long to try again when no device is free.
    *
-   * @param value zero, the default: 1 s; negative: for ever
+   * @param value zero, the default: 1 s; negative: without limit
    * @return this
    * @since 1.0
    */
@@ -270,7 +270,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How long to sleep between two attempts to get a device.
+   * How long to sleep between two attempts to acquire a device.
    *
    * @param value zero, the default: 6 s
    * @return this
@@ -295,9 +295,10 @@ public final class RuntimeConfig {
   }
 
   /**
-   * What it computes with: "fast", or "faithful", with the roundings of the chip and NaN where
-   * halves overflow, or "saturating", the same with the greatest half. Faithful ones are slow, and
-   * need an executable that was compiled with the option numerics=faithful.
+   * The arithmetic: "fast"; "faithful", which rounds as the chip does and gives NaN when a half
+   * overflows; or "saturating", which differs from faithful in that an overflow gives the greatest
+   * half. The last two are slow and need an executable that was compiled with the option
+   * numerics=faithful.
    *
    * @param value "", the default: "fast"
    * @return this
@@ -309,9 +310,9 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Which processes share the devices of the replicas: "0" none, "1" all of the user, an absolute
-   * path those that name the same folder. Two replicas, of whatever process, never have the same
-   * device.
+   * Which processes share the devices of the replicas: "0": none; "1": all processes of the user;
+   * an absolute path: all processes that give the same folder. Two replicas never have the same
+   * device, even in different processes.
    *
    * @param value "", the default: POPRT_SHARED_DEVICES from the environment, or none
    * @return this

@@ -28,7 +28,8 @@ public final class SessionOptions {
   }
 
   /**
-   * Whether to time every instruction, for {@link Session#profile}; slower.
+   * Whether to measure the time of every instruction, which {@link Session#profile} returns. Runs
+   * are slower.
    *
    * @param on default false
    * @return this
@@ -40,9 +41,9 @@ public final class SessionOptions {
   }
 
   /**
-   * The device.
+   * The device to run on.
    *
-   * @param value null, the default: any free one that fits the executable
+   * @param value null, the default: any free device that fits the executable
    * @return this
    * @since 0.1
    */
@@ -52,8 +53,8 @@ public final class SessionOptions {
   }
 
   /**
-   * Whether the device is acquired by {@link Session#bindToDevice()} or the first run, not when the
-   * session is made.
+   * Whether {@link Session#bindToDevice()} or the first run acquires the device, instead of the
+   * creation of the session.
    *
    * @param on default false
    * @return this
@@ -65,7 +66,8 @@ public final class SessionOptions {
   }
 
   /**
-   * Whether other sessions cannot take the device; otherwise whoever binds it next does.
+   * Whether other sessions are refused the device. Otherwise the next session that binds the device
+   * unloads this one.
    *
    * @param on default false
    * @return this
@@ -77,7 +79,8 @@ public final class SessionOptions {
   }
 
   /**
-   * Whether to publish what it does, as POPRT_TELEMETRY=1 does; see {@link Poprt#readTelemetry()}.
+   * Whether to publish the session's activity, as POPRT_TELEMETRY=1 does; see
+   * {@link Poprt#readTelemetry()}.
    *
    * @param on default false
    * @return this
@@ -91,7 +94,7 @@ public final class SessionOptions {
   /**
    * How long to wait for a device when none is free.
    *
-   * @param value zero, the default: not at all
+   * @param value zero, the default: fail at once
    * @return this
    * @since 1.0
    */
@@ -101,7 +104,7 @@ public final class SessionOptions {
   }
 
   /**
-   * How long to sleep between two looks at devices that other processes have.
+   * How long to sleep between two checks of devices that other processes use.
    *
    * @param value zero, the default: 15 s
    * @return this
