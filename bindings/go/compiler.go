@@ -48,7 +48,7 @@ type CompileOptions struct {
 	// The passes stop after this number of rewrites. A search over the limit finds a rewrite that is wrong. 0: no
 	// limit. Since 0.1.
 	RewriteLimit int64
-	// Name of the last pass to run. "": none. Since 0.1.
+	// Name of the last pass to run. "": all passes run. Since 0.1.
 	StopAfter string
 	// A function that is called on the compiling thread when a step begins, with the progress from 0 to 1 and the name
 	// of the step. Nil: none. The goroutine of the caller waits during the call. The compiling function passes a panic

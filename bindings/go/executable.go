@@ -143,26 +143,6 @@ func (e *Executable) String() string {
 // Name of the model.
 func (e *Executable) Name() string { return e.name }
 
-// Save writes a PopEF file: completely, or not at all.
-func (e *Executable) Save(path string) error {
-	raw, err := e.h.acquire()
-	if err != nil {
-		return err
-	}
-	defer e.h.release()
-	return check(raw.Save(path))
-}
-
-// SaveParts writes the program and its weights as two PopEF files; see [OpenFiles].
-func (e *Executable) SaveParts(executablePath, variablesPath string) error {
-	raw, err := e.h.acquire()
-	if err != nil {
-		return err
-	}
-	defer e.h.release()
-	return check(raw.Save_parts(executablePath, variablesPath))
-}
-
 // Bytes of a PopEF file; see [OpenBytes].
 func (e *Executable) Bytes() ([]byte, error) {
 	raw, err := e.h.acquire()
@@ -181,13 +161,27 @@ func (e *Executable) Bytes() ([]byte, error) {
 
 // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
 
+// Save writes a PopEF file. The file is written completely or not at all, and replaces an existing file. Errors:
+// NotFound (the folder does not exist); PermissionDenied (the file cannot be created); ResourceExhausted (the disk is
+// full). Since 0.1.
+func (e *Executable) Save(path string) error {
+	return askOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save(path) })
+}
+
+// SaveParts writes the program with its metadata to one PopEF file, and the weights to another. Variable weights are
+// stored by name. Each file is written completely or not at all. Errors: NotFound (a folder does not exist);
+// PermissionDenied (a file cannot be created); ResourceExhausted (the disk is full). Since 0.1.
+func (e *Executable) SaveParts(executablePath, variablesPath string) error {
+	return askOf(e.h, func(raw native.RawExecutable) uintptr { return raw.Save_parts(executablePath, variablesPath) })
+}
+
 // WeightsBytes is the size of the constants in bytes. Since 0.1.
 func (e *Executable) WeightsBytes() int64 { return valueOf(e.h, native.RawExecutable.Weights_bytes) }
 
 // ArenaBytes is the size of the device memory that one run needs, in bytes. Since 0.1.
 func (e *Executable) ArenaBytes() int64 { return valueOf(e.h, native.RawExecutable.Arena_bytes) }
 
-// Listing is the program as text, for people; the format may change. Since 0.1.
+// Listing is the program as text for people. The format may change. Since 0.1.
 func (e *Executable) Listing() (string, error) { return textOf(e.h, native.RawExecutable.Listing) }
 
 // </functions:executable>

@@ -146,6 +146,18 @@ func valueOf[T, V any](h *handle[T], what func(T) V) (value V) {
 	return what(raw)
 }
 
+// resultOf is a value of an open object that the library may refuse.
+func resultOf[T, V any](h *handle[T], what func(T, *uintptr) V) (value V, err error) {
+	raw, err := h.acquire()
+	if err != nil {
+		return value, err
+	}
+	defer h.release()
+	var failure uintptr
+	value = what(raw, &failure)
+	return value, check(failure)
+}
+
 // askOf calls what may fail.
 func askOf[T any](h *handle[T], what func(T) uintptr) error {
 	raw, err := h.acquire()

@@ -262,20 +262,20 @@ func (r *Runner) Outputs() []Anchor { return r.outputs }
 
 // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
 
-// Statistics is a JSON object of counters and latencies since the runner was made, of it and of each replica.
-// Since 0.1.
+// Statistics is a JSON object with the counters and latencies of the runner and of each replica, since the runner was
+// created. Since 0.1.
 func (r *Runner) Statistics() (string, error) { return textOf(r.h, native.RawRunner.Statistics) }
 
-// Tracepoints is a JSON array that says when each of the last requests was submitted, began, computed and ended; empty
-// without the option `flush_on_waiting_outputs`. Since 0.1.
+// Tracepoints is a JSON array of the times at which each of the last requests was submitted, began, computed and ended.
+// The array is empty without the option `flush_on_waiting_outputs`. Since 0.1.
 func (r *Runner) Tracepoints() (string, error) { return textOf(r.h, native.RawRunner.Tracepoints) }
 
-// Profile is a JSON object with the times of every instruction since the runner was made. Errors: FailedPrecondition
-// (the runner was made without the option `profile`). Since 0.1.
+// Profile is a JSON object with the times of every instruction since the runner was created. Errors: FailedPrecondition
+// (the runner was created without the option `profile`). Since 0.1.
 func (r *Runner) Profile() (string, error) { return textOf(r.h, native.RawRunner.Profile) }
 
-// Stop ends the runner: requests that wait are cancelled, and so is the one on the device, which ends early; later ones
-// fail with cancelled. Since 0.1.
+// Stop ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled. Later
+// requests fail with cancelled. Since 0.1.
 func (r *Runner) Stop() error { return tellOf(r.h, native.RawRunner.Stop) }
 
 // </functions:runner>

@@ -470,12 +470,13 @@ func (s *Session) RunPrograms(indices ...int) error {
 
 // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
 
-// VerifyConnected checks that every anchor that is to be served has a handler or a queue. Errors: FailedPrecondition
-// (one has none; the message names all of them). Since 0.1.
+// VerifyConnected checks that every anchor that the user serves has a handler or a queue. Errors: FailedPrecondition
+// (some have none; the message names them). Since 0.1.
 func (s *Session) VerifyConnected() error { return s.ask(native.RawSession.Verify_connected) }
 
-// Profile is a JSON object with the times of every instruction since the last upload, like that of a runner. Errors:
-// FailedPrecondition (the session was made without the option `profile`, or is on no device). Since 1.0.
+// Profile is a JSON object with the times of every instruction since the last upload, in the format of the runner's
+// profile. Errors: FailedPrecondition (the session was created without the option `profile`, or is on no device).
+// Since 1.0.
 func (s *Session) Profile() (string, error) { return s.text(native.RawSession.Profile) }
 
 // </functions:session>

@@ -148,10 +148,6 @@ POPRT_HANDLE(raw_log, RawLog)
     return made;
   }
   ~raw_executable() { poprt_executable_free($self); }
-  poprt_result save(const char* path) { return poprt_executable_save($self, path); }
-  poprt_result save_parts(const char* executable_path, const char* variables_path) {
-    return poprt_executable_save_parts($self, executable_path, variables_path);
-  }
   raw_blob* save_bytes(poprt_result* error) {
     auto* blob = new raw_blob;
     *error = poprt_executable_save_bytes($self, raw_blob::append, blob);
@@ -169,6 +165,10 @@ POPRT_HANDLE(raw_log, RawLog)
   }
   const char* name() { return poprt_executable_name($self); }
   // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
+  poprt_result save(const char* path) { return poprt_executable_save($self, path); }
+  poprt_result save_parts(const char* executable_path, const char* variables_path) {
+    return poprt_executable_save_parts($self, executable_path, variables_path);
+  }
   int64_t weights_bytes() { return static_cast<int64_t>(poprt_executable_weights_bytes($self)); }
   int64_t arena_bytes() { return static_cast<int64_t>(poprt_executable_arena_bytes($self)); }
   poprt_text listing(poprt_result* error) {
@@ -263,6 +263,7 @@ POPRT_HANDLE(raw_log, RawLog)
                                           poprt_shim::or_null(folder), &made);
     return made;
   }
+  // <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write
   poprt_result compile_to_popef(const char* onnx_path, const char* popef_path) {
     return poprt_compiler_compile_to_popef($self, onnx_path, popef_path);
   }
@@ -279,6 +280,7 @@ POPRT_HANDLE(raw_log, RawLog)
     *error = poprt_compiler_io_stat_file($self, onnx_path, &text);
     return text;
   }
+  // </functions:compiler>
   static poprt_text list_passes(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_compiler_list_passes(&text);
@@ -585,9 +587,6 @@ struct raw_counters {
   const raw_anchor* output_anchor(int64_t index) {
     return poprt_runner_output($self, static_cast<size_t>(index));
   }
-  bool input_has_data(int64_t index) {
-    return poprt_runner_input_has_data($self, static_cast<size_t>(index)) != 0;
-  }
   raw_outputs* run(const raw_tensors& inputs, poprt_result* error) {
     raw_outputs* made = nullptr;
     *error = poprt_runner_run($self, inputs.list.data(), inputs.list.size(), &made);
@@ -612,6 +611,7 @@ struct raw_counters {
     return raw_run::submit($self, bindings, options, done_fn, user_data, error);
   }
   // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
+  bool input_has_data(int64_t index) { return poprt_runner_input_has_data($self, static_cast<size_t>(index)) != 0; }
   poprt_text statistics(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_runner_statistics($self, &text);

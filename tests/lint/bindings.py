@@ -8,6 +8,7 @@ names a helper that does. The public layer offers it when a file that speaks of 
 import re
 import sys
 
+import functions
 import option_fields
 import symbols
 import tree
@@ -25,8 +26,9 @@ INTERNAL = {
 EXEMPT = {}
 for _struct, _language, _field, _why in option_fields.absent():
     EXEMPT[_language, f"poprt_{_struct}_options.{_field}"] = _why
-for _function in ("poprt_compiler_show_file", "poprt_compiler_io_stat_file", "poprt_error_code_name", "poprt_popef_export_tensor",
-                  "poprt_popef_export_feed"):
+for _language, _function, _why in functions.absent():
+    EXEMPT[_language, _function] = _why
+for _function in ("poprt_error_code_name", "poprt_popef_export_tensor", "poprt_popef_export_feed"):
     EXEMPT["C++", _function] = "the C function does as well"
 for _language in ("Java", "C#", "Python"):
     EXEMPT[_language, "poprt_request_done"] = "futures and tasks know"
@@ -81,7 +83,7 @@ class Function:
         self.name, self.owner, self.file, self.arguments, self.body = name, owner, file, arguments, body
 
 
-def functions(file):
+def functions_of(file):
     text = symbols.without_comments(tree.read(file))
     extended = [(m.start(), closing(text, m.end() - 1), m.group(1)) for m in re.finditer(r"%extend (\w+) \{", text)]
     for m in re.finditer(r"(~?\b\w+)\(", text):
@@ -108,7 +110,7 @@ class RawLayer:
     def __init__(self, language):
         shared = [f for f in FILES if f.startswith("bindings/swig/")]
         own = [f for f in FILES if f.startswith(OWN[language]) and f.endswith((".i", ".h")) and "/internal/" not in f]
-        self.functions = [f for path in shared + own for f in functions(path)]
+        self.functions = [f for path in shared + own for f in functions_of(path)]
         self.words = {}  # word -> the functions whose bodies have it
         for function in self.functions:
             for word in set(re.findall(r"\w+", function.body)):

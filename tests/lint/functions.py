@@ -1,10 +1,10 @@
-"""capi/poprt.map exports what the public headers declare; functions of the C ABI without further arguments are said once, in
-capi/functions.toml. Checks, or with --write makes, the map and what comes from the table: declarations in C, and methods in
-the raw layer, C++, Java, C#, Go and Python.
+"""capi/poprt.map exports what the public headers declare. Functions of the C ABI on an object, with arguments of the usual kinds,
+are in the table capi/functions.toml. Checks, or with --write generates, the map and the code that follows from the table:
+declarations in C, and methods in the raw layer, C++, Java, C#, Go and Python.
 
 Usage: functions.py [--write]
 
-What is made is between the comments <functions:...> and </functions:...>. A method by hand (`by`) has to be there, too."""
+The generated code is between the comments <functions:...> and </functions:...>. A hand-written method (`by`) must exist, too."""
 
 import os
 import re
@@ -13,46 +13,78 @@ import tomllib
 
 import symbols
 import tree
+from function_arguments import Argument, Result
 from generated_parts import camel, code, comment, formatted, settle
 
 TABLE = "capi/functions.toml"
 JAVA, CSHARP = "bindings/java/src/main/java/org/poprt/", "bindings/csharp/src/"
-# For each object: the C argument; the files; how C++ has the handle and checks errors; SWIG's class and handle; how the methods
-# of Java, C#, Go and Python call the raw layer, if not by the object that is named `raw`.
+# For each object: the C argument; the files; SWIG's class and handle; Go's receiver; and how Java and C# call the raw layer, if not
+# directly: `value` returns a result, `action` does not, {} is a function of the raw object.
 OBJECTS = {
     "executable": {"c": "const poprt_executable* executable", "files": {
         "c": "executable.h", "cpp": "executable.hpp", "swig": "poprt.i", "java": "Executable", "csharp": "Executable", "go": "executable.go",
         "python": "poprt/compiler.py"}, "raw": "RawExecutable", "self": "$self", "go": "e *Executable"},
+    "compiler": {"c": "const poprt_compiler* compiler", "files": {
+        "c": "compiler.h", "cpp": "compiler.hpp", "swig": "poprt.i", "java": "Compiler", "csharp": "Compiler", "go": "compiler.go",
+        "python": "poprt/compiler.py"}, "raw": "RawCompiler", "self": "$self",
+        # Their compilers are functions without an object.
+        "by_hand": ("cpp", "go", "python"),
+        # An action calls listeners, and throws their exceptions.
+        "java": {"action": "listening({})"}, "csharp": {"action": "Listening({})"}},
     "runner": {"c": "poprt_runner* runner", "files": {
         "c": "runner.h", "cpp": "runner.hpp", "swig": "poprt.i", "java": "ModelRunner", "csharp": "ModelRunner", "go": "runner.go",
         "python": "poprt/runtime.py"}, "raw": "RawRunner", "self": "$self", "go": "r *Runner"},
-    # Its calls come back with what handlers have thrown.
+    # A call throws the exceptions of handlers.
     "session": {"c": "poprt_session* session", "files": {
         "c": "session.h", "cpp": "session.hpp", "swig": "session.i", "java": "Session", "csharp": "Session", "go": "session.go",
-        "python": "model_runtime/session.py"}, "raw": "RawSession", "self": "$self->session", "go": "s *Session"},
+        "python": "model_runtime/session.py"}, "raw": "RawSession", "self": "$self->session", "go": "s *Session",
+        "java": {"value": "ask({})", "action": "call({})"}, "csharp": {"action": "Call({})"}},
 }
 FOLDERS = {"c": "capi/include/poprt/", "cpp": "capi/include/poprt/", "swig": "bindings/swig/", "java": JAVA, "csharp": CSHARP,
            "go": "bindings/go/", "python": "bindings/python/"}
-TYPES = {"text": {"cpp": "std::string", "swig": "poprt_text", "java": "String", "csharp": "string", "python": "str"},
-         "size": {"cpp": "size_t", "swig": "int64_t", "java": "long", "csharp": "long", "go": "int64", "python": "int"},
-         "flag": {"cpp": "bool", "swig": "bool", "java": "boolean", "csharp": "bool", "go": "bool", "python": "bool"}}
 
 
 class Function:
-    def __init__(self, object_, key, row):
+    def __init__(self, object_, key, row, enums=None):
         self.object, self.key, self.row, self.place = object_, key, row, OBJECTS[object_]
-        self.returns = row.get("returns")
-        self.fails = row.get("fails", False) or self.returns == "text"
-        if self.returns not in (None, *TYPES) or self.returns in ("size", "flag") and self.fails:
-            raise ValueError(f"{TABLE}: {object_}.{key}: there is no function that returns {self.returns} and "
-                             f"{'fails' if self.fails else 'does not fail'}")
+        self.fails = row.get("fails", False) or row.get("returns") == "text"
         self.c = f"poprt_{object_}_{key}"
+        try:
+            self.result = Result(row.get("returns"), enums or {})
+            self.args = [Argument(given, enums or {}) for given in row.get("args", [])]
+        except ValueError as problem:
+            raise ValueError(f"{TABLE}: {object_}.{key}: {problem}") from None
+        for language in self.place.get("by_hand", ()):
+            if self.made(language):
+                raise ValueError(f"{TABLE}: {object_}.{key}: {language} needs `by` or `without`, because its {object_} has no handle")
+        self.out = row.get("out", "out_text" if row.get("returns") == "text" else "out_value")
 
-    def by(self, language):
-        return self.row.get(language, {}).get("by")
+    def of(self, language, key):
+        return self.row.get(language, {}).get(key)
 
-    def type(self, language):
-        return TYPES[self.returns][language] if self.returns else "void"
+    def made(self, language):
+        """Whether the method is generated there."""
+        return not self.of(language, "by") and not self.of(language, "without")
+
+    def name(self, language, default):
+        return self.of(language, "name") or default
+
+    def is_property(self):
+        """Languages that have properties have one for such a value."""
+        return bool(self.result) and not self.fails and not self.args
+
+    def since(self, language):
+        return self.of(language, "since") or self.row["since"]
+
+    def heads(self, language):
+        heads = [a.declared(language) for a in self.args]
+        if language == "go":  # which names the type of several arguments once
+            kinds = [head.split()[1] for head in heads] + [None]
+            heads = [head.split()[0] if kinds[i] == kinds[i + 1] else head for i, head in enumerate(heads)]
+        return ", ".join(heads)
+
+    def call(self, language, function, *before, after=()):
+        return f"{function}({', '.join([*before, *(a.converted(language) for a in self.args), *after])})"
 
     def text(self, language):
         return code(self.row["text"], language)
@@ -65,24 +97,26 @@ class Function:
         return [(spelled(key), code(when, language)) for key, when in self.row.get("errors", {}).items()]
 
     def document(self, language):
-        """The sentences, with the errors, but for Java and C#, which have tags for them."""
-        said = [self.text(language)]
+        """The sentences, with the errors. Java and C# have tags for errors instead."""
+        sentences = [self.text(language)]
         if language == "c" and "c_note" in self.row:
-            said.append(self.row["c_note"])
-        told = "; ".join(f"{name} ({when})" for name, when in self.errors(language))
-        if told:
-            said.append(f"{'Throws' if language == 'cpp' else 'Raises' if language == 'python' else 'Errors:'} {told}.")
-        return " ".join(said + [f"Since\0{self.row['since']}."])  # on one line
+            sentences.append(self.row["c_note"])
+        errors = "; ".join(f"{name} ({when})" for name, when in self.errors(language))
+        if errors:
+            sentences.append(f"{'Throws' if language == 'cpp' else 'Raises' if language == 'python' else 'Errors:'} {errors}.")
+        return " ".join(sentences + [f"Since\0{self.since(language)}."])  # on one line
 
 
 def c_declarations(functions):
     lines = []
     for f in functions:
         lines += comment(f.document("c"), "/* ", " * ", 100, " */")
-        out = f", poprt_string** {f.row.get('out', 'out_text')}" if f.returns == "text" else ""
-        kind = "POPRT_MUST_USE poprt_error*" if f.fails else {"size": "size_t", "flag": "int32_t", None: "void"}[f.returns]
+        out = []
+        if f.result and f.fails:
+            out = [f"{'poprt_string*' if f.result.kind == 'text' else f.result.type('c')}* {f.out}"]
+        kind = "POPRT_MUST_USE poprt_error*" if f.fails else f.result.type("c")
         const = "const " if f.row.get("const") else ""
-        lines.append(f"POPRT_API {kind} {f.c}({const}{f.place['c']}{out});")
+        lines.append(f"POPRT_API {kind} {f.c}({', '.join([const + f.place['c'], *(a.declared('c') for a in f.args), *out])});")
     return formatted(lines)
 
 
@@ -90,88 +124,145 @@ def cpp_methods(functions):
     lines = []
     for f in functions:
         lines += comment(f.document("cpp"), "  // ", "  // ", 100)
-        call, checked = f"{f.c}(handle_.get())", f"detail::check({f.c}(handle_.get()))"
-        head = f"  {f.type('cpp')} {camel(f.key)}(){' const' if f.returns or f.row.get('const') else ''}"
-        if f.returns == "text":
-            lines += [head + " {", "    poprt_string* text = nullptr;", f"    detail::check({f.c}(handle_.get(), &text));",
-                      "    return detail::take(text);", "  }"]
-            continue
-        body = {"size": f"return {call};", "flag": f"return {call} != 0;", None: (checked if f.fails else call) + ";"}[f.returns]
-        one = f"{head} {{ {body} }}"
-        lines += [one] if len(one) <= 100 else [head + " {", "    " + body, "  }"]
-    return lines
+        const = " const" if f.result or f.row.get("const") or f.place["c"].startswith("const") else ""
+        lines.append(f"  {f.result.type('cpp')} {f.name('cpp', camel(f.key))}({f.heads('cpp')}){const} {{")
+        if not f.result or not f.fails:
+            call = f.call("cpp", f.c, "handle_.get()")
+            lines.append(f"return {f.result.converted('cpp', call)};" if f.result else f"detail::check({call});" if f.fails else call + ";")
+        else:
+            is_text = f.result.kind == "text"
+            lines += ["poprt_string* text = nullptr;" if is_text else f"{f.result.type('c')} value = 0;",
+                      f"detail::check({f.call('cpp', f.c, 'handle_.get()', after=['&text' if is_text else '&value'])});",
+                      "return detail::take(text);" if is_text else f"return {f.result.converted('cpp', 'value')};"]
+        lines.append("}")
+    return formatted(["struct Class {", *lines, "};"])[1:-1]
 
 
 def swig_methods(functions):
     lines = []
     for f in functions:
-        call = f"{f.c}({f.place['self']})"
-        if f.returns == "text":
-            lines += [f"  poprt_text {f.key}(poprt_result* error) {{", "    poprt_string* text = nullptr;",
-                      f"    *error = {f.c}({f.place['self']}, &text);", "    return text;", "  }"]
-        else:
-            body = {"size": f"return static_cast<int64_t>({call});", "flag": f"return {call} != 0;",
-                    None: f"return {call};" if f.fails else call + ";"}[f.returns]
-            kind = "poprt_result" if f.fails else f.type("swig") if f.returns else "void"
-            lines.append(f"  {kind} {f.key}() {{ {body} }}")
+        self = f.place["self"]
+        if f.result and f.fails:
+            is_text = f.result.kind == "text"
+            made = "text" if is_text else "value"
+            heads = ", ".join([*(a.declared("swig") for a in f.args), "poprt_result* error"])
+            lines += [f"  {f.result.type('swig')} {f.key}({heads}) {{",
+                      "    poprt_string* text = nullptr;" if is_text else f"    {f.result.type('c')} value = 0;",
+                      f"    *error = {f.call('swig', f.c, self, after=['&' + made])};",
+                      f"    return {f.result.converted('swig', made)};", "  }"]
+            continue
+        call = f.call("swig", f.c, self)
+        body = f"return {f.result.converted('swig', call)};" if f.result else f"return {call};" if f.fails else call + ";"
+        head = f"  {'poprt_result' if f.fails else f.result.type('swig')} {f.key}({f.heads('swig')}) {{"
+        one = f"{head} {body} }}"
+        lines += [one] if len(one) <= 120 else [head, "    " + body, "  }"]
     return lines
+
+
+def java_body(f):
+    style = f.place.get("java", {}).get("value" if f.result else "action")
+    if style:
+        call = f.call("java", f"raw.{f.key}")
+        value = f.result.converted("java", call)
+        given = f"raw -> {value}" if f.args or value != call else f"{f.place['raw']}::{f.key}"
+        return [f"    {'return ' if f.result else ''}{style.format(given)};"]
+    call = f.result.converted("java", f.call("java", f"use.raw().{f.key}"))
+    return [f"    try (Use<{f.place['raw']}> use = use()) {{", f"      {'return ' if f.result else ''}{call};", "    }"]
 
 
 def java_methods(functions):
     lines = []
     for f in functions:
-        value = "" if f.returns is None else "return "
-        if f.object == "session":
-            body = [f"    {'return ask' if f.returns else 'call'}(RawSession::{f.key});"]
-        else:
-            body = [f"    try (Use<{f.place['raw']}> use = use()) {{", f"      {value}use.raw().{f.key}();", "    }"]
-        tags = comment("@return " + {"text": "text", "size": "a number", "flag": "true or false"}[f.returns],
-                       "   * ", "   *     ", 100) if f.returns else []
+        tags = []
+        for a in f.args:
+            tags += comment(f"@param {a.name('java')} {code(a.row['text'], 'java')}", "   * ", "   *     ", 100)
+        if f.result:
+            given = code(f.row.get("result", ""), "java")
+            default = {"text": "text", "flag": "true or false"}.get(f.result.kind, "a number")
+            tags += comment("@return " + (given or default), "   * ", "   *     ", 100)
         for name, when in f.errors("java"):
             tags += comment(f"@throws PoprtException with {name}: {when}", "   * ", "   *     ", 100)
         lines += ["  /**"] + comment(f.text("java"), "   * ", "   * ", 100) + ["   *"] + tags
-        lines += [f"   * @since {f.row['since']}", "   */", f"  public {f.type('java')} {camel(f.key)}() {{", *body, "  }", ""]
+        head = f"  public {f.result.type('java')} {f.name('java', camel(f.key))}({f.heads('java')}) {{"
+        lines += [f"   * @since {f.since('java')}", "   */", head, *java_body(f), "  }", ""]
     return lines[:-1]
 
 
 def csharp_methods(functions):
     lines = []
     for f in functions:
-        lines += comment(f"<summary>{f.text('csharp')} Since {f.row['since']}.</summary>", "        /// ", "        /// ", 120)
-        for name, when in f.errors("csharp"):
-            lines += comment(f'<exception cref="PoprtException">{name}: {when}.</exception>', "        /// ", "        /// ", 120)
-        call = f"Call(raw.{f.key});" if f.object == "session" and not f.returns else f"raw.{f.key}();"
-        head = f"        public {f.type('csharp')} {camel(f.key, True)}"
-        if f.returns in ("size", "flag"):
-            lines += [head, "        {", f"            get {{ return {call} }}", "        }", ""]
+        document = [f"<summary>{f.text('csharp')} Since {f.since('csharp')}.</summary>"]
+        document += [f'<param name="{a.name("csharp")}">{capitalized(code(a.row["text"], "csharp"))}.</param>' for a in f.args]
+        document += [f'<exception cref="PoprtException">{name}: {when}.</exception>' for name, when in f.errors("csharp")]
+        for text in document:
+            lines += comment(text, "        /// ", "        /// ", 120)
+        call, style = f.call("csharp", f"raw.{f.key}"), f.place.get("csharp", {}).get("value" if f.result else "action")
+        if style:
+            call = style.format(f"() => {call}" if f.args else f"raw.{f.key}")
+        body = f"{'return ' if f.result else ''}{f.result.converted('csharp', call)};"
+        head = f"        public {f.result.type('csharp')} {f.name('csharp', camel(f.key, True))}"
+        if f.is_property():
+            lines += [head, "        {", f"            get {{ {body} }}", "        }", ""]
         else:
-            lines += [head + "()", "        {", f"            {'return ' if f.returns else ''}{call}", "        }", ""]
+            lines += [f"{head}({f.heads('csharp')})", "        {", f"            {body}", "        }", ""]
     return lines[:-1]
+
+
+def capitalized(text):
+    return text[0].upper() + text[1:]
+
+
+def go_call(f):
+    """(result types, lines of the body)"""
+    kind, raw = f.result.type("go"), f"native.{f.place['raw']}"
+    function, variable = f.key.capitalize(), f.place["go"].split()[0]
+    types = f"({kind}, error)" if f.result and f.fails else kind if f.result else "error"
+    if f.object == "session" and f.result and f.result.kind != "text":
+        failing = f.call("go", f"raw.{function}", after=["&failure"] if f.fails else [])
+        return f"(value {kind}, err error)" if f.fails else f"(value {kind})", [
+            f"\t{'err = ' if f.fails else ''}{variable}.ask(func(raw {raw}) (failure uintptr) {{",
+            f"\t\tvalue = {f.result.converted('go', failing)}", "\t\treturn failure", "\t})", "\treturn value, err" if f.fails else "\treturn value"]
+    if f.object == "session" and not f.result and not f.fails:
+        return types, [f"\treturn {variable}.ask(func(raw {raw}) uintptr {{", f"\t\t{f.call('go', f'raw.{function}')}", "\t\treturn 0", "\t})"]
+    helper = "text" if f.result.kind == "text" else "value" if f.result else "ask" if f.fails else "tell"
+    helper = "result" if helper == "value" and f.fails else helper
+    given = f"{raw}.{function}"
+    if f.args or f.result.enum:
+        failure = ["failure"] if f.result and f.fails else []
+        heads = ", ".join([f"raw {raw}", *(name + " *uintptr" for name in failure)])
+        returned = {"text": " uintptr", "ask": " uintptr", "tell": ""}.get(helper, " " + (kind or ""))
+        inner = f.call("go", f"raw.{function}", after=failure)
+        inner = f.result.converted("go", inner) if f.result and f.result.kind != "text" else inner
+        given = f"func({heads}){returned} {{ {'' if helper == 'tell' else 'return '}{inner} }}"
+    call = f"{variable}.{helper}({given})" if f.object == "session" else f"{helper}Of({variable}.h, {given})"
+    return types, [f"\treturn {call}"]
 
 
 def go_methods(functions):
     lines = [""]
     for f in functions:
-        name, said = camel(f.key, True), f.document("go")
-        lines += comment(f"{name} {'is ' if f.returns else ''}{said[0].lower()}{said[1:]}", "// ", "// ", 120)
-        receiver, raw = f.place["go"], f"native.{f.place['raw']}.{f.key.capitalize()}"
-        variable = receiver.split()[0]
-        helper = {"text": "text", "size": "value", "flag": "value", None: "ask" if f.fails else "tell"}[f.returns]
-        call = f"{variable}.{helper}({raw})" if f.object == "session" else f"{helper}Of({variable}.h, {raw})"
-        kind = {"text": "(string, error)", None: "error"}.get(f.returns) or f.type("go")
-        lines += [f"func ({receiver}) {name}() {kind} {{ return {call} }}", ""]
+        name, text = f.name("go", camel(f.key, True)), f.document("go")
+        lines += comment(f"{name} {'is ' if f.result else ''}{text[0].lower()}{text[1:]}", "// ", "// ", 120)
+        types, body = go_call(f)
+        head = f"func ({f.place['go']}) {name}({f.heads('go')}) {types} {{"
+        one = f"{head} {body[0].strip()} }}"
+        lines += [one, ""] if len(body) == 1 and (len(one) <= 120 or not f.args) else [head, *body, "}", ""]
     return lines
 
 
 def python_methods(functions):
     lines = []
     for f in functions:
-        name = camel(f.key) if f.object == "session" else f.key
-        call = f"self._call(_raw.RawSession.{f.key})" if f.object == "session" else f"self._open().{f.key}()"
-        value = {"text": f"return str({call})", "size": f"return int({call})", "flag": f"return bool({call})", None: call}[f.returns]
-        said = comment(f.document("python"), '        """', "        ", 120, '"""')
-        lines += ["    @property"] if f.returns in ("size", "flag") else []
-        lines += [f"    def {name}(self) -> {f.type('python') if f.returns else 'None'}:", *said, f"        {value}", ""]
+        name = f.name("python", camel(f.key) if f.object == "session" else f.key)
+        if f.object == "session":
+            call = f.call("python", "self._call", f"_raw.RawSession.{f.key}")
+        else:
+            call = f.call("python", f"self._open().{f.key}")
+        value = f"return {f.result.converted('python', call)}" if f.result else call
+        text = comment(f.document("python"), '        """', "        ", 120, '"""')
+        lines += ["    @property"] if f.is_property() else []
+        heads = ", ".join(["self", *(a.declared("python") for a in f.args)])
+        lines += [f"    def {name}({heads}) -> {f.result.type('python')}:", *text, f"        {value}", ""]
     return lines[:-1]
 
 
@@ -185,19 +276,35 @@ def version_map():
     return ["POPRT_1 {", "  global:"] + [f"    {name};" for name in sorted(symbols.declared())] + ["  local:", "    *;", "};"]
 
 
-def parts():
-    """(file, name of the part or None for the whole, table, what makes its lines)"""
+def read():
+    """The functions of each object."""
     with open(os.path.join(tree.ROOT, TABLE), "rb") as file:
         table = tomllib.load(file)
-    for object_, rows in table.items():
-        functions = [Function(object_, key, row) for key, row in rows.items()]
+    enums = table.pop("enums", {})
+    return {object_: [Function(object_, key, row, enums) for key, row in rows.items()] for object_, rows in table.items()}
+
+
+def absent():
+    """(language, function, why) of the functions that a language does not offer."""
+    for functions in read().values():
+        for f in functions:
+            for language, name in (("cpp", "C++"), ("java", "Java"), ("csharp", "C#"), ("go", "Go"), ("python", "Python")):
+                if f.of(language, "without"):
+                    yield name, f.c, f.of(language, "without")
+
+
+def parts():
+    """(file, name of the part or None for the whole, table, what makes its lines)"""
+    for object_, functions in read().items():
         for language, make in MAKERS.items():
             path = FOLDERS[language] + OBJECTS[object_]["files"][language] + ENDINGS.get(language, "")
             for f in functions:
-                if f.by(language) and not re.search(rf"(?<![.\w]){f.by(language)}\(", tree.read(path)):
-                    raise ValueError(f"{path}: nothing is called {f.by(language)}, which offers {f.c}")
-            mine = [f for f in functions if not f.by(language)]
-            yield path, "functions:" + object_, TABLE, lambda make=make, mine=mine: make(mine)
+                by = f.of(language, "by")
+                if by and not re.search(rf"(?<![.\w]){by}\(", tree.read(path)):
+                    raise ValueError(f"{path}: nothing is called {by}, which offers {f.c}")
+            mine = [f for f in functions if f.made(language)]
+            if mine:
+                yield path, "functions:" + object_, TABLE, lambda make=make, mine=mine: make(mine)
     yield symbols.MAP, None, "what the headers declare", version_map
 
 

@@ -87,7 +87,7 @@ namespace Poprt
         /// wrong. 0: no limit. Since 0.1.</summary>
         public long RewriteLimit { get; set; }
 
-        /// <summary>Name of the last pass to run. Null or "": none. Since 0.1.</summary>
+        /// <summary>Name of the last pass to run. Null or "": all passes run. Since 0.1.</summary>
         public string StopAfter { get; set; } = "";
 
         /// <summary>A function that is called on the compiling thread when a step begins, with the progress from 0 to 1
@@ -272,19 +272,54 @@ namespace Poprt
             return new Executable(made);
         }
 
-        /// <summary>Compiles straight into a PopEF file, which needs less memory than compiling and saving.</summary>
-        /// <exception cref="PoprtException">As Compile.</exception>
+        // <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>Compiles a model straight into a PopEF file, which needs less memory than compiling and saving. The
+        /// file is written completely or not at all. Since 0.1.</summary>
+        /// <param name="onnxPath">The ONNX model.</param>
+        /// <param name="popefPath">The PopEF file to write.</param>
+        /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged.</exception>
+        /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: a shape that is not fixed, or an ill-formed
+        /// model.</exception>
         public void CompileToPopef(string onnxPath, string popefPath)
         {
             Listening(() => raw.compile_to_popef(onnxPath, popefPath));
         }
 
-        /// <summary>Only the conversion: writes the converted model as ONNX.</summary>
-        /// <exception cref="PoprtException">As Compile.</exception>
+        /// <summary>Converts a model and writes the result as ONNX. Since 0.1.</summary>
+        /// <param name="onnxPath">The ONNX model.</param>
+        /// <param name="outOnnxPath">The ONNX model to write.</param>
+        /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged; or a check
+        /// failed.</exception>
+        /// <exception cref="PoprtException">Unimplemented: an operator, type or opset.</exception>
+        /// <exception cref="PoprtException">InvalidArgument: an ill-formed model.</exception>
         public void Convert(string onnxPath, string outOnnxPath)
         {
             Listening(() => raw.convert_file(onnxPath, outOnnxPath));
         }
+
+        /// <summary>Name, type and shape of every input and output of an ONNX file, one line each, without conversion.
+        /// Variable dimensions are 0. Since 0.1.</summary>
+        /// <param name="onnxPath">The ONNX model.</param>
+        /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged.</exception>
+        public string Show(string onnxPath)
+        {
+            return raw.show_file(onnxPath);
+        }
+
+        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. Since
+        /// 1.0.</summary>
+        /// <param name="onnxPath">The ONNX model.</param>
+        /// <exception cref="PoprtException">NotFound: there is no such model.</exception>
+        /// <exception cref="PoprtException">DataLoss: the file is not ONNX, or is damaged.</exception>
+        public string IoStatistics(string onnxPath)
+        {
+            return raw.io_stat_file(onnxPath);
+        }
+        // </functions:compiler>
 
         private void Listening(Action call)
         {
@@ -297,22 +332,6 @@ namespace Poprt
                 GC.KeepAlive(this);
                 listeners.Rethrow();
             }
-        }
-
-        /// <summary>Name, type and shape of every input and output of an ONNX file, one line each. Variable dimensions
-        /// are 0.</summary>
-        /// <exception cref="PoprtException">As Compile.</exception>
-        public string Show(string onnxPath)
-        {
-            return raw.show_file(onnxPath);
-        }
-
-        /// <summary>How many inputs and outputs an ONNX file has of each type and shape, one line each. Since
-        /// 1.0.</summary>
-        /// <exception cref="PoprtException">As Compile.</exception>
-        public string IoStatistics(string onnxPath)
-        {
-            return raw.io_stat_file(onnxPath);
         }
 
         /// <summary>Writes several ONNX models as one, which compiles to what Executable.Fuse makes. Since 1.0.</summary>

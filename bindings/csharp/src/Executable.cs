@@ -141,20 +141,6 @@ namespace Poprt
             return new PopefModel(raw.popef_model());
         }
 
-        /// <summary>Writes a PopEF file: completely, or not at all. Replaces an existing one.</summary>
-        /// <exception cref="PoprtException">It cannot be written.</exception>
-        public void Save(string path)
-        {
-            raw.save(path);
-        }
-
-        /// <summary>Writes the program to one PopEF file and the weights to another.</summary>
-        /// <exception cref="PoprtException">One cannot be written.</exception>
-        public void SaveParts(string programPath, string weightsPath)
-        {
-            raw.save_parts(programPath, weightsPath);
-        }
-
         /// <summary>The bytes of a PopEF file, for Open or a stream.</summary>
         /// <exception cref="OverflowException">They do not fit in an array.</exception>
         public byte[] ToBytes()
@@ -177,6 +163,29 @@ namespace Poprt
         public string Name { get; }
 
         // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
+        /// <summary>Writes a PopEF file. The file is written completely or not at all, and replaces an existing file.
+        /// Since 0.1.</summary>
+        /// <param name="path">The PopEF file.</param>
+        /// <exception cref="PoprtException">NotFound: the folder does not exist.</exception>
+        /// <exception cref="PoprtException">PermissionDenied: the file cannot be created.</exception>
+        /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
+        public void Save(string path)
+        {
+            raw.save(path);
+        }
+
+        /// <summary>Writes the program with its metadata to one PopEF file, and the weights to another. Variable
+        /// weights are stored by name. Each file is written completely or not at all. Since 0.1.</summary>
+        /// <param name="programPath">The PopEF file for the program and its metadata.</param>
+        /// <param name="weightsPath">The PopEF file for the weights.</param>
+        /// <exception cref="PoprtException">NotFound: a folder does not exist.</exception>
+        /// <exception cref="PoprtException">PermissionDenied: a file cannot be created.</exception>
+        /// <exception cref="PoprtException">ResourceExhausted: the disk is full.</exception>
+        public void SaveParts(string programPath, string weightsPath)
+        {
+            raw.save_parts(programPath, weightsPath);
+        }
+
         /// <summary>The size of the constants in bytes. Since 0.1.</summary>
         public long WeightsBytes
         {
@@ -189,7 +198,7 @@ namespace Poprt
             get { return raw.arena_bytes(); }
         }
 
-        /// <summary>The program as text, for people; the format may change. Since 0.1.</summary>
+        /// <summary>The program as text for people. The format may change. Since 0.1.</summary>
         public string Listing()
         {
             return raw.listing();

@@ -258,13 +258,6 @@ namespace Poprt
         /// <summary>What a run reads, in the model's order.</summary>
         public IReadOnlyList<Anchor> Inputs { get; }
 
-        /// <summary>Whether an input comes with the executable: then runs leave it out. False when there is no such
-        /// input. Since 1.0.</summary>
-        public bool InputHasData(int index)
-        {
-            return raw.input_has_data(index);
-        }
-
         /// <summary>What a run writes, in the model's order.</summary>
         public IReadOnlyList<Anchor> Outputs { get; }
 
@@ -401,30 +394,39 @@ namespace Poprt
         }
 
         // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
-        /// <summary>A JSON object of counters and latencies since the runner was made, of it and of each replica. Since
-        /// 0.1.</summary>
+        /// <summary>Whether an input comes with the executable or is frozen, so that requests leave it out. False if
+        /// there is no input at this position. Since 1.0.</summary>
+        /// <param name="index">The position of the input.</param>
+        public bool InputHasData(int index)
+        {
+            return raw.input_has_data(index);
+        }
+
+        /// <summary>A JSON object with the counters and latencies of the runner and of each replica, since the runner
+        /// was created. Since 0.1.</summary>
         public string Statistics()
         {
             return raw.statistics();
         }
 
-        /// <summary>A JSON array that says when each of the last requests was submitted, began, computed and ended;
-        /// empty without the option <c>flush_on_waiting_outputs</c>. Since 0.1.</summary>
+        /// <summary>A JSON array of the times at which each of the last requests was submitted, began, computed and
+        /// ended. The array is empty without the option <c>flush_on_waiting_outputs</c>. Since 0.1.</summary>
         public string Tracepoints()
         {
             return raw.tracepoints();
         }
 
-        /// <summary>A JSON object with the times of every instruction since the runner was made. Since 0.1.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: the runner was made without the option
+        /// <summary>A JSON object with the times of every instruction since the runner was created. Since
+        /// 0.1.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the runner was created without the option
         /// <c>profile</c>.</exception>
         public string Profile()
         {
             return raw.profile();
         }
 
-        /// <summary>Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
-        /// early; later ones fail with cancelled. Since 0.1.</summary>
+        /// <summary>Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
+        /// cancelled. Later requests fail with cancelled. Since 0.1.</summary>
         public void Stop()
         {
             raw.stop();

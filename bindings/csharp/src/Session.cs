@@ -213,18 +213,17 @@ namespace Poprt
         }
 
         // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
-        /// <summary>Checks that every anchor that is to be served has a handler or a queue. Since 0.1.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: one has none; the message names all of
-        /// them.</exception>
+        /// <summary>Checks that every anchor that the user serves has a handler or a queue. Since 0.1.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: some have none; the message names them.</exception>
         public void VerifyConnected()
         {
             Call(raw.verify_connected);
         }
 
-        /// <summary>A JSON object with the times of every instruction since the last upload, like that of a runner.
-        /// Since 1.0.</summary>
-        /// <exception cref="PoprtException">FailedPrecondition: the session was made without the option <c>profile</c>,
-        /// or is on no device.</exception>
+        /// <summary>A JSON object with the times of every instruction since the last upload, in the format of the
+        /// runner's profile. Since 1.0.</summary>
+        /// <exception cref="PoprtException">FailedPrecondition: the session was created without the option
+        /// <c>profile</c>, or is on no device.</exception>
         public string Profile()
         {
             return raw.profile();

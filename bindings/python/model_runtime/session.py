@@ -266,14 +266,14 @@ class Session:
 
     # <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
     def verifyConnected(self) -> None:
-        """Checks that every anchor that is to be served has a handler or a queue. Raises FailedPreconditionError (one
-        has none; the message names all of them). Since 0.1."""
+        """Checks that every anchor that the user serves has a handler or a queue. Raises FailedPreconditionError (some
+        have none; the message names them). Since 0.1."""
         self._call(_raw.RawSession.verify_connected)
 
     def profile(self) -> str:
-        """A JSON object with the times of every instruction since the last upload, like that of a runner. Raises
-        FailedPreconditionError (the session was made without the option ``profile``, or is on no device).
-        Since 1.0."""
+        """A JSON object with the times of every instruction since the last upload, in the format of the runner's
+        profile. Raises FailedPreconditionError (the session was created without the option ``profile``, or is on no
+        device). Since 1.0."""
         return str(self._call(_raw.RawSession.profile))
     # </functions:session>
 

@@ -108,7 +108,7 @@ class CompilerOptions(Config):
     #: The passes stop after this number of rewrites. A search over the limit finds a rewrite that is wrong. 0: no
     #: limit. Since 0.1.
     rewrite_limit: int = 0
-    #: Name of the last pass to run. "": none. Since 0.1.
+    #: Name of the last pass to run. "": all passes run. Since 0.1.
     stop_after: str = ""
     #: Whether to use the engine cache. A model is compiled once; later compilations map the file that the cache folder
     #: has under the hash of the model (including external data), the options and the version. If the file is damaged or
@@ -356,7 +356,7 @@ class Executable:
         return int(self._open().arena_bytes())
 
     def listing(self) -> str:
-        """The program as text, for people; the format may change. Since 0.1."""
+        """The program as text for people. The format may change. Since 0.1."""
         return str(self._open().listing())
     # </functions:executable>
 

@@ -305,13 +305,13 @@ class BaseRunner:
 
     # <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
     def profile(self) -> str:
-        """A JSON object with the times of every instruction since the runner was made. Raises FailedPreconditionError
-        (the runner was made without the option ``profile``). Since 0.1."""
+        """A JSON object with the times of every instruction since the runner was created. Raises
+        FailedPreconditionError (the runner was created without the option ``profile``). Since 0.1."""
         return str(self._open().profile())
 
     def stop(self) -> None:
-        """Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends early; later
-        ones fail with cancelled. Since 0.1."""
+        """Ends the runner. Waiting requests are cancelled, and the request on the device ends early with cancelled.
+        Later requests fail with cancelled. Since 0.1."""
         self._open().stop()
     # </functions:runner>
 

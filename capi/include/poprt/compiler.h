@@ -114,7 +114,7 @@ typedef struct poprt_compile_options {
   /* The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
    * wrong. 0: no limit. Since 0.1. */
   int64_t rewrite_limit;
-  /* Name of the last pass to run. Null: none. Since 0.1. */
+  /* Name of the last pass to run. Null: all passes run. Since 0.1. */
   const char* stop_after;
   /* A function that is called on the compiling thread when a step begins, with the progress from 0
    * to 1 and the name of the step. Null: none. Since 0.1. */
@@ -213,24 +213,41 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_bytes(
     const poprt_compiler* compiler, const void* data, size_t size, const char* folder,
     poprt_executable** out_executable);
 
-/* Compiles directly into a PopEF file, which needs less memory than compile and save. The file
- * is written completely or not at all. Since 0.1. */
+/* <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write */
+/* Compiles a model straight into a PopEF file, which needs less memory than compiling and saving.
+ * The file is written completely or not at all. Errors: not_found (there is no such model);
+ * data_loss (the file is not ONNX, or is damaged); unimplemented (an operator, type or opset);
+ * invalid_argument (a shape that is not fixed, or an ill-formed model). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_compile_to_popef(
     const poprt_compiler* compiler, const char* onnx_path, const char* popef_path);
-
-/* Converts a model without compiling it, and writes the result as ONNX. With option `check`, the
- * original and the converted model first run several times with the same inputs. If they differ
- * by more than the tolerance of the precision, the error is data_loss with the place, the
- * difference and the inputs, and nothing is written. Otherwise check.json is written to the
- * folder of the model, with the largest differences, the tolerance, the sizes that depend on
- * data and the description of the inputs. With `precision_compare`, precision_compare.log is
- * written to that folder. (Functions that only compile do neither, and warn.) The compiler keeps
- * the model in memory until it compiles, converts another model or is freed. If the same
- * unchanged file is compiled next, it is not read again, and it is not converted again if the
- * result would be the same. Since 0.1. */
+/* Converts a model and writes the result as ONNX. With option `check` the original and the
+ * converted model first run several times with the same inputs. If they differ by more than the
+ * tolerance of the precision, the call fails with data_loss; the message contains the place, the
+ * difference and the inputs, and nothing is written. Otherwise check.json is written next to the
+ * model. It contains the largest differences, the tolerance, the sizes that depend on data, and how
+ * the inputs were made. With option `precision_compare` precision_compare.log is written there.
+ * (Compiling without converting does neither, and warns.) The compiler keeps the model in memory
+ * until it compiles a model, converts another one or is freed. If the same file is compiled next
+ * and has not changed, it is not read again, and is converted again only if the result would
+ * differ. Errors: not_found (there is no such model); data_loss (the file is not ONNX, or is
+ * damaged; or a check failed); unimplemented (an operator, type or opset); invalid_argument (an
+ * ill-formed model). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_convert_file(const poprt_compiler* compiler,
                                                                   const char* onnx_path,
                                                                   const char* out_onnx_path);
+/* Name, type and shape of every input and output of an ONNX file, one line each, without
+ * conversion. Variable dimensions are 0. Errors: not_found (there is no such model); data_loss (the
+ * file is not ONNX, or is damaged). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
+                                                               const char* onnx_path,
+                                                               poprt_string** out_text);
+/* How many inputs and outputs an ONNX file has of each type and shape, one line each. Errors:
+ * not_found (there is no such model); data_loss (the file is not ONNX, or is damaged).
+ * Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
+                                                                  const char* onnx_path,
+                                                                  poprt_string** out_text);
+/* </functions:compiler> */
 
 /* Writes several ONNX models as one: inputs and outputs of the first are called graph0/NAME, of
  * the second graph1/NAME ... No model reads the last input "index" (uint32, one element).
@@ -243,12 +260,6 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_fuse_files(const char* cons
                                                                 size_t path_count,
                                                                 const char* out_onnx_path);
 
-/* Returns name, dtype and shape of every graph input and output of an ONNX file, one line each,
- * without conversion. Variable dimensions are 0. Since 0.1. */
-POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_show_file(const poprt_compiler* compiler,
-                                                               const char* onnx_path,
-                                                               poprt_string** out_text);
-
 /* Return all passes, or all supported operators with their opsets, one line each. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_passes(poprt_string** out_text);
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_ops(poprt_string** out_text);
@@ -256,12 +267,6 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_ops(poprt_string** out
 /* Returns all options by name as JSON: an object with the arrays `options`, `tf2onnx`,
  * `compiler_options` and `popart_options`. Later versions may add keys. Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_list_options(poprt_string** out_text);
-
-/* Returns the number of inputs and outputs of an ONNX file for each dtype and shape, one line
- * each. Since 1.0. */
-POPRT_API POPRT_MUST_USE poprt_error* poprt_compiler_io_stat_file(const poprt_compiler* compiler,
-                                                                  const char* onnx_path,
-                                                                  poprt_string** out_text);
 
 /* Null is allowed. Any thread. Since 0.1. */
 POPRT_API void poprt_compiler_free(poprt_compiler* compiler);

@@ -70,7 +70,7 @@ struct CompilerOptions {
   // The passes stop after this number of rewrites. A search over the limit finds a rewrite that is
   // wrong. 0: no limit. Since 0.1.
   int64_t rewriteLimit = 0;
-  // Name of the last pass to run. "": none. Since 0.1.
+  // Name of the last pass to run. "": all passes run. Since 0.1.
   std::string stopAfter;
   // Whether to use the engine cache. A model is compiled once; later compilations map the file that
   // the cache folder has under the hash of the model (including external data), the options and the

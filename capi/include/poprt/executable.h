@@ -80,17 +80,6 @@ typedef int32_t (*poprt_write_fn)(const void* data, size_t size, void* user_data
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_bytes(
     const poprt_executable* executable, poprt_write_fn write, void* user_data);
 
-/* Writes the program with its metadata to one PopEF file and the weights (for a model with
- * variable weights, by name) to another, each completely or not at all. Errors: as
- * poprt_executable_save. Since 0.1. */
-POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_parts(
-    const poprt_executable* executable, const char* executable_path, const char* variables_path);
-
-/* Writes a PopEF file completely or not at all. Replaces an existing file. Errors: not_found
- * (the folder), permission_denied, resource_exhausted (disk full). Since 0.1. */
-POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save(const poprt_executable* executable,
-                                                            const char* path);
-
 /* The number of anchors, in the model's order. Since 0.1. */
 POPRT_API size_t poprt_executable_input_count(const poprt_executable* executable);
 POPRT_API size_t poprt_executable_output_count(const poprt_executable* executable);
@@ -114,11 +103,22 @@ POPRT_API const char* poprt_executable_metadata_value(const poprt_executable* ex
 POPRT_API const char* poprt_executable_name(const poprt_executable* executable);
 
 /* <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write */
+/* Writes a PopEF file. The file is written completely or not at all, and replaces an existing file.
+ * Errors: not_found (the folder does not exist); permission_denied (the file cannot be created);
+ * resource_exhausted (the disk is full). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save(const poprt_executable* executable,
+                                                            const char* path);
+/* Writes the program with its metadata to one PopEF file, and the weights to another. Variable
+ * weights are stored by name. Each file is written completely or not at all. Errors: not_found (a
+ * folder does not exist); permission_denied (a file cannot be created); resource_exhausted (the
+ * disk is full). Since 0.1. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_save_parts(
+    const poprt_executable* executable, const char* executable_path, const char* variables_path);
 /* The size of the constants in bytes. Since 0.1. */
 POPRT_API size_t poprt_executable_weights_bytes(const poprt_executable* executable);
 /* The size of the device memory that one run needs, in bytes. Since 0.1. */
 POPRT_API size_t poprt_executable_arena_bytes(const poprt_executable* executable);
-/* The program as text, for people; the format may change. Since 0.1. */
+/* The program as text for people. The format may change. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_executable_listing(const poprt_executable* executable,
                                                                poprt_string** out_text);
 /* </functions:executable> */

@@ -91,14 +91,6 @@ class Executable {
     return Executable(made);
   }
 
-  void save(const std::string& popefPath) const {
-    detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
-  }
-  // Writes the program and its weights as two files.
-  void save(const std::string& executablePath, const std::string& variablesPath) const {
-    detail::check(
-        poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));
-  }
   void serialize(std::ostream& stream) const {
     const auto write = [](const void* data, size_t size, void* to) -> int32_t {
       auto& out = *static_cast<std::ostream*>(to);
@@ -159,11 +151,25 @@ class Executable {
     return list;
   }
   // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
+  // Writes a PopEF file. The file is written completely or not at all, and replaces an existing
+  // file. Throws not_found (the folder does not exist); permission_denied (the file cannot be
+  // created); resource_exhausted (the disk is full). Since 0.1.
+  void save(const std::string& popefPath) const {
+    detail::check(poprt_executable_save(handle_.get(), popefPath.c_str()));
+  }
+  // Writes the program with its metadata to one PopEF file, and the weights to another. Variable
+  // weights are stored by name. Each file is written completely or not at all. Throws not_found (a
+  // folder does not exist); permission_denied (a file cannot be created); resource_exhausted (the
+  // disk is full). Since 0.1.
+  void save(const std::string& executablePath, const std::string& variablesPath) const {
+    detail::check(
+        poprt_executable_save_parts(handle_.get(), executablePath.c_str(), variablesPath.c_str()));
+  }
   // The size of the constants in bytes. Since 0.1.
   size_t weightsBytes() const { return poprt_executable_weights_bytes(handle_.get()); }
   // The size of the device memory that one run needs, in bytes. Since 0.1.
   size_t arenaBytes() const { return poprt_executable_arena_bytes(handle_.get()); }
-  // The program as text, for people; the format may change. Since 0.1.
+  // The program as text for people. The format may change. Since 0.1.
   std::string listing() const {
     poprt_string* text = nullptr;
     detail::check(poprt_executable_listing(handle_.get(), &text));

@@ -174,10 +174,6 @@ POPRT_API size_t poprt_runner_input_count(const poprt_runner* runner);
 POPRT_API size_t poprt_runner_output_count(const poprt_runner* runner);
 POPRT_API const poprt_anchor* poprt_runner_input(const poprt_runner* runner, size_t index);
 POPRT_API const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index);
-/* 1 if the executable contains the input or it is frozen, so requests omit it (PopEF's "contains
- * tensor data"). 0 if out of range. Since 0.1. */
-POPRT_API int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index);
-
 /* Runs the model. Outputs are written when the call returns. Every input and output must be
  * given once, with a whole number of compiled batches (with batching_dim, any number of rows;
  * the call may then wait for other requests, see timeout_ns). Thread-safe. Allocates nothing.
@@ -340,28 +336,31 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_get_counters(
     poprt_runner* runner, int64_t replica, poprt_runner_counters* out_counters);
 
 /* <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write */
-/* A JSON object of counters and latencies since the runner was made, of it and of each replica.
- * Bucket i of the histogram of latencies is 2^i to 2^(i+1) ns; "replicas" has those of each.
- * Thread-safe. Since 0.1. */
+/* Whether an input comes with the executable or is frozen, so that requests leave it out. False if
+ * there is no input at this position. PopEF calls this "contains tensor data". Since 0.1. */
+POPRT_API int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index);
+/* A JSON object with the counters and latencies of the runner and of each replica, since the runner
+ * was created. Bucket i of the histogram of latencies is 2^i to 2^(i+1) ns. The array "replicas"
+ * contains the counters of each replica. Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_statistics(poprt_runner* runner,
                                                               poprt_string** out_json);
-/* A JSON array that says when each of the last requests was submitted, began, computed and ended;
- * empty without the option `flush_on_waiting_outputs`. An entry is {"request", "rows", "replica",
- * "code", "submitted", "begun", "loaded", "compute_begin", "compute_end", "stored"}, with times in
- * ns of the monotonic clock. There are at most request_tracepoints_buffer_size. Thread-safe.
- * Since 0.1. */
+/* A JSON array of the times at which each of the last requests was submitted, began, computed and
+ * ended. The array is empty without the option `flush_on_waiting_outputs`. An entry is {"request",
+ * "rows", "replica", "code", "submitted", "begun", "loaded", "compute_begin", "compute_end",
+ * "stored"}. Times are in ns of the monotonic clock. There are at most
+ * request_tracepoints_buffer_size entries. Thread-safe. Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_tracepoints(poprt_runner* runner,
                                                                poprt_string** out_json);
-/* A JSON object with the times of every instruction since the runner was made. {"runs": N,
+/* A JSON object with the times of every instruction since the runner was created. {"runs": N,
  * "instructions": [{"name", "kernel", "runs", "total_ns", "min_ns", "parallel"}...]}. Errors:
- * failed_precondition (the runner was made without the option `profile`). Since 0.1. */
+ * failed_precondition (the runner was created without the option `profile`). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_profile(poprt_runner* runner,
                                                            poprt_string** out_json);
-/* Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
- * early; later ones fail with cancelled. The one on the device ends after some 5 ms of work at
- * most, unless a kernel computes for longer in one piece (a TopK of one row, a matrix inverse).
- * Returns when no request is left. Safe to call twice and from any thread but a callback's.
- * Since 0.1. */
+/* Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
+ * cancelled. Later requests fail with cancelled. The request on the device ends after at most about
+ * 5 ms of work, unless a kernel computes longer in one piece (a TopK of one row, a matrix inverse).
+ * The call returns when no request is left. It may be called twice, and from any thread but that of
+ * a callback. Since 0.1. */
 POPRT_API void poprt_runner_stop(poprt_runner* runner);
 /* </functions:runner> */
 

@@ -443,29 +443,29 @@ class HandleRunner : public BaseRunner {
   }
 
   // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
-  // A JSON object of counters and latencies since the runner was made, of it and of each replica.
-  // Since 0.1.
+  // A JSON object with the counters and latencies of the runner and of each replica, since the
+  // runner was created. Since 0.1.
   std::string statistics() const {
     poprt_string* text = nullptr;
     detail::check(poprt_runner_statistics(handle_.get(), &text));
     return detail::take(text);
   }
-  // A JSON array that says when each of the last requests was submitted, began, computed and ended;
-  // empty without the option `flush_on_waiting_outputs`. Since 0.1.
+  // A JSON array of the times at which each of the last requests was submitted, began, computed and
+  // ended. The array is empty without the option `flush_on_waiting_outputs`. Since 0.1.
   std::string tracepoints() const {
     poprt_string* text = nullptr;
     detail::check(poprt_runner_tracepoints(handle_.get(), &text));
     return detail::take(text);
   }
-  // A JSON object with the times of every instruction since the runner was made. Throws
-  // failed_precondition (the runner was made without the option `profile`). Since 0.1.
+  // A JSON object with the times of every instruction since the runner was created. Throws
+  // failed_precondition (the runner was created without the option `profile`). Since 0.1.
   std::string profile() const {
     poprt_string* text = nullptr;
     detail::check(poprt_runner_profile(handle_.get(), &text));
     return detail::take(text);
   }
-  // Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
-  // early; later ones fail with cancelled. Since 0.1.
+  // Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
+  // cancelled. Later requests fail with cancelled. Since 0.1.
   void stop() { poprt_runner_stop(handle_.get()); }
   // </functions:runner>
   // Returns the statistics as numbers, of all replicas or of one.

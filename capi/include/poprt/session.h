@@ -163,12 +163,12 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_run_programs(poprt_session* 
                                                                  size_t index_count);
 
 /* <functions:session> made from capi/functions.toml by tests/lint/functions.py --write */
-/* Checks that every anchor that is to be served has a handler or a queue. Errors:
- * failed_precondition (one has none; the message names all of them). Since 0.1. */
+/* Checks that every anchor that the user serves has a handler or a queue. Errors:
+ * failed_precondition (some have none; the message names them). Since 0.1. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_verify_connected(const poprt_session* session);
-/* A JSON object with the times of every instruction since the last upload, like that of a runner.
- * Errors: failed_precondition (the session was made without the option `profile`, or is on no
- * device). Since 1.0. */
+/* A JSON object with the times of every instruction since the last upload, in the format of the
+ * runner's profile. Errors: failed_precondition (the session was created without the option
+ * `profile`, or is on no device). Since 1.0. */
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_profile(poprt_session* session,
                                                             poprt_string** out_json);
 /* </functions:session> */

@@ -64,13 +64,13 @@ typedef _gostring_ swig_type_38;
 typedef long long swig_type_39;
 typedef long long swig_type_40;
 typedef long long swig_type_41;
-typedef _gostring_ swig_type_42;
-typedef _gostring_ swig_type_43;
-typedef _gostring_ swig_type_44;
+typedef long long swig_type_42;
+typedef long long swig_type_43;
+typedef long long swig_type_44;
 typedef long long swig_type_45;
-typedef long long swig_type_46;
-typedef long long swig_type_47;
-typedef long long swig_type_48;
+typedef _gostring_ swig_type_46;
+typedef _gostring_ swig_type_47;
+typedef _gostring_ swig_type_48;
 typedef _gostring_ swig_type_49;
 typedef long long swig_type_50;
 typedef long long swig_type_51;
@@ -135,8 +135,8 @@ typedef long long swig_type_109;
 typedef long long swig_type_110;
 typedef long long swig_type_111;
 typedef long long swig_type_112;
-typedef long long swig_type_113;
-typedef _goslice_ swig_type_114;
+typedef _goslice_ swig_type_113;
+typedef long long swig_type_114;
 typedef long long swig_type_115;
 typedef long long swig_type_116;
 typedef long long swig_type_117;
@@ -440,14 +440,14 @@ extern uintptr_t _wrap_RawExecutable_fuse_native(uintptr_t arg1, swig_voidp arg2
 extern uintptr_t _wrap_RawExecutable_open_model_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawExecutable_popef_model_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawExecutable_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_42 arg2);
-extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3);
 extern uintptr_t _wrap_RawExecutable_save_bytes_native(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_45 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
-extern swig_type_46 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_47 arg2);
-extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_48 arg2);
-extern swig_type_49 _wrap_RawExecutable_name_native(uintptr_t arg1);
+extern swig_type_42 _wrap_RawExecutable_input_count_native(uintptr_t arg1);
+extern swig_type_43 _wrap_RawExecutable_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_input_anchor_native(uintptr_t arg1, swig_type_44 arg2);
+extern uintptr_t _wrap_RawExecutable_output_anchor_native(uintptr_t arg1, swig_type_45 arg2);
+extern swig_type_46 _wrap_RawExecutable_name_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawExecutable_save_native(uintptr_t arg1, swig_type_47 arg2);
+extern uintptr_t _wrap_RawExecutable_save_parts_native(uintptr_t arg1, swig_type_48 arg2, swig_type_49 arg3);
 extern swig_type_50 _wrap_RawExecutable_weights_bytes_native(uintptr_t arg1);
 extern swig_type_51 _wrap_RawExecutable_arena_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawExecutable_listing_native(uintptr_t arg1, swig_voidp arg2);
@@ -524,12 +524,12 @@ extern swig_type_109 _wrap_RawRunner_input_count_native(uintptr_t arg1);
 extern swig_type_110 _wrap_RawRunner_output_count_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawRunner_input_anchor_native(uintptr_t arg1, swig_type_111 arg2);
 extern uintptr_t _wrap_RawRunner_output_anchor_native(uintptr_t arg1, swig_type_112 arg2);
-extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_113 arg2);
 extern uintptr_t _wrap_RawRunner_run_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_execute_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4);
-extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_117 arg3, swig_type_118 arg4, swig_voidp arg5);
-extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_119 arg4, swig_type_120 arg5, swig_voidp arg6);
+extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3, swig_type_115 arg4);
+extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_116 arg3, swig_type_117 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_118 arg4, swig_type_119 arg5, swig_voidp arg6);
+extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_120 arg2);
 extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
@@ -1205,32 +1205,6 @@ func DeleteRawExecutable(arg1 RawExecutable) {
 	C._wrap_delete_RawExecutable_native(C.uintptr_t(_swig_i_0))
 }
 
-func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
-	var swig_r uintptr
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1))))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	return swig_r
-}
-
-func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_ret uintptr) {
-	var swig_r uintptr
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2))))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-	return swig_r
-}
-
 func (arg1 SwigcptrRawExecutable) Save_bytes(arg2 *uintptr) (_swig_ret RawBlob) {
 	var swig_r RawBlob
 	_swig_i_0 := arg1
@@ -1257,7 +1231,7 @@ func (arg1 SwigcptrRawExecutable) Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_47(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_44(_swig_i_1))))
 	return swig_r
 }
 
@@ -1265,7 +1239,7 @@ func (arg1 SwigcptrRawExecutable) Output_anchor(arg2 int64) (_swig_ret RawAnchor
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_48(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawExecutable_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_45(_swig_i_1))))
 	return swig_r
 }
 
@@ -1277,6 +1251,32 @@ func (arg1 SwigcptrRawExecutable) Name() (_swig_ret string) {
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
 	return swig_r_1
+}
+
+func (arg1 SwigcptrRawExecutable) Save(arg2 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawExecutable) Save_parts(arg2 string, arg3 string) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_RawExecutable_save_parts_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
 }
 
 func (arg1 SwigcptrRawExecutable) Weights_bytes() (_swig_ret int64) {
@@ -1308,14 +1308,14 @@ type RawExecutable interface {
 	Metadata_key(arg2 int64) (_swig_ret string)
 	Metadata_value(arg2 int64) (_swig_ret string)
 	Popef_model(arg2 *uintptr) (_swig_ret RawPopefModel)
-	Save(arg2 string) (_swig_ret uintptr)
-	Save_parts(arg2 string, arg3 string) (_swig_ret uintptr)
 	Save_bytes(arg2 *uintptr) (_swig_ret RawBlob)
 	Input_count() (_swig_ret int64)
 	Output_count() (_swig_ret int64)
 	Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	Output_anchor(arg2 int64) (_swig_ret RawAnchor)
 	Name() (_swig_ret string)
+	Save(arg2 string) (_swig_ret uintptr)
+	Save_parts(arg2 string, arg3 string) (_swig_ret uintptr)
 	Weights_bytes() (_swig_ret int64)
 	Arena_bytes() (_swig_ret int64)
 	Listing(arg2 *uintptr) (_swig_ret uintptr)
@@ -2072,14 +2072,6 @@ func (arg1 SwigcptrRawRunner) Output_anchor(arg2 int64) (_swig_ret RawAnchor) {
 	return swig_r
 }
 
-func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
-	var swig_r bool
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1)))
-	return swig_r
-}
-
 func (arg1 SwigcptrRawRunner) Run(arg2 RawTensors, arg3 *uintptr) (_swig_ret RawOutputs) {
 	var swig_r RawOutputs
 	_swig_i_0 := arg1
@@ -2103,7 +2095,7 @@ func (arg1 SwigcptrRawRunner) Execute_table(arg2 []int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_type_115(_swig_i_2), C.swig_type_116(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_execute_table_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.swig_type_114(_swig_i_2), C.swig_type_115(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2117,7 +2109,7 @@ func (arg1 SwigcptrRawRunner) Execute_async(arg2 RawBindings, arg3 int64, arg4 i
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_117(_swig_i_2), C.swig_type_118(_swig_i_3), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_116(_swig_i_2), C.swig_type_117(_swig_i_3), C.swig_voidp(_swig_i_4))))
 	return swig_r
 }
 
@@ -2129,7 +2121,15 @@ func (arg1 SwigcptrRawRunner) Execute_async_with(arg2 RawBindings, arg3 RawReque
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_with_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_119(_swig_i_3), C.swig_type_120(_swig_i_4), C.swig_voidp(_swig_i_5))))
+	swig_r = (RawRun)(SwigcptrRawRun(C._wrap_RawRunner_execute_async_with_native(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_118(_swig_i_3), C.swig_type_119(_swig_i_4), C.swig_voidp(_swig_i_5))))
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
+	var swig_r bool
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (bool)(C._wrap_RawRunner_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_120(_swig_i_1)))
 	return swig_r
 }
 
@@ -2266,12 +2266,12 @@ type RawRunner interface {
 	Output_count() (_swig_ret int64)
 	Input_anchor(arg2 int64) (_swig_ret RawAnchor)
 	Output_anchor(arg2 int64) (_swig_ret RawAnchor)
-	Input_has_data(arg2 int64) (_swig_ret bool)
 	Run(arg2 RawTensors, arg3 *uintptr) (_swig_ret RawOutputs)
 	Execute(arg2 RawBindings) (_swig_ret uintptr)
 	Execute_table(arg2 []int64, arg3 int64, arg4 int64) (_swig_ret uintptr)
 	Execute_async(arg2 RawBindings, arg3 int64, arg4 int64, arg5 *uintptr) (_swig_ret RawRun)
 	Execute_async_with(arg2 RawBindings, arg3 RawRequestOptions, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret RawRun)
+	Input_has_data(arg2 int64) (_swig_ret bool)
 	Statistics(arg2 *uintptr) (_swig_ret uintptr)
 	Tracepoints(arg2 *uintptr) (_swig_ret uintptr)
 	Profile(arg2 *uintptr) (_swig_ret uintptr)

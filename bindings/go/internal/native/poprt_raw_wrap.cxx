@@ -358,10 +358,6 @@ SWIGINTERN raw_popef_model *raw_executable_popef_model(raw_executable *self,popr
     return made;
   }
 SWIGINTERN void delete_raw_executable(raw_executable *self){ poprt_executable_free(self); }
-SWIGINTERN poprt_result raw_executable_save(raw_executable *self,char const *path){ return poprt_executable_save(self, path); }
-SWIGINTERN poprt_result raw_executable_save_parts(raw_executable *self,char const *executable_path,char const *variables_path){
-    return poprt_executable_save_parts(self, executable_path, variables_path);
-  }
 SWIGINTERN raw_blob *raw_executable_save_bytes(raw_executable *self,poprt_result *error){
     auto* blob = new raw_blob;
     *error = poprt_executable_save_bytes(self, raw_blob::append, blob);
@@ -378,6 +374,10 @@ SWIGINTERN raw_anchor const *raw_executable_output_anchor(raw_executable *self,i
     return poprt_executable_output(self, static_cast<size_t>(index));
   }
 SWIGINTERN char const *raw_executable_name(raw_executable *self){ return poprt_executable_name(self); }
+SWIGINTERN poprt_result raw_executable_save(raw_executable *self,char const *path){ return poprt_executable_save(self, path); }
+SWIGINTERN poprt_result raw_executable_save_parts(raw_executable *self,char const *executable_path,char const *variables_path){
+    return poprt_executable_save_parts(self, executable_path, variables_path);
+  }
 SWIGINTERN int64_t raw_executable_weights_bytes(raw_executable *self){ return static_cast<int64_t>(poprt_executable_weights_bytes(self)); }
 SWIGINTERN int64_t raw_executable_arena_bytes(raw_executable *self){ return static_cast<int64_t>(poprt_executable_arena_bytes(self)); }
 SWIGINTERN poprt_text raw_executable_listing(raw_executable *self,poprt_result *error){
@@ -573,9 +573,6 @@ SWIGINTERN raw_anchor const *raw_runner_input_anchor(raw_runner *self,int64_t in
 SWIGINTERN raw_anchor const *raw_runner_output_anchor(raw_runner *self,int64_t index){
     return poprt_runner_output(self, static_cast<size_t>(index));
   }
-SWIGINTERN bool raw_runner_input_has_data(raw_runner *self,int64_t index){
-    return poprt_runner_input_has_data(self, static_cast<size_t>(index)) != 0;
-  }
 SWIGINTERN raw_outputs *raw_runner_run(raw_runner *self,raw_tensors const &inputs,poprt_result *error){
     raw_outputs* made = nullptr;
     *error = poprt_runner_run(self, inputs.list.data(), inputs.list.size(), &made);
@@ -595,6 +592,7 @@ SWIGINTERN raw_run *raw_runner_execute_async(raw_runner *self,raw_bindings const
 SWIGINTERN raw_run *raw_runner_execute_async_with(raw_runner *self,raw_bindings const &bindings,raw_request_options const &options,int64_t done_fn,int64_t user_data,poprt_result *error){
     return raw_run::submit(self, bindings, options, done_fn, user_data, error);
   }
+SWIGINTERN bool raw_runner_input_has_data(raw_runner *self,int64_t index){ return poprt_runner_input_has_data(self, static_cast<size_t>(index)) != 0; }
 SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_runner_statistics(self, &text);
@@ -1685,53 +1683,6 @@ void _wrap_delete_RawExecutable_native(raw_executable *_swig_go_0) {
 }
 
 
-poprt_result _wrap_RawExecutable_save_native(raw_executable *_swig_go_0, _gostring_ _swig_go_1) {
-  raw_executable *arg1 = (raw_executable *) 0 ;
-  char *arg2 = (char *) 0 ;
-  poprt_result result;
-  poprt_result _swig_go_result;
-  
-  arg1 = *(raw_executable **)&_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
-  
-  result = raw_executable_save(arg1,(char const *)arg2);
-  _swig_go_result = result;
-  free(arg2); 
-  return _swig_go_result;
-}
-
-
-poprt_result _wrap_RawExecutable_save_parts_native(raw_executable *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
-  raw_executable *arg1 = (raw_executable *) 0 ;
-  char *arg2 = (char *) 0 ;
-  char *arg3 = (char *) 0 ;
-  poprt_result result;
-  poprt_result _swig_go_result;
-  
-  arg1 = *(raw_executable **)&_swig_go_0; 
-  
-  arg2 = (char *)malloc(_swig_go_1.n + 1);
-  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
-  arg2[_swig_go_1.n] = '\0';
-  
-  
-  arg3 = (char *)malloc(_swig_go_2.n + 1);
-  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
-  arg3[_swig_go_2.n] = '\0';
-  
-  
-  result = raw_executable_save_parts(arg1,(char const *)arg2,(char const *)arg3);
-  _swig_go_result = result;
-  free(arg2); 
-  free(arg3); 
-  return _swig_go_result;
-}
-
-
 raw_blob *_wrap_RawExecutable_save_bytes_native(raw_executable *_swig_go_0, poprt_result *_swig_go_1) {
   raw_executable *arg1 = (raw_executable *) 0 ;
   poprt_result *arg2 = (poprt_result *) 0 ;
@@ -1812,6 +1763,53 @@ _gostring_ _wrap_RawExecutable_name_native(raw_executable *_swig_go_0) {
   
   result = (char *)raw_executable_name(arg1);
   _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawExecutable_save_native(raw_executable *_swig_go_0, _gostring_ _swig_go_1) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  result = raw_executable_save(arg1,(char const *)arg2);
+  _swig_go_result = result;
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+poprt_result _wrap_RawExecutable_save_parts_native(raw_executable *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+  raw_executable *arg1 = (raw_executable *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  poprt_result result;
+  poprt_result _swig_go_result;
+  
+  arg1 = *(raw_executable **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  
+  result = raw_executable_save_parts(arg1,(char const *)arg2,(char const *)arg3);
+  _swig_go_result = result;
+  free(arg2); 
+  free(arg3); 
   return _swig_go_result;
 }
 
@@ -2973,21 +2971,6 @@ raw_anchor *_wrap_RawRunner_output_anchor_native(raw_runner *_swig_go_0, long lo
 }
 
 
-bool _wrap_RawRunner_input_has_data_native(raw_runner *_swig_go_0, long long _swig_go_1) {
-  raw_runner *arg1 = (raw_runner *) 0 ;
-  int64_t arg2 ;
-  bool result;
-  bool _swig_go_result;
-  
-  arg1 = *(raw_runner **)&_swig_go_0; 
-  arg2 = (int64_t)_swig_go_1; 
-  
-  result = (bool)raw_runner_input_has_data(arg1,arg2);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
 raw_outputs *_wrap_RawRunner_run_native(raw_runner *_swig_go_0, raw_tensors *_swig_go_1, poprt_result *_swig_go_2) {
   raw_runner *arg1 = (raw_runner *) 0 ;
   raw_tensors *arg2 = 0 ;
@@ -3079,6 +3062,21 @@ raw_run *_wrap_RawRunner_execute_async_with_native(raw_runner *_swig_go_0, raw_b
   
   result = (raw_run *)raw_runner_execute_async_with(arg1,(raw_bindings const &)*arg2,(raw_request_options const &)*arg3,arg4,arg5,arg6);
   *(raw_run **)&_swig_go_result = (raw_run *)result; 
+  return _swig_go_result;
+}
+
+
+bool _wrap_RawRunner_input_has_data_native(raw_runner *_swig_go_0, long long _swig_go_1) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  int64_t arg2 ;
+  bool result;
+  bool _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (bool)raw_runner_input_has_data(arg1,arg2);
+  _swig_go_result = result; 
   return _swig_go_result;
 }
 

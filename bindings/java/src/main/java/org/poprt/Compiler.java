@@ -184,27 +184,77 @@ public final class Compiler implements AutoCloseable {
     return made;
   }
 
+  // <functions:compiler> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * Compiles straight into a PopEF file, which needs less memory than compiling and saving. The
-   * file is written completely or not at all.
+   * Compiles a model straight into a PopEF file, which needs less memory than compiling and saving.
+   * The file is written completely or not at all.
    *
-   * @param onnx the model
-   * @param popef the file to write
-   * @throws PoprtException as {@link #compile(Path)}
+   * @param onnx the ONNX model
+   * @param popef the PopEF file to write
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
+   *     damaged
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: a shape that is not fixed,
+   *     or an ill-formed model
+   * @since 0.1
    */
   public void compileToPopef(Path onnx, Path popef) {
     listening(raw -> raw.compile_to_popef(onnx.toString(), popef.toString()));
   }
 
   /**
-   * Only the conversion: writes the converted model as ONNX.
+   * Converts a model and writes the result as ONNX.
    *
-   * @param onnx the model
-   * @param out the file to write
-   * @throws PoprtException as {@link #compile(Path)}
+   * @param onnx the ONNX model
+   * @param out the ONNX model to write
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
+   *     damaged; or a check failed
+   * @throws PoprtException with {@link ErrorCode#UNIMPLEMENTED}: an operator, type or opset
+   * @throws PoprtException with {@link ErrorCode#INVALID_ARGUMENT}: an ill-formed model
+   * @since 0.1
    */
   public void convert(Path onnx, Path out) {
     listening(raw -> raw.convert_file(onnx.toString(), out.toString()));
+  }
+
+  /**
+   * Name, type and shape of every input and output of an ONNX file, one line each, without
+   * conversion. Variable dimensions are 0.
+   *
+   * @param onnx the ONNX model
+   * @return one line for each input and output
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
+   *     damaged
+   * @since 0.1
+   */
+  public String show(Path onnx) {
+    try (Use<RawCompiler> use = use()) {
+      return use.raw().show_file(onnx.toString());
+    }
+  }
+
+  /**
+   * How many inputs and outputs an ONNX file has of each type and shape, one line each.
+   *
+   * @param onnx the ONNX model
+   * @return one line for each type and shape
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: there is no such model
+   * @throws PoprtException with {@link ErrorCode#DATA_LOSS}: the file is not ONNX, or is
+   *     damaged
+   * @since 1.0
+   */
+  public String ioStatistics(Path onnx) {
+    try (Use<RawCompiler> use = use()) {
+      return use.raw().io_stat_file(onnx.toString());
+    }
+  }
+  // </functions:compiler>
+
+  private Use<RawCompiler> use() {
+    return handle.use();
   }
 
   private void listening(Consumer<RawCompiler> call) {
@@ -212,33 +262,6 @@ public final class Compiler implements AutoCloseable {
       call.accept(use.raw());
     } finally {
       listeners.rethrow();
-    }
-  }
-
-  /**
-   * Name, type and shape of every input and output of an ONNX file, without conversion.
-   *
-   * @param onnx the model
-   * @return one line each; variable dimensions are 0
-   * @throws PoprtException as {@link #compile(Path)}
-   */
-  public String show(Path onnx) {
-    try (Use<RawCompiler> use = handle.use()) {
-      return use.raw().show_file(onnx.toString());
-    }
-  }
-
-  /**
-   * How many inputs and outputs an ONNX file has of each type and shape.
-   *
-   * @param onnx the model
-   * @return one line each
-   * @throws PoprtException as {@link #compile(Path)}
-   * @since 1.0
-   */
-  public String ioStatistics(Path onnx) {
-    try (Use<RawCompiler> use = handle.use()) {
-      return use.raw().io_stat_file(onnx.toString());
     }
   }
 

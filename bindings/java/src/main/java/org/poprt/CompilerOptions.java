@@ -165,7 +165,7 @@ public final class CompilerOptions {
   /**
    * Name of the last pass to run.
    *
-   * @param value "", the default: none
+   * @param value "", the default: all passes run
    * @return this
    * @since 0.1
    */

@@ -180,31 +180,6 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * Writes a PopEF file: completely, or not at all. Replaces an existing one.
-   *
-   * @param file where
-   * @throws PoprtException when it cannot be written
-   */
-  public void save(Path file) {
-    try (Use<RawExecutable> use = use()) {
-      use.raw().save(file.toString());
-    }
-  }
-
-  /**
-   * Writes the program to one PopEF file and the weights to another.
-   *
-   * @param program where the program and its metadata go
-   * @param weights where the weights go
-   * @throws PoprtException when one cannot be written
-   */
-  public void saveParts(Path program, Path weights) {
-    try (Use<RawExecutable> use = use()) {
-      use.raw().save_parts(program.toString(), weights.toString());
-    }
-  }
-
-  /**
    * The bytes of a PopEF file, for {@link #open(ByteBuffer)} or a stream.
    *
    * @return a new array
@@ -257,6 +232,39 @@ public final class Executable implements AutoCloseable {
 
   // <functions:executable> made from capi/functions.toml by tests/lint/functions.py --write
   /**
+   * Writes a PopEF file. The file is written completely or not at all, and replaces an existing
+   * file.
+   *
+   * @param file the PopEF file
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: the folder does not exist
+   * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: the file cannot be created
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
+   * @since 0.1
+   */
+  public void save(Path file) {
+    try (Use<RawExecutable> use = use()) {
+      use.raw().save(file.toString());
+    }
+  }
+
+  /**
+   * Writes the program with its metadata to one PopEF file, and the weights to another. Variable
+   * weights are stored by name. Each file is written completely or not at all.
+   *
+   * @param program the PopEF file for the program and its metadata
+   * @param weights the PopEF file for the weights
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: a folder does not exist
+   * @throws PoprtException with {@link ErrorCode#PERMISSION_DENIED}: a file cannot be created
+   * @throws PoprtException with {@link ErrorCode#RESOURCE_EXHAUSTED}: the disk is full
+   * @since 0.1
+   */
+  public void saveParts(Path program, Path weights) {
+    try (Use<RawExecutable> use = use()) {
+      use.raw().save_parts(program.toString(), weights.toString());
+    }
+  }
+
+  /**
    * The size of the constants in bytes.
    *
    * @return a number
@@ -281,7 +289,7 @@ public final class Executable implements AutoCloseable {
   }
 
   /**
-   * The program as text, for people; the format may change.
+   * The program as text for people. The format may change.
    *
    * @return text
    * @since 0.1

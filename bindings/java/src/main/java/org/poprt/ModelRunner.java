@@ -116,19 +116,6 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Whether an input comes with the executable: then runs leave it out.
-   *
-   * @param index of {@link #inputs}
-   * @return false when there is no such input
-   * @since 1.0
-   */
-  public boolean inputHasData(int index) {
-    try (Use<RawRunner> use = handle.use()) {
-      return use.raw().input_has_data(index);
-    }
-  }
-
-  /**
    * What a run writes, in the model's order.
    *
    * @return an unmodifiable list
@@ -322,7 +309,22 @@ public class ModelRunner implements AutoCloseable {
 
   // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * A JSON object of counters and latencies since the runner was made, of it and of each replica.
+   * Whether an input comes with the executable or is frozen, so that requests leave it out. False
+   * if there is no input at this position.
+   *
+   * @param index the position of the input
+   * @return false if there is no such input
+   * @since 1.0
+   */
+  public boolean inputHasData(int index) {
+    try (Use<RawRunner> use = use()) {
+      return use.raw().input_has_data(index);
+    }
+  }
+
+  /**
+   * A JSON object with the counters and latencies of the runner and of each replica, since the
+   * runner was created.
    *
    * @return text
    * @since 0.1
@@ -334,8 +336,8 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * A JSON array that says when each of the last requests was submitted, began, computed and ended;
-   * empty without the option {@code flush_on_waiting_outputs}.
+   * A JSON array of the times at which each of the last requests was submitted, began, computed and
+   * ended. The array is empty without the option {@code flush_on_waiting_outputs}.
    *
    * @return text
    * @since 0.1
@@ -347,10 +349,10 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * A JSON object with the times of every instruction since the runner was made.
+   * A JSON object with the times of every instruction since the runner was created.
    *
    * @return text
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the runner was made
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the runner was created
    *     without the option {@code profile}
    * @since 0.1
    */
@@ -361,8 +363,8 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
-   * Ends the runner: requests that wait are cancelled, and so is the one on the device, which ends
-   * early; later ones fail with cancelled.
+   * Ends the runner. Waiting requests are cancelled, and the request on the device ends early with
+   * cancelled. Later requests fail with cancelled.
    *
    * @since 0.1
    */

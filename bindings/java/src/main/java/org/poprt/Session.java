@@ -300,10 +300,10 @@ public final class Session implements AutoCloseable {
 
   // <functions:session> made from capi/functions.toml by tests/lint/functions.py --write
   /**
-   * Checks that every anchor that is to be served has a handler or a queue.
+   * Checks that every anchor that the user serves has a handler or a queue.
    *
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: one has none; the
-   *     message names all of them
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: some have none; the
+   *     message names them
    * @since 0.1
    */
   public void verifyConnected() {
@@ -311,10 +311,11 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * A JSON object with the times of every instruction since the last upload, like that of a runner.
+   * A JSON object with the times of every instruction since the last upload, in the format of the
+   * runner's profile.
    *
    * @return text
-   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the session was made
+   * @throws PoprtException with {@link ErrorCode#FAILED_PRECONDITION}: the session was created
    *     without the option {@code profile}, or is on no device
    * @since 1.0
    */
