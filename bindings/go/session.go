@@ -201,7 +201,9 @@ func (s *Session) Close() error {
 	return s.h.Close()
 }
 
-// UserInputs are those that the caller must serve, in the model's order.
+// UserInputs are those that the caller must serve, in the model's order. A mask poprt.real.DIM of a model at several shapes is
+// not one of them: the session fills it with ones, so that every place of the shape that poprt.bucket selects is real. A caller
+// that pads its inputs sets a handler for it.
 func (s *Session) UserInputs() []Anchor { return s.userInputs }
 
 // UserOutputs are those that the caller must serve, in the model's order.

@@ -332,6 +332,115 @@ static void telemetry_is_read(void** state) {
   remove(folder);
 }
 
+typedef struct {
+  uint32_t bucket;
+  float x[8], y[8];
+  uint8_t real[4];
+  int asked;
+} softmax;
+
+static int32_t fetch_bucket(void* data, size_t bytes, void* user) {
+  memcpy(data, &((softmax*)user)->bucket, bytes);
+  return 0;
+}
+static int32_t fetch_x(void* data, size_t bytes, void* user) {
+  memcpy(data, ((softmax*)user)->x, bytes);
+  return 0;
+}
+static int32_t fetch_mask(void* data, size_t bytes, void* user) {
+  softmax* s = user;
+  s->asked++;
+  memcpy(data, s->real, bytes);
+  return 0;
+}
+static int32_t take_y(void* data, size_t bytes, void* user) {
+  memcpy(((softmax*)user)->y, data, bytes);
+  return 0;
+}
+static int32_t all_anchors(const char* name, int32_t is_output, const uint32_t* programs,
+                           size_t program_count, void* user) {
+  (void)is_output, (void)programs, (void)program_count;
+  if (!strncmp(name, "poprt.real.", 11)) ++*(int*)user;
+  return 1;
+}
+
+/* y = softmax of the rows of x [2, N], compiled for N = 2 and N = 4. */
+static poprt_session* softmax_session(softmax* s, int* asked) {
+  const int64_t two[] = {2, 2}, four[] = {2, 4};
+  const poprt_input_shape shapes[] = {{"x", two, 2}, {"x", four, 2}};
+  poprt_compile_options options = {.struct_size = sizeof options};
+  options.input_shapes = shapes;
+  options.input_shape_count = 2;
+  poprt_compiler* compiler = NULL;
+  poprt_executable* executable = NULL;
+  OK(poprt_compiler_create(&options, &compiler));
+  OK(poprt_compiler_compile_file(compiler, SCENARIOS "/softmax.onnx", &executable));
+  poprt_session_options how = {.struct_size = sizeof how};
+  how.predicate = all_anchors;
+  how.predicate_data = asked;
+  poprt_session* session = NULL;
+  OK(poprt_session_create(executable, &how, &session));
+  poprt_stream_callbacks stream = {sizeof stream, NULL, fetch_bucket, NULL, NULL, NULL, s};
+  OK(poprt_session_set_user_input_handler(session, "poprt.bucket", &stream));
+  stream.fetch = fetch_x;
+  OK(poprt_session_set_user_input_handler(session, "x", &stream));
+  stream.fetch = take_y;
+  OK(poprt_session_set_user_output_handler(session, "y", &stream));
+  poprt_compiler_free(compiler);
+  poprt_executable_free(executable);
+  return session;
+}
+
+/* exp(i) of 0 .. n - 1 over their sum. */
+static void assert_softmax(const float* y, int n) {
+  static const double powers[] = {1, 2.718281828459045, 7.38905609893065, 20.085536923187668};
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += powers[i];
+  for (int i = 0; i < n; i++) assert_float_equal(y[i], (float)(powers[i] / sum), 1e-6);
+}
+
+static void masks_of_several_shapes_are_made(void** state) {
+  (void)state;
+  softmax s = {.bucket = 1, .x = {0, 1, 2, 3, 0, 1, 2, 3}};
+  int asked = 0;
+  poprt_session* session = softmax_session(&s, &asked);
+  assert_int_equal(asked, 0); /* the caller cannot reject a mask */
+  assert_int_equal(poprt_session_user_input_count(session), 2);
+  const char* mask = NULL;
+  poprt_queue_manager* queues = NULL;
+  OK(poprt_session_verify_connected(session));
+  OK(poprt_session_run_main_programs(session)); /* without a handler all places are real */
+  assert_softmax(s.y, 4);
+  assert_softmax(s.y + 4, 4);
+  s.bucket = 0;
+  s.x[2] = 0, s.x[3] = 1; /* dense in the shape of the bucket */
+  OK(poprt_session_run_main_programs(session));
+  assert_softmax(s.y, 2);
+  assert_softmax(s.y + 2, 2);
+  /* A caller that pads says which places are real. */
+  mask = "poprt.real.N";
+  poprt_stream_callbacks stream = {sizeof stream, NULL, fetch_mask, NULL, NULL, NULL, &s};
+  OK(poprt_session_set_user_input_handler(session, mask, &stream));
+  s.bucket = 1;
+  memcpy(s.real, (uint8_t[]){1, 1, 1, 0}, 4);
+  memcpy(s.x, (float[]){0, 1, 2, 1e30f, 0, 1, 2, 1e30f}, sizeof s.x);
+  OK(poprt_session_run_main_programs(session));
+  assert_int_equal(s.asked, 1);
+  assert_softmax(s.y, 3);
+  assert_softmax(s.y + 4, 3);
+  /* Without the handler all places are real again. */
+  OK(poprt_session_set_user_input_handler(session, mask, NULL));
+  s.x[3] = s.x[7] = 3;
+  OK(poprt_session_run_main_programs(session));
+  assert_softmax(s.y, 4);
+  /* Queues serve the model's anchors. */
+  OK(poprt_session_create_queue_manager(session, NULL, &queues));
+  poprt_queue* queue = NULL;
+  OK(poprt_queue_manager_input_queue(queues, "x", &queue));
+  FAILS(poprt_queue_manager_input_queue(queues, mask, &queue), POPRT_NOT_FOUND, "poprt.real.N");
+  poprt_session_free(session);
+}
+
 static void bad_arguments(void** state) {
   (void)state;
   poprt_executable* executable = open_copies();
@@ -408,6 +517,7 @@ int main(void) {
       cmocka_unit_test(weights_are_updated),
       cmocka_unit_test(queues_serve_the_streams),
       cmocka_unit_test(stop_ends_a_blocked_run),
+      cmocka_unit_test(masks_of_several_shapes_are_made),
       cmocka_unit_test(profiles_are_json),
       cmocka_unit_test(telemetry_is_read),
       cmocka_unit_test(bad_arguments),

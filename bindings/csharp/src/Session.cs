@@ -59,7 +59,9 @@ namespace Poprt
             get { return raw; }
         }
 
-        /// <summary>Inputs that the caller must serve, in the model's order.</summary>
+        /// <summary>Inputs that the caller must serve, in the model's order. A mask <c>poprt.real.DIM</c> of a model at
+        /// several shapes is not one of them: the session fills it with ones, so that every place of the shape that
+        /// <c>poprt.bucket</c> selects is real. A caller that pads its inputs sets a handler for it.</summary>
         public IReadOnlyList<Anchor> UserInputs { get; }
 
         /// <summary>Outputs that the caller must serve, in the model's order.</summary>

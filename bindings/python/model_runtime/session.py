@@ -235,7 +235,9 @@ class Session:
                 _callbacks.raise_pending()  # of the previous handler
 
     def getUserInputAnchors(self) -> list[DataDesc]:
-        """The anchors that the caller must serve."""
+        """The inputs that the caller must serve. A mask ``poprt.real.DIM`` of a model at several shapes is not one of them: the
+        session fills it with ones, so that every place of the shape that ``poprt.bucket`` selects is real. A caller that pads
+        its inputs sets a handler for it."""
         return list(self._inputs)
 
     def getUserOutputAnchors(self) -> list[DataDesc]:

@@ -139,8 +139,11 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_input_handler(
 POPRT_API POPRT_MUST_USE poprt_error* poprt_session_set_user_output_handler(
     poprt_session* session, const char* name, const poprt_stream_callbacks* callbacks);
 
-/* The anchors that the user must serve, in the model's order. Borrowed; null if out of range.
- * Since 0.1. */
+/* Anchors that the user must serve, in the model's order; borrowed; null when out of range. A mask
+ * "poprt.real.DIM" of a model at several shapes is not one of them, and no predicate or queue
+ * manager receives it: the session fills it with ones, so that every place of the shape that
+ * "poprt.bucket" selects is real. A caller that pads its inputs serves the mask with
+ * poprt_session_set_user_input_handler. Since 0.1. */
 POPRT_API size_t poprt_session_user_input_count(const poprt_session* session);
 POPRT_API size_t poprt_session_user_output_count(const poprt_session* session);
 POPRT_API const poprt_anchor* poprt_session_user_input(const poprt_session* session, size_t index);

@@ -361,7 +361,8 @@ class Session {
   void setUserOutputHandler(const std::string& name, std::shared_ptr<StreamCallback> callback) {
     set(poprt_session_set_user_output_handler, name, std::move(callback));
   }
-  // The anchors in the model's metadata.
+  // The anchors in the model's metadata. A mask "poprt.real.DIM" of a model at several shapes is
+  // not one of them, see poprt_session_user_input_count.
   std::vector<popef::Anchor> getUserInputAnchors() const {
     return userAnchors(popef::TensorType::INPUT, poprt_session_user_input_count,
                        poprt_session_user_input);

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "program/link.h"
 #include "runtime/queue/queue_manager.h"
 #include "runtime/session/anchor_lookup.h"
 #include "runtime/session/overlapped_transfers.h"
@@ -26,6 +27,13 @@ const popef::Anchor* find_metadata(const popef::Metadata& metadata, const progra
   for (const popef::Anchor& a : metadata.anchors())
     if (a.type() == type && a.name() == anchor.name) return &a;
   return nullptr;
+}
+
+// An input that says which places of a dimension are real. No ONNX model has it; the compiler adds
+// it to a model at several shapes.
+bool is_mask(const Model& model, const program::Anchor& input) {
+  return model.branches && model.branches->kind == Branches::Kind::shapes &&
+         input.name.starts_with(program::kRealPlaces);
 }
 
 bool accepted(const AnchorCallbackPredicate& predicate, const popef::Anchor* anchor) {
@@ -96,7 +104,8 @@ void Session::connect() {
       s.bytes = a.bytes();
       s.per_replica = !m || m->isPerReplica();
       s.connectable = !m || !m->handle().empty();
-      s.user = s.connectable && accepted(predicate, m);
+      s.mask = type == popef::TensorType::INPUT && is_mask(*model_, a);
+      s.user = s.connectable && !s.mask && accepted(predicate, m);
       s.seed = type == popef::TensorType::INPUT && model_->is_seed(streams.size());
       streams.push_back(std::move(s));
     }
@@ -106,7 +115,7 @@ void Session::connect() {
   for (size_t i = 0; i < inputs_.size(); i++) {
     inputs_[i].data = model_->input_data[i];
     rewind(inputs_[i]);
-    if (!inputs_[i].data.empty() || inputs_[i].seed) inputs_[i].user = false;
+    if (inputs_[i].has_value()) inputs_[i].user = false;
   }
   // The save programs return the weights. The device is not involved, because the session has their
   // values.
@@ -285,9 +294,10 @@ void Session::set_user_output_handler(std::string_view name,
 }
 
 // Requires run_mutex_ and streams_mutex_. Data that the previous callback has prefetched is
-// discarded.
+// discarded, and the session fills a mask again.
 void Session::set_callback(Stream& s, std::shared_ptr<StreamCallback> callback) {
   if (std::exchange(s.prefetched, false)) s.callback->invalidate_prefetched();
+  if (s.mask) s.memory = {};
   s.callback = std::move(callback);
 }
 
@@ -305,7 +315,7 @@ QueueManager& Session::create_queue_manager(size_t buffers,
   const auto wanted = [&](const Stream& s, const AnchorCallbackPredicate& predicate,
                           popef::TensorType type) {
     if (!predicate) return s.user;
-    return s.connectable && s.data.empty() && !s.seed &&
+    return s.connectable && !s.has_value() &&
            accepted(predicate, find_metadata(model_->metadata, *s.anchor, type));
   };
   QueueManager::Inputs inputs;
@@ -470,7 +480,8 @@ void Session::rewind(Stream& s) const {
   s.stride = s.per_replica ? config_.copies : 1;
 }
 
-// The next value of an input that no caller provides: from the file, zeros, or a new seed.
+// The next value of an input that no caller provides: from the file, a new seed, ones for a mask, or
+// zeros.
 void* Session::own_data(Stream& s) {
   if (!s.data.empty()) {
     const uint64_t values = s.data.size() / s.bytes, at = s.next % values;
@@ -479,7 +490,7 @@ void* Session::own_data(Stream& s) {
   }
   if (!s.memory.data()) {
     s.memory = TensorMemory(s.bytes);
-    std::memset(s.memory.data(), 0, s.bytes);
+    std::memset(s.memory.data(), s.mask ? 1 : 0, s.bytes);
   }
   if (s.seed) {
     auto* const bytes = static_cast<std::byte*>(s.memory.data());
@@ -556,7 +567,7 @@ void Session::run_pointers(Flow flow, const void* const* inputs, void* const* ou
   bool own = false;
   for (size_t i = 0; i < inputs_.size(); i++) {
     Stream& s = inputs_[i];
-    const bool mine = (!s.data.empty() || s.seed) && !inputs[i];
+    const bool mine = s.has_value() && !inputs[i];
     if (!mine)
       input_pointers_[i] = inputs[i];
     else if (flow == Flow::main || s.used[static_cast<size_t>(flow)])
@@ -599,8 +610,7 @@ uint64_t Session::frame_bytes() const {
 void Session::complete_inputs(const void** inputs) {
   const std::lock_guard lock(run_mutex_);
   for (size_t i = 0; i < model_->inputs().size(); i++)
-    if (!inputs[i] && (!inputs_[i].data.empty() || inputs_[i].seed))
-      inputs[i] = own_data(inputs_[i]);
+    if (!inputs[i] && inputs_[i].has_value()) inputs[i] = own_data(inputs_[i]);
   if (model_->variants) check_variant(*model_->variants, inputs[model_->variants->index]);
 }
 

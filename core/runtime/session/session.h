@@ -115,7 +115,10 @@ class Session final : private device::Occupant {
                                      const AnchorCallbackPredicate& input_predicate = {},
                                      const AnchorCallbackPredicate& output_predicate = {});
 
-  // The anchors that need a user's callback, in the model's order.
+  // The anchors that need a user's callback, in the model's order. A mask of real places
+  // (program::kRealPlaces) is not one of them, and no predicate or queue manager receives it. The
+  // shapes of a session are those of the variant that `poprt.bucket` selects, so all places are
+  // real. A caller that pads its inputs sets a handler for the mask by name.
   std::vector<const program::Anchor*> user_input_anchors() const;
   std::vector<const program::Anchor*> user_output_anchors() const;
   // Those of them that have no callback.
@@ -188,6 +191,7 @@ class Session final : private device::Occupant {
     bool user = false;           // whether the predicate accepts it
     bool connectable = true;     // whether it has a handle
     bool seed = false;           // whether the session generates its values
+    bool mask = false;           // whether it marks real places; all are unless a callback is set
     std::array<bool, 3> used{};  // by flow
     bool served = false;  // whether a program of this run uses it, so that its callback serves it
     const Stream* weights = nullptr;  // for an output: the input whose value it returns
@@ -197,6 +201,9 @@ class Session final : private device::Occupant {
     TensorMemory memory;  // for staging, or for updated data
     bool prefetched = false;
     bool in_place = false;
+
+    // Whether the session has a value for the input when no caller gives one.
+    bool has_value() const { return !data.empty() || seed || mask; }
   };
   class OverlappedTransfers;
 

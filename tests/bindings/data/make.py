@@ -73,3 +73,6 @@ save("weights", [helper.make_node("Mul", ["x", "w"], ["p"]), helper.make_node("A
 # A sequence, whose length the compiler must be told: y is its elements one below the other.
 save("sequence", [helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)],
      [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, ["n", 3])], [value("y", TensorProto.FLOAT, None)])
+# At several shapes its padding has to be left out: each row of y adds up to 1.
+save("softmax", [helper.make_node("Softmax", ["x"], ["y"], axis=1)],
+     [value("x", TensorProto.FLOAT, [2, "N"])], [value("y", TensorProto.FLOAT, [2, "N"])])

@@ -13,7 +13,7 @@ from concurrent import futures
 import model_runtime
 import numpy as np
 import poprt
-from model_runtime import LaunchPolicy, Session, SessionConfig, predicate_factory
+from model_runtime import AnchorCallbackPolicy, LaunchPolicy, Session, SessionConfig, predicate_factory
 from poprt import errors
 from poprt.compiler import Compiler, CompilerOptions
 from poprt.runtime import DeviceManager
@@ -101,7 +101,65 @@ class SessionCase(unittest.TestCase):
         self.assertEqual(len(devices), manager.get_num_devices())
 
 
+class Softmax:
+    """y = softmax of the rows of x [2, N], compiled for N = 2 and N = 4, in a session."""
+
+    def __init__(self, case):
+        self.bucket, self.y = 1, None
+        self.x = np.array([[0, 1, 2, 3]] * 2, np.float32)
+        self.session = case.session(compiled("softmax.onnx", input_shape={"x": [[2, 2], [2, 4]]}))
+        self.session.setUserInputHandler("poprt.bucket", self.give_bucket)
+        self.session.setUserInputHandler("x", self.give_x)
+        self.session.setUserOutputHandler("y", self.take_y)
+
+    def give_bucket(self, array):
+        array[:] = self.bucket
+
+    def give_x(self, array):
+        array.flat[:self.x.size] = self.x.flat  # dense in the shape of the bucket
+
+    def take_y(self, array):
+        self.y = array.flat[:self.x.size].reshape(self.x.shape).copy()
+
+    def run(self):
+        self.session.runMainPrograms()
+        return self.y
+
+
+def softmax_of(x):
+    powers = np.exp(x)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 class Sessions(SessionCase):
+    def test_masks_of_several_shapes_are_made(self):
+        softmax = Softmax(self)
+        self.assertEqual([d.name for d in softmax.session.getUserInputAnchors()], ["x", "poprt.bucket"])
+        softmax.session.verifyConnected()
+        np.testing.assert_allclose(softmax.run(), softmax_of(softmax.x), rtol=1e-6)
+        softmax.bucket, softmax.x = 0, np.array([[0, 1], [5, 7]], np.float32)
+        np.testing.assert_allclose(softmax.run(), softmax_of(softmax.x), rtol=1e-6)
+
+    def test_a_caller_that_pads_gives_the_mask(self):
+        softmax = Softmax(self)
+
+        def give_mask(array):
+            array[:] = [True, True, True, False]
+
+        softmax.session.setUserInputHandler("poprt.real.N", give_mask)
+        softmax.x[:, 3] = 1e30
+        np.testing.assert_allclose(softmax.run()[:, :3], softmax_of(softmax.x[:, :3]), rtol=1e-6)
+        softmax.session.setUserInputHandler("poprt.real.N", None)
+        softmax.x[:, 3] = 3
+        np.testing.assert_allclose(softmax.run(), softmax_of(softmax.x), rtol=1e-6)
+
+    def test_no_queue_is_made_for_a_mask(self):
+        session = self.session(compiled("softmax.onnx", input_shape={"x": [[2, 2], [2, 4]]}))
+        queues = session.createQueueManager(inputPredicate=lambda anchor: AnchorCallbackPolicy.BIND_USER_CB)
+        queues.inputQueue("x")
+        with self.assertRaisesRegex(errors.NotFoundError, "poprt.real.N"):
+            queues.inputQueue("poprt.real.N")
+
     def test_scenario_34_session(self):
         session = self.session()
         self.assertTrue(session.isLoaded())

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +20,12 @@
 #include "base/error.h"
 #include "device/device_manager.h"
 #include "device/null/null_device.h"
+#include "program/builder.h"
+#include "program/link.h"
+#include "program/serialize.h"
+#include "runtime/queue/payload_buffer.h"
 #include "runtime/queue/queue_manager.h"
+#include "runtime/session/branches.h"
 #include "runtime/session/popef_file.h"
 #include "support/copy_model.h"
 #include "support/long_matmul.h"
@@ -604,6 +610,48 @@ TEST(Session, MakesSeedsWhereTheFileHasNone) {
   session.set_user_output_handler("c", std::make_shared<Recorder>(4, false));
   for (int i = 0; i < 8; i++) session.run_main_programs();
   EXPECT_GT(seen.size(), 28u);
+}
+
+// Returns its mask as the output `real`.
+std::shared_ptr<const Model> model_with_mask() {
+  program::Builder b;
+  const Shape shape = {4};
+  const program::BufferId operands[] = {
+      b.input(b.add_input({"poprt.real.length", DType::boolean, shape}), 0, 4, DType::boolean,
+              shape),
+      b.output(b.add_output({"real", DType::boolean, shape}), 0, 4, DType::boolean, shape)};
+  b.emit("copy", operands, {}, {}, "real");
+  const program::LoadedProgram part = program::load_in_memory(b.program(), b.weight_records());
+  const program::Branch branches[] = {{&part.program, part.weights, ""}};
+  const program::Linked linked = program::link_buckets(branches);
+  const std::string notes = R"({"kind": "shapes", "dimensions": ["length"],
+    "inputs": {"poprt.real.length": {"shape": ["length"], "pad": "mask"}},
+    "outputs": {"real": {"shape": ["length"]}},
+    "buckets": [{"inputs": {"poprt.real.length": [4]}, "outputs": {"real": [4]}}]})";
+  const auto payload = std::make_shared<PayloadBuffer>();
+  program::write_executable([&](std::span<const std::byte> bytes) { payload->append(bytes); },
+                            linked.program, linked.weights, {{kBranches, notes}});
+  return open_payload("mask", payload->bytes(), payload);
+}
+
+TEST(Session, AllPlacesAreRealUnlessTheCallerGivesTheMask) {
+  Session session(model_with_mask());
+  ASSERT_EQ(session.user_input_anchors().size(), 1u);
+  EXPECT_EQ(session.user_input_anchors()[0]->name, program::kBucketIndex);
+  const uint32_t bucket = 0;
+  std::array<uint8_t, 4> real = {};
+  const std::array<uint8_t, 4> ones = {1, 1, 1, 1}, given = {1, 0, 1, 0};
+  void* outputs[] = {real.data()};
+  const void* inputs[] = {nullptr, &bucket};
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(real, ones);
+  inputs[0] = given.data();
+  session.run_main_programs(inputs, outputs);
+  EXPECT_EQ(real, given);
+  inputs[0] = nullptr;
+  session.complete_inputs(inputs);
+  ASSERT_NE(inputs[0], nullptr);
+  EXPECT_EQ(std::memcmp(inputs[0], ones.data(), 4), 0);
 }
 
 TEST(Session, StopEndsARunWithinALongInstruction) {

@@ -240,7 +240,10 @@ public final class Session implements AutoCloseable {
   }
 
   /**
-   * Inputs that the caller must serve, in the model's order.
+   * Inputs that the caller must serve, in the model's order. A mask {@code poprt.real.DIM} of a
+   * model at several shapes is not one of them: the session fills it with ones, so that every place
+   * of the shape that {@code poprt.bucket} selects is real. A caller that pads its inputs sets a
+   * handler for it.
    *
    * @return an unmodifiable list
    */
