@@ -262,6 +262,18 @@ func (r *Runner) Outputs() []Anchor { return r.outputs }
 
 // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
 
+// InputIndex is the position of the input with a name, for bindings by position. Errors: NotFound (no input of requests
+// has the name; the message lists the names). Since 1.0.
+func (r *Runner) InputIndex(name string) (int, error) {
+	return resultOf(r.h, func(raw native.RawRunner, failure *uintptr) int { return int(raw.Input_index(name, failure)) })
+}
+
+// OutputIndex is the position of the output with a name, for bindings by position. Errors: NotFound (no output has the
+// name; the message lists the names). Since 1.0.
+func (r *Runner) OutputIndex(name string) (int, error) {
+	return resultOf(r.h, func(raw native.RawRunner, failure *uintptr) int { return int(raw.Output_index(name, failure)) })
+}
+
 // Statistics is a JSON object with the counters and latencies of the runner and of each replica, since the runner was
 // created. Since 0.1.
 func (r *Runner) Statistics() (string, error) { return textOf(r.h, native.RawRunner.Statistics) }

@@ -612,6 +612,16 @@ struct raw_counters {
   }
   // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
   bool input_has_data(int64_t index) { return poprt_runner_input_has_data($self, static_cast<size_t>(index)) != 0; }
+  int64_t input_index(const char* name, poprt_result* error) {
+    size_t value = 0;
+    *error = poprt_runner_input_index($self, name, &value);
+    return static_cast<int64_t>(value);
+  }
+  int64_t output_index(const char* name, poprt_result* error) {
+    size_t value = 0;
+    *error = poprt_runner_output_index($self, name, &value);
+    return static_cast<int64_t>(value);
+  }
   poprt_text statistics(poprt_result* error) {
     poprt_string* text = nullptr;
     *error = poprt_runner_statistics($self, &text);

@@ -9,6 +9,7 @@
 #include "runner_options.h"
 #include "runtime/runner/bucket_runner.h"
 #include "runtime/runner/model_fusion_runner.h"
+#include "runtime/session/anchor_lookup.h"
 #include "runtime/session/variants.h"
 
 using namespace poprt;
@@ -43,6 +44,13 @@ using Outputs = Bindings<runtime::OutputBinding, poprt_output>;
 
 const poprt_anchor* at(const std::vector<runtime::DataDesc>& list, size_t index) {
   return index < list.size() ? capi::to_handle(&list[index].anchor) : nullptr;
+}
+
+size_t index_of(const std::vector<runtime::DataDesc>& list, const char* name,
+                std::string_view direction) {
+  std::vector<program::Anchor> anchors;
+  for (const runtime::DataDesc& d : list) anchors.push_back(d.anchor);
+  return runtime::find_anchor(anchors, &capi::required(name, "name"), 0, direction);
 }
 
 nlohmann::ordered_json to_json(const runtime::RunnerStatistics& s) {
@@ -156,6 +164,22 @@ const poprt_anchor* poprt_runner_output(const poprt_runner* runner, size_t index
 int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index) {
   return runner && index < runner->runner->execute_inputs().size() &&
          runner->runner->execute_inputs()[index].popef_contains_tensor_data;
+}
+
+poprt_error* poprt_runner_input_index(const poprt_runner* runner, const char* name,
+                                      size_t* out_index) {
+  return capi::guard([&] {
+    const auto& r = *capi::required(runner, "runner").runner;
+    capi::required(out_index, "out_index") = index_of(r.execute_inputs(), name, "input");
+  });
+}
+
+poprt_error* poprt_runner_output_index(const poprt_runner* runner, const char* name,
+                                       size_t* out_index) {
+  return capi::guard([&] {
+    const auto& r = *capi::required(runner, "runner").runner;
+    capi::required(out_index, "out_index") = index_of(r.execute_outputs(), name, "output");
+  });
 }
 
 poprt_error* poprt_runner_execute(poprt_runner* runner, const poprt_input* inputs,

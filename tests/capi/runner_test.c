@@ -61,6 +61,25 @@ static void anchors_come_in_order(void** state) {
   poprt_runner_free(r);
 }
 
+static void anchors_are_found_by_name(void** state) {
+  (void)state;
+  poprt_runner* r = make_runner();
+  size_t index = 7;
+  OK(poprt_runner_input_index(r, "x", &index));
+  assert_int_equal(index, 0);
+  OK(poprt_runner_output_index(r, "c", &index));
+  assert_int_equal(index, 1);
+  assert_string_equal(poprt_anchor_name(poprt_runner_output(r, index)), "c");
+  FAILS(poprt_runner_input_index(r, "c", &index), POPRT_NOT_FOUND,
+        "there is no input 'c'; inputs are: 'x'");
+  FAILS(poprt_runner_output_index(r, "", &index), POPRT_NOT_FOUND, "outputs are: 'y', 'c'");
+  FAILS(poprt_runner_input_index(r, NULL, &index), POPRT_INVALID_ARGUMENT, "'name'");
+  FAILS(poprt_runner_input_index(NULL, "x", &index), POPRT_INVALID_ARGUMENT, "'runner'");
+  FAILS(poprt_runner_output_index(r, "y", NULL), POPRT_INVALID_ARGUMENT, "'out_index'");
+  assert_int_equal(index, 1); /* a call that fails leaves it alone */
+  poprt_runner_free(r);
+}
+
 static void requests_that_are_wrong(void** state) {
   (void)state;
   poprt_runner* r = make_runner();
@@ -427,6 +446,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(executes_by_name_index_and_position),
       cmocka_unit_test(anchors_come_in_order),
+      cmocka_unit_test(anchors_are_found_by_name),
       cmocka_unit_test(requests_that_are_wrong),
       cmocka_unit_test(many_bindings_are_checked_too),
       cmocka_unit_test(options_are_checked),

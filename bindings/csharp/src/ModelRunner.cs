@@ -402,6 +402,23 @@ namespace Poprt
             return raw.input_has_data(index);
         }
 
+        /// <summary>The position of the input with a name, for bindings by position. Since 1.0.</summary>
+        /// <param name="name">The name of the input.</param>
+        /// <exception cref="PoprtException">NotFound: no input of requests has the name; the message lists the
+        /// names.</exception>
+        public int InputIndex(string name)
+        {
+            return (int)raw.input_index(name);
+        }
+
+        /// <summary>The position of the output with a name, for bindings by position. Since 1.0.</summary>
+        /// <param name="name">The name of the output.</param>
+        /// <exception cref="PoprtException">NotFound: no output has the name; the message lists the names.</exception>
+        public int OutputIndex(string name)
+        {
+            return (int)raw.output_index(name);
+        }
+
         /// <summary>A JSON object with the counters and latencies of the runner and of each replica, since the runner
         /// was created. Since 0.1.</summary>
         public string Statistics()

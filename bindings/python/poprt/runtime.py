@@ -304,6 +304,16 @@ class BaseRunner:
         return self.get_execute_outputs()
 
     # <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
+    def input_index(self, name: str) -> int:
+        """The position of the input with a name, for bindings by position. Raises NotFoundError (no input of requests
+        has the name; the message lists the names). Since 1.0."""
+        return int(self._open().input_index(name))
+
+    def output_index(self, name: str) -> int:
+        """The position of the output with a name, for bindings by position. Raises NotFoundError (no output has the
+        name; the message lists the names). Since 1.0."""
+        return int(self._open().output_index(name))
+
     def profile(self) -> str:
         """A JSON object with the times of every instruction since the runner was created. Raises
         FailedPreconditionError (the runner was created without the option ``profile``). Since 0.1."""

@@ -339,6 +339,15 @@ POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_get_counters(
 /* Whether an input comes with the executable or is frozen, so that requests leave it out. False if
  * there is no input at this position. PopEF calls this "contains tensor data". Since 0.1. */
 POPRT_API int32_t poprt_runner_input_has_data(const poprt_runner* runner, size_t index);
+/* The position of the input with a name, for bindings by position. Errors: not_found (no input of
+ * requests has the name; the message lists the names). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_input_index(const poprt_runner* runner,
+                                                               const char* name, size_t* out_index);
+/* The position of the output with a name, for bindings by position. Errors: not_found (no output
+ * has the name; the message lists the names). Since 1.0. */
+POPRT_API POPRT_MUST_USE poprt_error* poprt_runner_output_index(const poprt_runner* runner,
+                                                                const char* name,
+                                                                size_t* out_index);
 /* A JSON object with the counters and latencies of the runner and of each replica, since the runner
  * was created. Bucket i of the histogram of latencies is 2^i to 2^(i+1) ns. The array "replicas"
  * contains the counters of each replica. Thread-safe. Since 0.1. */

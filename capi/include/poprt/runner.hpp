@@ -443,6 +443,20 @@ class HandleRunner : public BaseRunner {
   }
 
   // <functions:runner> made from capi/functions.toml by tests/lint/functions.py --write
+  // The position of the input with a name, for bindings by position. Throws not_found (no input of
+  // requests has the name; the message lists the names). Since 1.0.
+  size_t inputIndex(const std::string& name) const {
+    size_t value = 0;
+    detail::check(poprt_runner_input_index(handle_.get(), name.c_str(), &value));
+    return value;
+  }
+  // The position of the output with a name, for bindings by position. Throws not_found (no output
+  // has the name; the message lists the names). Since 1.0.
+  size_t outputIndex(const std::string& name) const {
+    size_t value = 0;
+    detail::check(poprt_runner_output_index(handle_.get(), name.c_str(), &value));
+    return value;
+  }
   // A JSON object with the counters and latencies of the runner and of each replica, since the
   // runner was created. Since 0.1.
   std::string statistics() const {

@@ -32,7 +32,7 @@ const popef::Anchor* find_metadata(const popef::Metadata& metadata, const progra
 // An input that says which places of a dimension are real. No ONNX model has it; the compiler adds
 // it to a model at several shapes.
 bool is_mask(const Model& model, const program::Anchor& input) {
-  return model.branches && model.branches->kind == Branches::Kind::shapes &&
+  return model.variants && model.variants->kind == Variants::Kind::shapes &&
          input.name.starts_with(program::kRealPlaces);
 }
 

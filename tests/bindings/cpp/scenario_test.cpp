@@ -85,6 +85,15 @@ TEST(scenario, s03_run_several_types) {
   EXPECT_EQ(next, (std::vector<int64_t>{3, 1, 2, 3}));
 }
 
+TEST(scenario, s70_positions_by_name) {
+  ModelRunner runner(compile("lookup.onnx"), config());
+  EXPECT_EQ(runner.inputIndex("table"), 0u);
+  EXPECT_EQ(runner.inputIndex("ids"), 1u);
+  EXPECT_EQ(runner.outputIndex("rows"), 0u);
+  EXPECT_EQ(runner.outputIndex("next"), 1u);
+  fails([&] { runner.inputIndex("nope"); }, ErrorCode::not_found, {"nope", "table"});
+}
+
 TEST(scenario, s04_half_precision) {
   ModelRunner runner(compile("half.onnx", {{"x", {2, 4}}}), config());
   std::vector<_Float16> x(8), y(8);  // the compiler's own half precision

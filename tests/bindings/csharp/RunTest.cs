@@ -129,6 +129,19 @@ public sealed class RunTest
     }
 
     [Test]
+    public void Scenario70PositionsByName()
+    {
+        using (ModelRunner runner = Runner(Compile("lookup.onnx")))
+        {
+            Assert.That(runner.InputIndex("table"), Is.EqualTo(0));
+            Assert.That(runner.InputIndex("ids"), Is.EqualTo(1));
+            Assert.That(runner.OutputIndex("rows"), Is.EqualTo(0));
+            Assert.That(runner.OutputIndex("next"), Is.EqualTo(1));
+            Fails(ErrorCode.NotFound, () => runner.InputIndex("nope"), "nope", "table");
+        }
+    }
+
+    [Test]
     public void Scenario69OptionsOfARequest()
     {
         var config = new RuntimeConfig { ReplicationFactor = 2, BatchesPerStep = 4, Timeout = Timeout.InfiniteTimeSpan };

@@ -174,6 +174,22 @@ func TestScenario03RunSeveralTypes(t *testing.T) {
 	}
 }
 
+func TestScenario70PositionsByName(t *testing.T) {
+	r := runner(t, compile(t, "lookup.onnx", nil))
+	for i, name := range []string{"table", "ids"} {
+		if index, err := r.InputIndex(name); index != i || err != nil {
+			t.Fatalf("input %s is at %d, %v", name, index, err)
+		}
+	}
+	for i, name := range []string{"rows", "next"} {
+		if index, err := r.OutputIndex(name); index != i || err != nil {
+			t.Fatalf("output %s is at %d, %v", name, index, err)
+		}
+	}
+	_, err := r.InputIndex("nope")
+	fails(t, err, poprt.NotFound, "nope", "table")
+}
+
 func TestScenario04HalfPrecision(t *testing.T) {
 	r := runner(t, compile(t, "half.onnx", map[string][]int64{"x": {2, 4}}))
 	x, y := make([]poprt.Float16, 8), make([]poprt.Float16, 8)

@@ -141,6 +141,17 @@ class RunTest extends Scenarios {
   }
 
   @Test
+  void scenario_70_positions_by_name() {
+    try (ModelRunner runner = runner(compile("lookup.onnx", new CompilerOptions()))) {
+      assertEquals(0, runner.inputIndex("table"));
+      assertEquals(1, runner.inputIndex("ids"));
+      assertEquals(0, runner.outputIndex("rows"));
+      assertEquals(1, runner.outputIndex("next"));
+      fails(ErrorCode.NOT_FOUND, () -> runner.inputIndex("nope"), "nope", "table");
+    }
+  }
+
+  @Test
   void scenario_04_half_precision() {
     try (ModelRunner runner =
         runner(compile("half.onnx", new CompilerOptions().inputShape("x", 2, 4)))) {

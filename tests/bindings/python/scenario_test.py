@@ -138,6 +138,13 @@ class Scenario(unittest.TestCase):
         np.testing.assert_array_equal(outputs["rows"], [[4, 5], [0, 1], [2, 3], [4, 5]])
         np.testing.assert_array_equal(outputs["next"], [3, 1, 2, 3])
 
+    def test_scenario_70_positions_by_name(self):
+        runner = self.runner(Compiler.compile(model("lookup.onnx")))
+        self.assertEqual([runner.input_index(name) for name in ("table", "ids")], [0, 1])
+        self.assertEqual([runner.output_index(name) for name in ("rows", "next")], [0, 1])
+        with self.fails([poprt.errors.NotFoundError], "nope", "table"):
+            runner.input_index("nope")
+
     def test_scenario_04_half_precision(self):
         # NumPy's float16 is Python's helper.
         outputs = self.runner(compiled("half.onnx", x=[2, 4])).run({"x": counting().astype(np.float16)})

@@ -146,34 +146,34 @@ typedef long long swig_type_120;
 typedef long long swig_type_121;
 typedef _gostring_ swig_type_122;
 typedef long long swig_type_123;
-typedef long long swig_type_124;
+typedef _gostring_ swig_type_124;
 typedef long long swig_type_125;
-typedef long long swig_type_126;
+typedef _gostring_ swig_type_126;
 typedef long long swig_type_127;
 typedef long long swig_type_128;
-typedef _gostring_ swig_type_129;
+typedef long long swig_type_129;
 typedef long long swig_type_130;
 typedef long long swig_type_131;
-typedef _gostring_ swig_type_132;
-typedef long long swig_type_133;
+typedef long long swig_type_132;
+typedef _gostring_ swig_type_133;
 typedef long long swig_type_134;
 typedef long long swig_type_135;
-typedef long long swig_type_136;
+typedef _gostring_ swig_type_136;
 typedef long long swig_type_137;
 typedef long long swig_type_138;
 typedef long long swig_type_139;
 typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
+typedef long long swig_type_141;
 typedef long long swig_type_142;
 typedef long long swig_type_143;
-typedef _goslice_ swig_type_144;
-typedef long long swig_type_145;
+typedef long long swig_type_144;
+typedef _gostring_ swig_type_145;
 typedef long long swig_type_146;
-typedef _gostring_ swig_type_147;
-typedef long long swig_type_148;
+typedef long long swig_type_147;
+typedef _goslice_ swig_type_148;
 typedef long long swig_type_149;
 typedef long long swig_type_150;
-typedef long long swig_type_151;
+typedef _gostring_ swig_type_151;
 typedef long long swig_type_152;
 typedef long long swig_type_153;
 typedef long long swig_type_154;
@@ -182,11 +182,11 @@ typedef long long swig_type_156;
 typedef long long swig_type_157;
 typedef long long swig_type_158;
 typedef long long swig_type_159;
-typedef _gostring_ swig_type_160;
+typedef long long swig_type_160;
 typedef long long swig_type_161;
 typedef long long swig_type_162;
 typedef long long swig_type_163;
-typedef long long swig_type_164;
+typedef _gostring_ swig_type_164;
 typedef long long swig_type_165;
 typedef long long swig_type_166;
 typedef long long swig_type_167;
@@ -206,16 +206,16 @@ typedef long long swig_type_180;
 typedef long long swig_type_181;
 typedef long long swig_type_182;
 typedef long long swig_type_183;
-typedef _gostring_ swig_type_184;
+typedef long long swig_type_184;
 typedef long long swig_type_185;
 typedef long long swig_type_186;
-typedef _gostring_ swig_type_187;
+typedef long long swig_type_187;
 typedef _gostring_ swig_type_188;
-typedef _gostring_ swig_type_189;
+typedef long long swig_type_189;
 typedef long long swig_type_190;
-typedef long long swig_type_191;
-typedef long long swig_type_192;
-typedef long long swig_type_193;
+typedef _gostring_ swig_type_191;
+typedef _gostring_ swig_type_192;
+typedef _gostring_ swig_type_193;
 typedef long long swig_type_194;
 typedef long long swig_type_195;
 typedef long long swig_type_196;
@@ -237,116 +237,116 @@ typedef long long swig_type_211;
 typedef long long swig_type_212;
 typedef long long swig_type_213;
 typedef long long swig_type_214;
-typedef _gostring_ swig_type_215;
-typedef _gostring_ swig_type_216;
-typedef _gostring_ swig_type_217;
+typedef long long swig_type_215;
+typedef long long swig_type_216;
+typedef long long swig_type_217;
 typedef long long swig_type_218;
-typedef long long swig_type_219;
-typedef long long swig_type_220;
+typedef _gostring_ swig_type_219;
+typedef _gostring_ swig_type_220;
 typedef _gostring_ swig_type_221;
 typedef long long swig_type_222;
 typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
+typedef long long swig_type_224;
 typedef _gostring_ swig_type_225;
-typedef _gostring_ swig_type_226;
-typedef _gostring_ swig_type_227;
+typedef long long swig_type_226;
+typedef long long swig_type_227;
 typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
-typedef long long swig_type_230;
-typedef long long swig_type_231;
-typedef long long swig_type_232;
+typedef _gostring_ swig_type_229;
+typedef _gostring_ swig_type_230;
+typedef _gostring_ swig_type_231;
+typedef _gostring_ swig_type_232;
 typedef long long swig_type_233;
 typedef long long swig_type_234;
-typedef _goslice_ swig_type_235;
+typedef long long swig_type_235;
 typedef long long swig_type_236;
-typedef _goslice_ swig_type_237;
+typedef long long swig_type_237;
 typedef long long swig_type_238;
-typedef long long swig_type_239;
+typedef _goslice_ swig_type_239;
 typedef long long swig_type_240;
-typedef _gostring_ swig_type_241;
-typedef _gostring_ swig_type_242;
-typedef _gostring_ swig_type_243;
-typedef _gostring_ swig_type_244;
-typedef long long swig_type_245;
+typedef _goslice_ swig_type_241;
+typedef long long swig_type_242;
+typedef long long swig_type_243;
+typedef long long swig_type_244;
+typedef _gostring_ swig_type_245;
 typedef _gostring_ swig_type_246;
-typedef long long swig_type_247;
+typedef _gostring_ swig_type_247;
 typedef _gostring_ swig_type_248;
 typedef long long swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef _gostring_ swig_type_251;
-typedef long long swig_type_252;
+typedef long long swig_type_251;
+typedef _gostring_ swig_type_252;
 typedef long long swig_type_253;
-typedef long long swig_type_254;
-typedef _goslice_ swig_type_255;
+typedef _gostring_ swig_type_254;
+typedef _gostring_ swig_type_255;
 typedef long long swig_type_256;
 typedef long long swig_type_257;
 typedef long long swig_type_258;
-typedef long long swig_type_259;
-typedef _gostring_ swig_type_260;
+typedef _goslice_ swig_type_259;
+typedef long long swig_type_260;
 typedef long long swig_type_261;
 typedef long long swig_type_262;
-typedef _gostring_ swig_type_263;
-typedef long long swig_type_264;
+typedef long long swig_type_263;
+typedef _gostring_ swig_type_264;
 typedef long long swig_type_265;
-typedef _gostring_ swig_type_266;
-typedef long long swig_type_267;
+typedef long long swig_type_266;
+typedef _gostring_ swig_type_267;
 typedef long long swig_type_268;
 typedef long long swig_type_269;
-typedef long long swig_type_270;
+typedef _gostring_ swig_type_270;
 typedef long long swig_type_271;
 typedef long long swig_type_272;
 typedef long long swig_type_273;
 typedef long long swig_type_274;
 typedef long long swig_type_275;
-typedef _gostring_ swig_type_276;
-typedef _gostring_ swig_type_277;
+typedef long long swig_type_276;
+typedef long long swig_type_277;
 typedef long long swig_type_278;
 typedef long long swig_type_279;
-typedef long long swig_type_280;
-typedef long long swig_type_281;
+typedef _gostring_ swig_type_280;
+typedef _gostring_ swig_type_281;
 typedef long long swig_type_282;
 typedef long long swig_type_283;
 typedef long long swig_type_284;
 typedef long long swig_type_285;
 typedef long long swig_type_286;
 typedef long long swig_type_287;
-typedef _gostring_ swig_type_288;
+typedef long long swig_type_288;
 typedef long long swig_type_289;
 typedef long long swig_type_290;
 typedef long long swig_type_291;
-typedef long long swig_type_292;
+typedef _gostring_ swig_type_292;
 typedef long long swig_type_293;
 typedef long long swig_type_294;
 typedef long long swig_type_295;
-typedef _gostring_ swig_type_296;
-typedef _gostring_ swig_type_297;
-typedef _goslice_ swig_type_298;
+typedef long long swig_type_296;
+typedef long long swig_type_297;
+typedef long long swig_type_298;
 typedef long long swig_type_299;
-typedef long long swig_type_300;
+typedef _gostring_ swig_type_300;
 typedef _gostring_ swig_type_301;
-typedef long long swig_type_302;
+typedef _goslice_ swig_type_302;
 typedef long long swig_type_303;
 typedef long long swig_type_304;
-typedef long long swig_type_305;
+typedef _gostring_ swig_type_305;
 typedef long long swig_type_306;
 typedef long long swig_type_307;
 typedef long long swig_type_308;
-typedef _gostring_ swig_type_309;
-typedef _gostring_ swig_type_310;
-typedef _gostring_ swig_type_311;
-typedef _gostring_ swig_type_312;
-typedef long long swig_type_313;
-typedef long long swig_type_314;
+typedef long long swig_type_309;
+typedef long long swig_type_310;
+typedef long long swig_type_311;
+typedef long long swig_type_312;
+typedef _gostring_ swig_type_313;
+typedef _gostring_ swig_type_314;
 typedef _gostring_ swig_type_315;
 typedef _gostring_ swig_type_316;
-typedef _goslice_ swig_type_317;
+typedef long long swig_type_317;
 typedef long long swig_type_318;
-typedef long long swig_type_319;
-typedef _goslice_ swig_type_320;
-typedef long long swig_type_321;
+typedef _gostring_ swig_type_319;
+typedef _gostring_ swig_type_320;
+typedef _goslice_ swig_type_321;
 typedef long long swig_type_322;
 typedef long long swig_type_323;
-typedef long long swig_type_324;
+typedef _goslice_ swig_type_324;
 typedef long long swig_type_325;
 typedef long long swig_type_326;
 typedef long long swig_type_327;
@@ -354,46 +354,46 @@ typedef long long swig_type_328;
 typedef long long swig_type_329;
 typedef long long swig_type_330;
 typedef long long swig_type_331;
-typedef _gostring_ swig_type_332;
+typedef long long swig_type_332;
 typedef long long swig_type_333;
 typedef long long swig_type_334;
 typedef long long swig_type_335;
-typedef long long swig_type_336;
+typedef _gostring_ swig_type_336;
 typedef long long swig_type_337;
 typedef long long swig_type_338;
-typedef _gostring_ swig_type_339;
+typedef long long swig_type_339;
 typedef long long swig_type_340;
 typedef long long swig_type_341;
 typedef long long swig_type_342;
-typedef long long swig_type_343;
+typedef _gostring_ swig_type_343;
 typedef long long swig_type_344;
 typedef long long swig_type_345;
 typedef long long swig_type_346;
 typedef long long swig_type_347;
-typedef _goslice_ swig_type_348;
+typedef long long swig_type_348;
 typedef long long swig_type_349;
-typedef _gostring_ swig_type_350;
+typedef long long swig_type_350;
 typedef long long swig_type_351;
-typedef long long swig_type_352;
-typedef _gostring_ swig_type_353;
-typedef long long swig_type_354;
+typedef _goslice_ swig_type_352;
+typedef long long swig_type_353;
+typedef _gostring_ swig_type_354;
 typedef long long swig_type_355;
-typedef _gostring_ swig_type_356;
+typedef long long swig_type_356;
 typedef _gostring_ swig_type_357;
 typedef long long swig_type_358;
 typedef long long swig_type_359;
-typedef long long swig_type_360;
-typedef long long swig_type_361;
+typedef _gostring_ swig_type_360;
+typedef _gostring_ swig_type_361;
 typedef long long swig_type_362;
 typedef long long swig_type_363;
 typedef long long swig_type_364;
 typedef long long swig_type_365;
 typedef long long swig_type_366;
 typedef long long swig_type_367;
-typedef _gostring_ swig_type_368;
-typedef _gostring_ swig_type_369;
-typedef _gostring_ swig_type_370;
-typedef _gostring_ swig_type_371;
+typedef long long swig_type_368;
+typedef long long swig_type_369;
+typedef long long swig_type_370;
+typedef long long swig_type_371;
 typedef _gostring_ swig_type_372;
 typedef _gostring_ swig_type_373;
 typedef _gostring_ swig_type_374;
@@ -404,8 +404,12 @@ typedef _gostring_ swig_type_378;
 typedef _gostring_ swig_type_379;
 typedef _gostring_ swig_type_380;
 typedef _gostring_ swig_type_381;
-typedef long long swig_type_382;
-typedef long long swig_type_383;
+typedef _gostring_ swig_type_382;
+typedef _gostring_ swig_type_383;
+typedef _gostring_ swig_type_384;
+typedef _gostring_ swig_type_385;
+typedef long long swig_type_386;
+typedef long long swig_type_387;
 extern void _wrap_Swig_free_native(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native(swig_intgo arg1);
 extern uintptr_t _wrap_raw_execute_native(uintptr_t arg1, swig_type_1 arg2, swig_type_2 arg3, swig_type_3 arg4);
@@ -530,63 +534,65 @@ extern uintptr_t _wrap_RawRunner_execute_table_native(uintptr_t arg1, swig_type_
 extern uintptr_t _wrap_RawRunner_execute_async_native(uintptr_t arg1, uintptr_t arg2, swig_type_116 arg3, swig_type_117 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_RawRunner_execute_async_with_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_118 arg4, swig_type_119 arg5, swig_voidp arg6);
 extern _Bool _wrap_RawRunner_input_has_data_native(uintptr_t arg1, swig_type_120 arg2);
+extern swig_type_121 _wrap_RawRunner_input_index_native(uintptr_t arg1, swig_type_122 arg2, swig_voidp arg3);
+extern swig_type_123 _wrap_RawRunner_output_index_native(uintptr_t arg1, swig_type_124 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_statistics_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_tracepoints_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawRunner_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_RawRunner_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_121 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawRunner_counters_native(uintptr_t arg1, swig_type_125 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_fusion_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_light_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawRunner_create_pack_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_create_host_concat_native(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4);
 extern uintptr_t _wrap_RawRunner_light_reload_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_122 arg2, swig_type_123 arg3, swig_type_124 arg4);
+extern uintptr_t _wrap_RawRunner_light_set_input_native(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4);
 extern uintptr_t _wrap_RawRunner_light_update_weights_native(uintptr_t arg1);
-extern swig_type_125 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_126 arg2);
-extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_127 arg2);
+extern swig_type_129 _wrap_RawRunner_light_input_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawRunner_light_input_anchor_native(uintptr_t arg1, swig_type_130 arg2);
+extern _Bool _wrap_RawRunner_light_input_has_data_native(uintptr_t arg1, swig_type_131 arg2);
 extern uintptr_t _wrap_new_RawBindings_native(void);
 extern void _wrap_delete_RawBindings_native(uintptr_t arg1);
-extern void _wrap_RawBindings_set_replica_native(uintptr_t arg1, swig_type_128 arg2);
-extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, swig_type_131 arg4);
-extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4);
-extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4);
-extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_138 arg2, swig_type_139 arg3, swig_type_140 arg4);
+extern void _wrap_RawBindings_set_replica_native(uintptr_t arg1, swig_type_132 arg2);
+extern void _wrap_RawBindings_set_input_native(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4);
+extern void _wrap_RawBindings_set_output_native(uintptr_t arg1, swig_type_136 arg2, swig_type_137 arg3, swig_type_138 arg4);
+extern void _wrap_RawBindings_set_input_at_native(uintptr_t arg1, swig_type_139 arg2, swig_type_140 arg3, swig_type_141 arg4);
+extern void _wrap_RawBindings_set_output_at_native(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3, swig_type_144 arg4);
 extern uintptr_t _wrap_new_RawTensors_native(void);
 extern void _wrap_delete_RawTensors_native(uintptr_t arg1);
-extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3, swig_type_143 arg4, swig_intgo arg5, swig_type_144 arg6, swig_type_145 arg7);
+extern void _wrap_RawTensors_add_native(uintptr_t arg1, swig_type_145 arg2, swig_type_146 arg3, swig_type_147 arg4, swig_intgo arg5, swig_type_148 arg6, swig_type_149 arg7);
 extern void _wrap_delete_RawOutputs_native(uintptr_t arg1);
-extern swig_type_146 _wrap_RawOutputs_count_native(uintptr_t arg1);
-extern swig_type_147 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_148 arg2);
-extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_149 arg2);
-extern swig_type_150 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_151 arg2);
-extern swig_type_152 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_153 arg2, swig_type_154 arg3);
-extern swig_type_155 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_156 arg2);
-extern swig_type_157 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_158 arg2);
+extern swig_type_150 _wrap_RawOutputs_count_native(uintptr_t arg1);
+extern swig_type_151 _wrap_RawOutputs_name_native(uintptr_t arg1, swig_type_152 arg2);
+extern swig_intgo _wrap_RawOutputs_dtype_native(uintptr_t arg1, swig_type_153 arg2);
+extern swig_type_154 _wrap_RawOutputs_rank_native(uintptr_t arg1, swig_type_155 arg2);
+extern swig_type_156 _wrap_RawOutputs_dimension_native(uintptr_t arg1, swig_type_157 arg2, swig_type_158 arg3);
+extern swig_type_159 _wrap_RawOutputs_address_native(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_RawOutputs_bytes_native(uintptr_t arg1, swig_type_162 arg2);
 extern void _wrap_delete_RawRun_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_159 arg2);
+extern uintptr_t _wrap_RawRun_wait_for_native(uintptr_t arg1, swig_type_163 arg2);
 extern _Bool _wrap_RawRun_done_native(uintptr_t arg1);
 extern _Bool _wrap_RawRun_cancel_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawLog_native(void);
 extern void _wrap_delete_RawLog_native(uintptr_t arg1);
 extern _Bool _wrap_RawLog_take_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawLog_level_native(uintptr_t arg1);
-extern swig_type_160 _wrap_RawLog_text_native(uintptr_t arg1);
+extern swig_type_164 _wrap_RawLog_text_native(uintptr_t arg1);
 extern void _wrap_RawLog_close_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_161 arg2);
-extern swig_type_162 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_163 arg2);
-extern swig_type_164 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_num_ipus_set_native(uintptr_t arg1, swig_type_165 arg2);
+extern swig_type_166 _wrap_RawDeviceRequest_num_ipus_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_min_tiles_set_native(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_168 _wrap_RawDeviceRequest_min_tiles_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_ipu_version_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_ipu_version_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_remote_buffers_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_remote_buffers_get_native(uintptr_t arg1);
 extern void _wrap_RawDeviceRequest_wait_strategy_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawDeviceRequest_wait_strategy_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_165 arg2);
-extern swig_type_166 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_167 arg2);
-extern swig_type_168 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_169 arg2);
+extern swig_type_170 _wrap_RawDeviceRequest_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawDeviceRequest_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_RawDeviceRequest_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawDeviceRequest_native(void);
 extern void _wrap_delete_RawDeviceRequest_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_threads_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -597,8 +603,8 @@ extern void _wrap_RawRunnerOptions_queue_depth_set_native(uintptr_t arg1, swig_i
 extern swig_intgo _wrap_RawRunnerOptions_queue_depth_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_telemetry_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_telemetry_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_169 arg2);
-extern swig_type_170 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_173 arg2);
+extern swig_type_174 _wrap_RawRunnerOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_not_thread_safe_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_not_thread_safe_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_no_validate_io_params_set_native(uintptr_t arg1, swig_intgo arg2);
@@ -615,184 +621,184 @@ extern void _wrap_RawRunnerOptions_flush_on_waiting_outputs_set_native(uintptr_t
 extern swig_intgo _wrap_RawRunnerOptions_flush_on_waiting_outputs_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_is_batch_size_timeout_enabled_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_173 arg2);
-extern swig_type_174 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_175 arg2);
-extern swig_type_176 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(uintptr_t arg1, swig_type_175 arg2);
+extern swig_type_176 _wrap_RawRunnerOptions_batch_size_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_RawRunnerOptions_data_parallel_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(uintptr_t arg1, swig_type_179 arg2);
+extern swig_type_180 _wrap_RawRunnerOptions_request_tracepoints_buffer_size_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_replication_factor_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_replication_factor_get_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_overlap_io_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRunnerOptions_overlap_io_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_177 arg2);
-extern swig_type_178 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_179 arg2);
-extern swig_type_180 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
-extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_181 arg2);
-extern swig_type_182 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_batches_per_step_set_native(uintptr_t arg1, swig_type_181 arg2);
+extern swig_type_182 _wrap_RawRunnerOptions_batches_per_step_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(uintptr_t arg1, swig_type_183 arg2);
+extern swig_type_184 _wrap_RawRunnerOptions_device_wait_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(uintptr_t arg1, swig_type_185 arg2);
+extern swig_type_186 _wrap_RawRunnerOptions_device_wait_sleep_ns_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRunnerOptions_native(void);
 extern void _wrap_delete_RawRunnerOptions_native(uintptr_t arg1);
 extern void _wrap_RawRunnerOptions_set_device_native(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3);
-extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_type_186 arg4);
-extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_187 arg2);
-extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_188 arg2);
-extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_189 arg2);
-extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_190 arg2);
-extern swig_type_191 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
+extern void _wrap_RawRunnerOptions_add_replica_device_native(uintptr_t arg1, swig_type_187 arg2, uintptr_t arg3);
+extern void _wrap_RawRunnerOptions_add_frozen_input_native(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_type_190 arg4);
+extern void _wrap_RawRunnerOptions_set_faults_native(uintptr_t arg1, swig_type_191 arg2);
+extern void _wrap_RawRunnerOptions_set_shared_devices_native(uintptr_t arg1, swig_type_192 arg2);
+extern void _wrap_RawRunnerOptions_set_numerics_native(uintptr_t arg1, swig_type_193 arg2);
+extern void _wrap_RawRequestOptions_timeout_ns_set_native(uintptr_t arg1, swig_type_194 arg2);
+extern swig_type_195 _wrap_RawRequestOptions_timeout_ns_get_native(uintptr_t arg1);
 extern void _wrap_RawRequestOptions_at_once_set_native(uintptr_t arg1, swig_intgo arg2);
 extern swig_intgo _wrap_RawRequestOptions_at_once_get_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawRequestOptions_native(void);
 extern void _wrap_delete_RawRequestOptions_native(uintptr_t arg1);
-extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_192 arg2);
-extern swig_type_193 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
-extern swig_type_194 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
-extern swig_type_195 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
-extern swig_type_196 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
-extern swig_type_197 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
-extern swig_type_198 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
-extern swig_type_199 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
-extern swig_type_200 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
-extern swig_type_201 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
-extern swig_type_202 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
-extern swig_type_203 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
-extern swig_type_204 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
-extern swig_type_205 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
-extern swig_type_206 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
-extern swig_type_207 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
-extern swig_type_208 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
-extern swig_type_209 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
-extern swig_type_210 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
-extern swig_type_211 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
+extern void _wrap_RawRequestOptions_set_replica_native(uintptr_t arg1, swig_type_196 arg2);
+extern swig_type_197 _wrap_RawCounters_submitted_get_native(uintptr_t arg1);
+extern swig_type_198 _wrap_RawCounters_completed_get_native(uintptr_t arg1);
+extern swig_type_199 _wrap_RawCounters_failed_get_native(uintptr_t arg1);
+extern swig_type_200 _wrap_RawCounters_cancelled_get_native(uintptr_t arg1);
+extern swig_type_201 _wrap_RawCounters_timed_out_get_native(uintptr_t arg1);
+extern swig_type_202 _wrap_RawCounters_rows_get_native(uintptr_t arg1);
+extern swig_type_203 _wrap_RawCounters_padded_rows_get_native(uintptr_t arg1);
+extern swig_type_204 _wrap_RawCounters_batches_get_native(uintptr_t arg1);
+extern swig_type_205 _wrap_RawCounters_steps_get_native(uintptr_t arg1);
+extern swig_type_206 _wrap_RawCounters_device_errors_get_native(uintptr_t arg1);
+extern swig_type_207 _wrap_RawCounters_resets_get_native(uintptr_t arg1);
+extern swig_type_208 _wrap_RawCounters_in_flight_get_native(uintptr_t arg1);
+extern swig_type_209 _wrap_RawCounters_queue_capacity_get_native(uintptr_t arg1);
+extern swig_type_210 _wrap_RawCounters_latency_count_get_native(uintptr_t arg1);
+extern swig_type_211 _wrap_RawCounters_latency_total_ns_get_native(uintptr_t arg1);
+extern swig_type_212 _wrap_RawCounters_latency_max_ns_get_native(uintptr_t arg1);
+extern swig_type_213 _wrap_RawCounters_latency_p50_ns_get_native(uintptr_t arg1);
+extern swig_type_214 _wrap_RawCounters_latency_p99_ns_get_native(uintptr_t arg1);
+extern swig_type_215 _wrap_RawCounters_replicas_get_native(uintptr_t arg1);
 extern void _wrap_delete_RawCounters_native(uintptr_t arg1);
-extern swig_type_212 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
-extern swig_type_213 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_214 arg2);
+extern swig_type_216 _wrap_RawCounters_bucket_count_native(uintptr_t arg1);
+extern swig_type_217 _wrap_RawCounters_latency_bucket_native(uintptr_t arg1, swig_type_218 arg2);
 extern uintptr_t _wrap_new_RawPasses_native(void);
 extern void _wrap_delete_RawPasses_native(uintptr_t arg1);
-extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_215 arg2);
-extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3);
+extern void _wrap_RawPasses_add_native(uintptr_t arg1, swig_type_219 arg2);
+extern void _wrap_RawPasses_add_argument_native(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3);
 extern void _wrap_RawPasses_set_sort_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_verify_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_allow_links_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPasses_set_strict_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_218 arg2);
+extern void _wrap_RawPasses_set_rewrite_limit_native(uintptr_t arg1, swig_type_222 arg2);
 extern uintptr_t _wrap_RawPasses_check_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_type_221 arg4, swig_voidp arg5);
+extern uintptr_t _wrap_RawPasses_apply_to_native(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_voidp arg5);
 extern uintptr_t _wrap_RawPasses_in_order_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawPasses_list_json_native(swig_voidp arg1);
 extern void _wrap_delete_RawPassResult_native(uintptr_t arg1);
-extern swig_type_222 _wrap_RawPassResult_address_native(uintptr_t arg1);
-extern swig_type_223 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
-extern swig_type_224 _wrap_RawPassResult_text_native(uintptr_t arg1);
-extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_225 arg1, swig_type_226 arg2, swig_intgo arg3);
+extern swig_type_226 _wrap_RawPassResult_address_native(uintptr_t arg1);
+extern swig_type_227 _wrap_RawPassResult_bytes_native(uintptr_t arg1);
+extern swig_type_228 _wrap_RawPassResult_text_native(uintptr_t arg1);
+extern uintptr_t _wrap_new_RawPopefAnchor_native(swig_type_229 arg1, swig_type_230 arg2, swig_intgo arg3);
 extern void _wrap_delete_RawPopefAnchor_native(uintptr_t arg1);
-extern swig_type_227 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
-extern swig_type_228 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
+extern swig_type_231 _wrap_RawPopefAnchor_name_native(uintptr_t arg1);
+extern swig_type_232 _wrap_RawPopefAnchor_handle_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_anchor_type_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefAnchor_dtype_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefAnchor_is_per_replica_native(uintptr_t arg1);
-extern swig_type_229 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
-extern swig_type_230 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_231 arg2);
-extern swig_type_232 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
-extern swig_type_233 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_234 arg2);
-extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_235 arg3, swig_type_236 arg4);
-extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_237 arg2, swig_type_238 arg3);
+extern swig_type_233 _wrap_RawPopefAnchor_rank_native(uintptr_t arg1);
+extern swig_type_234 _wrap_RawPopefAnchor_dimension_native(uintptr_t arg1, swig_type_235 arg2);
+extern swig_type_236 _wrap_RawPopefAnchor_program_count_native(uintptr_t arg1);
+extern swig_type_237 _wrap_RawPopefAnchor_program_native(uintptr_t arg1, swig_type_238 arg2);
+extern void _wrap_RawPopefAnchor_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_239 arg3, swig_type_240 arg4);
+extern void _wrap_RawPopefAnchor_set_programs_native(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3);
 extern void _wrap_RawPopefAnchor_set_is_per_replica_native(uintptr_t arg1, _Bool arg2);
 extern uintptr_t _wrap_new_RawPopefMetadata_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefMetadata_native(uintptr_t arg1);
-extern swig_type_239 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_240 arg3);
-extern swig_type_241 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
-extern swig_type_242 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_243 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_244 arg2);
-extern swig_type_245 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_246 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_247 arg3);
-extern swig_type_248 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_249 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_250 arg3, swig_type_251 arg4);
-extern swig_type_252 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_253 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_254 arg3);
-extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_255 arg3, swig_type_256 arg4);
-extern swig_type_257 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
-extern swig_type_258 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_259 arg2);
-extern swig_type_260 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_261 arg2);
-extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_262 arg2, swig_type_263 arg3);
-extern swig_type_264 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_265 arg2, swig_voidp arg3);
+extern swig_type_243 _wrap_RawPopefMetadata_field_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_field_native(uintptr_t arg1, swig_intgo arg2, swig_type_244 arg3);
+extern swig_type_245 _wrap_RawPopefMetadata_executable_native(uintptr_t arg1);
+extern swig_type_246 _wrap_RawPopefMetadata_seed_handle_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_set_executable_native(uintptr_t arg1, swig_type_247 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_seed_handle_native(uintptr_t arg1, swig_type_248 arg2);
+extern swig_type_249 _wrap_RawPopefMetadata_option_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_250 _wrap_RawPopefMetadata_option_name_native(uintptr_t arg1, swig_intgo arg2, swig_type_251 arg3);
+extern swig_type_252 _wrap_RawPopefMetadata_option_value_native(uintptr_t arg1, swig_intgo arg2, swig_type_253 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_add_option_native(uintptr_t arg1, swig_intgo arg2, swig_type_254 arg3, swig_type_255 arg4);
+extern swig_type_256 _wrap_RawPopefMetadata_flow_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_257 _wrap_RawPopefMetadata_flow_program_native(uintptr_t arg1, swig_intgo arg2, swig_type_258 arg3);
+extern uintptr_t _wrap_RawPopefMetadata_set_flow_native(uintptr_t arg1, swig_intgo arg2, swig_type_259 arg3, swig_type_260 arg4);
+extern swig_type_261 _wrap_RawPopefMetadata_program_count_native(uintptr_t arg1);
+extern swig_type_262 _wrap_RawPopefMetadata_program_index_native(uintptr_t arg1, swig_type_263 arg2);
+extern swig_type_264 _wrap_RawPopefMetadata_program_name_native(uintptr_t arg1, swig_type_265 arg2);
+extern uintptr_t _wrap_RawPopefMetadata_set_program_native(uintptr_t arg1, swig_type_266 arg2, swig_type_267 arg3);
+extern swig_type_268 _wrap_RawPopefMetadata_anchor_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefMetadata_anchor_native(uintptr_t arg1, swig_type_269 arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefMetadata_add_anchor_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_new_RawPopefReader_native(swig_voidp arg1);
 extern void _wrap_delete_RawPopefReader_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_266 arg2);
-extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3);
-extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3, swig_type_271 arg4, swig_type_272 arg5);
-extern swig_type_273 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_274 arg3);
-extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_275 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_file_native(uintptr_t arg1, swig_type_270 arg2);
+extern uintptr_t _wrap_RawPopefReader_parse_bytes_native(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3);
+extern uintptr_t _wrap_RawPopefReader_parse_source_native(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5);
+extern swig_type_277 _wrap_RawPopefReader_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefReader_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_278 arg3);
+extern uintptr_t _wrap_RawPopefReader_metadata_native(uintptr_t arg1, swig_type_279 arg2);
 extern uintptr_t _wrap_RawPopefReader_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_RawPopefBlob_blob_type_native(uintptr_t arg1);
-extern swig_type_276 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
-extern swig_type_277 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
+extern swig_type_280 _wrap_RawPopefBlob_name_native(uintptr_t arg1);
+extern swig_type_281 _wrap_RawPopefBlob_executable_native(uintptr_t arg1);
 extern _Bool _wrap_RawPopefBlob_compressed_native(uintptr_t arg1);
 extern swig_intgo _wrap_RawPopefBlob_dtype_native(uintptr_t arg1);
-extern swig_type_278 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
-extern swig_type_279 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_280 arg2);
-extern swig_type_281 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
-extern swig_type_282 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
+extern swig_type_282 _wrap_RawPopefBlob_rank_native(uintptr_t arg1);
+extern swig_type_283 _wrap_RawPopefBlob_dimension_native(uintptr_t arg1, swig_type_284 arg2);
+extern swig_type_285 _wrap_RawPopefBlob_tensor_count_native(uintptr_t arg1);
+extern swig_type_286 _wrap_RawPopefBlob_bytes_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefBlob_map_payload_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4);
+extern uintptr_t _wrap_RawPopefBlob_read_native(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3, swig_type_289 arg4);
 extern void _wrap_delete_RawPopefPayload_native(uintptr_t arg1);
-extern swig_type_286 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
-extern swig_type_287 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_288 arg2, swig_voidp arg3);
+extern swig_type_290 _wrap_RawPopefPayload_address_native(uintptr_t arg1);
+extern swig_type_291 _wrap_RawPopefPayload_bytes_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModel_create_native(uintptr_t arg1, swig_type_292 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefModel_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefModel_metadata_native(uintptr_t arg1);
-extern swig_type_289 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
-extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_290 arg3);
-extern swig_type_291 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_292 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_293 arg3);
+extern swig_type_293 _wrap_RawPopefModel_count_native(uintptr_t arg1, swig_intgo arg2);
+extern uintptr_t _wrap_RawPopefModel_blob_native(uintptr_t arg1, swig_intgo arg2, swig_type_294 arg3);
+extern swig_type_295 _wrap_RawPopefModel_user_anchor_count_native(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_296 _wrap_RawPopefModel_user_anchor_native(uintptr_t arg1, swig_intgo arg2, swig_type_297 arg3);
 extern uintptr_t _wrap_RawPopefModel_warnings_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_new_RawPopefModels_native(uintptr_t arg1, swig_voidp arg2);
 extern void _wrap_delete_RawPopefModels_native(uintptr_t arg1);
-extern swig_type_294 _wrap_RawPopefModels_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_295 arg2);
-extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_296 arg2, swig_type_297 arg3);
+extern swig_type_298 _wrap_RawPopefModels_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawPopefModels_take_native(uintptr_t arg1, swig_type_299 arg2);
+extern uintptr_t _wrap_new_RawPopefBlobInfo_native(swig_intgo arg1, swig_type_300 arg2, swig_type_301 arg3);
 extern void _wrap_delete_RawPopefBlobInfo_native(uintptr_t arg1);
 extern void _wrap_RawPopefBlobInfo_set_compressed_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_298 arg3, swig_type_299 arg4);
-extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_300 arg2);
+extern void _wrap_RawPopefBlobInfo_set_tensor_native(uintptr_t arg1, swig_intgo arg2, swig_type_302 arg3, swig_type_303 arg4);
+extern void _wrap_RawPopefBlobInfo_set_tensor_count_native(uintptr_t arg1, swig_type_304 arg2);
 extern uintptr_t _wrap_new_RawPopefFeeds_native(void);
 extern void _wrap_delete_RawPopefFeeds_native(uintptr_t arg1);
 extern void _wrap_RawPopefFeeds_add_native(uintptr_t arg1, uintptr_t arg2);
-extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_301 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_302 arg1, swig_type_303 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_file_native(swig_type_305 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawPopefWriter_create_stream_native(swig_type_306 arg1, swig_type_307 arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefWriter_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawPopefWriter_add_metadata_native(uintptr_t arg1, uintptr_t arg2);
 extern uintptr_t _wrap_RawPopefWriter_begin_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_RawPopefWriter_begin_feeds_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawPopefBlobWriter_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_304 arg2, swig_type_305 arg3, swig_type_306 arg4);
+extern uintptr_t _wrap_RawPopefBlobWriter_write_native(uintptr_t arg1, swig_type_308 arg2, swig_type_309 arg3, swig_type_310 arg4);
 extern uintptr_t _wrap_RawPopefBlobWriter_close_native(uintptr_t arg1);
 extern uintptr_t _wrap_new_RawPackOptions_native(void);
 extern void _wrap_delete_RawPackOptions_native(uintptr_t arg1);
-extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_307 arg2);
-extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_308 arg2);
-extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_type_311 arg4);
-extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_312 arg2);
+extern void _wrap_RawPackOptions_set_timeout_native(uintptr_t arg1, swig_type_311 arg2);
+extern void _wrap_RawPackOptions_set_max_valid_num_native(uintptr_t arg1, swig_type_312 arg2);
+extern void _wrap_RawPackOptions_set_inputs_native(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3, swig_type_315 arg4);
+extern void _wrap_RawPackOptions_add_dynamic_native(uintptr_t arg1, swig_type_316 arg2);
 extern void _wrap_RawPackOptions_set_algorithm_native(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_RawPackOptions_set_data_across_rows_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_313 arg2);
+extern void _wrap_RawPackOptions_set_compile_batch_size_native(uintptr_t arg1, swig_type_317 arg2);
 extern void _wrap_RawPackOptions_set_padding_remove_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawPackOptions_set_prefetch_datastreams_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_314 arg2);
+extern void _wrap_RawPackOptions_set_delimiter_num_native(uintptr_t arg1, swig_type_318 arg2);
 extern uintptr_t _wrap_new_RawHostConcats_native(void);
 extern void _wrap_delete_RawHostConcats_native(uintptr_t arg1);
-extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_315 arg2);
-extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_316 arg2);
-extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3);
-extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_319 arg2);
-extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_320 arg2, swig_type_321 arg3);
+extern void _wrap_RawHostConcats_add_native(uintptr_t arg1, swig_type_319 arg2);
+extern void _wrap_RawHostConcats_add_input_native(uintptr_t arg1, swig_type_320 arg2);
+extern void _wrap_RawHostConcats_set_shape_native(uintptr_t arg1, swig_type_321 arg2, swig_type_322 arg3);
+extern void _wrap_RawHostConcats_set_bytes_native(uintptr_t arg1, swig_type_323 arg2);
+extern void _wrap_RawHostConcats_set_sizes_native(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
 extern uintptr_t _wrap_new_RawSessionOptions_native(void);
 extern void _wrap_delete_RawSessionOptions_native(uintptr_t arg1);
 extern void _wrap_RawSessionOptions_set_threads_native(uintptr_t arg1, swig_intgo arg2);
@@ -801,13 +807,13 @@ extern void _wrap_RawSessionOptions_set_device_native(uintptr_t arg1, uintptr_t 
 extern void _wrap_RawSessionOptions_set_deferred_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_exclusive_native(uintptr_t arg1, _Bool arg2);
 extern void _wrap_RawSessionOptions_set_telemetry_native(uintptr_t arg1, _Bool arg2);
-extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_322 arg3, swig_type_323 arg4);
-extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
+extern void _wrap_RawSessionOptions_set_wait_native(uintptr_t arg1, swig_intgo arg2, swig_type_326 arg3, swig_type_327 arg4);
+extern void _wrap_RawSessionOptions_set_predicate_native(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3);
 extern uintptr_t _wrap_new_RawQueueOptions_native(void);
 extern void _wrap_delete_RawQueueOptions_native(uintptr_t arg1);
-extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_326 arg2);
-extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3, swig_type_329 arg4);
-extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_330 arg2, swig_type_331 arg3);
+extern void _wrap_RawQueueOptions_set_buffers_native(uintptr_t arg1, swig_type_330 arg2);
+extern void _wrap_RawQueueOptions_set_timeout_native(uintptr_t arg1, swig_type_331 arg2, swig_type_332 arg3, swig_type_333 arg4);
+extern void _wrap_RawQueueOptions_set_predicate_native(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3);
 extern uintptr_t _wrap_new_RawSession_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawSession_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_bind_to_device_native(uintptr_t arg1, uintptr_t arg2);
@@ -816,47 +822,47 @@ extern uintptr_t _wrap_RawSession_load_again_native(uintptr_t arg1);
 extern void _wrap_RawSession_unload_from_device_native(uintptr_t arg1);
 extern _Bool _wrap_RawSession_is_loaded_native(uintptr_t arg1);
 extern void _wrap_RawSession_stop_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3, swig_type_334 arg4, swig_type_335 arg5, swig_type_336 arg6, swig_type_337 arg7, swig_type_338 arg8);
-extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6);
-extern swig_type_344 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
-extern swig_type_345 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_346 arg2);
-extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_347 arg2);
+extern uintptr_t _wrap_RawSession_set_input_handler_native(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3, swig_type_338 arg4, swig_type_339 arg5, swig_type_340 arg6, swig_type_341 arg7, swig_type_342 arg8);
+extern uintptr_t _wrap_RawSession_set_output_handler_native(uintptr_t arg1, swig_type_343 arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5, swig_type_347 arg6);
+extern swig_type_348 _wrap_RawSession_user_input_count_native(uintptr_t arg1);
+extern swig_type_349 _wrap_RawSession_user_output_count_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawSession_user_input_anchor_native(uintptr_t arg1, swig_type_350 arg2);
+extern uintptr_t _wrap_RawSession_user_output_anchor_native(uintptr_t arg1, swig_type_351 arg2);
 extern uintptr_t _wrap_RawSession_run_load_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_main_programs_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_run_save_programs_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3);
+extern uintptr_t _wrap_RawSession_run_programs_native(uintptr_t arg1, swig_type_352 arg2, swig_type_353 arg3);
 extern uintptr_t _wrap_RawSession_verify_connected_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawSession_profile_native(uintptr_t arg1, swig_voidp arg2);
 extern uintptr_t _wrap_RawSession_popef_model_native(uintptr_t arg1, swig_voidp arg2);
-extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_350 arg2, swig_type_351 arg3, swig_type_352 arg4);
-extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_353 arg2, swig_type_354 arg3, swig_type_355 arg4);
+extern uintptr_t _wrap_RawSession_update_weights_native(uintptr_t arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4);
+extern uintptr_t _wrap_RawSession_read_weights_native(uintptr_t arg1, swig_type_357 arg2, swig_type_358 arg3, swig_type_359 arg4);
 extern uintptr_t _wrap_RawSession_create_queue_manager_native(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_delete_RawQueueManager_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_356 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_357 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_input_queue_native(uintptr_t arg1, swig_type_360 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_RawQueueManager_output_queue_native(uintptr_t arg1, swig_type_361 arg2, swig_voidp arg3);
 extern void _wrap_RawQueueManager_flush_all_native(uintptr_t arg1);
 extern void _wrap_RawQueueManager_disconnect_all_native(uintptr_t arg1);
 extern void _wrap_delete_RawQueue_native(uintptr_t arg1);
-extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_358 arg2, swig_type_359 arg3, swig_type_360 arg4, swig_type_361 arg5);
-extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_362 arg2, swig_type_363 arg3, swig_type_364 arg4, swig_type_365 arg5);
-extern swig_type_366 _wrap_RawQueue_capacity_native(uintptr_t arg1);
-extern swig_type_367 _wrap_RawQueue_read_available_native(uintptr_t arg1);
+extern uintptr_t _wrap_RawQueue_enqueue_input_native(uintptr_t arg1, swig_type_362 arg2, swig_type_363 arg3, swig_type_364 arg4, swig_type_365 arg5);
+extern uintptr_t _wrap_RawQueue_enqueue_output_native(uintptr_t arg1, swig_type_366 arg2, swig_type_367 arg3, swig_type_368 arg4, swig_type_369 arg5);
+extern swig_type_370 _wrap_RawQueue_capacity_native(uintptr_t arg1);
+extern swig_type_371 _wrap_RawQueue_read_available_native(uintptr_t arg1);
 extern uintptr_t _wrap_RawQueue_anchor_native(uintptr_t arg1);
 extern swig_intgo _wrap_raw_header_version_native(void);
 extern swig_intgo _wrap_raw_version_native(void);
 extern _Bool _wrap_raw_version_fits_native(swig_intgo arg1, swig_intgo arg2);
-extern swig_type_368 _wrap_raw_version_string_native(void);
-extern swig_type_369 _wrap_raw_dtype_name_native(swig_intgo arg1);
+extern swig_type_372 _wrap_raw_version_string_native(void);
+extern swig_type_373 _wrap_raw_dtype_name_native(swig_intgo arg1);
 extern swig_intgo _wrap_raw_dtype_bits_native(swig_intgo arg1);
-extern swig_type_370 _wrap_raw_error_code_name_native(swig_intgo arg1);
-extern uintptr_t _wrap_raw_set_log_level_native(swig_type_371 arg1);
-extern uintptr_t _wrap_raw_popef_dump_native(swig_type_372 arg1, swig_intgo arg2, swig_voidp arg3);
-extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_373 arg1, swig_type_374 arg2, swig_type_375 arg3, swig_type_376 arg4);
-extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_377 arg1, swig_type_378 arg2, swig_type_379 arg3, swig_type_380 arg4);
-extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_381 arg1, swig_voidp arg2);
-extern swig_type_382 _wrap_raw_bytes_copied_native(void);
-extern void _wrap_raw_add_bytes_copied_native(swig_type_383 arg1);
+extern swig_type_374 _wrap_raw_error_code_name_native(swig_intgo arg1);
+extern uintptr_t _wrap_raw_set_log_level_native(swig_type_375 arg1);
+extern uintptr_t _wrap_raw_popef_dump_native(swig_type_376 arg1, swig_intgo arg2, swig_voidp arg3);
+extern uintptr_t _wrap_raw_popef_export_tensor_native(swig_type_377 arg1, swig_type_378 arg2, swig_type_379 arg3, swig_type_380 arg4);
+extern uintptr_t _wrap_raw_popef_export_feed_native(swig_type_381 arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4);
+extern uintptr_t _wrap_raw_telemetry_read_native(swig_type_385 arg1, swig_voidp arg2);
+extern swig_type_386 _wrap_raw_bytes_copied_native(void);
+extern void _wrap_raw_add_bytes_copied_native(swig_type_387 arg1);
 #undef intgo
 */
 import "C"
@@ -2133,6 +2139,30 @@ func (arg1 SwigcptrRawRunner) Input_has_data(arg2 int64) (_swig_ret bool) {
 	return swig_r
 }
 
+func (arg1 SwigcptrRawRunner) Input_index(arg2 string, arg3 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawRunner_input_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func (arg1 SwigcptrRawRunner) Output_index(arg2 string, arg3 *uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_RawRunner_output_index_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
 func (arg1 SwigcptrRawRunner) Statistics(arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
@@ -2167,7 +2197,7 @@ func (arg1 SwigcptrRawRunner) Counters(arg2 int64, arg3 *uintptr) (_swig_ret Raw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawCounters)(SwigcptrRawCounters(C._wrap_RawRunner_counters_native(C.uintptr_t(_swig_i_0), C.swig_type_121(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawCounters)(SwigcptrRawCounters(C._wrap_RawRunner_counters_native(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -2222,7 +2252,7 @@ func (arg1 SwigcptrRawRunner) Light_set_input(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_type_123(_swig_i_2), C.swig_type_124(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawRunner_light_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_type_127(_swig_i_2), C.swig_type_128(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2247,7 +2277,7 @@ func (arg1 SwigcptrRawRunner) Light_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawRunner_light_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1))))
 	return swig_r
 }
 
@@ -2255,7 +2285,7 @@ func (arg1 SwigcptrRawRunner) Light_input_has_data(arg2 int64) (_swig_ret bool) 
 	var swig_r bool
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_127(_swig_i_1)))
+	swig_r = (bool)(C._wrap_RawRunner_light_input_has_data_native(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1)))
 	return swig_r
 }
 
@@ -2272,6 +2302,8 @@ type RawRunner interface {
 	Execute_async(arg2 RawBindings, arg3 int64, arg4 int64, arg5 *uintptr) (_swig_ret RawRun)
 	Execute_async_with(arg2 RawBindings, arg3 RawRequestOptions, arg4 int64, arg5 int64, arg6 *uintptr) (_swig_ret RawRun)
 	Input_has_data(arg2 int64) (_swig_ret bool)
+	Input_index(arg2 string, arg3 *uintptr) (_swig_ret int64)
+	Output_index(arg2 string, arg3 *uintptr) (_swig_ret int64)
 	Statistics(arg2 *uintptr) (_swig_ret uintptr)
 	Tracepoints(arg2 *uintptr) (_swig_ret uintptr)
 	Profile(arg2 *uintptr) (_swig_ret uintptr)
@@ -2308,7 +2340,7 @@ func DeleteRawBindings(arg1 RawBindings) {
 func (arg1 SwigcptrRawBindings) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawBindings_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
+	C._wrap_RawBindings_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
@@ -2316,7 +2348,7 @@ func (arg1 SwigcptrRawBindings) Set_input(arg2 string, arg3 int64, arg4 int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_type_130(_swig_i_2), C.swig_type_131(_swig_i_3))
+	C._wrap_RawBindings_set_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), C.swig_type_135(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2327,7 +2359,7 @@ func (arg1 SwigcptrRawBindings) Set_output(arg2 string, arg3 int64, arg4 int64) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.swig_type_133(_swig_i_2), C.swig_type_134(_swig_i_3))
+	C._wrap_RawBindings_set_output_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2), C.swig_type_138(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2338,7 +2370,7 @@ func (arg1 SwigcptrRawBindings) Set_input_at(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_135(_swig_i_1), C.swig_type_136(_swig_i_2), C.swig_type_137(_swig_i_3))
+	C._wrap_RawBindings_set_input_at_native(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.swig_type_140(_swig_i_2), C.swig_type_141(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64) {
@@ -2346,7 +2378,7 @@ func (arg1 SwigcptrRawBindings) Set_output_at(arg2 int64, arg3 int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.swig_type_139(_swig_i_2), C.swig_type_140(_swig_i_3))
+	C._wrap_RawBindings_set_output_at_native(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), C.swig_type_143(_swig_i_2), C.swig_type_144(_swig_i_3))
 }
 
 type RawBindings interface {
@@ -2387,7 +2419,7 @@ func (arg1 SwigcptrRawTensors) Add(arg2 string, arg3 int64, arg4 int64, arg5 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_type_142(_swig_i_2), C.swig_type_143(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_5)), C.swig_type_145(_swig_i_6))
+	C._wrap_RawTensors_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_type_146(_swig_i_2), C.swig_type_147(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_5)), C.swig_type_149(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2427,7 +2459,7 @@ func (arg1 SwigcptrRawOutputs) Name(arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1))
+	swig_r_p := C._wrap_RawOutputs_name_native(C.uintptr_t(_swig_i_0), C.swig_type_152(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2438,7 +2470,7 @@ func (arg1 SwigcptrRawOutputs) Dtype(arg2 int64) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1)))
+	swig_r = (int)(C._wrap_RawOutputs_dtype_native(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1)))
 	return swig_r
 }
 
@@ -2446,7 +2478,7 @@ func (arg1 SwigcptrRawOutputs) Rank(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_rank_native(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1)))
 	return swig_r
 }
 
@@ -2455,7 +2487,7 @@ func (arg1 SwigcptrRawOutputs) Dimension(arg2 int64, arg3 int64) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_153(_swig_i_1), C.swig_type_154(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawOutputs_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1), C.swig_type_158(_swig_i_2)))
 	return swig_r
 }
 
@@ -2463,7 +2495,7 @@ func (arg1 SwigcptrRawOutputs) Address(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_156(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_address_native(C.uintptr_t(_swig_i_0), C.swig_type_160(_swig_i_1)))
 	return swig_r
 }
 
@@ -2471,7 +2503,7 @@ func (arg1 SwigcptrRawOutputs) Bytes(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawOutputs_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1)))
 	return swig_r
 }
 
@@ -2505,7 +2537,7 @@ func (arg1 SwigcptrRawRun) Wait_for(arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_RawRun_wait_for_native(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1)))
 	return swig_r
 }
 
@@ -2601,7 +2633,7 @@ func (p SwigcptrRawDeviceRequest) SwigIsRawDeviceRequest() {
 func (arg1 SwigcptrRawDeviceRequest) SetNum_ipus(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
+	C._wrap_RawDeviceRequest_num_ipus_set_native(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
@@ -2614,7 +2646,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetNum_ipus() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetMin_tiles(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_163(_swig_i_1))
+	C._wrap_RawDeviceRequest_min_tiles_set_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetMin_tiles() (_swig_ret int64) {
@@ -2666,7 +2698,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_strategy() (_swig_ret int) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
@@ -2679,7 +2711,7 @@ func (arg1 SwigcptrRawDeviceRequest) GetWait_timeout_ns() (_swig_ret int64) {
 func (arg1 SwigcptrRawDeviceRequest) SetWait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	C._wrap_RawDeviceRequest_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawDeviceRequest) GetWait_sleep_ns() (_swig_ret int64) {
@@ -2783,7 +2815,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetTelemetry() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_169(_swig_i_1))
+	C._wrap_RawRunnerOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -2900,7 +2932,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetIs_batch_size_timeout_enabled() (_swig_r
 func (arg1 SwigcptrRawRunnerOptions) SetBatch_size_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1))
+	C._wrap_RawRunnerOptions_batch_size_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64) {
@@ -2913,7 +2945,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatch_size_timeout_ns() (_swig_ret int64
 func (arg1 SwigcptrRawRunnerOptions) SetData_parallel_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
+	C._wrap_RawRunnerOptions_data_parallel_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret int64) {
@@ -2926,7 +2958,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetData_parallel_timeout_ns() (_swig_ret in
 func (arg1 SwigcptrRawRunnerOptions) SetRequest_tracepoints_buffer_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_175(_swig_i_1))
+	C._wrap_RawRunnerOptions_request_tracepoints_buffer_size_set_native(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetRequest_tracepoints_buffer_size() (_swig_ret int64) {
@@ -2965,7 +2997,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetOverlap_io() (_swig_ret int) {
 func (arg1 SwigcptrRawRunnerOptions) SetBatches_per_step(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_177(_swig_i_1))
+	C._wrap_RawRunnerOptions_batches_per_step_set_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
@@ -2978,7 +3010,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetBatches_per_step() (_swig_ret int64) {
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_timeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int64) {
@@ -2991,7 +3023,7 @@ func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_timeout_ns() (_swig_ret int6
 func (arg1 SwigcptrRawRunnerOptions) SetDevice_wait_sleep_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	C._wrap_RawRunnerOptions_device_wait_sleep_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) GetDevice_wait_sleep_ns() (_swig_ret int64) {
@@ -3022,7 +3054,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_replica_device(arg2 int64, arg3 RawDevi
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := getSwigcptr(arg3)
-	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1), C.uintptr_t(_swig_i_2))
+	C._wrap_RawRunnerOptions_add_replica_device_native(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.uintptr_t(_swig_i_2))
 }
 
 func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, arg4 int64) {
@@ -3030,7 +3062,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.swig_type_185(_swig_i_2), C.swig_type_186(_swig_i_3))
+	C._wrap_RawRunnerOptions_add_frozen_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_type_190(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3039,7 +3071,7 @@ func (arg1 SwigcptrRawRunnerOptions) Add_frozen_input(arg2 string, arg3 int64, a
 func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_faults_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3048,7 +3080,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_faults(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_shared_devices_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3057,7 +3089,7 @@ func (arg1 SwigcptrRawRunnerOptions) Set_shared_devices(arg2 string) {
 func (arg1 SwigcptrRawRunnerOptions) Set_numerics(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawRunnerOptions_set_numerics_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3128,7 +3160,7 @@ func (p SwigcptrRawRequestOptions) SwigIsRawRequestOptions() {
 func (arg1 SwigcptrRawRequestOptions) SetTimeout_ns(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1))
+	C._wrap_RawRequestOptions_timeout_ns_set_native(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawRequestOptions) GetTimeout_ns() (_swig_ret int64) {
@@ -3165,7 +3197,7 @@ func DeleteRawRequestOptions(arg1 RawRequestOptions) {
 func (arg1 SwigcptrRawRequestOptions) Set_replica(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
+	C._wrap_RawRequestOptions_set_replica_native(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1))
 }
 
 type RawRequestOptions interface {
@@ -3336,7 +3368,7 @@ func (arg1 SwigcptrRawCounters) Latency_bucket(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_214(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawCounters_latency_bucket_native(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1)))
 	return swig_r
 }
 
@@ -3389,7 +3421,7 @@ func DeleteRawPasses(arg1 RawPasses) {
 func (arg1 SwigcptrRawPasses) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPasses_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3399,7 +3431,7 @@ func (arg1 SwigcptrRawPasses) Add_argument(arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_RawPasses_add_argument_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3435,7 +3467,7 @@ func (arg1 SwigcptrRawPasses) Set_strict(arg2 bool) {
 func (arg1 SwigcptrRawPasses) Set_rewrite_limit(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
+	C._wrap_RawPasses_set_rewrite_limit_native(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPasses) Check() (_swig_ret uintptr) {
@@ -3452,7 +3484,7 @@ func (arg1 SwigcptrRawPasses) Apply_to(arg2 int64, arg3 int64, arg4 string, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
+	swig_r = (RawPassResult)(SwigcptrRawPassResult(C._wrap_RawPasses_apply_to_native(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1), C.swig_type_224(_swig_i_2), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3549,7 +3581,7 @@ func NewRawPopefAnchor(arg1 string, arg2 string, arg3 int) (_swig_ret RawPopefAn
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_225)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_new_RawPopefAnchor_native(*(*C.swig_type_229)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3616,7 +3648,7 @@ func (arg1 SwigcptrRawPopefAnchor) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1)))
 	return swig_r
 }
 
@@ -3631,7 +3663,7 @@ func (arg1 SwigcptrRawPopefAnchor) Program(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_234(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefAnchor_program_native(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1)))
 	return swig_r
 }
 
@@ -3640,7 +3672,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_tensor(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2)), C.swig_type_236(_swig_i_3))
+	C._wrap_RawPopefAnchor_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_2)), C.swig_type_240(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3650,7 +3682,7 @@ func (arg1 SwigcptrRawPopefAnchor) Set_programs(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2))
+	C._wrap_RawPopefAnchor_set_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), C.swig_type_242(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3713,7 +3745,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_field(arg2 int, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_240(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_field_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_244(_swig_i_2)))
 	return swig_r
 }
 
@@ -3741,7 +3773,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_executable(arg2 string) (_swig_ret uint
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_executable_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3752,7 +3784,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_seed_handle(arg2 string) (_swig_ret uin
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_seed_handle_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3772,7 +3804,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_name(arg2 int, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_247(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_name_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_251(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3784,7 +3816,7 @@ func (arg1 SwigcptrRawPopefMetadata) Option_value(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_249(_swig_i_2))
+	swig_r_p := C._wrap_RawPopefMetadata_option_value_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_253(_swig_i_2))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3797,7 +3829,7 @@ func (arg1 SwigcptrRawPopefMetadata) Add_option(arg2 int, arg3 string, arg4 stri
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_add_option_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3820,7 +3852,7 @@ func (arg1 SwigcptrRawPopefMetadata) Flow_program(arg2 int, arg3 int64) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_254(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_flow_program_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_258(_swig_i_2)))
 	return swig_r
 }
 
@@ -3830,7 +3862,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_flow(arg2 int, arg3 []int64, arg4 int64
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.swig_type_256(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_flow_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), C.swig_type_260(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3848,7 +3880,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_index(arg2 int64) (_swig_ret int64)
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_259(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefMetadata_program_index_native(C.uintptr_t(_swig_i_0), C.swig_type_263(_swig_i_1)))
 	return swig_r
 }
 
@@ -3856,7 +3888,7 @@ func (arg1 SwigcptrRawPopefMetadata) Program_name(arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1))
+	swig_r_p := C._wrap_RawPopefMetadata_program_name_native(C.uintptr_t(_swig_i_0), C.swig_type_265(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3868,7 +3900,7 @@ func (arg1 SwigcptrRawPopefMetadata) Set_program(arg2 int64, arg3 string) (_swig
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_262(_swig_i_1), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_RawPopefMetadata_set_program_native(C.uintptr_t(_swig_i_0), C.swig_type_266(_swig_i_1), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3887,7 +3919,7 @@ func (arg1 SwigcptrRawPopefMetadata) Anchor(arg2 int64, arg3 *uintptr) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_265(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefAnchor)(SwigcptrRawPopefAnchor(C._wrap_RawPopefMetadata_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -3949,7 +3981,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_file(arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_file_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3961,7 +3993,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_bytes(arg2 int64, arg3 int64) (_swig_re
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), C.swig_type_268(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_271(_swig_i_1), C.swig_type_272(_swig_i_2)))
 	return swig_r
 }
 
@@ -3972,7 +4004,7 @@ func (arg1 SwigcptrRawPopefReader) Parse_source(arg2 int64, arg3 int64, arg4 int
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_269(_swig_i_1), C.swig_type_270(_swig_i_2), C.swig_type_271(_swig_i_3), C.swig_type_272(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawPopefReader_parse_source_native(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), C.swig_type_274(_swig_i_2), C.swig_type_275(_swig_i_3), C.swig_type_276(_swig_i_4)))
 	return swig_r
 }
 
@@ -3989,7 +4021,7 @@ func (arg1 SwigcptrRawPopefReader) Blob(arg2 int, arg3 int64) (_swig_ret RawPope
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_274(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefReader_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_278(_swig_i_2))))
 	return swig_r
 }
 
@@ -3997,7 +4029,7 @@ func (arg1 SwigcptrRawPopefReader) Metadata(arg2 int64) (_swig_ret RawPopefMetad
 	var swig_r RawPopefMetadata
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_275(_swig_i_1))))
+	swig_r = (RawPopefMetadata)(SwigcptrRawPopefMetadata(C._wrap_RawPopefReader_metadata_native(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1))))
 	return swig_r
 }
 
@@ -4082,7 +4114,7 @@ func (arg1 SwigcptrRawPopefBlob) Dimension(arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1)))
+	swig_r = (int64)(C._wrap_RawPopefBlob_dimension_native(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1)))
 	return swig_r
 }
 
@@ -4114,7 +4146,7 @@ func (arg1 SwigcptrRawPopefBlob) Read(arg2 int64, arg3 int64, arg4 int64) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.swig_type_284(_swig_i_2), C.swig_type_285(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlob_read_native(C.uintptr_t(_swig_i_0), C.swig_type_287(_swig_i_1), C.swig_type_288(_swig_i_2), C.swig_type_289(_swig_i_3)))
 	return swig_r
 }
 
@@ -4183,7 +4215,7 @@ func RawPopefModelCreate(arg1 RawPopefReader, arg2 string, arg3 *uintptr) (_swig
 	_swig_i_0 := getSwigcptr(arg1)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModel_create_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4215,7 +4247,7 @@ func (arg1 SwigcptrRawPopefModel) Blob(arg2 int, arg3 int64) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_290(_swig_i_2))))
+	swig_r = (RawPopefBlob)(SwigcptrRawPopefBlob(C._wrap_RawPopefModel_blob_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_294(_swig_i_2))))
 	return swig_r
 }
 
@@ -4232,7 +4264,7 @@ func (arg1 SwigcptrRawPopefModel) User_anchor(arg2 int, arg3 int64) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_293(_swig_i_2)))
+	swig_r = (int64)(C._wrap_RawPopefModel_user_anchor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_297(_swig_i_2)))
 	return swig_r
 }
 
@@ -4288,7 +4320,7 @@ func (arg1 SwigcptrRawPopefModels) Take(arg2 int64) (_swig_ret RawPopefModel) {
 	var swig_r RawPopefModel
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_295(_swig_i_1))))
+	swig_r = (RawPopefModel)(SwigcptrRawPopefModel(C._wrap_RawPopefModels_take_native(C.uintptr_t(_swig_i_0), C.swig_type_299(_swig_i_1))))
 	return swig_r
 }
 
@@ -4313,7 +4345,7 @@ func NewRawPopefBlobInfo(arg1 int, arg2 string, arg3 string) (_swig_ret RawPopef
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_2)))))
+	swig_r = (RawPopefBlobInfo)(SwigcptrRawPopefBlobInfo(C._wrap_new_RawPopefBlobInfo_native(C.swig_intgo(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_2)))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4339,7 +4371,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), C.swig_type_299(_swig_i_3))
+	C._wrap_RawPopefBlobInfo_set_tensor_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_2)), C.swig_type_303(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4348,7 +4380,7 @@ func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor(arg2 int, arg3 []int64, arg4 int
 func (arg1 SwigcptrRawPopefBlobInfo) Set_tensor_count(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_300(_swig_i_1))
+	C._wrap_RawPopefBlobInfo_set_tensor_count_native(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1))
 }
 
 type RawPopefBlobInfo interface {
@@ -4405,7 +4437,7 @@ func RawPopefWriterCreate_file(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_301)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_file_native(*(*C.swig_type_305)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4417,7 +4449,7 @@ func RawPopefWriterCreate_stream(arg1 int64, arg2 int64, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_302(_swig_i_0), C.swig_type_303(_swig_i_1), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawPopefWriter)(SwigcptrRawPopefWriter(C._wrap_RawPopefWriter_create_stream_native(C.swig_type_306(_swig_i_0), C.swig_type_307(_swig_i_1), C.swig_voidp(_swig_i_2))))
 	return swig_r
 }
 
@@ -4488,7 +4520,7 @@ func (arg1 SwigcptrRawPopefBlobWriter) Write(arg2 int64, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_304(_swig_i_1), C.swig_type_305(_swig_i_2), C.swig_type_306(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawPopefBlobWriter_write_native(C.uintptr_t(_swig_i_0), C.swig_type_308(_swig_i_1), C.swig_type_309(_swig_i_2), C.swig_type_310(_swig_i_3)))
 	return swig_r
 }
 
@@ -4529,13 +4561,13 @@ func DeleteRawPackOptions(arg1 RawPackOptions) {
 func (arg1 SwigcptrRawPackOptions) Set_timeout(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_307(_swig_i_1))
+	C._wrap_RawPackOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_311(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_max_valid_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_308(_swig_i_1))
+	C._wrap_RawPackOptions_set_max_valid_num_native(C.uintptr_t(_swig_i_0), C.swig_type_312(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 string) {
@@ -4543,7 +4575,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_RawPackOptions_set_inputs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4558,7 +4590,7 @@ func (arg1 SwigcptrRawPackOptions) Set_inputs(arg2 string, arg3 string, arg4 str
 func (arg1 SwigcptrRawPackOptions) Add_dynamic(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawPackOptions_add_dynamic_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4579,7 +4611,7 @@ func (arg1 SwigcptrRawPackOptions) Set_data_across_rows(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_compile_batch_size(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_313(_swig_i_1))
+	C._wrap_RawPackOptions_set_compile_batch_size_native(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawPackOptions) Set_padding_remove(arg2 bool) {
@@ -4597,7 +4629,7 @@ func (arg1 SwigcptrRawPackOptions) Set_prefetch_datastreams(arg2 bool) {
 func (arg1 SwigcptrRawPackOptions) Set_delimiter_num(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_314(_swig_i_1))
+	C._wrap_RawPackOptions_set_delimiter_num_native(C.uintptr_t(_swig_i_0), C.swig_type_318(_swig_i_1))
 }
 
 type RawPackOptions interface {
@@ -4638,7 +4670,7 @@ func DeleteRawHostConcats(arg1 RawHostConcats) {
 func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4647,7 +4679,7 @@ func (arg1 SwigcptrRawHostConcats) Add(arg2 string) {
 func (arg1 SwigcptrRawHostConcats) Add_input(arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_RawHostConcats_add_input_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4657,7 +4689,7 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)), C.swig_type_318(_swig_i_2))
+	C._wrap_RawHostConcats_set_shape_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_1)), C.swig_type_322(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4666,14 +4698,14 @@ func (arg1 SwigcptrRawHostConcats) Set_shape(arg2 []int64, arg3 int64) {
 func (arg1 SwigcptrRawHostConcats) Set_bytes(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1))
+	C._wrap_RawHostConcats_set_bytes_native(C.uintptr_t(_swig_i_0), C.swig_type_323(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawHostConcats) Set_sizes(arg2 []int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_1)), C.swig_type_321(_swig_i_2))
+	C._wrap_RawHostConcats_set_sizes_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_1)), C.swig_type_325(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4750,14 +4782,14 @@ func (arg1 SwigcptrRawSessionOptions) Set_wait(arg2 int, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_322(_swig_i_2), C.swig_type_323(_swig_i_3))
+	C._wrap_RawSessionOptions_set_wait_native(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_326(_swig_i_2), C.swig_type_327(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawSessionOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1), C.swig_type_325(_swig_i_2))
+	C._wrap_RawSessionOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_328(_swig_i_1), C.swig_type_329(_swig_i_2))
 }
 
 type RawSessionOptions interface {
@@ -4796,7 +4828,7 @@ func DeleteRawQueueOptions(arg1 RawQueueOptions) {
 func (arg1 SwigcptrRawQueueOptions) Set_buffers(arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1))
+	C._wrap_RawQueueOptions_set_buffers_native(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int64) {
@@ -4804,14 +4836,14 @@ func (arg1 SwigcptrRawQueueOptions) Set_timeout(arg2 int64, arg3 int64, arg4 int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_327(_swig_i_1), C.swig_type_328(_swig_i_2), C.swig_type_329(_swig_i_3))
+	C._wrap_RawQueueOptions_set_timeout_native(C.uintptr_t(_swig_i_0), C.swig_type_331(_swig_i_1), C.swig_type_332(_swig_i_2), C.swig_type_333(_swig_i_3))
 }
 
 func (arg1 SwigcptrRawQueueOptions) Set_predicate(arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_330(_swig_i_1), C.swig_type_331(_swig_i_2))
+	C._wrap_RawQueueOptions_set_predicate_native(C.uintptr_t(_swig_i_0), C.swig_type_334(_swig_i_1), C.swig_type_335(_swig_i_2))
 }
 
 type RawQueueOptions interface {
@@ -4894,7 +4926,7 @@ func (arg1 SwigcptrRawSession) Set_input_handler(arg2 string, arg3 int64, arg4 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2), C.swig_type_334(_swig_i_3), C.swig_type_335(_swig_i_4), C.swig_type_336(_swig_i_5), C.swig_type_337(_swig_i_6), C.swig_type_338(_swig_i_7)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_input_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2), C.swig_type_338(_swig_i_3), C.swig_type_339(_swig_i_4), C.swig_type_340(_swig_i_5), C.swig_type_341(_swig_i_6), C.swig_type_342(_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4909,7 +4941,7 @@ func (arg1 SwigcptrRawSession) Set_output_handler(arg2 string, arg3 int64, arg4 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), C.swig_type_340(_swig_i_2), C.swig_type_341(_swig_i_3), C.swig_type_342(_swig_i_4), C.swig_type_343(_swig_i_5)))
+	swig_r = (uintptr)(C._wrap_RawSession_set_output_handler_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_1)), C.swig_type_344(_swig_i_2), C.swig_type_345(_swig_i_3), C.swig_type_346(_swig_i_4), C.swig_type_347(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4934,7 +4966,7 @@ func (arg1 SwigcptrRawSession) User_input_anchor(arg2 int64) (_swig_ret RawAncho
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_346(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_input_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_350(_swig_i_1))))
 	return swig_r
 }
 
@@ -4942,7 +4974,7 @@ func (arg1 SwigcptrRawSession) User_output_anchor(arg2 int64) (_swig_ret RawAnch
 	var swig_r RawAnchor
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_347(_swig_i_1))))
+	swig_r = (RawAnchor)(SwigcptrRawAnchor(C._wrap_RawSession_user_output_anchor_native(C.uintptr_t(_swig_i_0), C.swig_type_351(_swig_i_1))))
 	return swig_r
 }
 
@@ -4972,7 +5004,7 @@ func (arg1 SwigcptrRawSession) Run_programs(arg2 []int64, arg3 int64) (_swig_ret
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), C.swig_type_349(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_RawSession_run_programs_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_1)), C.swig_type_353(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5008,7 +5040,7 @@ func (arg1 SwigcptrRawSession) Update_weights(arg2 string, arg3 int64, arg4 int6
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)), C.swig_type_351(_swig_i_2), C.swig_type_352(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_update_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1)), C.swig_type_355(_swig_i_2), C.swig_type_356(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5021,7 +5053,7 @@ func (arg1 SwigcptrRawSession) Read_weights(arg2 string, arg3 int64, arg4 int64)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_1)), C.swig_type_354(_swig_i_2), C.swig_type_355(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_RawSession_read_weights_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), C.swig_type_358(_swig_i_2), C.swig_type_359(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5083,7 +5115,7 @@ func (arg1 SwigcptrRawQueueManager) Input_queue(arg2 string, arg3 *uintptr) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_input_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5095,7 +5127,7 @@ func (arg1 SwigcptrRawQueueManager) Output_queue(arg2 string, arg3 *uintptr) (_s
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
+	swig_r = (RawQueue)(SwigcptrRawQueue(C._wrap_RawQueueManager_output_queue_native(C.uintptr_t(_swig_i_0), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5142,7 +5174,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_input(arg2 int64, arg3 int64, arg4 int64, a
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_358(_swig_i_1), C.swig_type_359(_swig_i_2), C.swig_type_360(_swig_i_3), C.swig_type_361(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_input_native(C.uintptr_t(_swig_i_0), C.swig_type_362(_swig_i_1), C.swig_type_363(_swig_i_2), C.swig_type_364(_swig_i_3), C.swig_type_365(_swig_i_4)))
 	return swig_r
 }
 
@@ -5153,7 +5185,7 @@ func (arg1 SwigcptrRawQueue) Enqueue_output(arg2 int64, arg3 int64, arg4 int64, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_362(_swig_i_1), C.swig_type_363(_swig_i_2), C.swig_type_364(_swig_i_3), C.swig_type_365(_swig_i_4)))
+	swig_r = (uintptr)(C._wrap_RawQueue_enqueue_output_native(C.uintptr_t(_swig_i_0), C.swig_type_366(_swig_i_1), C.swig_type_367(_swig_i_2), C.swig_type_368(_swig_i_3), C.swig_type_369(_swig_i_4)))
 	return swig_r
 }
 
@@ -5247,7 +5279,7 @@ func Raw_error_code_name(arg1 int) (_swig_ret string) {
 func Raw_set_log_level(arg1 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_371)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (uintptr)(C._wrap_raw_set_log_level_native(*(*C.swig_type_375)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5259,7 +5291,7 @@ func Raw_popef_dump(arg1 string, arg2 int, arg3 *uintptr) (_swig_ret uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_372)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_raw_popef_dump_native(*(*C.swig_type_376)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5272,7 +5304,7 @@ func Raw_popef_export_tensor(arg1 string, arg2 string, arg3 string, arg4 string)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_tensor_native(*(*C.swig_type_377)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5294,7 +5326,7 @@ func Raw_popef_export_feed(arg1 string, arg2 string, arg3 string, arg4 string) (
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_377)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_raw_popef_export_feed_native(*(*C.swig_type_381)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5314,7 +5346,7 @@ func Raw_telemetry_read(arg1 string, arg2 *uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_381)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_raw_telemetry_read_native(*(*C.swig_type_385)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5329,5 +5361,5 @@ func Raw_bytes_copied() (_swig_ret int64) {
 
 func Raw_add_bytes_copied(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_raw_add_bytes_copied_native(C.swig_type_383(_swig_i_0))
+	C._wrap_raw_add_bytes_copied_native(C.swig_type_387(_swig_i_0))
 }

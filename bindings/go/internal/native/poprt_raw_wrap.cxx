@@ -593,6 +593,16 @@ SWIGINTERN raw_run *raw_runner_execute_async_with(raw_runner *self,raw_bindings 
     return raw_run::submit(self, bindings, options, done_fn, user_data, error);
   }
 SWIGINTERN bool raw_runner_input_has_data(raw_runner *self,int64_t index){ return poprt_runner_input_has_data(self, static_cast<size_t>(index)) != 0; }
+SWIGINTERN int64_t raw_runner_input_index(raw_runner *self,char const *name,poprt_result *error){
+    size_t value = 0;
+    *error = poprt_runner_input_index(self, name, &value);
+    return static_cast<int64_t>(value);
+  }
+SWIGINTERN int64_t raw_runner_output_index(raw_runner *self,char const *name,poprt_result *error){
+    size_t value = 0;
+    *error = poprt_runner_output_index(self, name, &value);
+    return static_cast<int64_t>(value);
+  }
 SWIGINTERN poprt_text raw_runner_statistics(raw_runner *self,poprt_result *error){
     poprt_string* text = nullptr;
     *error = poprt_runner_statistics(self, &text);
@@ -3077,6 +3087,50 @@ bool _wrap_RawRunner_input_has_data_native(raw_runner *_swig_go_0, long long _sw
   
   result = (bool)raw_runner_input_has_data(arg1,arg2);
   _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawRunner_input_index_native(raw_runner *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (int64_t)raw_runner_input_index(arg1,(char const *)arg2,arg3);
+  _swig_go_result = result; 
+  free(arg2); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_RawRunner_output_index_native(raw_runner *_swig_go_0, _gostring_ _swig_go_1, poprt_result *_swig_go_2) {
+  raw_runner *arg1 = (raw_runner *) 0 ;
+  char *arg2 = (char *) 0 ;
+  poprt_result *arg3 = (poprt_result *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = *(raw_runner **)&_swig_go_0; 
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (poprt_result*)_swig_go_2;
+  
+  result = (int64_t)raw_runner_output_index(arg1,(char const *)arg2,arg3);
+  _swig_go_result = result; 
+  free(arg2); 
   return _swig_go_result;
 }
 

@@ -323,6 +323,36 @@ public class ModelRunner implements AutoCloseable {
   }
 
   /**
+   * The position of the input with a name, for bindings by position.
+   *
+   * @param name the name of the input
+   * @return a number
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: no input of requests has the name;
+   *     the message lists the names
+   * @since 1.0
+   */
+  public int inputIndex(String name) {
+    try (Use<RawRunner> use = use()) {
+      return (int) use.raw().input_index(name);
+    }
+  }
+
+  /**
+   * The position of the output with a name, for bindings by position.
+   *
+   * @param name the name of the output
+   * @return a number
+   * @throws PoprtException with {@link ErrorCode#NOT_FOUND}: no output has the name; the
+   *     message lists the names
+   * @since 1.0
+   */
+  public int outputIndex(String name) {
+    try (Use<RawRunner> use = use()) {
+      return (int) use.raw().output_index(name);
+    }
+  }
+
+  /**
    * A JSON object with the counters and latencies of the runner and of each replica, since the
    * runner was created.
    *
