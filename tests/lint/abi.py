@@ -33,7 +33,7 @@ def public_structs():
 
 
 def keep_public(path):
-    """Removes from the record what is not promised: members of handles, and the library's own C++ behind them."""
+    """Removes from the record what the ABI does not promise: members of handles, and the C++ types that implement them."""
     document = ElementTree.parse(path)
     public = public_structs()
     for struct in document.getroot().iter("class-decl"):
@@ -53,7 +53,7 @@ def keep_public(path):
         needed.add(id(element))
         left += [owners[r] for r in references(element) if r in owners]
     for unit in units:
-        # Relative to the root, wherever that was and however the compiler was told.
+        # Relative to the root, whether the compiler received absolute or relative paths.
         unit.set("path", re.sub(r"^.*?(?=capi/src/)", "", unit.get("path")))
         for child in list(unit):
             if id(child) not in needed:
@@ -73,8 +73,8 @@ def dump(library, path):
 
 
 def broken(before, after):
-    """What programs that were built against `before` do not survive; "" when there is nothing. New functions and new
-    fields at the end of option structs, which have struct_size for that, are fine."""
+    """Returns the changes that break programs built against `before` or "". New functions, and new
+    fields at the end of option structs, which have struct_size for this purpose, are allowed."""
     done = subprocess.run(["abidiff", "--no-added-syms", before, after], capture_output=True, text=True, check=False)
     if done.returncode & ERROR:
         return f"abidiff failed:\n{done.stdout}{done.stderr}"
@@ -82,7 +82,7 @@ def broken(before, after):
 
 
 def notices(record, old, new):
-    """Whether the same library is reported when the record says otherwise."""
+    """Whether the check reports this library against a changed record."""
     text = tree.read(record)
     assert old in text, f"the record does not have {old}"
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:

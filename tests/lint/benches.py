@@ -1,4 +1,4 @@
-"""Every benchmark still compiles: the two commands do not build them, so only this notices when one is left behind.
+"""Every benchmark still compiles. The two commands do not build benchmarks, so only this test notices an outdated one.
 
 Usage: benches.py BUILD_FOLDER (with compile_commands.json)"""
 

@@ -67,7 +67,7 @@ KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof"}
 
 
 def closing(text, at, opening="{", end="}"):
-    """Behind the bracket that closes the one at `at`."""
+    """The position after the bracket that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == opening) - (text[i] == end)
@@ -77,7 +77,7 @@ def closing(text, at, opening="{", end="}"):
 
 
 class Function:
-    """A function with a body; `owner` is the class that %extend gives it to, `file` where it stands."""
+    """A function with a body. `owner` is the class that %extend adds it to, `file` its position."""
 
     def __init__(self, name, owner, file, arguments, body):
         self.name, self.owner, self.file, self.arguments, self.body = name, owner, file, arguments, body
@@ -201,7 +201,7 @@ def main():
             if not offered and (language, what) not in EXEMPT:
                 problems.append(f"{what}: nothing public in {language} reaches it")
             if offered and (language, what) in EXEMPT:
-                problems.append(f"{what}: {language} has it, bindings.py says that it has not")
+                problems.append(f"{what}: {language} has it, but bindings.py lists it as missing")
     tree.finish(problems, len(wanted), "functions and fields")
 
 

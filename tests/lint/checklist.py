@@ -1,4 +1,4 @@
-"""tests/CHECKLIST.md and SNIPPETS.md name tests that exist, and what the documentation of PopRT counts is all there. Prints the counts.
+"""tests/CHECKLIST.md and SNIPPETS.md name tests that exist, and each documented feature of PopRT has one. Prints the counts.
 
     checklist.py POPRT_EXEC"""
 
@@ -43,7 +43,7 @@ def examples():
 
 
 def listed():
-    """(line, name) of what CHECKLIST.md says shows a feature."""
+    """(line, name) of each test that CHECKLIST.md names for a feature."""
     for number, line in enumerate((TESTS / "CHECKLIST.md").read_text(encoding="utf-8").splitlines(), 1):
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) == 4 and cells[1] not in ("feature", "---"):
@@ -51,7 +51,7 @@ def listed():
 
 
 def missing_tests():
-    """A line for each name that nobody has."""
+    """A line for each name that no test has."""
     known = python_tests() | cpp_tests() | examples()
     return [f"tests/CHECKLIST.md:{line}: there is no test '{name}'" for line, name in listed() if name not in known]
 
@@ -75,8 +75,8 @@ def tested_arguments():
 
 
 def tested_passes():
-    """The documented passes, and those that have text and numbers. That the tests do what this counts, PopRT.HasItsPassesAndEachHasBothTests
-    finds out (core/passes/cases_test.cpp): there a pass that does nothing, or whose results nobody compares, is an error."""
+    """The documented passes, and those that have text and numbers. PopRT.HasItsPassesAndEachHasBothTests
+    (core/passes/cases_test.cpp) checks these tests: a pass that does nothing, or whose results no test compares, is an error."""
     names = (TESTS / "data" / "poprt_passes.txt").read_text(encoding="utf-8").split()
     elsewhere = set(re.findall(r'\{"(\w+)",\s*\{"', (TESTS / "core" / "passes" / "cases_test.cpp").read_text(encoding="utf-8")))
     elsewhere.add("layer_precision_compare")  # a pass of Python
@@ -87,7 +87,7 @@ def tested_passes():
     return names, [name for name in names if name in elsewhere or acts(name)]
 
 
-# What a form of SNIPPETS.md leaves open: one's own names and numbers, and words that say what a thing is.
+# The parts of a form of SNIPPETS.md that a user replaces: names, numbers and descriptions.
 OPEN = {"self", "kwargs", "args", "model", "models", "names", "path", "node", "device", "stage", "input", "name", "bool", "float32", "int8", "and",
         "None", "True", "False", "ModelProto", "str", "dict", "poprt", "onnx_model", "array", "types"}
 

@@ -1,9 +1,9 @@
-"""What runners count is said once, in capi/counters.toml. Checks, or with --write makes, what comes from it: the fields of
-poprt_runner_counters and what fills them, the attributes of the raw layer, and RunnerCounters of Java, C# and Go.
+"""capi/counters.toml is the one list of a runner's counters. Checks, or with --write makes, the parts made from it: the fields of
+poprt_runner_counters and the code that fills them, the attributes of the raw layer, and RunnerCounters of Java, C# and Go.
 
 Usage: counter_fields.py [--write]
 
-What is made is between the comments <counters:...> and </counters:...>."""
+The parts are between the comments <counters:...> and </counters:...>."""
 
 import os
 import re

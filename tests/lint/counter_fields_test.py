@@ -20,7 +20,7 @@ class CounterFields(unittest.TestCase):
                 lines[at] += " "
                 with mock.patch.object(tree, "read", lambda asked, path=path, text="\n".join(lines): text if asked == path else real(asked)):
                     self.assertEqual(counter_fields.check(False)[0],
-                                     [f"{path}:{at + 1}: not what capi/counters.toml says; run tests/lint/counter_fields.py --write"])
+                                     [f"{path}:{at + 1}: differs from capi/counters.toml; run tests/lint/counter_fields.py --write"])
 
     def test_a_time_has_its_unit_in_c_alone(self):
         row = counter_fields.Counter("wait", {"kind": "time", "text": "Time in the queue."}, {})

@@ -1,8 +1,8 @@
-"""Every function of the C ABI says since when it exists, and the examples in the headers compile.
+"""The comment of every function of the C ABI has "Since VERSION", and the examples in the headers compile.
 
 Usage: docs.py CC
 
-An example stands in a comment under a line "Example:", indented by four more blanks. It is a piece of a function
+An example is in a comment below a line "Example:", indented by four more blanks. It is a piece of a function
 or, with "static" in front, whole functions."""
 
 import os
@@ -39,7 +39,7 @@ def without_since(text):
         if kind == "comment":
             comment = part
             continue
-        # What follows a blank line belongs to no comment.
+        # Code after a blank line belongs to no comment.
         for number, group in enumerate(re.split(r"\n\s*\n", part)):
             if number > 0:
                 comment = ""
@@ -69,7 +69,7 @@ def main():
     problems, count = [], 0
     for path in [f for f in tree.code_files() if f.startswith(FOLDER) and f.endswith(".h")]:
         text = tree.read(path)
-        problems += [f"{path}: {name} does not say since when" for name in without_since(text)]
+        problems += [f"{path}: {name} has no \"Since VERSION\" in its comment" for name in without_since(text)]
         found = list(examples(text))
         if not found and "POPRT_API" in re.sub(r"/\*.*?\*/", "", text, flags=re.S):
             problems.append(f"{path} has no example")

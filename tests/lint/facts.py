@@ -18,7 +18,7 @@ ALLOWED = {
     "QdqForm::orders": "one of two forms between DequantizeLinear and QuantizeLinear",
     "TextForm::to_text": "one of four forms of text",
     "TextForm::translates": "one of four forms of text",
-    "text_form_of": "a Cast makes text or numbers, as its attribute says",
+    "text_form_of": "the attribute of a Cast selects text or numbers",
     "attends": "the compiler's attention alone costs the square of a length",
     "unpacks": "the compiler folds what makes no constant larger; DequantizeLinear alone does",
     "winograd": "an option chooses the algorithm of the compiler's convolution",

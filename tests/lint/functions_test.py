@@ -1,4 +1,4 @@
-"""lint.functions notices what it is there for: each generated part edited by hand, a function that is not exported, a method by
+"""lint.functions reports each kind of error: each generated part edited by hand, a function that is not exported, a method by
 hand that is not there, and a function of no shape that it knows. What no function of the table has yet is made as well."""
 
 import unittest
@@ -30,7 +30,7 @@ class Functions(unittest.TestCase):
                 made = make()
                 with reading(path, lambda _, text="\n".join(lines): text):
                     self.assertEqual(functions.settle(path, name, made, table, "tests/lint/functions.py", False),
-                                     f"{path}:{at + 1}: not what capi/functions.toml says; run tests/lint/functions.py --write")
+                                     f"{path}:{at + 1}: differs from capi/functions.toml; run tests/lint/functions.py --write")
 
     def test_a_function_that_is_not_exported_is_named(self):
         with reading(symbols.MAP, lambda text: text.replace("    poprt_runner_stop;\n", "")):

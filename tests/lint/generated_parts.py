@@ -1,4 +1,4 @@
-"""Parts of files that a table makes: what is between the comments <NAME> and </NAME>, or a whole file. For counter_fields.py,
+"""Parts of files that are made from a table: the lines between the comments <NAME> and </NAME>, or a whole file. For counter_fields.py,
 functions.py, option_fields.py and popef_fields.py."""
 
 import os
@@ -24,7 +24,7 @@ def comment(text, first, rest, width, last=""):
 
 
 def code(text, language):
-    """What is between backticks, and special characters, as the documentation of the language has them."""
+    """Marks text in backticks and special characters as the documentation of the language does."""
     if language == "csharp":
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     spelled = {"java": r"{@code \1}", "csharp": r"<c>\1</c>", "python": r"``\1``"}.get(language, r"`\1`")
@@ -60,4 +60,4 @@ def settle(path, name, lines, table, script, write):
         return None
     have, want = text[begin:end].splitlines(), made.splitlines()
     first = next((i for i, (h, w) in enumerate(zip(have, want)) if h != w), min(len(have), len(want)))
-    return f"{path}:{text[:begin].count(chr(10)) + first + 1}: not what {table} says; run {script} --write"
+    return f"{path}:{text[:begin].count(chr(10)) + first + 1}: differs from {table}; run {script} --write"

@@ -1,4 +1,4 @@
-"""What is known about an operator stands in its own file (core/ops/facts.h), not in lists of names elsewhere.
+"""The file of an operator has all facts about it (core/ops/facts.h); other folders have no lists of names.
 
 Each domain of operators has a folder. Outside core/ops and core/onnx no list holds more than a few names of operators, and nothing
 is compared with one, except in passes, which name what they match, and in the tables of opsets."""
@@ -13,7 +13,7 @@ KNOWING = ("core/ops/", "core/onnx/", "core/ir/schemas.inc")
 MATCHING = ("core/passes/", "core/opsets/")
 
 
-# The folder says the domain.
+# The folder is named after the domain.
 DOMAINS = {"": "", "poprt": "poprt", "microsoft": "com.microsoft", "ml": "ai.onnx.ml", "graphcore": "ai.graphcore",
            "training": "ai.onnx.preview.training"}
 ELSEWHERE = {"core/ops/flex_attention.cpp": "ai.onnx.preview"}

@@ -1,4 +1,4 @@
-"""Who may include whom: every #include against POPRT_LAYERS (cmake/layers.cmake) and the table below."""
+"""Which folder may include which: every #include against POPRT_LAYERS (cmake/layers.cmake) and the table below."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import tree
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 # An area is a path prefix; a file belongs to the longest one that fits. Values: areas whose headers it may
-# include, itself aside ("core/" stands for every layer). Layers and their tests are added from the table.
+# include in addition to its own ("core/" means every layer). Layers and their tests are added from the table.
 ALLOWED = {
     "capi/include/": [],
     "capi/": ["capi/include/", "core/"],
@@ -38,17 +38,17 @@ ALLOWED = {
     "tests/long/": ["core/", "tests/support/"],
     "tests/inspector/": ["inspector/model/", "inspector/views/", "core/", "tests/support/"],
 }
-# What the tests of a layer may include besides what the layer itself may.
+# Layers that the tests of a layer may include in addition to those of the layer.
 TEST_EXTRA = {
     "ops": ["core/opsets/"],  # to which its samples are converted
-    "compiler": ["core/device/"],  # what it compiles is run on the emulated device
+    "compiler": ["core/device/"],  # compiled programs run on the emulated device
     "runtime": ["tests/bench/"],  # the ring that the bench compares with
 }
 # Layers whose contract with others is a public header.
 CONTRACTS = {"plugins": ["capi/include/"]}
-# Where "x/y.h" is looked for, besides the folder of the including file.
+# Where "x/y.h" is searched for, after the folder of the including file.
 ROOTS = ["core/", "capi/include/", "capi/src/", "cli/", "tests/", "inspector/", "bindings/swig/"]
-# Written by CMake: what stands for them.
+# Headers that CMake writes, and the files that they are made from.
 GENERATED = {"exec/commands.inc": "cli/exec/commands.h"}
 # Libraries that one layer only may see.
 LIBRARIES = {

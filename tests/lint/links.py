@@ -1,7 +1,7 @@
 """Every file that a Markdown page names exists.
 
 Checked are the targets of links and the words in backticks that look like a path of this repository: they hold a
-slash, and their first part is a folder here, beside the page or in core/. `{a,b}` and `*` mean any that fits;
+slash, and their first part is a folder at the root, next to the page or in core/. `{a,b}` and `*` mean any that fits;
 words with a placeholder in capitals, `...` or `foo`, and places outside the repository, name no file."""
 
 import glob
@@ -18,7 +18,7 @@ PLACEHOLDER = re.compile(r"\.\.\.|[A-Z]{3,}/|NAME|vX|\b(?:x|foo)(?:_\w+)?\.")
 
 
 def choices(path):
-    """The paths that {a,b} stands for."""
+    """The paths that {a,b} expands to."""
     found = re.search(r"\{([^{}]*)\}", path)
     if not found:
         return [path]

@@ -12,13 +12,13 @@ SUITES = {
     "tests/core/passes/recorded_passes_test.cpp",  # every pass with its parameters on a few graphs
     "tests/core/program/recorded_links_test.cpp",  # programs of several models and IPUs, whole
     "tests/core/runtime/runner/recorded_requests_test.cpp",  # requests and configurations of every runner
-    "tests/core/runtime/session/recorded_sessions_test.cpp",  # what sessions ask of callbacks, in order
+    "tests/core/runtime/session/recorded_sessions_test.cpp",  # callbacks of sessions, in order
     "tests/core/compiler/random_graphs_test.cpp",  # random graphs through the whole compiler
     "tests/core/compiler/sized_graphs_test.cpp",  # data-dependent sizes through converter and compiler
     "tests/core/compiler/compiled_calls_test.cpp",  # calls of kernels that compiled graphs make
     "tests/core/ops/bent_samples_test.cpp",  # every sample with types known in part
     "tests/core/ops/converted_samples_test.cpp",  # every sample in every opset
-    "tests/core/ops/contract_test.cpp",  # what every operator passes without being listed
+    "tests/core/ops/contract_test.cpp",  # the contract that every operator fulfils
     "tests/core/ops/data_movement_samples_test.cpp",  # samples for it
     "tests/core/ops/integer_product_test.cpp",  # 8-bit operators over one packed product
     "tests/core/ops/kernel_calls_test.cpp",  # calls of kernels that only prepare() can refuse
@@ -32,9 +32,9 @@ SUITES = {
     "tests/core/compiler/flow/sequences_test.cpp",  # OpDef::resolve of sequences and optionals, compiled and run
     "tests/core/compiler/flow/scan_test.cpp",  # OpDef::resolve of Scan, compiled and run
     "tests/core/compiler/flow/search_test.cpp",  # OpDef::resolve of the operators that generate text, compiled and run
-    "tests/core/ops/node_lines_test.cpp",  # what nodes of all operators give that tests/data/nodes lists
+    "tests/core/ops/node_lines_test.cpp",  # types, kernels and results of the nodes that tests/data/nodes lists
     "tests/core/ops/recorded_results_test.cpp",  # sums of what every operator computes on bent samples
-    "tests/core/ops/refusals_test.cpp",  # what every operator says of samples that are bent, recorded
+    "tests/core/ops/refusals_test.cpp",  # messages of every operator for changed samples, recorded
     "tests/core/ops/refused_inputs_test.cpp",  # what operators refuse, and why
     "tests/core/popef/recorded_dumps_test.cpp",  # which models random files hold, and how they print
 }

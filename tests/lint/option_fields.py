@@ -1,9 +1,9 @@
-"""Options of compilers, runners, requests and sessions are said once, in capi/options.toml. Checks, or with --write makes, what comes
-from it: the structs of the C ABI, and fields or setters with their documentation in C++, Java, C#, Go and Python.
+"""capi/options.toml is the one list of options of compilers, runners, requests and sessions. Checks, or with --write makes, the
+parts made from it: the structs of the C ABI, and fields or setters with their documentation in C++, Java, C#, Go and Python.
 
 Usage: option_fields.py [--write]
 
-What is made stands between two comments, <options:...> and </options:...>. A field that a language has under a name that is
+The parts are between two comments, <options:...> and </options:...>. A field that a language has under a name that is
 written by hand (`by`) must be there, too."""
 
 import os
@@ -18,7 +18,7 @@ TABLE = "capi/options.toml"
 LANGUAGES = ("cpp", "python", "java", "csharp", "go")
 SPELLED = {"cpp": "C++", "python": "Python", "java": "Java", "csharp": "C#", "go": "Go"}
 JAVA, CSHARP = "bindings/java/src/main/java/org/poprt/", "bindings/csharp/src/"
-# Where each struct lies, what it is called there, and whether the raw layer has its fields as attributes.
+# The file of each struct, its name there, and whether the raw layer has its fields as attributes.
 PLACES = {
     "runner": {"c": "runner.h", "cpp": "runner.hpp", "python": "poprt/_runner_config.py", "java": "RuntimeConfig", "csharp": "ModelRunner.cs",
                "go": "runner.go", "type": "RunnerOptions", "attributes": True},
@@ -104,7 +104,7 @@ class Field:
         return re.sub(r"\{(\w+)\}", lambda m: self.names[m.group(1)][language], code(text, language))
 
     def meanings(self, language):
-        """[(what is given, what that means)] of zero, nothing and negative numbers."""
+        """[(value, its meaning)] of zero, nothing and negative numbers."""
         row = {**self.row, **({"negative": None, **self.row["popart"]} if language in ("cpp", "python") and "popart" in self.row
                               else {})}
         zero, negative = row.get("zero"), row.get("negative")
@@ -253,7 +253,7 @@ def java_fields(fields, place):
 
 
 def told(f, language, place, value, number, attribute):
-    """The line that tells the raw layer, if it is not written by hand: by an attribute, or by its function."""
+    """The line that passes the value to the raw layer, unless it is written by hand: an attribute or a function."""
     raw = f.of(language, "raw")
     if raw is not None:
         return [re.match(r"\s*", attribute).group() + raw.format(value=value)] if raw else []
@@ -372,11 +372,11 @@ def lacking(fields, place):
             if by and not re.search(rf"\b{by}\b", tree.read(files[language])):
                 yield f"{files[language]}: nothing is called {by}, which offers {f.struct}.{f.key}"
             elif not by and f.kind not in TYPES[language] and not f.of(language, "type") and not f.of(language, "code"):
-                yield f"{TABLE}: {f.struct}.{f.key} does not say what {language} has"
+                yield f"{TABLE}: {f.struct}.{f.key} has no type for {language}"
 
 
 def check(write):
-    """What is not as the table says, and how many parts were looked at."""
+    """The differences from the table, and the number of checked parts."""
     problems, checked = [], 0
     for _, _, fields, place, make in regions():
         problems += lacking(fields, place) if make is c_struct else []

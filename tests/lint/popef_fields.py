@@ -1,9 +1,9 @@
 """The numbers, flags and texts of PopEF metadata are rows of core/popef/metadata.toml, with types from metadata.capnp. Checks, or
-with --write makes, what comes from them in the core, in the C ABI, and in C++, Java, C#, Go and Python.
+with --write makes, the parts made from them in the core, in the C ABI, and in C++, Java, C#, Go and Python.
 
 Usage: popef_fields.py [--write]
 
-What is made is between the comments <popef:...> and </popef:...>. Needs the programs capnp and clang-format-19."""
+The parts are between the comments <popef:...> and </popef:...>. Needs the programs capnp and clang-format-19."""
 
 import os
 import sys

@@ -35,7 +35,7 @@ class PopefFields(unittest.TestCase):
                 lines[at] += " "
                 with reading(path, lambda _, text="\n".join(lines): text):
                     self.assertEqual(popef_fields.check(False)[0],
-                                     [f"{path}:{at + 1}: not what core/popef/metadata.toml says; run tests/lint/popef_fields.py --write"])
+                                     [f"{path}:{at + 1}: differs from core/popef/metadata.toml; run tests/lint/popef_fields.py --write"])
 
     def test_a_place_that_is_wrong_is_named(self):
         path = "core/popef/metadata_places.h"

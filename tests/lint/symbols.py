@@ -25,7 +25,7 @@ def declared():
         # Preprocessor lines hold the definition of POPRT_API itself.
         text = re.sub(r"^\s*#[^\n]*(?:\\\n[^\n]*)*", "", without_comments(tree.read(path)), flags=re.M)
         for declaration in re.findall(r"\bPOPRT_API\b([^;{]*)", text):
-            # The function's name stands before the first parenthesis that is no macro's argument list.
+            # The function's name is before the first parenthesis that is no macro's argument list.
             name = re.search(r"\b(poprt_\w+)\s*\(", declaration)
             assert name, f"{path}: POPRT_API without a function: {declaration.strip()}"
             names.add(name.group(1))
@@ -43,7 +43,7 @@ def mapped():
                 continue
             for entry in entries:
                 assert re.fullmatch(r"\w+", entry), f"{MAP}: expected a symbol, found {entry}"
-                assert entry not in names, f"{MAP}: {entry} stands twice"
+                assert entry not in names, f"{MAP}: {entry} occurs twice"
                 names.add(entry)
     return names
 
