@@ -148,7 +148,7 @@ def choose(tree, build, count, seed, others, jobs=2):
 
 
 def write(tree, numbered):
-    """Rewrites the files of the (scratch) tree, which are as they were; `numbered` holds (number, site)."""
+    """Rewrites the unchanged files of the scratch tree; `numbered` holds (number, site)."""
     header = os.path.join(tree, "tests/mutation/mutant.h")
     by_file = {}
     for number, site in numbered:

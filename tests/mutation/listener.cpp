@@ -1,9 +1,9 @@
-// Linked into every GoogleTest program of a mutated tree: notes for each test which sites it came
-// by and how long it took, so that one process records all tests of a program.
+// Linked into every GoogleTest program of a mutated tree. It notes the sites that each test reached
+// and the time of the test, so that one process records all tests of a program.
 //
-// MUTANT_REACHED names the marks that mutant.h maps; the notes go beside them, to a file with
-// ".tests" behind the name, a line per test: "Suite.Test milliseconds site site ...". What the
-// program came by before its first test is noted as "* 0 site ...".
+// MUTANT_REACHED names the file of marks that mutant.h maps. The notes are in a file of the same
+// name plus ".tests", one line per test: "Suite.Test milliseconds site site ...". The line "* 0
+// site ..." has the sites that the program reached before its first test.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

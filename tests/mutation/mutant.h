@@ -1,10 +1,10 @@
-// What a mutated file asks at every site: is this mutant the active one?
+// The check at every site of a mutated file: whether this mutant is the active one.
 //
 // All mutants are built into one program, as `(poprt_mutant(17) ? (a <= b) : (a < b))`.
 // MUTANT_ACTIVE names the one that acts (none by default). MUTANT_REACHED names a file of
-// kMutantLimit bytes in which every process marks the sites it came by; it is mapped shared, so
-// that a crash, _exit or exec loses no mark. Every translation unit has a state of its own: no
-// symbol leaves it, whatever the visibility or the instruction set it is compiled for.
+// kMutantLimit bytes in which every process marks the sites that it reached; it is mapped shared,
+// so a crash, _exit or exec loses no mark. Every translation unit has its own state: it exports no
+// symbol, whatever its visibility or instruction set is.
 #pragma once
 #pragma clang system_header
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures how many small, plausible bugs the tests notice; README.md in this folder says how to run it.
+"""Measures how many small, plausible bugs the tests notice; README.md in this folder describes the commands.
 
     mutation.py prepare --scratch DIR --seed 1     a worktree of HEAD with 200 mutants in its files
     mutation.py build --scratch DIR                one build with all of them
     mutation.py refresh --scratch DIR              takes the tests of another revision; then build, measure
     mutation.py measure --scratch DIR              which tests reach which, then which mutants die
-    mutation.py report --scratch DIR [--json]      the table, and what survived"""
+    mutation.py report --scratch DIR [--json]      the table and the survivors"""
 
 import argparse
 import collections
@@ -28,7 +28,7 @@ TESTS = r"^(base|compiler|device|ir|kernels|onnx|ops|opsets|passes|plugins|popef
         r"hostile|cli|inspector|lint\.(operators|opsets|passes|options))\b"
 PROGRAMS = re.compile(r"^(test_\w+|capi_\w+_test|capi_data|poprt_tool|popef_dump|poprt_exec|poprt_compiler_library|"
                       r"poprt_images_library): phony$", re.M)
-SKIPPED_PROGRAMS = {"test_inspector_views"}  # what no mutated folder needs
+SKIPPED_PROGRAMS = {"test_inspector_views"}  # no mutated folder needs it
 OF_FOLDER = {"capi": "capi", "cli": "cli", "inspector/model": "inspector"}
 CORPORA = re.compile(r"[Rr]ecorded|Refusals")  # tests that notice much at once
 FIRST_SECONDS, GROWTH = 1.0, 4.0  # tests of a process, by the seconds they took alone
@@ -51,7 +51,7 @@ def say(text):
 
 
 class Scratch:
-    """The tree that is mutated, its build, and the notes of each step beside them."""
+    """The mutated tree, its build, and the notes of each step."""
 
     def __init__(self, options):
         self.tree = os.path.abspath(options.scratch)
@@ -76,7 +76,7 @@ class Scratch:
                        stdout=subprocess.DEVNULL)
 
     def begin(self, chosen):
-        """Notes what was chosen. What was found out of other mutants, which had the same numbers, goes."""
+        """Notes the chosen mutants. Removes the results of earlier mutants, which had the same numbers."""
         for path in (self.reached, self.results):
             if os.path.exists(path):
                 os.remove(path)
@@ -135,7 +135,7 @@ def refresh(options):
 
 
 def build(options):
-    """One build; what the compiler refuses is dropped, which is said, and built again without."""
+    """Builds all mutants. Reports and removes mutants that do not compile, and builds again."""
     scratch = Scratch(options)
     scratch.configure()
     listed = subprocess.run(["ninja", "-C", scratch.build, "-t", "targets", "all"], check=True, capture_output=True,
@@ -158,7 +158,7 @@ def drop_refused(scratch, output):
     import sites
     noted = load(scratch.mutants)
     places = set(re.findall(r"^(?:.*/)?([\w.]+):(\d+):\d+: (?:fatal )?error:", output, re.M))
-    # A mutant of several lines stands in the file twice and moves those behind it: the compiler shows their numbers.
+    # A mutant of several lines is in the file twice and moves the lines after it: the compiler reports their numbers.
     quoted = {int(n) for shown in re.findall(r" error: .*\n(.*)", output) for n in re.findall(r"poprt_mutant\((\d+)\)", shown)}
     refused = [m for n, m in enumerate(noted["mutants"]) if not m.get("dropped") and
                (n in quoted or
@@ -198,7 +198,7 @@ def record(scratch, tests, jobs, together):
     local = threading.local()
 
     def noted(group, result, seconds):
-        """Test -> (milliseconds, sites), as the listener or the process's marks say."""
+        """Test -> (milliseconds, sites), from the listener's notes or the process's marks."""
         if not group[0].filter:
             with open(local.marks, "rb") as file:
                 return {"": (1000 * seconds, {i for i, mark in enumerate(file.read()) if mark})}

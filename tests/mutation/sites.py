@@ -1,4 +1,4 @@
-"""Places of a C++ file where a small, plausible bug could stand, found in clang's syntax tree.
+"""Places of a C++ file where a small, plausible bug could be, found in clang's syntax tree.
 
 A site keeps the bytes it replaces and a text with `@` where the mutant's number goes; the text computes what the file
 says unless that mutant is active. Contexts that the compiler evaluates (constexpr, static_assert, template arguments,
@@ -28,7 +28,7 @@ DECLARATIONS = {K.VAR_DECL, K.FUNCTION_DECL, K.CXX_METHOD, K.CONSTRUCTOR, K.FUNC
                 K.DESTRUCTOR, K.FIELD_DECL}
 EVALUATED = {K.STATIC_ASSERT, K.ENUM_DECL, K.TYPEDEF_DECL, K.TYPE_ALIAS_DECL, K.TEMPLATE_TYPE_PARAMETER,
              K.TEMPLATE_NON_TYPE_PARAMETER, K.ALIGNED_ATTR}
-# Nothing but speed or the text of a message depends on what is done to these calls, and to what is assigned to these members
+# A change of these calls, or of values assigned to these members, changes only the speed or the text of a message
 # (a kernel's plan estimates its work).
 HARMLESS = {"reserve", "shrink_to_fit", "__builtin_prefetch", "_mm_prefetch"}
 ESTIMATES = ("work",)
@@ -159,7 +159,7 @@ class Finder:
 
     def unary(self, cursor, children, parent):
         if parent is not None and parent.kind == K.CSTYLE_CAST_EXPR and parent.type.kind == T.VOID:
-            return  # (void)!f(): nobody reads it
+            return  # (void)!f(): the result is unused
         text = self.text(cursor)
         if text.startswith("!") and not text.startswith("!=") and len(children) == 1:  # C++20 writes a != b so
             self.add(cursor, "negated", f"(poprt_mutant(@) != ({text}))", f"{text} -> {text[1:]}")

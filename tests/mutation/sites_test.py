@@ -18,7 +18,7 @@ import sites
 import suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# `plan` has no site: what nobody reads, an estimate and a prefetch, which change speed alone; nor has the boundary of `smaller`.
+# `plan` has no site for an unused value, an estimate or a prefetch, which change only the speed, and none for the boundary of `smaller`.
 SMALL = b"""static_assert(1 < 2);
 constexpr int kTable[] = {1 + 1, 2};
 #define TWICE(x) ((x) + (x))
