@@ -3,8 +3,8 @@ computes from them. Needs numpy, onnx, onnxruntime; the tests need none of them.
 
     python tests/conformance/make_contrib_vectors.py [FILTER]
 
-A vector is one .onnx file. Beside the operator's constants it holds initializers `feed/NAME` (the value of graph input
-NAME) and `want/NAME` (the value of output NAME); metadata `rtol` and `atol` say how close a result must be.
+A vector is one .onnx file. In addition to the operator's constants it has initializers `feed/NAME` (the value of graph input
+NAME) and `want/NAME` (the value of output NAME); metadata `rtol` and `atol` are the tolerances of the results.
 """
 
 import os

@@ -194,7 +194,7 @@ def beam_steps():
 
 
 def caches():
-    # From the first step, which clears what was there; what stays from run to run is tested in C++.
+    # The first step clears the state; tests in C++ cover state that stays from run to run.
     x, first = f32(2, 1, 3), np.array(0, np.int32)
     full = np.zeros((2, 4, 3), np.float32)
     full[:, :1] = x

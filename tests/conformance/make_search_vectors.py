@@ -3,7 +3,7 @@ random weights, and what ONNX Runtime writes with them. Needs numpy, onnx, onnxr
 
     python tests/conformance/make_search_vectors.py [FILTER]
 
-The form of a vector is make_contrib_vectors.py's. What ONNX Runtime leaves unset, the places behind the last token when
+The form of a vector is make_contrib_vectors.py's. ONNX Runtime leaves some places unset: those after the last token when
 all rows have ended before max_length, is padding here.
 """
 
@@ -98,7 +98,7 @@ def axis_size(g, x, axis):
 
 
 def causal(g, keys, queries):
-    """bool [queries, keys]: the last `queries` of `keys` places see what stands in front of them."""
+    """bool [queries, keys]: the last `queries` of `keys` places see the places in front of them."""
     k = g.op("Range", np.int64(0), keys, np.int64(1))
     q = g.op("Range", g.op("Sub", keys, queries), keys, np.int64(1))
     return g.op("LessOrEqual", g.op("Unsqueeze", k, ints(0)), g.op("Unsqueeze", q, ints(1)))
@@ -284,7 +284,7 @@ FLOATS = ("length_penalty", "repetition_penalty")
 
 
 def build(op, graphs, values, attributes, outputs, opset, outer, run_time=()):
-    """The model and what it is fed. Sizes are constants, and so are other scalars unless they are in `run_time`."""
+    """The model and its feeds. Sizes are constants, and so are other scalars unless they are in `run_time`."""
     names, inputs, inits, feeds = [], [], list(outer), {}
     for key in ORDER[op]:
         if key not in values:
@@ -329,7 +329,7 @@ def case(name, op, graphs, values, outputs=("sequences",), opset=17, outer=(), r
     twin = build(op, reference or graphs, values, attributes, outputs, opset, outer if not reference else (), run_time)
     want = run(*twin, outputs)
     if op != "BeamSearch":
-        # A second run with no end tells which places were written.
+        # A second run without an end token shows which places were written.
         free = dict(attributes, eos_token_id=VOCAB + 5)
         endless = run(*build(op, reference or graphs, values, free, outputs, opset, outer if not reference else (),
                              run_time), outputs)[0]

@@ -1,12 +1,12 @@
-"""Converts every model of a folder to other opsets and back, and compares what it computes in poprt's runtime.
+"""Converts every model of a folder to other opsets and back, and compares their results in poprt's runtime.
 
     opset_round_trip.py FOLDER [--poprt build/release/bin/poprt] [--opsets 11,17,18,20] [--only PART] [--dimension 2] [--onnx] [--json]
 
 FOLDER holds .onnx files. For each opset of the list a model becomes one of it, and that one of the model's own opset again (where that
 can be a target: 11 on); `poprt --check` runs both models of each conversion on equal random inputs. Dimensions that
-vary become --dimension. --onnx also asks the onnx package's checker and compares both in ONNX Runtime, which must be importable then.
+vary become --dimension. --onnx also runs the onnx package's checker and compares both in ONNX Runtime, which must be importable then.
 Prints a Markdown table with a cell for each conversion: `ok`, `refused` (poprt named a node that has no counterpart), `not run` (poprt
-does not run the model in its own opset either) or `FAILED`, and below it what was said. Exit code 1 when something failed."""
+does not run the model in its own opset either) or `FAILED`, and below it the messages. Exit code 1 when something failed."""
 
 import argparse
 import glob
@@ -39,7 +39,7 @@ class Tools:
         return ["--input_shape", *words] if words else []
 
     def convert(self, source, target, opset, shapes):
-        """`ok`, `refused` or `FAILED`, and what was said."""
+        """`ok`, `refused` or `FAILED`, and the messages."""
         code, _, err = self.run("-i", source, "--output_model", target, "--convert_version", opset, "--check", "--skip_passes",
                                 "int64_to_int32", *shapes)
         if code == 0:
@@ -53,7 +53,7 @@ class Tools:
 
 
 def compare_elsewhere(original, converted, dimension):
-    """The onnx package's checker, and both models in ONNX Runtime; what was wrong."""
+    """The onnx package's checker, and both models in ONNX Runtime; returns the differences."""
     import numpy
     import onnx
     import onnxruntime
@@ -88,7 +88,7 @@ def compare_elsewhere(original, converted, dimension):
 
 
 def opset_of(path):
-    """The opset of ai.onnx that a model imports, as protobuf writes it behind the graph."""
+    """The opset of ai.onnx that a model imports, which protobuf writes after the graph."""
     with open(path, "rb") as file:
         data = file.read()
     # opset_import: field 8 of ModelProto, {domain: 1, version: 2}; the last of the standard domain counts.
@@ -97,7 +97,7 @@ def opset_of(path):
 
 
 def round_trips(tools, path, opsets):
-    """[(opset, to it, back, said)]"""
+    """[(opset, to it, back, messages)]"""
     own = opset_of(path)
     shapes = tools.shapes(path)
     rows = []

@@ -1,4 +1,4 @@
-"""Installs into a clean prefix and uses what is there the way a user does: CMake package, pkg-config, tools.
+"""Installs into a clean prefix and uses the files there as a user does: CMake package, pkg-config, tools.
 
 Usage: consume.py install|deb --build DIR --cmake CMAKE --cc CC --cxx CXX --model MODEL.onnx"""
 
@@ -39,7 +39,7 @@ def install_packages(options, prefix):
         fields = run(["dpkg-deb", "--field", path])
         assert "Version: " in fields and "Architecture: " in fields, fields
         if not package.startswith(("libpoprt1", "poprt-inspector")):
-            assert "libpoprt1 (= " in fields, f"{package} does not ask for its library: {fields}"
+            assert "libpoprt1 (= " in fields, f"{package} does not depend on its library: {fields}"
         run(["dpkg", "-x", path, root])
 
 
@@ -71,7 +71,7 @@ def use_cmake(options, prefix, folder):
 
 
 def use_tools(options, prefix, folder):
-    """An installed tree may lie anywhere; what packages install finds its libraries where the system looks."""
+    """An installed tree may be anywhere; files of packages find their libraries in the folders of the system."""
     here = dict(os.environ)
     if options.kind == "deb":
         here["LD_LIBRARY_PATH"] = os.path.dirname(found(prefix, "libpoprt_compiler.so.1"))
@@ -103,14 +103,14 @@ def use_plugins(options, prefix, folder):
 
 
 def expect_answer(command):
-    # Nothing of the build tree or the system may stand in for what was installed.
+    # No file of the build tree or the system may replace an installed one.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
     printed = run(command, env=environment)
     assert printed == ANSWER, f"{command[0]}: expected {ANSWER!r}, found {printed!r}"
 
 
 def check_layout(prefix):
-    """The library is stripped of nothing it needs, and nothing of ours lies where it should not."""
+    """The library has all symbols that it needs, and no file is installed in a wrong folder."""
     tops = sorted(os.listdir(prefix))
     assert set(tops) <= {"bin", "include", "lib", "share"}, tops
     header_folder = os.path.dirname(found(prefix, "poprt.hpp"))

@@ -1,5 +1,5 @@
-// libFuzzer: bytes as the decisions of the random graph generator, or as an ONNX model; either is
-// compiled with every default pass, and what is compiled runs.
+// libFuzzer: the bytes are the decisions of the random graph generator, or an ONNX model; either is
+// compiled with every default pass, and the program runs.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +32,7 @@ void check_generated(std::span<const uint8_t> bytes) {
   std::abort();
 }
 
-// What a model of a few bytes may ask for: a fuzzer looks for wrong accesses, not for large ones.
+// Limits of a model of a few bytes: the fuzzer looks for wrong accesses, not for large models.
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
 void check_model(std::span<const uint8_t> bytes) {

@@ -2,7 +2,7 @@
 //
 //   sized_graph_stream FIRST COUNT    writes the models of these seeds to stdout
 //   sized_graph_stream --check FIRST COUNT [PASS]    converts, compiles and runs them instead,
-//                                     with another pass, and prints what is wrong and refused
+//                                     with another pass, and prints errors and refusals
 //
 // A record is three blocks, each after its length (4 bytes, little endian): JSON with the inputs
 // and results, the model, and the converted model, which is empty when the conversion was refused.

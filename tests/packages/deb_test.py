@@ -1,4 +1,4 @@
-"""The Debian packages: what lintian says, what is in them, and digits in roots that hold them and what they ask for.
+"""The Debian packages: lintian, their content, and the digits example in roots that have them and their dependencies.
 
 Environment: POPRT_BUILD (the build folder, with packages/deb), POPRT_SOURCE, POPRT_CC"""
 
@@ -35,7 +35,7 @@ class Content(unittest.TestCase):
     @unittest.skipUnless(shutil.which("lintian"), "there is no lintian")
     def test_lintian_has_nothing_to_say(self):
         debs = sorted(glob.glob(os.path.join(DEBS, "*.deb")))
-        # Of spelling in programs, which takes a third of the time, lintian says nothing but information.
+        # Lintian's check of spelling in programs takes a third of the time and reports only information.
         said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", "--fail-on", "error,warning",
                                "--dont-check-part", "binaries/spelling", *debs], capture_output=True, text=True, check=False)
         self.assertEqual([l for l in said.stdout.splitlines() if l[:2] in ("E:", "W:")], [])

@@ -51,7 +51,7 @@ class Languages(unittest.TestCase):
         self.assertAlmostEqual(float(reached.group(1)), expected, delta=0.001)
 
     def check_with_libraries(self, program):
-        """In a root that has the Debian packages of libraries and what they ask for."""
+        """In a root that has the Debian packages of libraries and their dependencies."""
         debs = [package(f"deb/{name}_*.deb") for name in ("libpoprt1", "libpoprt-compiler1")]
         root = Root(os.path.join(self.folder, "root"), debs, BASE)
         root.bring(program, *(os.path.join(DIGITS, f) for f in FILES))

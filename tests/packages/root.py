@@ -14,7 +14,7 @@ RANDOM = ("/dev/random", "/dev/urandom")  # without them a JVM makes its seeds b
 
 
 def output(command, **arguments):
-    """What it prints; both streams and the exit code in the error when it fails."""
+    """Its output; the error of a failure has both streams and the exit code."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **arguments)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}exit code {done.returncode}"
     return done.stdout
@@ -46,7 +46,7 @@ def closure(packages):
         package = waiting.pop()
         if package in found:
             continue
-        assert package in installed(), f"package {package} is asked for and not installed on this machine"
+        assert package in installed(), f"package {package} is needed and not installed on this machine"
         found.add(package)
         waiting += names(installed()[package])
     return found
@@ -54,7 +54,7 @@ def closure(packages):
 
 @functools.cache
 def archived(deb, which):
-    """The tar of a package with its files, or with what is said about them. Each process decompresses it once."""
+    """The tar of a package with its files, or with its control data. Each process decompresses it once."""
     return subprocess.run(["dpkg-deb", which, deb], stdout=subprocess.PIPE, check=True).stdout
 
 
@@ -108,7 +108,7 @@ class Root:
         return os.path.join(self.folder, "work", *parts)
 
     def alternatives(self):
-        """Links that packages make when they are installed, such as libblas.so.3, where what they stand for is here."""
+        """Links that packages make when they are installed, such as libblas.so.3, if their targets are here."""
         for record in os.listdir("/var/lib/dpkg/alternatives"):
             with open("/var/lib/dpkg/alternatives/" + record, encoding="utf-8") as file:
                 head = file.read().split("\n\n")[0].splitlines()

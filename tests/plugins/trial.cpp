@@ -1,5 +1,6 @@
 // A plug-in for tests: operators that take attributes of all kinds, keep a state, have several
-// outputs, compute halves, fail, throw and lie; patterns and passes that edit graphs, or go wrong.
+// outputs, compute halves, fail, throw and break their contract; patterns and passes that edit
+// graphs, or fail.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -110,7 +111,7 @@ int32_t compute_refuse(const poprt_op_call* call, void*, void*) {
   return POPRT_OK;
 }
 
-// Lies(x): writes one element more than it said.
+// Lies(x): writes one element more than it declared.
 int32_t compute_lies(const poprt_op_call* call, void*, void*) {
   for (uint64_t i = 0; i <= count(call->outputs[0]); i++) result(call, 0)[i] = 1;
   return POPRT_OK;
@@ -137,7 +138,7 @@ int32_t compute_counter(const poprt_op_call* call, void*, void* user_data) {
 std::atomic<int64_t> runs{0};
 
 // Parts(x): each row is a part, y = x + the row's number; attribute fail_at names a row that fails,
-// and parts says another number of them.
+// and parts sets another number of them.
 int32_t count_parts(const poprt_op_call* call, void*, int64_t* out, void*) {
   int64_t wrong = 0;
   *out = call->inputs[0]->shape[0];
@@ -219,7 +220,7 @@ int32_t expand_sin(const poprt_graph_host* h, poprt_node* node, void*) {
   return h->erase_node(node);
 }
 
-// The value that a Cos reads takes the place of what it makes, also where that is an output.
+// The input of a Cos replaces its result, also if that is an output.
 int32_t skip_cos(const poprt_graph_host* h, poprt_node* node, void*) {
   if (const int32_t code = h->replace_value(h->node_output(node, 0), h->node_input(node, 0)))
     return code;

@@ -11,7 +11,7 @@ rng = np.random.default_rng(1)
 
 
 class R:
-    """A run-time input; integers lie in [low, high), floats have the given spread or lie in [low, high)."""
+    """A run-time input; integers are in [low, high), floats have the given spread or are in [low, high)."""
 
     def __init__(self, *shape, dtype="float32", low=None, high=None, data=None):
         dtype = np.dtype(dtype)

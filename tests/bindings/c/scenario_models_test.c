@@ -1,4 +1,5 @@
-/* Scenarios about what is in files, options of compilers, and models on several IPUs or replicas.
+/* Scenarios about the content of files, options of compilers, and models on several IPUs or
+ * replicas.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>

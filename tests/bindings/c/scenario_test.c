@@ -222,7 +222,7 @@ static void scenario_07_08_10_wrong_requests(void** state) {
   poprt_runner_free(r);
 }
 
-/* Memory in C is bytes: what is wrong about a type shows in its size alone. */
+/* Memory in C is bytes: a wrong type is noticed only by its size. */
 static void scenario_09_wrong_type(void** state) {
   (void)state;
   poprt_runner* r = affine_runner();
@@ -274,7 +274,7 @@ static void scenario_14_free_in_odd_order(void** state) {
   poprt_request_free(q);
 }
 
-/* Use after free is the caller's fault in C; what can be asked is that null is harmless. */
+/* Use after free is the caller's fault in C; the library only has to accept null. */
 static void scenario_15_use_after_close(void** state) {
   (void)state;
   client k;
@@ -613,7 +613,7 @@ static int exit_in_flight(void) {
 static void scenario_27_exit_with_runs_in_flight(void** state) {
   (void)state;
   char command[1024];
-  /* What is in flight is never freed, which is no news to a leak checker. */
+  /* Runs in flight are never freed; leak checkers know this. */
   snprintf(command, sizeof command,
            "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" '%s' exit-in-flight 2>&1", program);
   FILE* output = popen(command, "r"); /* NOLINT: our own program */

@@ -1,4 +1,4 @@
-// Scenarios about what is in files, options of compilers, and models that are several.
+// Scenarios about the content of files, options of compilers, and files with several models.
 #include <unistd.h>
 
 #include <cstdio>

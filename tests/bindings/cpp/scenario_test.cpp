@@ -149,7 +149,7 @@ TEST(scenario, s08_wrong_size) {
   }
 }
 
-// Memory is bytes: what is wrong about a type shows in its size alone.
+// Memory is bytes: a wrong type is noticed only by its size.
 TEST(scenario, s09_wrong_type) {
   ModelRunner runner(affine(), config());
   Client k;
@@ -198,7 +198,7 @@ TEST(scenario, s14_free_in_odd_order) {
   }
 }
 
-// 15: what is destroyed cannot be used in C++; a stopped runner says so.
+// 15: destroyed objects cannot be used in C++; a stopped runner reports an error.
 TEST(scenario, s15_use_after_stop) {
   ModelRunner runner(affine(), config());
   runner.stop();
@@ -426,7 +426,7 @@ int exit_in_flight() {
 }
 
 TEST(scenario, s27_exit_with_runs_in_flight) {
-  // What is in flight is never freed, which is no news to a leak checker.
+  // Runs in flight are never freed; leak checkers know this.
   const std::string command =
       "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" '" + program + "' exit-in-flight 2>&1";
   FILE* output = popen(command.c_str(), "r");

@@ -3,7 +3,7 @@ using System.Reflection;
 using NUnit.Framework;
 using Poprt;
 
-/// <summary>What the assembly says of itself.</summary>
+/// <summary>Metadata of the assembly.</summary>
 [TestFixture]
 public class AssemblyTest
 {

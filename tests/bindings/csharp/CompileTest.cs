@@ -6,7 +6,7 @@ using NUnit.Framework;
 using Poprt;
 using static Scenarios;
 
-/// <summary>Compiling models, opening and describing what was compiled. By the numbers of tests/bindings/README.md, then what only C# has.</summary>
+/// <summary>Compiling models, opening and describing executables. By the numbers of tests/bindings/README.md, then features of C# only.</summary>
 [TestFixture]
 public sealed class CompileTest
 {

@@ -110,7 +110,7 @@ internal static class Lifetime
         for (int at = 0; at < 4096; at += 64) Marshal.WriteByte(kept, at, 1);
     }
 
-    /// <summary>What was forgotten keeps its device until it is collected.</summary>
+    /// <summary>A forgotten object keeps its device until it is collected.</summary>
     private static T Create<T>(Func<T> make)
     {
         for (int tries = 0; ; tries++)
@@ -156,8 +156,8 @@ internal static class Lifetime
         }
     }
 
-    /// <summary>What is in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps what
-    /// they had, in a pool for each thread; neither says anything about leaks.</summary>
+    /// <summary>The memory in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps what
+    /// they had, in a pool for each thread; neither is a leak.</summary>
     private static long ResidentKiB()
     {
         WaitForDevices();

@@ -13,7 +13,7 @@ using static Scenarios;
 [TestFixture]
 public sealed class SessionTest
 {
-    /// <summary>Gives x = run, run + 1 ... and counts what it is asked.</summary>
+    /// <summary>Gives x = run, run + 1 ... and counts its calls.</summary>
     private sealed class Numbers : InputHandler
     {
         internal readonly List<Thread> Threads = new List<Thread>();

@@ -1,4 +1,4 @@
-"""Makes the models beside this file: python3 make.py, with the onnx package (1.12 or newer)."""
+"""Makes the models of this folder: python3 make.py, with the onnx package (1.12 or newer)."""
 
 import os
 
@@ -54,11 +54,11 @@ save("sums", [helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
 save("cache", [helper.make_node("KVCache", ["step", "x"], ["y"], domain="ai.graphcore", max_len=3, sequence_axis=0)],
      [value("step", TensorProto.INT32, []), value("x", TensorProto.FLOAT, [1])], [value("y", TensorProto.FLOAT, [3])],
      domains=["ai.graphcore"])
-# An operator that nobody knows.
+# An unknown operator.
 save("unknown_op", [helper.make_node("Frobnicate", ["x"], ["y"], name="the_node")],
      [value("x", TensorProto.FLOAT, [2, 3])], [value("y", TensorProto.FLOAT, [2, 3])])
 
-# Two models in one, as a fusion runner wants them: the input "index" says which, and both give it back.
+# Two models in one, as a fusion runner wants them: the input "index" selects one, and both return it.
 nodes, inputs, outputs = [], [value("index", TensorProto.UINT32, [1])], []
 for g, factor in (("graph0", "two"), ("graph1", "three")):
     nodes += [helper.make_node("Mul", [g + "/x", factor], [g + "/y"]), helper.make_node("Identity", ["index"], [g + "/k"])]
@@ -70,7 +70,7 @@ save("fused", nodes, inputs, outputs,
 save("weights", [helper.make_node("Mul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])],
      [value("x", TensorProto.FLOAT, [2, 4])], [value("y", TensorProto.FLOAT, [2, 4])],
      [numpy_helper.from_array(numpy.array(v, numpy.float32), n) for n, v in (("w", [1, 2, 3, 4]), ("b", [1, 1, 1, 1]))])
-# A sequence, whose length the compiler must be told: y is its elements one below the other.
+# A sequence, whose length the compiler needs: y is its elements one below the other.
 save("sequence", [helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0)],
      [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, ["n", 3])], [value("y", TensorProto.FLOAT, None)])
 # At several shapes its padding has to be left out: each row of y adds up to 1.

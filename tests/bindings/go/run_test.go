@@ -209,7 +209,7 @@ func TestRunsThatWaitTakeNoThreads(t *testing.T) {
 			t.Fatal("the requests do not arrive")
 		}
 	}
-	if now := threads(t); now > before+waiting/10 { // Go makes some for calls of C that other goroutines wait behind
+	if now := threads(t); now > before+waiting/10 { // Go makes some threads while goroutines wait for calls of C
 		t.Errorf("%d goroutines in Run made %d threads of %d", waiting, now, before)
 	}
 	x, y := make([]float32, 4*(1024-waiting)), make([]float32, 4*(1024-waiting))

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 func model(name string) string { return filepath.Join("..", "data", name) }
 
-// must panics: the stack says where.
+// must panics: the stack shows the place.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -416,7 +416,7 @@ func TestScenario17TwoThreads(t *testing.T) {
 	wait.Wait()
 }
 
-// Go's callback is whoever receives from the channel.
+// The receiver of the channel takes the place of a callback.
 func TestScenario18Callback(t *testing.T) {
 	r := runner(t, affine(t))
 	x, y := iota8(0), make([]float32, 8)
@@ -514,7 +514,7 @@ func TestScenario22Cancellation(t *testing.T) {
 			t.Fatal("the cancelled run was made")
 		}
 		if c.Cancel() {
-			t.Fatal("cancelled what was over")
+			t.Fatal("cancelled a finished request")
 		}
 	}
 	if cancelled < 6 {
@@ -559,8 +559,8 @@ func TestScenario23WaitingWithALimit(t *testing.T) {
 
 const mostGrown = 6 << 20
 
-// grows says whether memory does: a leak grows for as long as there are cycles, and what Go and malloc keep for themselves
-// is full some time, so it has to grow in each of three rounds.
+// grows returns whether the memory grows: a leak grows in each cycle, and the memory that Go and malloc keep reaches a limit,
+// so a leak has to grow in each of three rounds.
 func grows(t testing.TB, cycle func()) bool {
 	t.Helper()
 	after := func(cycles int) int {

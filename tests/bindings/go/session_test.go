@@ -22,7 +22,7 @@ func session(t testing.TB, e *poprt.Executable) *poprt.Session {
 	return s
 }
 
-// numbers gives x = run, run + 1 ... and counts what it is asked.
+// numbers gives x = run, run + 1 ... and counts its calls.
 type numbers struct {
 	run, fetched, prefetched, invalidated int
 	early                                 bool
@@ -157,7 +157,7 @@ func TestScenario36StopEndsARunThatWaits(t *testing.T) {
 	go func() { over <- s.RunMainPrograms() }()
 	<-p.waiting
 	ok(t, s.Stop())
-	equal(t, <-over, io.EOF) // what the handler says then
+	equal(t, <-over, io.EOF) // the answer of the handler then
 	fails(t, s.RunMainPrograms(), poprt.Cancelled, "stopped")
 	ok(t, s.Reload())
 	// The same by a context.
@@ -249,7 +249,7 @@ func TestScenario39TheNextSessionTakesTheDevice(t *testing.T) {
 	ok(t, first.BindToDevice(device))
 	equal(t, first.Loaded(), true)
 	ok(t, first.RunMainPrograms())
-	equal(t, n.invalidated, 1) // told before the next transfer
+	equal(t, n.invalidated, 1) // called before the next transfer
 	ok(t, first.Close())
 	deferred := must(poprt.NewSession(e, &poprt.SessionOptions{Threads: 1, Deferred: true}))
 	defer deferred.Close()

@@ -182,7 +182,7 @@ class AsyncTest extends Scenarios {
       CompletionException waiting = assertThrows(CompletionException.class, late::join);
       PoprtException e = (PoprtException) waiting.getCause();
       assertEquals(ErrorCode.DEADLINE_EXCEEDED, e.code());
-      // The frames are those of whoever waits; those of the executor's thread are not collected.
+      // The frames are those of the waiting thread; those of the executor's thread are not collected.
       assertEquals(0, e.getStackTrace().length);
       assertTrue(
           Arrays.stream(waiting.getStackTrace())

@@ -119,7 +119,7 @@ final class Lifetime {
     KEPT.add(ByteBuffer.allocateDirect(4096));
   }
 
-  /** What was forgotten keeps its device until it is collected. */
+  /** A forgotten object keeps its device until it is collected. */
   private static <T> T create(Supplier<T> make) throws InterruptedException {
     for (int tries = 0; ; tries++)
       try {
@@ -130,7 +130,7 @@ final class Lifetime {
       }
   }
 
-  /** A minute and more: the thread that frees what was collected waits for a processor, too. */
+  /** A minute and more: the thread that frees collected objects waits for a processor, too. */
   private static final int MOST_TRIES = 3000;
 
   private static void collect() throws InterruptedException {
@@ -153,8 +153,8 @@ final class Lifetime {
   }
 
   /**
-   * What is in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps
-   * what they had, in a pool for each thread; neither says anything about leaks.
+   * The memory in use. Up to 256 runners wait for the collector at any time (22 MiB), and malloc keeps
+   * what they had, in a pool for each thread; neither is a leak.
    */
   private static long residentKiB() throws IOException, InterruptedException {
     waitForDevices();

@@ -61,7 +61,7 @@ class MisuseTest extends Scenarios {
     return all;
   }
 
-  /** How a call with nothing but nulls says so, when it does not name what is null. */
+  /** The message of a call with only nulls, if it does not name the argument. */
   private static String careless(Executable call, Object instance) throws Exception {
     if (Arrays.stream(call.getParameterTypes()).allMatch(Class::isPrimitive)
         || call.getDeclaringClass() == Object.class
@@ -75,7 +75,7 @@ class MisuseTest extends Scenarios {
     } catch (InvocationTargetException e) {
       String text = e.getCause().getMessage();
       if (!(e.getCause() instanceof NullPointerException)) return null;
-      if (text == null && Runtime.version().feature() < 15) return null; // it says nothing by itself
+      if (text == null && Runtime.version().feature() < 15) return null; // it has no message
       if (text == null || text.contains("<parameter") || text.contains("<local"))
         return call + ": " + text;
     }

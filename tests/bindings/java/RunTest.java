@@ -383,7 +383,7 @@ class RunTest extends Scenarios {
     }
   }
 
-  /** A batch that nobody fills goes when its time is over, whatever the time between rows. */
+  /** A batch that stays partial runs when its time is over, whatever the time between rows. */
   @Test
   void theTimeoutOfABatch() {
     RuntimeConfig config =

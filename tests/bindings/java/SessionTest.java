@@ -26,7 +26,7 @@ import org.poprt.SessionOptions;
 
 /** Sessions with handlers. */
 class SessionTest extends Scenarios {
-  /** Gives x = run, run + 1 ... and counts what it is asked. */
+  /** Gives x = run, run + 1 ... and counts its calls. */
   static final class Numbers implements InputHandler {
     final List<Thread> threads = new ArrayList<>();
     int run;

@@ -1,4 +1,4 @@
-"""Models compiled with batches_per_step and num_io_tiles: results are those of one batch at a time, whoever runs them."""
+"""Models compiled with batches_per_step and num_io_tiles: results are those of one batch at a time, for each kind of runner."""
 
 import functools
 import os

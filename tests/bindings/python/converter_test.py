@@ -26,7 +26,7 @@ LISTS = {"used_passes": [], "remove_outputs": [], "remap_mode": ["after_matmul"]
 
 
 class ModelProto:
-    """As much of onnx.ModelProto as the converter asks for."""
+    """The part of onnx.ModelProto that the converter uses."""
 
     def __init__(self, data=b""):
         self.data = data

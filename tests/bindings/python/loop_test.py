@@ -110,7 +110,7 @@ class Loop(unittest.TestCase):
             await asyncio.sleep(0)
 
         loop = asyncio.new_event_loop()
-        loop.set_exception_handler(lambda loop, context: None)  # of tasks that nobody awaits
+        loop.set_exception_handler(lambda loop, context: None)  # of tasks that are not awaited
         loop.run_until_complete(leave())
         loop.close()
         arrays.clear()

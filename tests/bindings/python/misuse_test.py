@@ -130,7 +130,7 @@ class Copies(unittest.TestCase):
 
 
 def in_child(executable, ways, results):
-    """What a process says whose parent had a runner."""
+    """The error in a process whose parent had a runner."""
     for way in ways:
         try:
             results.send(way(executable)["y"].tolist())
@@ -157,7 +157,7 @@ class Processes(unittest.TestCase):
         return said
 
     def test_forked(self):
-        """Synchronous calls go on; asynchronous ones need a new runner, and say so instead of waiting for ever."""
+        """Synchronous calls go on; asynchronous ones need a new runner, and raise an error instead of waiting for ever."""
         executable = affine()
         runner = Runner(executable, RuntimeConfig(threads=1))
         self.addCleanup(runner.close)

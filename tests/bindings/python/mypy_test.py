@@ -1,4 +1,4 @@
-"""What mypy says of the package and of code that uses it, rightly and wrongly."""
+"""The messages of mypy for the package and for right and wrong code that uses it."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ popef.Reader().parseFile("x")
 class Checked(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """One run for both: most of it is what NumPy and the standard library declare. Nobody reads its cache."""
+        """One run for both: most of the time goes into NumPy and the standard library. Its cache is not read."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "user.py"), "w", encoding="utf-8") as file:
                 file.write(USER)

@@ -37,7 +37,7 @@ class Packages(unittest.TestCase):
         (cls.sdist,) = glob.glob(os.path.join(BUILD, "packages/python/*.tar.gz"))
 
     def use(self, package_folder):
-        """The README's program, with what is in the folder and nothing else of ours."""
+        """The program of the README, with only the files of the folder."""
         with tempfile.TemporaryDirectory() as work:
             for name in ("examples/python/readme.py", "examples/digits/digits.onnx"):
                 shutil.copy(os.path.join(ROOT, name), work)

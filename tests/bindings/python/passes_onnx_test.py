@@ -174,7 +174,7 @@ class Running(unittest.TestCase):
                      PassManager(["eliminate_identity"], gather_ir_passes=True).run(model)):
             self.assertIsInstance(made, onnx.ModelProto)
             self.assertEqual(m.op_types(made), ["Add"])
-        self.assertEqual(m.op_types(model), ["Identity", "Add"])  # which is as it was
+        self.assertEqual(m.op_types(model), ["Identity", "Add"])  # it is unchanged
 
     def test_optimizer_takes_a_path(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -558,7 +558,7 @@ class PublishedPass(unittest.TestCase):
         np.testing.assert_array_equal(run(made, x=X[0])["y"], X[0] + 2)
 
     def test_a_batch_is_changed_by_hand(self):
-        """As a published program gives Swin another batch: constants become initializers, which it edits."""
+        """As a published program gives Swin another batch: constants become initializers, and it edits them."""
         shape = onnx.numpy_helper.from_array(np.array([4, 6]))
         model = m.make([node("Constant", [], ["k"], value=shape), node("Reshape", ["x", "k"], ["y"])], {"x": [4, 2, 3]}, {"y": [4, 6]})
         model = poprt.optimizer.Optimizer(["extract_constant_to_initializer"]).run(model)
@@ -574,7 +574,7 @@ class PublishedPass(unittest.TestCase):
         np.testing.assert_array_equal(run(model, x=x)["y"], x.reshape(24, 6))
 
     def test_two_models_are_compared_layer_by_layer(self):
-        """As a published tool does it: initializers leave the inputs, parts are extracted, sessions tell their inputs."""
+        """As a published tool does it: initializers leave the inputs, parts are extracted, sessions list their inputs."""
         from onnx.utils import Extractor
         source = m.add_model()
         source.graph.input.append(onnx.helper.make_tensor_value_info("b", m.FLOAT, [3]))

@@ -1,4 +1,4 @@
-"""PopEF by the documented names: what is written comes back, mapped and not copied; the errors."""
+"""PopEF by the documented names: written data is read back, mapped and not copied; the errors."""
 
 import gc
 import io

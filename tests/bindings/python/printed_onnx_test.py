@@ -1,5 +1,5 @@
 """Forms that the manual of PopRT 1.5 prints, typed as it prints them: full paths of names, every argument by its name. What the calls do
-is in user_scripts_onnx_test.py and passes_onnx_test.py; tests/SNIPPETS.md says which form is where."""
+is in user_scripts_onnx_test.py and passes_onnx_test.py; tests/SNIPPETS.md lists the test of each form."""
 
 import os
 import pickle

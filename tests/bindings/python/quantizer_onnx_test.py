@@ -1,7 +1,7 @@
 """Where calibration decides: the two trained models as they are exported for pixels of 0 to 255, with the division in their first weights.
 
-A format with four significant bits rounds whatever lies in its range as well at any scale, so that the defaults, whose range is 2^-11 to
-120 for scale -1, cannot be beaten by more than luck on a model whose numbers are near 1 (quantizer_test.py). Here the pixels lie above it
+A format with four significant bits rounds all numbers in its range equally well at any scale, so that the defaults, whose range is 2^-11 to
+120 for scale -1, cannot be beaten by more than luck on a model whose numbers are near 1 (quantizer_test.py). Here the pixels are above it
 and the first weights at its lower end. Both are what users export: the models compute what they did."""
 
 import os

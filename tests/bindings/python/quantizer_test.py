@@ -17,7 +17,7 @@ DIGITS = os.path.join(ROOT, "examples", "digits")
 
 
 class Model:
-    """What quantizer and converter ask of onnx.ModelProto."""
+    """The part of onnx.ModelProto that quantizer and converter use."""
 
     class Entry:
         def __init__(self, key, value):
@@ -158,7 +158,7 @@ class Convolutions(unittest.TestCase):
 
 
 class Transformer(Convolutions):
-    path = os.path.join(ROOT, "tests", "data", "precision", "transformer.onnx")  # train.py beside it made it
+    path = os.path.join(ROOT, "tests", "data", "precision", "transformer.onnx")  # made by train.py of the same folder
     layers, product = 14, b"FP8MatMul"
 
 

@@ -1,5 +1,5 @@
 """What PopRT's documented functions return: the types that the manual and published programs name, those that the package declares,
-and those of what calls really give. All three in one table, beside that of the arguments (python_api_test.py)."""
+and those of the returned values. All three are in one table; python_api_test.py has that of the arguments."""
 
 import collections.abc
 import importlib
@@ -72,7 +72,7 @@ class Calls:
         return made
 
     def saved_model(self):
-        """Through a stand-in for tf2onnx."""
+        """With a replacement for tf2onnx."""
         package, saved = os.path.join(self.folder, "tf2onnx"), os.path.join(self.folder, "saved")
         os.mkdir(package), os.mkdir(saved)
         for name, text in (("__init__.py", ""), ("convert.py", f"import shutil, sys\nshutil.copy({self.file!r}, sys.argv[sys.argv.index('--output') + 1])\n")):
@@ -102,7 +102,7 @@ def graph(c):
     return c.model.graph
 
 
-# Name -> (the type as the package declares it, what the manual says about it as a check of the value, a call).
+# Name -> (the type as the package declares it, the description of the manual as a check of the value, a call).
 RETURNS = {
     "poprt.get_pass": ("Pass", lambda v: v.name == "eliminate_identity", lambda c: poprt.get_pass("eliminate_identity")),
     "poprt.get_registered_passes": ("dict[str, type[Pass]]", lambda v: "sort_graph" in v, lambda c: poprt.get_registered_passes()),
@@ -235,7 +235,7 @@ def documented_functions():
 
 
 def conforms(value, hint):
-    """Whether a value is of a type hint; what says nothing about a value, it is."""
+    """Whether a value is of a type hint; hints without a check accept every value."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint is typing.Any:
         return True
@@ -284,7 +284,7 @@ class Returns(unittest.TestCase):
                 scope = {**vars(sys.modules[functions[name].__module__]), **PROTOS}
                 hint = typing.get_type_hints(functions[name], scope).get("return")
                 self.assertTrue(conforms(value, hint), f"{value!r} is no {hint}")
-                del value  # a device, which the next may ask for
+                del value  # a device that the next call may need
         self.assertLess(set(registered), set(poprt.get_registered_passes()))
 
     def test_what_is_no_such_type_is_told_from_it(self):

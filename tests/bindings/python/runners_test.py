@@ -1,4 +1,4 @@
-"""Runner configuration, and the runners beside ModelRunner, by their documented names."""
+"""Runner configuration, and the runners other than ModelRunner, by their documented names."""
 
 import asyncio
 import os

@@ -45,7 +45,7 @@ def slow_memory():
 
 
 def resident_bytes():
-    """In use: malloc gives back what is free."""
+    """The memory in use: malloc returns free memory to the system."""
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -186,7 +186,7 @@ class Scenario(unittest.TestCase):
             with self.fails([poprt.errors.InvalidArgumentError], "timeout_ns"):
                 submit(RequestOptions(timeout_ns=-1))
         self.assertEqual([r["completed"] for r in runner.statistics()["replicas"]], [0, 2])
-        # What a call says by itself comes first.
+        # The message of the call comes first.
         runner.execute({"x": x}, {"y": y}, replica=0, options=RequestOptions(replica=2))
         with self.fails([poprt.errors.DeadlineExceededError]):
             runner.execute_async({"x": x}, {"y": y}, begin_within=0.005, options=RequestOptions(timeout_ns=10**15)).wait()

@@ -40,7 +40,7 @@ def nothing(_):
 
 
 class Numbers:
-    """Gives x = run, run + 1 ... and counts what it is asked."""
+    """Gives x = run, run + 1 ... and counts its calls."""
 
     def __init__(self):
         self.run = self.fetched = self.prefetched = self.invalidated = 0
@@ -569,7 +569,7 @@ class Queues(SessionCase):
 
 
 def resident_bytes():
-    """In use: malloc gives back what is free."""
+    """The memory in use: malloc returns free memory to the system."""
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -232,7 +232,7 @@ class FrontEnds(unittest.TestCase):
         self.assertEqual(TensorflowFrontend.get_outputs_meta(graph), {"y:0": ([0, 4], np.float32)})
 
     def test_tensorflow_through_tf2onnx(self):
-        """With a stand-in for the package, which a Python of its own runs."""
+        """With a replacement for the package, run by a separate Python."""
         os.mkdir(os.path.join(self.folder, "tf2onnx"))
         model, words = self.save("made.onnx"), os.path.join(self.folder, "words")
         with open(os.path.join(self.folder, "tf2onnx", "__init__.py"), "w") as file:
@@ -263,7 +263,7 @@ class FrontEnds(unittest.TestCase):
 
     @contextlib.contextmanager
     def tf2onnx(self, program):
-        """A stand-in for the package, whose convert.py is `program`, with `model` and `words` of tf2onnx's options."""
+        """A replacement for the package, whose convert.py is `program`, with `model` and `words` of tf2onnx's options."""
         os.makedirs(os.path.join(self.folder, "tf2onnx"))
         os.makedirs(os.path.join(self.folder, "saved"))
         model = self.save("made.onnx")
@@ -276,7 +276,7 @@ class FrontEnds(unittest.TestCase):
             yield os.path.join(self.folder, "saved")
 
     def test_an_opset_that_lacks_an_operator_is_not_insisted_on(self):
-        """tf2onnx leaves Einsum as TensorFlow has it where the opset is 11, and says so."""
+        """tf2onnx keeps the Einsum of TensorFlow if the opset is 11, and warns."""
         said = "if '--opset' in sys.argv: print(\"ERROR - Unsupported ops: Counter({'Einsum': 2})\", file=sys.stderr)\n"
         with self.tf2onnx(said) as saved, self.assertLogs("poprt", "WARNING") as logs:
             self.assertEqual(TensorflowFrontend(saved).load_model(), linear())

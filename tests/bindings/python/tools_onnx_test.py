@@ -1,4 +1,4 @@
-"""examples/tools: each script as PopRT's users call it, and what it refuses."""
+"""examples/tools: each script as PopRT's users call it, and its errors."""
 
 import csv
 import os
@@ -17,7 +17,7 @@ TOOLS = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 RNG = np.random.default_rng(3)
 W, V = RNG.standard_normal((4, 5)).astype(np.float32), RNG.standard_normal((5, 3)).astype(np.float32)
 
-# As much of ONNX Runtime as the tools ask for, by NumPy.
+# The part of ONNX Runtime that the tools use, with NumPy.
 ONNXRUNTIME = '''
 import types
 import numpy as np
@@ -165,7 +165,7 @@ class Tools(unittest.TestCase):
         self.assertIn("y", compared)
 
     def test_analyze_fp8(self):
-        """Classes that the model tells apart: all scales are tried, then the worst layers in fp16 in turn."""
+        """Classes that the model distinguishes: all scales are tried, then the worst layers in fp16 in turn."""
         os.mkdir(self.path("val"))
         x = RNG.standard_normal((40, 4)).astype(np.float32)
         np.savez(self.path("val/data.npz"), x=x, labels=(np.maximum(x @ W, 0) @ V).argmax(axis=1))

@@ -1,4 +1,4 @@
-"""A type checker sees the whole public API: complete annotations, and stubs that say what is there."""
+"""A type checker sees the whole public API: complete annotations, and stubs that agree with the modules."""
 
 import ast
 import importlib
@@ -16,7 +16,7 @@ MODULES = ("poprt", "poprt.compiler", "poprt.converter", "poprt.passes", "poprt.
            "poprt.frontend", "poprt.runtime", "poprt.utils", "poprt.backends", "poprt.backend", "popef",
            "model_runtime", "model_runtime.session",
            "model_runtime.queues", "model_runtime.predicate_factory")
-LATE = {"Session": model_runtime.Session}  # what is imported for type checkers only
+LATE = {"Session": model_runtime.Session}  # imports for type checkers only
 FOLDER = os.path.dirname(poprt.__file__)
 
 

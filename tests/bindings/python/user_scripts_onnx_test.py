@@ -378,7 +378,7 @@ class Float8(InFolder):
                 formats(**{"convert_model": "fp8", **wrong})
 
     def test_the_pass_named_in_used_passes_has_the_scales_of_the_converter(self):
-        """Which are 0,0 in Python as documented, not the -1,-1 of the command line."""
+        """They are 0,0 in Python as documented, not the -1,-1 of the command line."""
         def scales(**arguments):
             made = Converter(used_passes=["float_to_fp8"], **arguments).convert(dense())
             return sorted(t.name for t in made.graph.initializer if t.name.startswith("fp8_scale"))
@@ -553,7 +553,7 @@ class Passes(InFolder):
         self.assertGreater(ran, 85)
 
     def test_nodes_in_different_graphs_are_not_merged(self):
-        """A product beside an If, and one in its branch: both read x."""
+        """A product outside an If, and one in its branch: both read x."""
         branch = {name: onnx.helper.make_graph([made], name, [], [onnx.helper.make_tensor_value_info(name, 1, [2, 3])])
                   for name, made in (("t", node("MatMul", ["x", "w"], ["t"], name="inner")), ("e", node("Neg", ["z"], ["e"])))}
         model = m.make([node("MatMul", ["x", "w"], ["a"], name="outer"), node("If", ["c"], ["i"], then_branch=branch["t"], else_branch=branch["e"]),
@@ -652,7 +652,7 @@ class BackEnds(InFolder):
         np.testing.assert_array_equal(backend.run("scores", {"x": np.array([1, 2], np.float32)}), [[-1, -2]])
 
     def test_a_program_for_onnxruntime(self):
-        """import poprt.backends as ort, and the rest as it was; loaded at once or when it is asked something."""
+        """import poprt.backends as ort, and the rest as it was; loaded at once or at the first call."""
         for lazy in (False, True):
             session = ORTBackend(self.saved(dense()), sess_options=None, providers=["CPUExecutionProvider"], provider_options=None,
                                  lazy_load=lazy)

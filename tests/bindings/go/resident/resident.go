@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Bytes is what is in use: what is free in Go's heap and in malloc, which has a pool for each of many threads, is given
-// back before.
+// Bytes is the memory in use: free memory of Go's heap and of malloc, which has a pool for each of many threads, is returned
+// to the system before.
 func Bytes() (int, error) {
 	debug.FreeOSMemory()
 	C.malloc_trim(0)
