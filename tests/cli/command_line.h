@@ -1,4 +1,4 @@
-// Command lines, and what is said about them, without a process of their own.
+// Command lines and their messages, in the process of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A model of its own: `body` is what stands between the braces of a graph as text.
+// Writes a model; `body` is the text between the braces of a graph.
 inline std::string write_model(const TemporaryFolder& folder, const std::string& name,
                                const std::string& body) {
   const std::string path = (folder.path() / name).string();

@@ -79,7 +79,7 @@ class PopefDump(CommandTest):
         self.assertEqual(len(values), 12)
 
     def sparse(self, name, size, tensor=b"huge"):
-        """A file with one tensor of `size` zeros, of which only the header takes room; FORMAT.md says how."""
+        """A file with one tensor of `size` zeros, of which only the header takes room (see FORMAT.md)."""
 
         def record(tag, value):
             return struct.pack("<HHI", tag, 0, len(value)) + value.ljust(-(-len(value) // 8) * 8, b"\0")

@@ -1,4 +1,4 @@
-"""poprt --batches_per_step and --num_io_tiles: what the file says, and that results stay what they are."""
+"""poprt --batches_per_step and --num_io_tiles: the numbers in the file, and unchanged results."""
 
 import json
 import unittest

@@ -43,7 +43,7 @@ class AutoShard(CommandTest):
         return nodes, weights
 
     def test_a_chain_is_cut_where_the_fullest_ipu_has_least(self):
-        """Against all places at which it could be cut."""
+        """Against all possible cuts."""
         for widths in ([64, 8, 40, 72, 24, 56, 16], [64, 16, 16, 16, 120, 8, 8, 8], [64, 120, 8, 16, 24, 32]):
             nodes, weights = self.chain(widths)
             amounts = [4 * a * b + 1 for a, b in zip(widths, widths[1:])]

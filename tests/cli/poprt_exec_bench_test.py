@@ -57,7 +57,7 @@ class Bench(CommandTest):
                     self.assertLessEqual(r["requests_per_second"], clients * 1000 / r["min_ms"])
 
     def test_requests_in_flight_are_two_steps(self):
-        """At least 8 and at most 1024, which is said where it fills no two steps."""
+        """At least 8 and at most 1024; a warning if that fills less than two steps."""
         for batches, flying in ((1, 8), (4, 8), (5, 10), (512, 1024), (513, 1024)):
             popef = self.popef(model("relu"), "--batches_per_step", batches)
             for words in (["--async"], ["--through", "callbacks"]):

@@ -33,7 +33,7 @@ class Cache(CommandTest):
         return sorted(glob.glob(os.path.join(self.cache, "*.popef")))
 
     def compile(self, onnx, *words):
-        """Bytes of the PopEF file, and what was said on stderr."""
+        """Bytes of the PopEF file, and the messages on stderr."""
         out = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, out)
         result = self.run_command("-i", onnx, "--output_dir", out, "--export_popef", *words, command="poprt")

@@ -14,7 +14,7 @@ from unittest import mock
 import onnx_writer as w
 from support import CommandTest
 
-# Stands in for ONNX Runtime: every output is the first input plus 1.
+# Replaces ONNX Runtime: every output is the first input plus 1.
 ORT = b'''import json
 class SessionOptions:
     pass

@@ -231,7 +231,7 @@ model_fusion:
         self.rows(DIGITS, "--view", "program")
 
     def test_programs_are_compared_by_their_times_when_asked(self):
-        """Rows of programs are then those that were measured, beside all others."""
+        """The rows of programs are then the measured ones, in addition to all others."""
         self.write("h.ir", TEXT.replace(b"Relu", b"Tanh").replace(b"4.0]", b"6.0]"))
         plain = self.rows("g.ir", "--compare", "h.ir")["diff"]
         timed = self.rows("g.ir", "--compare", "h.ir", "--profile", "0.02")["diff"]
@@ -239,7 +239,7 @@ model_fusion:
         self.assertGreater(len(timed), len(plain))
 
     def test_numbers_of_a_run_on_random_data(self):
-        """Of what is given and comes out, and how it differs from a reference, against sums over the same numbers."""
+        """Of inputs and outputs, and the difference from a reference, against sums over the same numbers."""
         generator = random.Random(2)
         x = [generator.randrange(-999, 999) / 64 for _ in range(2)]
         y = [max(0.0, x[0] * 1 + x[1] * 3), max(0.0, x[0] * 2 + x[1] * 4)]

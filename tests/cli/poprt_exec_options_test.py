@@ -1,4 +1,4 @@
-"""poprt_exec options: the table behind poprt's options, as text, JSON and Markdown."""
+"""poprt_exec options: the table of poprt's options, as text, JSON and Markdown."""
 
 import json
 import unittest

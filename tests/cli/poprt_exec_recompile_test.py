@@ -230,7 +230,7 @@ class Recompile(CommandTest):
         # As it comes from memory: of the standard input only the bytes are known.
         self.compile(DIGITS, *SHAPE)
         data = self.read("a.popef")
-        # The same length, so that the rest stays where it is: an option that nobody knows.
+        # The same length, so that the rest stays where it is: an unknown option.
         self.write("a.popef", data.replace(b"source\0", b"sauce!\0", 1))
         self.age()
         self.fails(["a.popef"], "records the compile option 'sauce!'", "does not understand")

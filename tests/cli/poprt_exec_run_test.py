@@ -73,7 +73,7 @@ class Run(CommandTest):
         self.fails([*half[:-1], "image=x.npy", "--numerics", "faithful"], "input 'image' is f16[2,1,8,8], given are f16 [2,3]")
 
     def test_faithful_numerics_of_an_executable_are_those_of_its_model(self):
-        """Bit for bit, of fp16 and of fp8 models; the fast run of the same executable is what it was."""
+        """Bit for bit, of fp16 and of fp8 models; the fast run of the same executable is unchanged."""
         self.npy("image.npy", "f2", [2, 1, 8, 8], [((i * 7) % 17) / 16 for i in range(128)])
         given = ["--input", "image=image.npy"]
         shape = ["--input_shape", "image=2,1,8,8"]
@@ -120,7 +120,7 @@ class Run(CommandTest):
         self.assertEqual(self.read_npy(self.path("n.npy"))[1], [2, 5])
 
     def test_an_output_is_cropped_in_the_middle(self):
-        """Of three dimensions the second is as long as the data says."""
+        """The second of three dimensions depends on the data."""
         self.write("m.onnx", onnx.model(
             [onnx.node("NonZero", ["x"], ["n"]), onnx.node("Unsqueeze", ["n"], ["u"], axes=[2]), onnx.node("Concat", ["u", "u"], ["c"], axis=2)],
             [onnx.value("x", 1, [2, 3])], [onnx.value("c", 7, [2, "N", 2])], opset=11))
@@ -171,7 +171,7 @@ class Run(CommandTest):
         self.assertEqual(self.read_npy(self.path("000000.npy"))[1], X[:3])
         self.assertEqual(self.read_npy(self.path("000001.npy"))[1], X[3:])
         self.assertEqual(self.read_npy(self.path("b.npy"))[1], X[3:])
-        # What it writes it reads.
+        # It reads its own output.
         self.succeeds(model("sequence"), "--input", "s=s.npz", "--output", "y=y.npy")
         self.assertEqual(self.read_npy(self.path("y.npy"))[1], X)
 
@@ -227,7 +227,7 @@ class Run(CommandTest):
                       [model("relu"), "--random", "--json", "--output", "y=missing/y.npy"],
                       [model("relu"), "--random", "--json", "--output", "nope=y.npy"],
                       [model("unknown_op"), "--random", "--json"], ["nope.onnx", "--random", "--json"]):
-            self.fails(words)  # fails() asks for nothing on stdout
+            self.fails(words)  # fails() requires an empty stdout
 
     def test_wrong_archives(self):
         sequence = model("sequence")
@@ -239,7 +239,7 @@ class Run(CommandTest):
         end = member.header_offset + 30 + len(member.filename) + member.compress_size  # a local header has 30 bytes
         self.assertEqual(data[end - 4 * len(X):end], struct.pack("<6f", *X))
         damaged = bytearray(data)
-        # By place: the bytes of X[0] also stand in the header of a file written in the first second of some minutes.
+        # By position: the bytes of X[0] also occur in the header of a file written in the first second of some minutes.
         damaged[end - 1] ^= 1
         for name, content in (("empty", b""), ("text", b"no archive" * 9), ("cut", data[:-30]), ("head", data[30:]),
                               ("damaged", bytes(damaged))):
@@ -251,7 +251,7 @@ class Run(CommandTest):
         self.fails([self.relu(), "--input", "x=s.npz"], "'x[0]'")
 
     def test_archives_that_unpack_to_more_than_they_can(self):
-        """DEFLATE packs up to 1032 bytes into one: zeros come near to that, what a header claims may lie beyond."""
+        """DEFLATE packs up to 1032 bytes into one: zeros come near to that, and a header may claim more."""
         rows = 400_000
         self.npy("zeros.npy", "f4", [rows, 3], [0.0] * (3 * rows))
         self.npz("s.npz", ["zeros.npy"], zipfile.ZIP_DEFLATED)

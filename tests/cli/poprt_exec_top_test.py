@@ -72,7 +72,7 @@ class Top(CommandTest):
         self.fails(["--fast"], "--fast", code=2)
 
     def test_numbers_of_a_process_that_nobody_changes_any_more(self):
-        """Rates are since its start, times have a unit of their own, and all is what --json says."""
+        """Rates are since its start, times have their own unit, and all numbers agree with --json."""
         process = self.publisher()
         process.kill()
         process.wait()

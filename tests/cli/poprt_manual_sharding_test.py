@@ -1,4 +1,4 @@
-"""poprt --manual_sharding_config: a model is cut as a file says, and runs on several IPUs."""
+"""poprt --manual_sharding_config: a model is cut by the nodes in a file, and runs on several IPUs."""
 
 import json
 import struct
@@ -103,7 +103,7 @@ class ManualSharding(CommandTest):
             for name in ("several", "piped"):
                 self.assertEqual(self.results(f"{name}.popef", f"graph{k}/", 2), wanted, (name, k))
         self.succeeds("--popef", "piped.popef", "--index", "1", "--iteration", "8", command="poprt_exec poprt_run_popef")
-        # The fused ONNX file says where nodes are, too; the model that is not cut is on IPU 0.
+        # The fused ONNX file also has the placement of nodes; the model that is not cut is on IPU 0.
         self.succeeds("-i", "model_fusion.optimized.onnx", "--output", "again.popef", "--output_model", "again.onnx",
                       "--compiler_options", "num_ipus=4", "virtual_graph_mode=manual")
         for k in range(3):

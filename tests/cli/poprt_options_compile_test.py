@@ -93,7 +93,7 @@ class Compile(OptionTest):
         self.assertIn("weight_d2h_", self.succeeds("-m", "d.popef", command="popef_dump"))
 
     def test_serialize_ir(self):
-        """The graph as it is lowered, which is not the converted one: weights are packed there."""
+        """The graph that is lowered differs from the converted one: its weights are packed."""
         self.succeeds("-i", DIGITS, *SHAPE, "--export_popef", "--compiler_options", "serialize_ir=True")
         with open(self.path("executable.ir.json"), encoding="utf-8") as file:
             text = file.read()

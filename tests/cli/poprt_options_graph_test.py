@@ -240,7 +240,7 @@ class GraphOptimisation(OptionTest):
         made = self.graph("sums.optimized.onnx")
         self.assertIn("input %unpack_info : s32[4,1]", made)
         self.assertIn("ai.graphcore.Unpack(", made)
-        # A timeout is enough: the file says the rest.
+        # A timeout is enough: the file has the other settings.
         self.succeeds("--popef", "executable.popef", "--runner", "packRunner", "--packTimeout", "500", "--iteration", "5",
                       command="poprt_exec poprt_run_popef")
         self.assertIn("enable_double_batch_unpack=false", self.metadata()["pack_args"])

@@ -19,7 +19,7 @@ class Precision(OptionTest):
         self.misused(["-i", DIGITS, "--precision", "int3"], "fp8_weight", "'int3'")
 
     def test_fp16_skip_op_types(self):
-        """The operands of what is skipped are fp32: casts stand around it, and its constants are not narrowed."""
+        """The operands of a skipped node are fp32: it is between casts, and its constants are not narrowed."""
         values = [onnx.value(n, onnx.F32, [2, 3]) for n in "xy"]
         nodes = [onnx.node("Add", ["x", "c"], ["a"]), onnx.node("Mul", ["a", "c"], ["y"])]
         self.write("m.onnx", onnx.model(nodes, values[:1], values[1:], [onnx.floats("c", [1], [2.5])]))

@@ -1,5 +1,5 @@
-"""poprt: every documented option, by the rows of PopRT's feature list. What docs/options.md says of it, it does. Here those about files
-and what is printed; poprt_options_*_test.py have the others."""
+"""poprt: every documented option, by the rows of PopRT's feature list. Each does what docs/options.md documents. This file has those about files
+and output; poprt_options_*_test.py have the others."""
 
 import json
 import os

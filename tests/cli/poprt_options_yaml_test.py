@@ -1,4 +1,4 @@
-"""poprt: --config_yaml, a file that says what a command line says."""
+"""poprt: --config_yaml, a file with the options of a command line."""
 
 import os
 import unittest

@@ -88,7 +88,7 @@ class CustomOperators(PluginTest):
             self.near(found, [v if v >= 0 else alpha * v for v in x])
 
     def test_parts_on_several_threads(self):
-        """Each row is a part: whoever computes it, the first run, which is watched, and those behind it give the same."""
+        """Each row is a part: on any thread, the first run, which is checked, and the later ones give the same."""
         x = self.numbers(64 * 6)
         nodes = [w.node("Parts", ["x"], ["h"], "ai.graphcore"), w.node("Parts", ["h"], ["y"], "ai.graphcore")]
         name = self.chain("parts.onnx", nodes, (64, 6))
@@ -121,7 +121,7 @@ class CustomOperators(PluginTest):
             self.assertIn("throughput", self.succeeds("--popef", popef, "--iteration", "3", command="poprt_exec poprt_run_popef"))
         with open(popef, "rb") as file:
             text = file.read().decode("latin-1")
-        self.assertNotIn("libleaky_relu", text)  # where it lay is nobody's business
+        self.assertNotIn("libleaky_relu", text)  # its folder is not stored
         note = json.loads(re.search(r'\{"plugins":\[.*?\]\}', text).group(0))
         self.assertEqual(note["plugins"], [{"name": "leaky_relu", "version": "1.0"}])
         self.assertEqual({k: note["operators"][0][k] for k in ("domain", "name", "version", "plugin", "node")},
@@ -272,7 +272,7 @@ class CustomOperators(PluginTest):
 
     @needs_onnx
     def test_custom_shape_inference(self):
-        """--custom_shape_inference beside the library, as the manual has it."""
+        """--custom_shape_inference in addition to the library, as in the manual."""
         with mock.patch.dict(os.environ, {"POPRT_PYTHON": PYTHON or sys.executable, "PYTHONPATH": PACKAGES, "PYTHONDONTWRITEBYTECODE": "1"}):
             said = self.succeeds("--input_model", self.leaky(alpha=0.01), "--custom_library_so_paths", library("leaky_relu"),
                                  "--custom_shape_inference", os.path.join(EXAMPLES, "leaky_relu_shape.py"), "--run", "--export_popef")
@@ -447,7 +447,7 @@ class Passes(PluginTest):
             self.misused([*words, "--pass_args", "replace_type.to=Sub", "replace_type." + given], "replace_type", why)
 
     def test_parameters_in_yaml_files(self):
-        """Lists are what the parameter's kind says, although the file names the library behind them."""
+        """Lists have the kind of the parameter, although the file names the library after them."""
         self.chain("relu.onnx", [w.node("Relu", ["x"], ["a"]), w.node("Neg", ["a"], ["y"])])
         self.write("c.yaml", f"""input_model: relu.onnx
 passes: [trial_words, replace_type]
@@ -487,7 +487,7 @@ custom_library_so_paths: [{library("trial")}, {library("replace_type")}]
 
 
 class Hostile(PluginTest):
-    """What is no plug-in, or a bad one, is one clear line."""
+    """A file that is no plug-in, or a bad one, gives one clear line."""
 
     def refused(self, path, *facts):
         self.fails(["-i", model("relu"), "--custom_library_so_paths", path], f"plug-in '{path}'", *facts)

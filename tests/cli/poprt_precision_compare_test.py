@@ -121,7 +121,7 @@ class PrecisionCompare(CheckTest):
 
     def expect_near(self, found, expected, tolerance, what):
         for key, value in expected.items():
-            least = 1 if "skewness" in key or "kurtosis" in key else 1e-6  # of what is added up and is small in sum
+            least = 1 if "skewness" in key or "kurtosis" in key else 1e-6  # of addends with a small sum
             self.assertAlmostEqual(found[key], value, delta=tolerance * (abs(value) + least), msg=f"{what}: {key}")
 
     def expect_layer(self, found, x, halves=True):
@@ -221,7 +221,7 @@ class PrecisionCompare(CheckTest):
             self.assertEqual(sets[title][1], [24] + [0] * 31)
 
     def test_layers_of_which_nothing_is_finite(self):
-        """No moments of a set without numbers, and the distance of what has nothing in common."""
+        """No moments of a set without numbers, and the distance of disjoint distributions."""
         self.model(("x", onnx.F32, [3, 4]))
         found, ranks = self.layers(self.log("--precision", "fp16", *self.archive(x=("f4", [3, 4], [math.inf] * 12))))
         for title, (numbers, histogram) in found["xy"][1].items():
@@ -327,7 +327,7 @@ class Check(CheckTest):
         self.assertIn("largest absolute difference: inf in 'y'", said)
 
     def test_quarters_may_differ_by_a_fifth(self):
-        """Which is told. The greatest number of format F143 is 240."""
+        """It is reported. The greatest number of format F143 is 240."""
         fp8 = ["--precision", "fp8", "--ipu_version", "ipu21", "--fp8_params", "F143,F143,0,0"]
         for weight in (1.0625, 300.0):
             self.write_model([onnx.node("MatMul", ["v", "w"], ["y"])], {"w": ([1, 1], [weight])})
@@ -355,7 +355,7 @@ class Check(CheckTest):
         self.assertRegex(said, r"tolerance.*\n  inputs 'data': one batch of 'data.npz' from the sample that seed 1 selects.*\n  inputs 'random'")
 
     def test_sizes_that_depend_on_data_are_met_at_both_ends(self):
-        """Those of outputs, and inside of the model, where the shape is what is left."""
+        """Those of outputs, and inside of the model, where only the shape remains."""
         self.write("m.onnx", onnx.model(
             [onnx.node("NonZero", ["x"], ["n"]), onnx.node("Shape", ["n"], ["y"]), onnx.node("NonZero", ["c"], ["z"])],
             [onnx.value("x", onnx.F32, [3, 4]), onnx.value("c", onnx.BOOL, [5])],
@@ -366,7 +366,7 @@ class Check(CheckTest):
         self.assertRegex(said, r"\n  no elements: 'z' with zeros, ")
 
     def test_only_the_part_of_an_output_that_is_real_is_compared(self):
-        """The places of the input's ones, twice: what is behind them in memory is left out of all numbers."""
+        """The places of the input's ones, twice: the memory after them is left out of all numbers."""
         self.write("m.onnx", onnx.model(
             [onnx.node("Cast", ["x"], ["b"], to=onnx.BOOL), onnx.node("NonZero", ["b"], ["n"]), onnx.node("Cast", ["n"], ["f"], to=onnx.F32),
              onnx.node("MatMul", ["w", "f"], ["y"])],
@@ -381,7 +381,7 @@ class Check(CheckTest):
         self.assertEqual(sum(map(int, histogram.split())), len(expected))
 
     def test_an_output_that_only_has_the_name_of_a_size_is_none(self):
-        """What is not a number for each dimension takes nothing away: all of the result counts."""
+        """A size that is not a number for each dimension removes nothing: all of the result counts."""
         self.write("m.onnx", onnx.model(
             [onnx.node("MatMul", ["x", "w"], ["y"]), onnx.node("ReduceSum", ["y"], ["y:shape"], keepdims=0)], [onnx.value("x", onnx.F32, [6, 2])],
             [onnx.value("y", onnx.F32, [6, 1]), onnx.value("y:shape", onnx.F32, [])], [onnx.floats("w", [2, 1], [1, 2])]))

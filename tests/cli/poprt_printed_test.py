@@ -1,5 +1,5 @@
 """Command lines and values as the manual of PopRT 1.5 prints them. What they do is in poprt_options*_test.py and poprt_snippets_test.py;
-tests/SNIPPETS.md says which form is where."""
+tests/SNIPPETS.md lists the form of each test."""
 
 import os
 import unittest

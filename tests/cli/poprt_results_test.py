@@ -1,4 +1,4 @@
-"""poprt: what becomes of files that are there already, of folders, and of what is only looked at."""
+"""poprt: existing files, folders, and models that are only inspected."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Results(CommandTest):
     command = "poprt"
 
     def said(self, *words):
-        """What is said of a run that is well."""
+        """The output of a successful run."""
         ran = self.run_command(*words)
         self.assertEqual(ran.code, 0, ran.err)
         return ran.err

@@ -65,7 +65,7 @@ class QuickStart(SnippetTest):
 
 
     def test_dimensions_that_paddle_and_others_leave_open(self):
-        """By negative numbers, or by names that say nothing: two of them are not one size."""
+        """By negative numbers, or by placeholder names: two of them are not one size."""
         for dims in ([2**64 - 1, 3, 2**64 - 1, 2**64 - 1], ["?", 3, "?", "?"], ["None", 3, "None", "None"], ["p2o.DynamicDimension.0", 3, "?", "p2o.DynamicDimension.1"]):
             with self.subTest(dims):
                 self.write("m.onnx", onnx.model([onnx.node("GlobalAveragePool", ["x"], ["y"])], [onnx.value("x", onnx.F32, dims)],
@@ -134,7 +134,7 @@ class Float8(SnippetTest):
 
 
 class Performance(SnippetTest):
-    """What benchmarks ask for; --check holds the result against the model as it was."""
+    """The options of benchmarks; --check compares the result with the original model."""
 
     def converts(self, *words, source=TRANSFORMER):
         said = self.succeeds("-i", source, *words, "--check", "--output_model", "m.onnx")
@@ -178,7 +178,7 @@ class Performance(SnippetTest):
         self.assertEqual(self.converts("--enable_insert_remap", source="m0.onnx").count("Remap"), 1)  # after_matmul by default
 
     def test_products_in_pieces(self):
-        """Names with slashes: what is behind the = is the factor, the mode and whether precision is kept."""
+        """Names with slashes: the factor, the mode and the precision follow the =."""
         weights = [onnx.floats("w", [4, 8], [i / 16 for i in range(32)])]
         values = [onnx.value("x", onnx.F32, [6, 4]), onnx.value("/enc/y", onnx.F32, [6, 8])]
         self.write("m0.onnx", onnx.model([onnx.node("MatMul", ["x", "w"], ["/enc/y"])], values[:1], values[1:], weights))

@@ -1,4 +1,4 @@
-"""poprt --framework tensorflow: with a stand-in for tf2onnx, which copies a model."""
+"""poprt --framework tensorflow: with a replacement for tf2onnx that copies a model."""
 
 import os
 import subprocess

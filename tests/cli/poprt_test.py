@@ -359,7 +359,7 @@ class Errors(CommandTest):
 
     @staticmethod
     def bits():
-        """An operator that nothing before opset 18 stands for."""
+        """An operator without an equivalent before opset 18."""
         values = [onnx.value(n, onnx.S32, [4]) for n in "xy"]
         return onnx.model([onnx.node("BitwiseNot", ["x"], ["y"])], values[:1], values[1:], opset=18)
 

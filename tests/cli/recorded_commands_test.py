@@ -1,5 +1,5 @@
 """What commands do with models and data that they run, compare, show and check, recorded in tests/data/cli_commands_*.txt:
-sequences of calls in one folder, what each says and which files it makes, changes or takes away. Times are masked, data is
+sequences of calls in one folder, the output of each and the files that it makes, changes or removes. Times are masked, data is
 exact in every instruction set.
 
     POPRT_WRITE_RECORDS=1 POPRT_BIN=build/release/bin python3 tests/cli/recorded_commands_test.py   # then read the diff"""

@@ -1,4 +1,4 @@
-"""What each option does to a small model, recorded in tests/data/cli_options.txt: what the command says, the converted
+"""What each option does to a small model, recorded in tests/data/cli_options.txt: the output of the command, the converted
 graph, the metadata of the executable and its program, each as far as it differs from what the command makes without the
 option. An option that is forgotten on its way, or acts where it must not, is another line. Help texts are whole.
 
@@ -150,7 +150,7 @@ class RecordedOptions(RecordedTest):
             [f32["x"]], [f32["y"], f32["z"]]))
 
     def made(self, model, words, number):
-        """Lines: what the command says, the graph, the metadata, the program; each with a mark in front."""
+        """Lines: the output of the command, the graph, the metadata, the program; each with a mark in front."""
         out = self.path(f"out{number}")
         given = [*BASE.get(model, []), *words]
         if "--input_shape" in words or "--batch_size" in words:

@@ -35,11 +35,11 @@ class SameBytes(CommandTest):
                 files[name] = file.read()
         shutil.rmtree(self.path(folder))
         self.assertIn("a.popef", files)
-        self.assertEqual(len(files), 3, list(files))  # the model, what it was converted to, the executable
+        self.assertEqual(len(files), 3, list(files))  # the model, the converted model, the executable
         return files
 
     def compiled_twice(self, onnx, *words):
-        """The executable's bytes, which are the same twice."""
+        """The bytes of the executable, which are equal in both runs."""
         cpus = os.sched_getaffinity(0)
         first = self.made("a", onnx, words, FEW, {min(cpus)})
         second = self.made("another/folder with a long name", onnx, words, MANY, cpus)

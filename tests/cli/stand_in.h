@@ -1,4 +1,4 @@
-// A program in the place of Python: what it is asked is noted, and what it does is a line of sh.
+// A program that replaces Python: it notes its request and runs a line of sh.
 #pragma once
 
 #include <cstdlib>

@@ -30,7 +30,7 @@ class ClosedStreams(CommandTest):
 
 class Interrupted(CommandTest):
     def interrupt(self, words, command):
-        """Interrupts a command as soon as it writes; what is in its folder then."""
+        """Interrupts a command as soon as it writes; returns the files in its folder."""
         os.mkdir(self.path("out"))
         process = self.begun(words, self.path("out"), NAMED, command)
         while process.poll() is None and not os.listdir(self.path("out")):

@@ -77,7 +77,7 @@ class CommandTest(unittest.TestCase):
 
     def fails(self, words, *facts, code=1):
         """One line on stderr that starts with the command and names every fact; nothing on stdout, no file
-        made, changed or left behind."""
+        made, changed or left over."""
         before = self.tree()
         result = self.run_command(*words)
         self.assertEqual(result.code, code, f"{words}: {result.out}{result.err}")
@@ -164,7 +164,7 @@ class CommandTest(unittest.TestCase):
 
 
 class RecordedTest(CommandTest):
-    """What commands say, as a file of tests/data has it; with POPRT_WRITE_RECORDS it is written: read the diff."""
+    """Compares the output of commands with a file of tests/data; with POPRT_WRITE_RECORDS it writes the file: review its diff."""
 
     maxDiff = None
 

@@ -1,4 +1,4 @@
-// Attributes that are out of range, contradict each other, or are of another type than they say.
+// Attributes that are out of range, contradict each other, or have another type than they declare.
 #include <limits>
 
 #include "case.h"

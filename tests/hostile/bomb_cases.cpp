@@ -1,4 +1,4 @@
-// A few bytes that ask for terabytes or for hours.
+// A few bytes that need terabytes or hours.
 #include <limits>
 
 #include "case.h"

@@ -1,4 +1,4 @@
-// A malformed or hostile input, what is expected of it, and short ways to make one.
+// A malformed or hostile input, its expected result, and helpers to make one.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -262,7 +262,7 @@ inline Case reject(std::string name, std::string error, const Op& op) {
 inline Case accept(std::string name, const pb::ModelProto& m) {
   return from_bytes(std::move(name), "", bytes_of(m), Outcome::accepted);
 }
-// What is accepted with a warning otherwise.
+// An input that is accepted with a warning without this option.
 inline Case reject_if_strict(std::string name, std::string error, const pb::ModelProto& m) {
   Case c = reject(std::move(name), std::move(error), m);
   c.arguments.push_back("--strict");

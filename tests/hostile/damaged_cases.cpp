@@ -1,6 +1,5 @@
-// PopEF files of every kind that the compiler writes, each damaged in a way that its number
-// decides: bits, bytes and words of what is no weight, and files that end early. Some are as good
-// as before.
+// PopEF files of every kind that the compiler writes. The number of a case selects the damage:
+// bits, bytes and words outside of the weights, and files that end early. Some files stay valid.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Models that contradict themselves: what they declare of a value against what comes out, branches
-// and bodies whose types differ, operators of an opset that has them no more.
+// Models that contradict themselves: declared types that differ from inferred ones, branches and
+// bodies whose types differ, operators that their opset no longer has.
 #include "case.h"
 
 namespace poprt::hostile {
@@ -133,7 +133,7 @@ pb::ModelProto scanning(int state_type, int row_type, const std::string& op) {
   return m;
 }
 
-// y = F(x), where F is Relu twice and says of its inner value, or the model of y, what it is.
+// y = F(x), where F is Relu twice and declares the type of its inner value, or the model that of y.
 pb::ModelProto in_function(const Dims& inner, const Dims& result) {
   pb::ModelProto m = empty_model();
   auto* import = m.add_opset_import();
@@ -158,7 +158,7 @@ pb::ModelProto in_function(const Dims& inner, const Dims& result) {
   return m;
 }
 
-// y = `op`(x, ...), declared as what `declare_y` says.
+// y = `op`(x, ...), with the type of `declare_y`.
 pb::ModelProto container(const std::string& op, size_t inputs,
                          const std::function<void(pb::ValueInfoProto*)>& declare_y) {
   pb::ModelProto m = empty_model();

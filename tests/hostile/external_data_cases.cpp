@@ -1,5 +1,4 @@
-// Tensors in files of their own: every trick with the path, in every place where a tensor can
-// stand.
+// Tensors in external files: every trick with the path, for every kind of tensor in a model.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,7 +137,7 @@ constexpr Place kPlaces[] = {
     {"function_body", in_a_function},
 };
 
-// What lies where the location points.
+// The file at the location.
 void prepare(const Folder& f) {
   f.write("w.bin", std::string(64, '\0') + std::string(64, '\1'));
   fs::create_directory(f.model / "sub");

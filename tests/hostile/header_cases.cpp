@@ -1,4 +1,4 @@
-// What a model says of itself.
+// Versions, opsets and metadata of a model.
 #include "case.h"
 
 namespace poprt::hostile {

@@ -71,7 +71,7 @@ Result run(const fs::path& folder, std::vector<std::string> words, const char* a
   result.memory = usage.ru_maxrss;
   result.error = contents(error);
   close(error);
-  // AddressSanitizer says so when it refuses memory.
+  // AddressSanitizer reports refused memory in this way.
   result.error = std::regex_replace(
       result.error, std::regex("==[0-9]+==WARNING: AddressSanitizer failed to allocate[^\n]*\n"),
       "");
@@ -91,7 +91,7 @@ std::map<std::string, std::string> listing(const fs::path& root) {
   return files;
 }
 
-// Whether somebody opened or read what lies directly in a folder.
+// Whether a file directly in the folder was opened or read.
 class Watch {
  public:
   explicit Watch(const fs::path& folder)
@@ -166,7 +166,7 @@ void check(const Case& c) {
   words.insert(words.end(), c.arguments.begin(), c.arguments.end());
   const Result result = run(box.folder.model, std::move(words));
   const std::string touched = watch.touched();
-  if (std::getenv("POPRT_HOSTILE_PRINT"))  // for whoever writes cases
+  if (std::getenv("POPRT_HOSTILE_PRINT"))  // for authors of cases
     printf("%s\t%d\t%ld\t%s", c.name.c_str(), result.status, result.memory,
            result.error.empty() ? "\n" : result.error.c_str());
 
@@ -253,7 +253,7 @@ TEST_P(Inspected, ShowsOrRefuses) {
                                         << result.error;
   const int code = WEXITSTATUS(result.status);
   EXPECT_LE(code, 123) << result.error;
-  // What is shown may come with warnings of the importer.
+  // The output may include warnings of the importer.
   EXPECT_TRUE(code == 0 || one_clean_line(result.error)) << result.error;
   EXPECT_EQ(result.error.find("bad_alloc"), std::string::npos) << result.error;
   EXPECT_LE(result.memory, kMostMemory);

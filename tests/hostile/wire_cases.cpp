@@ -1,4 +1,4 @@
-// Bytes that are no protobuf message, or one that lies about itself.
+// Bytes that are no protobuf message, or a message with wrong lengths.
 #include "case.h"
 
 namespace poprt::hostile {
@@ -18,9 +18,8 @@ constexpr uint64_t kGraph = 7, kNode = 1, kAttribute = 5;
 
 std::string head(uint64_t number, size_t size) { return tag(number, 2) + varint(size); }
 
-// Messages nested in each other: `around` gives what stands before and behind a message of a size.
-// The parts are put together once, since copying all that lies inside at each of 20 000 levels
-// takes seconds.
+// Nested messages: `around` returns the bytes before and after a message of a size. The parts are
+// joined once, because copying the content at each of 20 000 levels takes seconds.
 template <class Around>
 std::string nested(int depth, Around&& around) {
   size_t size = 0;

@@ -80,7 +80,7 @@ class CommandTest : public testing::Test {
   %y : f32[2] = com.microsoft.Gelu(%x)
   output %y
 })"));
-    bytes[bytes.find("com.microsoft")] = 'k';  // the import stands in front
+    bytes[bytes.find("com.microsoft")] = 'k';  // the import is in front
     write(name, bytes);
     return name;
   }

@@ -71,7 +71,7 @@ TEST_F(Compare, Json) {
                                         {"outputs", nlohmann::json::array({row})}}));
 }
 
-// Each on both sides: what is just allowed and a little less.
+// Each on both sides: the exact limit and a little less.
 TEST_F(Compare, Tolerances) {
   const std::vector<float> off = {1, 0, 4, 8.5};
   const auto code = [&](const std::vector<std::string>& tolerance) {
@@ -126,7 +126,7 @@ TEST_F(Compare, ShapeOfTheReference) {
   EXPECT_EQ(ran.err, "poprt_exec compare: output 'y' is f32[1,4], its reference has shape [4]\n");
 }
 
-// Beside the data or above it; the nearer one is taken, and options come first.
+// Next to the data or above it; the nearer file is used, and options come first.
 TEST_F(Compare, TolerancesOfADataSet) {
   data_set("set/data_0");
   const auto code = [&](std::vector<std::string> more = {}) {
@@ -183,7 +183,7 @@ TEST_F(Compare, FilesOfADataSetAreNumbered) {
   EXPECT_NE(none.err.find("nothing to compare with"), std::string::npos) << none.err;
 }
 
-// An option says more than the data, whatever name begins alike.
+// An option overrides the data, also if another name has the same beginning.
 TEST_F(Compare, VariableShapesAreThoseOfTheData) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[N,4]
@@ -225,8 +225,8 @@ TEST_F(Compare, BatchIsSaidByOptions) {
   EXPECT_EQ(with("2"), 1);
 }
 
-// Of an output whose size depends on data what is real is compared; its size may be an output of
-// any place.
+// Only the real elements of an output whose size depends on data are compared; its size may be at
+// any position among the outputs.
 TEST_F(Compare, RealPartOfAnOutput) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[2,4]

@@ -47,7 +47,7 @@ TEST(DebugHelp, OfEachCommand) {
       if (!line.empty()) found[name].insert(line);
   }
   poprt::test::expect_recorded(found, POPRT_TEST_DATA "/cli_debug_help.txt",
-                               "What commands of poprt_exec debug say of themselves: "
+                               "Help of the commands of poprt_exec debug: "
                                "tests/cli/commands/debug_test.cpp.");
 }
 
@@ -223,7 +223,7 @@ TEST_F(Debug, PartsAreExtracted) {
                   "--extract: expected input_names=... output_names=..., found 'outputs=m'"));
 }
 
-// A model with an operator that nobody knows is printed without its types.
+// A model with an unknown operator is printed without its types.
 TEST_F(Debug, LevelsOfPrinting) {
   const auto level = [](const char* word) {
     return debug({"print", "--model", "one.onnx", "--level", word}).out;

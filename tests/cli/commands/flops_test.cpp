@@ -76,7 +76,7 @@ TEST_F(Flops, InputsCountOnce) {
             32 + 4 + 32);
 }
 
-// Of a loop the body, as often as its number of runs says when that is a constant.
+// The body of a loop counts once for each round if the number of rounds is constant.
 TEST_F(Flops, LoopsOfUnknownLengthCountOnce) {
   const std::string body = R"({body = graph "b" {
     input %i : s64[]
@@ -103,7 +103,7 @@ TEST_F(Flops, LoopsOfUnknownLengthCountOnce) {
   EXPECT_EQ(flops("_"), 4);
 }
 
-// Of several inputs that are scanned the first says how often: here six columns, then six rows.
+// The first of several scanned inputs has the number of rounds: here six columns, then six rows.
 TEST_F(Flops, ScansCountEachStep) {
   const auto flops = [&](const std::string& first, const std::string& second,
                          const std::string& axes) {

@@ -1,4 +1,4 @@
-// What --help of each command says, as tests/data/cli_help.txt has it, which
+// The --help of each command equals tests/data/cli_help.txt, which
 // tests/cli/recorded_options_test.py writes; and documents that commands print.
 #include <fmt/ranges.h>
 

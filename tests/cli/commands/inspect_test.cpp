@@ -129,7 +129,7 @@ TEST_F(Inspect, RunsAreCompared) {
   EXPECT_EQ(differ({"--second", "g.ir", "--reference", "y=y.npy"}, 1).size(), 2);
 }
 
-// The elements that differ most: twenty, or as many as asked for.
+// The elements that differ most: twenty, or the requested number.
 TEST_F(Inspect, SomeElementsThatDifferAreShown) {
   write("g.ir", R"(graph "g" opset {"": 17} {
   input %x : f32[30]
@@ -168,7 +168,7 @@ TEST_F(Inspect, SeedsNameRandomInputs) {
   EXPECT_NE(tables({"g.ir", "--view", "run", "--seed", "2"})["values"], first);
 }
 
-// Shapes that a model leaves open, and what is said of those that are assumed.
+// Shapes that a model leaves open, and the messages about the assumed ones.
 TEST_F(Inspect, ModelsAreCompiledForShapes) {
   write("g.ir", R"(graph "g" opset {"": 17} {
   input %x : f32[N,2]

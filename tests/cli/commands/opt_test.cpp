@@ -139,7 +139,7 @@ TEST_F(Opt, StageCompileRunsThePassesOfTheCompiler) {
             staged({"convert", "--rewrite_limit", "0"}));
 }
 
-// What is compiled as one piece: a graph for each part, and one program.
+// A model of several parts: a graph for each part, and one program.
 TEST_F(Opt, AModelAtSeveralShapesHasAGraphForEach) {
   write("g.ir", kRows);
   for (const std::vector<std::string>& shapes :

@@ -81,7 +81,7 @@ TEST_F(PoprtRunPopef, ReplicasAreOfModelRunners) {
   }
 }
 
-// Weights that come with the file are not made up, and say nothing of the batch.
+// Weights of the file are not random, and do not affect the batch.
 TEST_F(PoprtRunPopef, InputsThatHaveDataAreLeftAlone) {
   onnx("net.onnx", R"(graph "g" opset {"": 17} {
   input %x : f32[4,2]
@@ -93,7 +93,7 @@ TEST_F(PoprtRunPopef, InputsThatHaveDataAreLeftAlone) {
   EXPECT_EQ(report({"--iteration", "1"}).batch, 4);
 }
 
-// Processes are this program again, which does what the file that it is given says: stand_in().
+// The processes are this program again, which runs the script in the given file: stand_in().
 class Processes : public PoprtRunPopef {
  protected:
   static Ran run_file(const std::string& text, const std::vector<std::string>& more) {
@@ -139,7 +139,7 @@ TEST_F(Processes, ThatFailAreSaid) {
             "poprt_exec poprt_run_popef: process 0: ended with code 3\n");
 }
 
-// With each other, where nobody has said what is shared.
+// Compared with each other if no tensor is shared.
 TEST_F(Processes, ShareDevices) {
   const auto shared = [] {
     const std::string err = run_file("shared", {"--numProcesses", "2"}).err;

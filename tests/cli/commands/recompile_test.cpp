@@ -8,7 +8,7 @@ namespace {
 
 using popef::Metadata;
 
-// Executables of one model, as somebody may have changed them.
+// Executables of one model with changes by a user.
 class Recompile : public CommandTest {
  protected:
   Recompile() {
@@ -28,7 +28,7 @@ class Recompile : public CommandTest {
     reader->parseFile(file);
     return popef::ModelBuilder(reader).createModel();
   }
-  // The file with other metadata, and blobs that `more` writes besides.
+  // The file with other metadata, and with the blobs that `more` adds.
   static void rewrite(
       const std::string& file, const std::function<void(Metadata&)>& change,
       const std::function<void(popef::Writer&)>& more = [](popef::Writer&) {}) {
@@ -87,7 +87,7 @@ TEST_F(Recompile, WhatSomebodyHasSetStays) {
   EXPECT_EQ(now.engineOptions(), was.engineOptions());
 }
 
-// Inputs that somebody has changed are not those of the program: the file gets the new metadata.
+// Changed inputs differ from those of the program: the file gets the new metadata.
 TEST_F(Recompile, AnchorsOfTheNewProgramAreTaken) {
   popef("a.popef", "net.onnx");
   const auto anchors = model("a.popef")->metadata.anchors();
@@ -110,7 +110,7 @@ TEST_F(Recompile, AnchorsOfTheNewProgramAreTaken) {
   EXPECT_EQ(now.deviceOptions(), (std::vector<popef::Option>{{"gateway", "true"}}));
 }
 
-// What the compiler makes is made anew, or no more; the rest is somebody's.
+// Blobs of the compiler are made again or removed; the others belong to the user.
 TEST_F(Recompile, BlobsOfOthersStay) {
   popef("a.popef", "net.onnx");
   const auto add = [](popef::Writer& writer) {
@@ -142,7 +142,7 @@ TEST_F(Recompile, BlobsOfOthersStay) {
   EXPECT_EQ(now->feeds[0].payload().bytes.size(), 16);
 }
 
-// Weights that somebody has replaced in the file stay, when they are still of that shape.
+// Weights that a user has replaced in the file stay if their shape is unchanged.
 TEST_F(Recompile, DataOfTheFileStays) {
   popef("a.popef", "net.onnx", {{"compiler_options", "constant_weights=False"}});
   const auto weight = [](const popef::Model& m, size_t i) {
@@ -219,7 +219,7 @@ TEST_F(Recompile, SourceLiesBesideTheFile) {
   std::filesystem::rename("net.onnx", "sub/net.onnx");
   EXPECT_EQ(recompile({"sub/a.popef", "--force", "--json"}).json()["source"], "sub/net.onnx");
   EXPECT_EQ(file_text("sub/a.popef"), fresh);
-  // What the file says of a place is not believed.
+  // A path in the file is not trusted.
   rewrite("sub/a.popef", [](Metadata& m) {
     options(m, [](auto& all) {
       for (popef::Option& o : all)
@@ -286,7 +286,7 @@ TEST_F(Recompile, EmbeddedSourceIsUsedUnlessAnotherIsGiven) {
             "moved.onnx");
 }
 
-// Files of its external data that would lie outside of their folder.
+// Files of its external data that would be outside of their folder.
 TEST_F(Recompile, EmbeddedFilesStayInTheirFolder) {
   onnx::export_file(*ir::parse_text(R"(graph "g" opset {"": 17} {
   input %x : f32[1,2]

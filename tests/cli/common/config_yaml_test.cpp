@@ -8,7 +8,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A file of options, read as behind a command line of `words`.
+// A file of options, read after the command line `words`.
 struct Config {
   TemporaryFolder folder;
   std::string path;
@@ -32,7 +32,7 @@ struct Config {
   }
 };
 
-// What is wrong with a file, behind "--OPTION: PATH:".
+// The message for a file, after "--OPTION: PATH:".
 template <class Read>
 std::string wrong(const char* option, const std::string& text, Read&& read) {
   Config config(text);

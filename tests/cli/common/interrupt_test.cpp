@@ -23,7 +23,7 @@ TEST(Interrupt, SignalsRemoveTemporaryFilesThatAreOpen) {
       ::open(path(".poprt-1-a").c_str(), O_CREAT | O_WRONLY, 0600);
       ::open(path("kept").c_str(), O_CREAT | O_WRONLY, 0600);
       ::close(::open(path(own + "closed").c_str(), O_CREAT | O_WRONLY, 0600));
-      ::signal(signal, SIG_DFL);  // a shell ignores SIGINT for what it runs in the background
+      ::signal(signal, SIG_DFL);  // a shell ignores SIGINT for background processes
       remove_temporaries_when_interrupted();
       ::raise(signal);
     });

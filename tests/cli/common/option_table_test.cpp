@@ -9,7 +9,7 @@ using Words = std::vector<std::string>;
 
 const OptionInfo& info(const std::string& name) { return *option_tables().find(name); }
 
-// What a command line says; the options are those of poprt.
+// The message for a command line; the options are those of poprt.
 struct Line {
   Command app{"", "program"};
   GivenOptions given;

@@ -23,7 +23,7 @@ const GivenOptions& one_script() {
   return made;
 }
 
-// Python is asked as `-c PROGRAM REQUEST ANSWER`.
+// Python is called as `-c PROGRAM REQUEST ANSWER`.
 StandIn answering(const std::string& json) {
   return StandIn("cp \"$3\" \"$here/request.json\"; echo '" + json + "' > \"$4\"");
 }

@@ -23,7 +23,7 @@ TEST(StandardStreams, ThoseThatAreClosedAreHeld) {
       for (int stream = 0; stream < 3; stream++)
         if (::fcntl(stream, F_GETFD) == -1) wrong |= 1;
       if (mask & 1 && ::read(0, &c, 1) != 0) wrong |= 2;
-      // What is printed is not lost without a word.
+      // An error is reported if the output cannot be written.
       if (mask & 2 && ::write(1, "x", 1) != -1) wrong |= 4;
       if (mask & 4 && ::write(2, "x", 1) != 1) wrong |= 8;
       const int next = ::open("/dev/null", O_RDONLY);

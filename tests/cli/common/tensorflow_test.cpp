@@ -24,7 +24,7 @@ struct Converter {
   void give(const std::string& name, Words words) {
     options.add(*option_tables().find(name), std::move(words));
   }
-  // What is said on the way.
+  // The messages of the conversion.
   std::string run() {
     testing::internal::CaptureStderr();
     try {
@@ -35,7 +35,7 @@ struct Converter {
     }
     return testing::internal::GetCapturedStderr();
   }
-  // How often it was asked to convert, with an opset of ours and by itself.
+  // The number of conversions, with the given opset and with the default one.
   std::string conversions() const {
     std::string calls;
     std::istringstream lines(python.calls());
@@ -74,7 +74,7 @@ TEST(Tensorflow, APackageThatIsMissingIsNotStarted) {
             "--framework tensorflow: Python's package tf2onnx is not installed; python3 -m pip "
             "install tf2onnx tensorflow");
   EXPECT_EQ(missing.conversions(), "");
-  Converter other("good", 1);  // which says itself what is wrong
+  Converter other("good", 1);  // which prints its own error
   EXPECT_EQ(other.run(), "");
 }
 
@@ -154,12 +154,12 @@ TEST(Tensorflow, WhatIsTransposedHasFourDimensions) {
                     "one: rank' || "
                     "echo 'W - transpose_{0} for two: shape must be rank 4: no'",
                     direction));
-    // What the conversion said that counts, which is the second one.
+    // The message of the second conversion counts.
     converter.give(std::string(direction) + "s_as_nchw", {direction[0] == 'i' ? "b" : "real"});
     EXPECT_EQ(
         message_of<Failure>([&] { converter.run(); }),
         fmt::format("tf2onnx --{}s_as_nchw: two: it does not have four dimensions", direction));
-    // Nothing was asked to be transposed.
+    // No input was to be transposed.
     Converter without(fmt::format("good; echo 'W - transpose_{} for one: rank'", direction));
     EXPECT_EQ(without.run(), "");
   }

@@ -67,7 +67,7 @@ TEST(DebugRun, OutputsAreAsLargeAsTheirData) {
             (Shape{2, 0}));
 }
 
-// Asked as `-c PROGRAM REQUEST ANSWER`.
+// Called as `-c PROGRAM REQUEST ANSWER`.
 TEST(DebugRun, ModelsRunOnAnother) {
   const TemporaryFolder files;
   const std::string y = (files.path() / "y.npy").string();

@@ -54,7 +54,7 @@ TEST(Npy, BitsOfWholeBytesAreAsTheyAre) {
   EXPECT_EQ(numbers(bf16), (std::vector<int>{1, 2}));
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {255}), POPRT_DTYPE_F8143, "f").dtype,
             POPRT_DTYPE_F8143);
-  // What is no carrier of the type stays.
+  // A type that does not carry another one stays.
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_S4, "f").dtype, POPRT_DTYPE_U8);
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_S8, {1}), POPRT_DTYPE_U4, "f").dtype, POPRT_DTYPE_S8);
   EXPECT_EQ(from_bits(bytes(POPRT_DTYPE_U8, {1}), POPRT_DTYPE_BF16, "f").dtype, POPRT_DTYPE_U8);
@@ -145,7 +145,7 @@ TEST(Npy, MembersThatEndEarlyAreNamed) {
     damaged.replace(damaged.find(from), from.size(), to);
   };
   replace("'shape': (2,)", "'shape': (9,)");
-  // The checksum says that it is damaged before anybody counts.
+  // The checksum shows the damage before the elements are counted.
   EXPECT_EQ(
       message_of<Failure>([&] { (void)read_npz(write_file(folder, "b.npz", damaged).string()); }),
       "'" + (folder.path() / "b.npz").string() +

@@ -14,7 +14,7 @@ std::unique_ptr<ir::Graph> parsed(const std::string& body) {
   return ir::parse_text("graph \"g\" opset {\"\": 17} {\n" + body + "}\n");
 }
 
-// Two nodes with two inputs, and one behind them.
+// Two nodes with two inputs, and one after them.
 std::unique_ptr<ir::Graph> chain() {
   return parsed(R"(
   input %x : f32[2,4]
