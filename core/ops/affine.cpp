@@ -1,4 +1,4 @@
-// alpha * x + beta: an experimental operator of early ONNX, which opset 10 took back.
+// alpha * x + beta. Affine was an experimental operator of early ONNX; opset 10 removed it.
 #include "ops/common/axes.h"
 #include "ops/common/elementwise.h"
 

@@ -1,4 +1,4 @@
-// theta [N, 2, 3] or [N, 3, 4], constant size [N, C, (D,) H, W].
+// Inputs: theta [N, 2, 3] or [N, 3, 4], and a constant size [N, C, (D,) H, W].
 #include "kernels/calls/affine_grid.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
@@ -34,7 +34,7 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
-// Row r of theta gives coordinate r of every point.
+// Row r of theta determines coordinate r of every point.
 void map_axes(AxesContext& ctx) {
   ctx.carry(0, 0, 0, 0);
   ctx.carry(0, 1, 0, ctx.out().size() - 1);

@@ -1,7 +1,8 @@
-// Attention of ONNX: Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen? to Y,
-// present_key?, present_value?, qk_matmul_output?. Tensors are [B, heads, S, size] or, with the
-// heads as attributes, [B, S, heads * size]. Computed in f32, f64
-// in f64.
+// Attention of ONNX. Inputs: Q, K, V, attn_mask?, past_key?, past_value?, nonpad_kv_seqlen?.
+// Outputs: Y, present_key?, present_value?, qk_matmul_output?.
+//
+// Tensors are [B, heads, S, size], or [B, S, heads * size] with the numbers of heads as attributes.
+// The operator is computed in f32, or in f64 for f64 inputs.
 #include "kernels/calls/attention_generic.h"
 #include "kernels/calls/cast.h"
 #include "ops/common/as_real.h"
@@ -23,7 +24,7 @@ struct Sizes {
   int64_t batch, q_heads, kv_heads, queries, new_keys, past, keys, head, v_size;
 };
 
-// From static shapes.
+// Requires static shapes.
 Sizes sizes_of(const ir::Node& node) {
   const Shape &q = node.input(0)->shape(), &k = node.input(1)->shape(), &v = node.input(2)->shape();
   const auto bad = [&](std::string_view what) {
@@ -92,8 +93,8 @@ void infer(InferContext& ctx) {
   ctx.out(3, q, {s.batch, s.q_heads, s.queries, s.keys});
 }
 
-// [B, heads, keys, size] in type `to` of the past and the new part; `present` gets it when it is
-// read.
+// Concatenates the past and the new part to [B, heads, keys, size] in type `to`. If `present` is
+// read, it receives the result.
 BufferId gather_cache(LowerContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
                       int64_t size, DType to) {
   const DType type = ctx.in_dtype(input);
@@ -176,14 +177,14 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 3, scores, t);
 }
 
-// Heads of query q_heads / kv_heads share a head of key and value. `at` and `columns`: where output
-// `to` has heads, and how many columns each.
+// Query heads share key and value heads in groups of q_heads / kv_heads. `at` is the axis of output
+// `to` that holds the heads, `columns` the number of columns of each head.
 struct Heads {
   size_t to, at;
   int64_t columns;
 };
 
-// Key or value (`input`) and the past one, as they are in `present`: the new one after the past.
+// States the axes of `present`: the past key or value, followed by the new one (`input`).
 void map_present(AxesContext& ctx, const Sizes& s, size_t input, size_t past, size_t present,
                  int64_t size) {
   const size_t heads = s.packed ? 2 : 1, tokens = s.packed ? 1 : 2;
@@ -201,7 +202,7 @@ void map_present(AxesContext& ctx, const Sizes& s, size_t input, size_t past, si
     if (i != input && i != past) ctx.independent(i, present);
 }
 
-// What reaches the attention itself: output 0, and the scores in output 3.
+// States the axes of the outputs of the attention itself: output 0, and the scores in output 3.
 void map_attention(AxesContext& ctx, const Sizes& s, const Heads& h) {
   const size_t heads = s.packed ? 2 : 1, tokens = s.packed ? 1 : 2;
   const auto by_head = [&](size_t input, size_t axis, int64_t block, int64_t count) {
@@ -247,7 +248,7 @@ void map_axes(AxesContext& ctx) {
   if (ctx.makes(2)) map_present(ctx, s, 2, 5, 2, s.v_size);
   if (!ctx.makes(3)) return;
   map_attention(ctx, s, {3, 1, 1});
-  // Before the mask and the softmax, every key has a column of its own.
+  // Before the mask and the softmax, each column of the scores depends on one key only.
   if (ctx.node.int_attr("qk_matmul_output_mode", 0) == 0) {
     ctx.link({1, s.packed ? size_t{1} : size_t{2}, 3, 3, kNoRepeat, 1, 1, s.past});
     ctx.link({4, 2, 3, 3});

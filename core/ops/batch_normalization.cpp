@@ -1,5 +1,6 @@
-// Opset 1 and 6 had is_test (without it, one output alone means the same), 7 and 8 `spatial`; since
-// 14 there is training_mode, which normalises by the statistics of the batch itself.
+// Versions differ. Opset 1 and 6 have is_test; a node without it but with a single output is
+// treated as inference. Opset 7 and 8 have `spatial`. Since opset 14 there is training_mode, which
+// normalises by the statistics of the batch itself.
 #include <array>
 
 #include "base/checked.h"
@@ -14,7 +15,7 @@
 namespace poprt::ops::batch_normalization_op {
 namespace {
 
-// Without `spatial` every element of an image has its own mean and variance.
+// Without `spatial`, every element of an image has its own mean and variance.
 bool is_spatial(const ir::Node& node) {
   return node.opset() >= 9 || node.int_attr("spatial", 1) != 0;
 }
@@ -34,12 +35,12 @@ void infer(InferContext& ctx) {
       if (ctx.in(i).is_static() && element_count(ctx.in(i).shape) != count)
         ctx.fail_input("input {} is {}, expected [{}]", i, shape_string(ctx.in(i).shape), count);
   }
-  // Before opset 14, what lower() refuses where it is read.
+  // Before opset 14 these are outputs that lower() refuses if they are read.
   for (size_t i = 1; i < ctx.node.outputs().size(); i++) ctx.out(i, ctx.in(i == 2 ? 4 : 3));
 }
 
-// Mean and variance over all but the channels; outputs 1 and 2 are the running statistics,
-// which they enter with 1 - momentum.
+// Computes mean and variance over all axes except the channels. Outputs 1 and 2 are the running
+// statistics, into which the batch enters with weight 1 - momentum.
 void lower_training(LowerContext& ctx) {
   const Shape& x = ctx.in_shape(0);
   if (element_count(x) == 0) ctx.fail_unsupported("an empty batch has no mean");
@@ -101,7 +102,8 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.in(2), ctx.in(3), ctx.in(4), ctx.out(0)});
 }
 
-// With given statistics every element is computed by itself; in training, channels are.
+// With given statistics, every element is computed independently; in training, only the channels
+// are independent.
 void map_axes(AxesContext& ctx) {
   const size_t rank = ctx.in(0).size();
   const bool training = ctx.node.int_attr("training_mode", 0) != 0;

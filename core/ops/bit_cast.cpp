@@ -1,4 +1,4 @@
-// The same bytes as another type of the same width.
+// Reinterprets the bytes as another type of the same width.
 #include "base/onnx_dtype.h"
 #include "kernels/calls/copy.h"
 #include "ops/common/axes.h"

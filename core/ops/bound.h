@@ -1,13 +1,14 @@
 // Bounds of sizes that depend on data.
 //
-// The device has static shapes. Where a size depends on data, the compiler takes the largest size
-// as the shape, and follows which part of each value is real: the first `size` places along one
-// axis (ops/item.h). OpDef::bound says for one operator how much of its results is real when of its
-// inputs only a part is, and changes the inputs so that the padding does not count.
+// The device has static shapes. If a size depends on data, the compiler uses the largest size as
+// the shape and tracks which part of each value is real: the first `size` places along one axis
+// (ops/item.h). The hook OpDef::bound of an operator computes which part of its results is real
+// from the real parts of its inputs, and changes the inputs so that padding does not affect the
+// real part.
 //
 // Worked example: ReduceSum over axis 0 of x [8, 4], of which n rows are real. The hook replaces x
-// by Where(row < n, x, 0) and returns no size: all of the result is real. Over axis 1 it changes
-// nothing and returns {n, 0}: of the result, [8], n places are real.
+// by Where(row < n, x, 0) and returns no size, because the whole result is real. Over axis 1 it
+// changes nothing and returns {n, 0}: n places of the result, which has shape [8], are real.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,70 +25,71 @@
 
 namespace poprt::ops {
 
-// Which part of a node's results is real.
+// The part of the results of a node that is real.
 struct BoundResult {
-  ir::Value* size = nullptr;  // of the results along `axis`; null: all is real
+  ir::Value* size = nullptr;  // of the results along `axis`; null: the whole result is real
   size_t axis = 0;
   std::optional<size_t> twin = {};                   // Item::twin
-  std::function<ir::Value*(ir::Value*)> after = {};  // turns result 0 into the final one
-  ir::Value* whole = nullptr;                        // result 0: no node is needed
+  std::function<ir::Value*(ir::Value*)> after = {};  // converts result 0 to the final result
+  ir::Value* whole = nullptr;                        // result 0, if no node is needed
   Items results =
-      {};  // all results with their sizes: no node is needed, and the rest does not count
+      {};  // all results with their sizes, if no node is needed; the other fields are then ignored
 };
 
-// One element of a shape: `actual`, an s64 scalar, is null when it is always `most`.
+// One element of a shape. `actual` is an s64 scalar, or null if the element is always `most`.
 struct Extent {
   int64_t least, most;
   ir::Value* actual;
 };
 
-// The least and the most that each element of a result can be, both constants.
+// The least and the greatest value of each element of a result, both constants.
 struct SizeRange {
   ir::Value *least, *most;
 };
 
-// Sizes that meet in one axis of a result: they are equal, or one of them is 1 and is repeated.
-struct Meeting {
-  ir::Value* size = nullptr;  // null: all is real
+// A size along one axis of a result to which several inputs broadcast: sizes are equal, or 1.
+struct AxisSize {
+  ir::Value* size = nullptr;  // null: all places are real
   int64_t bound = 0;
 };
 
-// The least that each element of a constant, or of a tensor of sizes, can be.
+// The least value of each element of a constant or of a tensor of sizes.
 inline ir::Value* least_of(const Item& item) { return item.actual ? item.least : item.value; }
 // Whether an element of a constant is less than a number.
 bool any_below(const ir::Value* v, double number);
 
-// Whether two sizes are one value or equal constants.
+// Whether two sizes are the same value or equal constants.
 bool same_size(const ir::Value* a, const ir::Value* b);
 
-// Whether a size is computed from `of` by sums and constant factors alone.
+// Whether a size is computed from `of` by sums and constant factors only.
 bool is_linear_in(const ir::Value* size, const ir::Value* of);
 
-// One node of which some input is partly real, or whose results have sizes that depend on data.
-// Inputs that are tensors have static types. New nodes go through `build`.
+// A node with an input of which only a part is real, or with results whose sizes depend on data.
+// Inputs that are tensors have static types. New nodes are created through `build`.
 class BoundContext {
  public:
   BoundContext(const ir::Node& n, Items inputs, FoldingBuilder& b)
       : node(n), in(std::move(inputs)), build(b) {}
 
   const ir::Node& node;
-  Items in;  // the hook may change what the node reads
+  Items in;  // the hook may change the inputs of the node
   FoldingBuilder& build;
 
-  // -- What the node reads ----------------------------------------------------------------------
+  // -- Inputs
+  // --------------------------------------------------------------------------------------
   bool has(size_t i) const { return i < in.size() && in[i].kind == Item::Kind::tensor; }
   const Shape& shape(size_t i = 0) const { return in[i].value->shape(); }
   // The attribute `axis`, normalised for input 0.
   size_t axis_attr(int64_t fallback) const;
-  // The integers of a constant input. Throws unimplemented when it is not constant.
+  // The integers of a constant input. Throws unimplemented if it is not constant.
   std::vector<int64_t> constant_ints(size_t i) const;
-  // The axes in that input, or in attribute `axes`, normalised.
+  // The normalised axes in that input, or in attribute `axes`.
   std::vector<int64_t> axes_of(size_t input, size_t rank) const;
-  // The elements of an input that decides a shape. Throws when there is no bound.
+  // The elements of an input that decides a shape. Throws if an element has no bound.
   std::vector<Extent> extents(size_t i);
-  // Element k of a tensor of sizes, as an s64 scalar: the size itself where the tensor is only put
-  // together of sizes, so that equal sizes are one value. `most` is a bound of the element, where
-  // it is known: then conversions that keep such numbers do not hide the size.
+  // Element k of a tensor of sizes, as an s64 scalar. If the tensor only assembles sizes, it is the
+  // size itself, so that equal sizes are one value. `most` is a bound of the element, if known;
+  // with it, the function looks through conversions that preserve numbers up to this bound.
   ir::Value* element_of(ir::Value* v, int64_t k, std::optional<int64_t> most = std::nullopt);
 
   // -- Refusals ---------------------------------------------------------------------------------
@@ -99,43 +101,45 @@ class BoundContext {
   }
   [[noreturn]] void refuse_size(const Item& item) const;
   [[noreturn]] void refuse_shape(const Item& item) const;
-  // Throws when an input from `from` on has a size; else all of the result is real.
+  // Throws if an input from `from` on has a size; otherwise the whole result is real.
   BoundResult refuse_sizes(size_t from = 0) const;
 
   // -- Padding ----------------------------------------------------------------------------------
-  // The tensor with `filling` in place of its padding.
+  // The tensor with its padding replaced by `filling`.
   ir::Value* filled(const Item& item, const Tensor& filling);
   ir::Value* zero_filled(const Item& item);
-  // The tensor with `bound` places along its sized axis.
+  // Resizes the tensor to `bound` places along its sized axis.
   ir::Value* with_bound(const Item& x, int64_t bound);
-  // Its places `index` along its sized axis.
+  // Gathers places `index` along the sized axis.
   ir::Value* gathered(const Item& x, ir::Value* index) {
     return build.slice_at(x.value, index, static_cast<int64_t>(x.axis));
   }
-  // Its places along the sized axis, with the first one in place of the padding.
+  // The places along the sized axis, with the padding replaced by the first place.
   ir::Value* from_front(const Item& at, ir::Value* size);
-  // Indices `at` along `axis` of x, where negative ones count from the end of its real part.
+  // Converts indices `at` along `axis` of x, where negative indices count from the end of the real
+  // part.
   ir::Value* real_places(const Item& x, size_t axis, ir::Value* at);
-  // Rows of the elements after x's sized axis, the real ones first.
+  // Flattens x up to its sized axis to rows, and moves the real rows to the front.
   Item compacted(const Item& x);
 
-  // -- Sizes that meet --------------------------------------------------------------------------
-  Meeting meet(std::span<const Meeting> all);
-  // x as it is repeated for `meeting`, along its sized axis.
-  ir::Value* met(const Item& x, const Meeting& meeting);
+  // -- Sizes that broadcast -----------------------------------------------------------------------
+  // The size to which all sizes broadcast.
+  AxisSize broadcast_size(std::span<const AxisSize> all);
+  // x repeated along its sized axis to the size `common`, if its own size is 1.
+  ir::Value* broadcast_to(const Item& x, const AxisSize& common);
 };
 
-// The rule of operators that state none: elementwise operators, and those that keep the samples of
-// input 0 apart. Refuses others.
+// The rule for operators without a rule: elementwise operators, and those that process the samples
+// of input 0 independently. Refuses others.
 BoundResult bound_unstated(BoundContext& ctx);
 
-// Elementwise operators with broadcasting.
+// The rule for elementwise operators with broadcasting.
 BoundResult bound_elementwise(BoundContext& ctx);
-// Input 0 to the shape `to`, in which -1 is the extent that follows from the others.
+// Reshapes input 0 to `to`, in which -1 is the extent that follows from the others.
 BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to);
-// Over `axes` of input 0, whose padding becomes `filling`.
+// Reduces `axes` of input 0, whose padding is replaced by `filling`.
 BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Tensor& filling);
-// Refuses a size of another input than 0; the size of input 0 stays where it is.
+// Refuses sizes of inputs other than 0; the result has the size of input 0.
 BoundResult bound_in_place(BoundContext& ctx);
 
 }  // namespace poprt::ops

@@ -8,7 +8,7 @@
 namespace poprt::ops::cast_op {
 namespace {
 
-// Opsets below 6 name the type; passes give its number in all of them.
+// Opsets below 6 name the type. The passes write its number in all opsets.
 std::optional<DType> type_from_text(std::string_view name) {
   static constexpr std::array<std::string_view, 17> kNames = {
       "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",

@@ -1,5 +1,8 @@
-// input [B, C, L], weight [C, 1, k], bias?, past_state [B, C, k - 1]? to output, present_state: the
-// past in front of the input, a depthwise convolution without padding, then silu when asked.
+// Inputs: input [B, C, L], weight [C, 1, k], bias?, past_state [B, C, k - 1]?. Outputs: output,
+// present_state.
+//
+// Prepends the past to the input and applies a depthwise convolution without padding, then SiLU if
+// the attribute requests it.
 #include "kernels/calls/conv_generic.h"
 #include "ops/common/axes.h"
 #include "ops/common/elementwise_program.h"
@@ -72,7 +75,7 @@ void map_axes(AxesContext& ctx) {
   ctx.carry(1, 0, 0, 1);
   axes::per_channel(ctx, 2);
   for (const size_t i : {1, 2}) ctx.independent(i, 1);
-  // A long input leaves nothing of the past.
+  // If the input is at least as long as the state, the new state contains nothing of the past.
   if (ctx.in(0)[2] + 1 >= ctx.in(1)[2]) ctx.independent(3, 1);
 }
 

@@ -1,5 +1,5 @@
-// Crops and pads the middle of each axis to the constant shape in input 1; odd differences leave
-// the extra element at the end.
+// Crops or pads each axis symmetrically to the constant shape in input 1. If the difference is odd,
+// the extra element is at the end.
 #include <algorithm>
 
 #include "ops/common/axes.h"
@@ -14,7 +14,7 @@ Shape result_of(const ir::Node& node, const Shape& x, const std::vector<int64_t>
   if (!node.find_attr("axes"))
     for (int64_t d = 0; d < rank; d++) axes.push_back(d);
   if (axes.size() != sizes.size())
-    fail(ErrorCode::invalid_argument, "{}: shape {} has not one size for each of {} axes",
+    fail(ErrorCode::invalid_argument, "{}: shape {} does not have one size for each of {} axes",
          node.describe(), shape_string(sizes), axes.size());
   Shape y = x;
   for (size_t i = 0; i < axes.size(); i++) {

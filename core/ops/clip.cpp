@@ -4,7 +4,7 @@
 namespace poprt::ops::clip_op {
 namespace {
 
-// The bounds are attributes before opset 11.
+// Before opset 11 the bounds are attributes.
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
                         std::span<const ElementwiseValue> in) {
   const bool inputs = n.opset() >= 11;

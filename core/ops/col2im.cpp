@@ -1,4 +1,5 @@
-// input [N, C * taps, blocks], constant image_shape and block_shape; computed in f32, f64 in f64.
+// Inputs: input [N, C * taps, blocks], constant image_shape and block_shape. Computed in f32, or in
+// f64 for f64 input.
 #include "kernels/calls/col2im.h"
 #include "base/checked.h"
 #include "ops/common/as_real.h"
@@ -64,7 +65,7 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
-// Axis 1 of the columns has the channels, each with the places of the block.
+// Axis 1 of the input enumerates the channels and, within each, the places of the block.
 void map_axes(AxesContext& ctx) {
   ctx.carry(0, 0, 0, 0);
   const int64_t channels = ctx.out()[1];

@@ -1,4 +1,4 @@
-// The length depends on the condition, so it must be constant.
+// The length of the result depends on the condition, so lowering requires a constant condition.
 #include "kernels/calls/gather.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
@@ -61,7 +61,7 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), indices, ctx.out(0)});
 }
 
-// The condition says which places are kept; padding of x is not.
+// The condition selects places at run time. Padding of x is never selected.
 BoundResult bound(BoundContext& ctx) {
   const Item x = ctx.in[0];
   Item& condition = ctx.in[1];
@@ -78,7 +78,7 @@ BoundResult bound(BoundContext& ctx) {
     ctx.fail_at(ErrorCode::unimplemented,
                 "{} conditions for {} elements: a longer condition must be constant", length,
                 shape[axis]);
-  ir::Value* size = ctx.build.once("Count", "poprt", {kept});
+  ir::Value* size = ctx.build.find_or_make("Count", "poprt", {kept});
   ir::Value* at = ctx.build.make1("NonZero", {ctx.build.reshape(kept, {length})}, {}, "poprt");
   ir::Value* rows = ctx.build.make1(
       "Gather", {ctx.build.reshape(x.value, shape), ctx.build.reshape(at, {length})},

@@ -7,7 +7,7 @@ namespace poprt::ops::concat_op {
 namespace {
 
 int64_t axis_attr(const ir::Node& node) {
-  // Opset 1 has a default of 1; later the attribute is required.
+  // Opset 1 has a default of 1; later opsets require the attribute.
   return node.int_attr("axis", 1);
 }
 
@@ -63,7 +63,7 @@ void lower(LowerContext& ctx) {
   }
 }
 
-// The real part of each input follows the real part of the one before it.
+// The real part of each input follows directly after the real part of the previous input.
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
@@ -76,7 +76,8 @@ BoundResult bound(BoundContext& ctx) {
     along = {item.size, item.axis};
   }
   if (along.size) {
-    // Nothing is repeated: the lengths are equal, and a static length is real as a whole.
+    // Concatenation does not broadcast: all lengths are equal, and a static length is entirely
+    // real.
     int64_t bound = std::numeric_limits<int64_t>::max();
     for (const Item& item : in) {
       if (item.size && item.axis == axis) ctx.refuse_size(item);
@@ -90,7 +91,7 @@ BoundResult bound(BoundContext& ctx) {
   const auto bound = [&](const ir::Value* v) { return v->shape()[axis]; };
   const std::pair<const std::string, ir::Attribute> at{"axis", static_cast<int64_t>(axis)};
   ir::Value* all = in[0].value;
-  ir::Value* real = in[0].size;  // null: all of it
+  ir::Value* real = in[0].size;  // null: the whole input is real
   for (size_t i = 1; i < in.size(); i++) {
     const int64_t room = bound(all), total = room + bound(in[i].value);
     all = ctx.build.make1("Concat", {all, in[i].value}, {at});
@@ -113,7 +114,7 @@ BoundResult bound(BoundContext& ctx) {
   return {.size = real, .axis = axis, .whole = all};
 }
 
-// Each input is after the one before it.
+// Each input occupies the places after the previous input.
 void map_axes(AxesContext& ctx) {
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", 1), static_cast<int64_t>(ctx.out().size())));

@@ -1,4 +1,4 @@
-// Resolved by the compiler: containers exist at compile time only.
+// The compiler resolves this operator because sequences exist at compile time only.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -17,8 +17,8 @@ void resolve(ResolveContext& ctx) {
   const auto rank = static_cast<int64_t>(in[0].elements[0]->shape().size());
   const bool fresh = n.int_attr("new_axis", 0) != 0;
   const int64_t axis = normalize_axis(n.int_attr("axis", 0), rank + fresh);
-  if (fresh) return ctx.give(0, Item::of(ctx.build.stack(in[0].elements, axis)));
-  ctx.give(0, Item::of(ctx.build.make("Concat", "", in[0].elements, {{"axis", axis}})[0]));
+  if (fresh) return ctx.set_output(0, Item::of(ctx.build.stack(in[0].elements, axis)));
+  ctx.set_output(0, Item::of(ctx.build.make("Concat", "", in[0].elements, {{"axis", axis}})[0]));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ void lower(LowerContext& ctx) {
            {ctx.in(0), ctx.in(1), ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
-// Where windows do not overlap, each place of the result has one place of x.
+// If windows do not overlap, each place of the result depends on one place of x.
 void map_axes(AxesContext& ctx) {
   const Shape &x = ctx.in(0), &w = ctx.in(1), &y = ctx.out();
   const int64_t group = std::max<int64_t>(ctx.node.int_attr("group", 1), 1);

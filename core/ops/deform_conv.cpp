@@ -1,4 +1,5 @@
-// X, W, offset, B?, mask?; two spatial dimensions, computed in f32, or f64 in f64.
+// Inputs: X, W, offset, B?, mask?. Two spatial dimensions; computed in f32, or in f64 for f64
+// input.
 #include "kernels/calls/deform_conv.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
@@ -45,13 +46,14 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, place, t);
 }
 
-// Every pixel of the result has offsets and a mask of its own.
+// Every pixel of the result has separate offsets and a separate mask.
 void map_axes(AxesContext& ctx) {
   axes::convolution(ctx, 0, 1);
   axes::per_channel(ctx, 3);
   const size_t channels[] = {1};
   for (const size_t i : {2, 4}) axes::same(ctx, i, 0, channels);
-  for (size_t d = 2; d < ctx.out().size(); d++) ctx.number(0, d);  // where x is looked up
+  // the place determines where x is sampled
+  for (size_t d = 2; d < ctx.out().size(); d++) ctx.number(0, d);
 }
 
 }  // namespace

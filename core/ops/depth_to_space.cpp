@@ -16,7 +16,7 @@ void infer(InferContext& ctx) {
   const auto grown = [b](int64_t d) { return d < 0 ? d : checked_mul(d, b, "shape"); };
   const int64_t c = in.shape[1];
   if (c >= 0 && c % (b * b) != 0)
-    ctx.fail_input("{} channels are no multiple of blocksize * blocksize = {}", c, b * b);
+    ctx.fail_input("{} channels are not a multiple of blocksize * blocksize = {}", c, b * b);
   ctx.out(0, in.dtype,
           {in.shape[0], c < 0 ? c : c / (b * b), grown(in.shape[2]), grown(in.shape[3])});
 }
@@ -26,7 +26,7 @@ void lower(LowerContext& ctx) {
   const int64_t b = ctx.node.int_attr("blocksize", 0), h = in[2], w = in[3], hw = h * w;
   const int64_t c = out[1];
   const bool dcr = ctx.node.string_attr("mode", "DCR") == "DCR";
-  // Index (n, c, h, i, w, j): row i and column j of the block.
+  // The index is (n, c, h, i, w, j), where i is the row and j the column within the block.
   const Shape dims = {in[0], c, h, b, w, b};
   StridedCopy copy{dims, {}, contiguous_strides(dims), 0, 0};
   copy.from_strides = dcr ? std::vector<int64_t>{in[1] * hw, hw, w, b * c * hw, 1, c * hw}

@@ -1,4 +1,4 @@
-// The result's type: attribute output_dtype, else the scale's.
+// The type of the result is attribute output_dtype if given, otherwise the type of the scale.
 #include "base/onnx_dtype.h"
 #include "ir/newest.h"
 #include "kernels/calls/dequantize.h"
@@ -16,7 +16,7 @@ void infer(InferContext& ctx) {
     if (!t) ctx.fail_unsupported("output_dtype {}", number);
     dtype = *t;
   }
-  // What operators expand to may have zero points between the numbers that are there.
+  // Nodes made by the expansion of other operators may have zero points that are not integers.
   if (ctx.node.domain != ir::kNewestDomain) check_zero_point(ctx, 2, 0);
   if (!x.has_shape) return ctx.out_dtype(0, dtype);
   ctx.out(0, ir::ValueType{dtype, true, x.shape, x.symbols});

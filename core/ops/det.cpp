@@ -11,7 +11,7 @@ void infer(InferContext& ctx) {
   const size_t rank = x.shape.size();
   if (rank < 2 ||
       (x.shape[rank - 1] >= 0 && x.shape[rank - 2] >= 0 && x.shape[rank - 1] != x.shape[rank - 2]))
-    ctx.fail_input("input {} holds no square matrices", shape_string(x.shape));
+    ctx.fail_input("input {} does not contain square matrices", shape_string(x.shape));
   ctx.out(0, x.dtype, Shape(x.shape.begin(), x.shape.end() - 2));
 }
 

@@ -1,5 +1,6 @@
-// input [..., parts], dft_length?, axis (input from opset 20, default -2; attribute before, default
-// 1). onesided keeps length / 2 + 1 results; with inverse it takes that many and gives real values.
+// Inputs: input [..., parts], dft_length?, axis. The axis is an input from opset 20 on (default -2)
+// and an attribute before (default 1). `onesided` keeps length / 2 + 1 results; together with
+// `inverse`, the input has that many values and the result is real.
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"

@@ -1,5 +1,6 @@
-// The data passes through and the mask, if asked for, keeps everything. With training_mode (opset
-// 12) elements are dropped at random, the others grow by 1 / (1 - ratio).
+// The data passes through unchanged, and the mask, if it is used, is true everywhere. With
+// training_mode (opset 12) elements are dropped at random and the others are scaled by 1 / (1 -
+// ratio).
 #include <array>
 #include <cstring>
 
@@ -20,9 +21,9 @@ void infer(InferContext& ctx) {
   if (ctx.opset() >= 12 && ctx.has(2)) {
     const auto training = ctx.ints(2);
     if (!training) ctx.fail_unsupported("training_mode must be a constant");
-    if (training->size() != 1) ctx.fail_input("training_mode is not one value");
+    if (training->size() != 1) ctx.fail_input("training_mode should be one value");
     if (ctx.has(1) && ctx.in(1).is_static() && element_count(ctx.in(1).shape) != 1)
-      ctx.fail_input("ratio is {}, not one number", shape_string(ctx.in(1).shape));
+      ctx.fail_input("ratio is {}, expected one number", shape_string(ctx.in(1).shape));
   }
   ctx.out(0, t);
   ir::ValueType mask = t;
@@ -30,7 +31,7 @@ void infer(InferContext& ctx) {
   if (ctx.node.output(1)) ctx.out(1, mask);
 }
 
-bool trains(const ir::Node& node) {
+bool is_training(const ir::Node& node) {
   return node.opset() >= 12 && node.input(2) && node.input(2)->constant().to_int64s().at(0) != 0;
 }
 
@@ -77,7 +78,7 @@ void lower_training(LowerContext& ctx) {
 }
 
 void lower(LowerContext& ctx) {
-  if (trains(ctx.node)) return lower_training(ctx);
+  if (is_training(ctx.node)) return lower_training(ctx);
   if (ctx.out(0) != LowerContext::kNone) ctx.emit(calls::Copy{}, {ctx.in(0), ctx.out(0)});
   if (ctx.node.output(1) && ctx.out(1) != LowerContext::kNone) {
     const Shape& shape = ctx.out_shape(1);
@@ -94,7 +95,7 @@ void lower(LowerContext& ctx) {
   }
 }
 
-// The mask is random, or all of it true.
+// The mask is either random or true everywhere, so it does not depend on the data.
 void map_axes(AxesContext& ctx) {
   axes::same(ctx, 0, 0);
   for (size_t o = 1; o < ctx.output_count(); o++) ctx.independent(0, o);

@@ -1,4 +1,4 @@
-// Slice without steps: data, starts, ends, axes?.
+// Slice without steps. Inputs: data, starts, ends, axes?.
 #include "ops/common/early_onnx.h"
 
 namespace poprt::ops::dynamic_slice_op {

@@ -1,5 +1,6 @@
-// Two operands whose equation is a (batched) matrix product become one, one operand without sums is
-// moved; everything else runs the naive kernel. Half types are computed in f32.
+// If two operands form a (batched) matrix product, the equation is lowered to a matrix product. One
+// operand without summed labels is lowered to a strided copy. All other equations use the generic
+// kernel. Half types are computed in f32.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -14,13 +15,13 @@
 namespace poprt::ops::einsum_op {
 namespace {
 
-// Labels in the order of the output, then those that are summed. A letter is itself, dimension i of
-// the ellipsis (counted from its right end) is 256 + i.
+// Labels in the order of the output, followed by those that are summed. A letter is represented by
+// its character code, and dimension i of the ellipsis (counted from its right end) by 256 + i.
 struct Equation {
   std::vector<int> labels;
   size_t rank = 0;
   std::vector<int64_t> sizes;
-  std::vector<std::vector<int64_t>> strides;  // of each operand per label
+  std::vector<std::vector<int64_t>> strides;  // of each operand, one for each label
   std::vector<std::vector<int>> terms;        // the label of each axis of each operand
 };
 
@@ -50,7 +51,8 @@ Equation parse(const ir::Node& node) {
       bad("unexpected character");
     }
   }
-  if (terms.size() != node.inputs().size()) bad("another number of operands");
+  if (terms.size() != node.inputs().size())
+    bad("the equation and the node have different numbers of operands");
   std::array<int64_t, 512> size{};
   std::array<int, 512> uses{};
   size.fill(-1);
@@ -61,7 +63,7 @@ Equation parse(const ir::Node& node) {
     labels[n] = terms[n];
     const bool open = ellipsis_at[n] != std::string::npos;
     if (open ? shape.size() < terms[n].size() : shape.size() != terms[n].size())
-      bad("a term has another rank than its operand");
+      bad("a term and its operand have different ranks");
     const int hidden = static_cast<int>(shape.size() - terms[n].size());
     if (hidden > 64) bad("too many dimensions");
     widest = std::max(widest, hidden);
@@ -72,7 +74,7 @@ Equation parse(const ir::Node& node) {
       const auto l = static_cast<size_t>(labels[n][d]);
       uses[l]++;
       if (size[l] < 0 || size[l] == 1) size[l] = shape[d];
-      if (shape[d] != 1 && shape[d] != size[l]) bad("a label has two sizes");
+      if (shape[d] != 1 && shape[d] != size[l]) bad("a label has two different sizes");
     }
   }
   Equation e;
@@ -127,7 +129,8 @@ void infer(InferContext& ctx) {
   ctx.out(0, dtype, Shape(e.sizes.begin(), e.sizes.begin() + static_cast<std::ptrdiff_t>(e.rank)));
 }
 
-// The product as [batch..., M, N] with one summed label, M only in one operand and N in the other.
+// Lowers a product [batch..., M, N] with one summed label, where label M is in only one operand and
+// label N only in the other.
 bool lower_as_matmul(LowerContext& ctx, const Equation& e, std::span<const program::BufferId> in,
                      program::BufferId y, DType type) {
   if (e.strides.size() != 2 || e.rank < 2 || e.labels.size() != e.rank + 1) return false;
@@ -158,7 +161,7 @@ void lower(LowerContext& ctx) {
   const Equation e = parse(ctx.node);
   const DType type = ctx.out_dtype();
   if (e.strides.size() == 1 && e.labels.size() == e.rank && dtype_bits(type) >= 8) {
-    // Nothing is added up: a transpose or a diagonal.
+    // Nothing is summed: the result is a transpose or a diagonal.
     const Shape dims(e.sizes.begin(), e.sizes.end());
     emit_strided_copy(ctx, ctx.in(0), ctx.out(0), type,
                       {dims, e.strides[0], contiguous_strides(dims), 0, 0});
@@ -179,7 +182,8 @@ void lower(LowerContext& ctx) {
   if (narrow) finish_f32(ctx, 0, y);
 }
 
-// A label that the result has is carried, from each axis that it names; others are summed.
+// A label in the result is carried from each input axis with that label. All other labels are
+// summed.
 void map_axes(AxesContext& ctx) {
   const Equation e = parse(ctx.node);
   std::vector<std::vector<InputAxis>> summed(e.labels.size());

@@ -4,7 +4,8 @@
 namespace poprt::ops::equal_op {
 namespace {
 
-// True when both are one number, false when their ranges are apart.
+// The result is known to be true if both inputs are the same known number, and false if their
+// ranges do not overlap.
 std::optional<SizeRange> size_range(BoundContext& ctx) {
   if (ctx.in[0].value->dtype() == DType::boolean) return std::nullopt;
   FoldingBuilder& build = ctx.build;

@@ -43,7 +43,7 @@ BoundResult bound(BoundContext& ctx) {
     axis = at;
   }
   if (!axis) return {};
-  std::vector<Meeting> all;
+  std::vector<AxisSize> all;
   if (x.size)
     all.push_back({x.size, x.value->shape()[x.axis]});
   else if (*axis + rank >= out && x.value->shape()[*axis + rank - out] != 1)
@@ -54,11 +54,11 @@ BoundResult bound(BoundContext& ctx) {
     const Extent& e = to[*axis + to.size() - out];
     if (e.actual || e.most != 1) all.push_back({e.actual, e.most});
   }
-  const Meeting meeting = ctx.meet(all);
-  if (x.size) x.value = ctx.met(x, meeting);
-  if (*axis + to.size() >= out) dims[*axis + to.size() - out] = meeting.bound;
+  const AxisSize common = ctx.broadcast_size(all);
+  if (x.size) x.value = ctx.broadcast_to(x, common);
+  if (*axis + to.size() >= out) dims[*axis + to.size() - out] = common.bound;
   in[1].value = ctx.build.integers(dims);
-  return {meeting.size, *axis};
+  return {common.size, *axis};
 }
 
 void map_axes(AxesContext& ctx) { axes::aligned(ctx, 0, 0); }

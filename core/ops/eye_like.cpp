@@ -6,7 +6,7 @@
 namespace poprt::ops::eye_like_op {
 namespace {
 
-// The attribute holds a TensorProto.DataType number.
+// The attribute is a TensorProto.DataType number.
 DType dtype_of_attr(const InferContext& ctx, DType fallback) {
   if (!ctx.node.find_attr("dtype")) return fallback;
   const int64_t number = ctx.node.int_attr("dtype", 0);
@@ -33,7 +33,7 @@ void infer(InferContext& ctx) {
   const DType dtype = dtype_of_attr(ctx, in.dtype);
   if (!in.has_shape) return ctx.out(0, dtype, {kUnknownDim, kUnknownDim});
   if (in.shape.size() != 2) ctx.fail_input("expected rank 2, found {}", shape_string(in.shape));
-  // The compiler makes the values.
+  // The compiler creates the values, so their number is limited.
   constexpr int64_t kMost = 1 << 26;
   if (is_static(in.shape) && element_count(in.shape) > kMost)
     ctx.fail_input("{} has more than {} elements", shape_string(in.shape), kMost);

@@ -1,4 +1,5 @@
-// Attention with modifier subgraphs, which the compiler inlines (compiler/flow/specialize.h).
+// Attention with modifier subgraphs. The compiler inlines the subgraphs
+// (compiler/flow/specialize.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -12,8 +13,8 @@ void infer(InferContext& ctx) {
     ctx.out(0, q.dtype, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]});
 }
 
-// Y = prob_mod(Softmax(score_mod(scale Q K^T))) V, the part between the modifiers in
-// softmax_precision; K and V heads are shared by groups of Q heads.
+// Y = prob_mod(Softmax(score_mod(scale Q K^T))) V. The computation between the two modifiers uses
+// softmax_precision. Groups of Q heads share K and V heads.
 void resolve(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
   const Items in = ctx.actual();
@@ -52,15 +53,15 @@ void resolve(ResolveContext& ctx) {
     const Items results = ctx.run_body(*subgraph(n, key), {Item::of(v)});
     const ir::Value* y = ctx.static_tensor(results.at(0), key);
     if (y->shape() != v->shape() || y->dtype() != v->dtype())
-      ctx.fail_at(ErrorCode::invalid_argument, "{} makes {} of {}", key, ir::type_string(y->type),
-                  ir::type_string(v->type));
+      ctx.fail_at(ErrorCode::invalid_argument, "the result of {} is {}, expected {}", key,
+                  ir::type_string(y->type), ir::type_string(v->type));
     return const_cast<ir::Value*>(y);
   };
   scores = modify(scores, "score_mod");
   ir::Value* probabilities =
       modify(ctx.build.make1("Softmax", {scores}, {{"axis", int64_t{3}}}), "prob_mod");
   ir::Value* y = ctx.build.make1("MatMul", {probabilities, cast(x[2], precision)});
-  ctx.give(0, Item::of(ctx.build.make1("CastLike", {y, x[0]})));
+  ctx.set_output(0, Item::of(ctx.build.make1("CastLike", {y, x[0]})));
 }
 
 }  // namespace

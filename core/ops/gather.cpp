@@ -1,4 +1,4 @@
-// An index outside [-n, n) gives zeros (see kernels/gather.cpp).
+// An index outside [-n, n) selects zeros (see kernels/gather.cpp).
 #include "kernels/calls/gather.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
@@ -28,7 +28,7 @@ void lower(LowerContext& ctx) {
   element_bytes(ctx, ctx.in_dtype(0));
   const int64_t outer = partial_product(in, 0, axis),
                 inner = partial_product(in, axis + 1, in.size());
-  // One constant index is a strided copy.
+  // A gather with one constant index is a strided copy.
   if (const auto at = ctx.ints(1); at && at->size() == 1 && in[axis] > 0) {
     const int64_t i = (*at)[0] < 0 ? (*at)[0] + in[axis] : (*at)[0];
     return emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
@@ -49,7 +49,7 @@ BoundResult bound(BoundContext& ctx) {
   return {x.size, x.axis < axis ? x.axis : x.axis + at.value->shape().size() - 1};
 }
 
-// The axes of the indices take the place of the axis from which they pick.
+// The axes of the indices replace the gathered axis.
 void map_axes(AxesContext& ctx) {
   const Shape &in = ctx.in(0), &indices = ctx.in(1);
   const auto axis = static_cast<size_t>(

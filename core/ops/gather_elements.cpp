@@ -1,4 +1,4 @@
-// An index outside [-n, n) gives zero (see kernels/gather_elements.cpp).
+// An index outside [-n, n) selects zero (see kernels/gather_elements.cpp).
 #include "kernels/calls/gather_elements.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"
@@ -42,7 +42,7 @@ BoundResult bound(BoundContext& ctx) {
   const size_t axis = ctx.axis_attr(0);
   in[1].value = ctx.real_places(x, axis, at.value);
   if (at.size) return {at.size, at.axis};
-  // Fewer places than the bound name rows that are real.
+  // If the indices have fewer places than the bound, all of them refer to real rows.
   const bool all = at.value->shape()[x.axis] == x.value->shape()[x.axis];
   if (x.axis != axis && all) return {x.size, x.axis};
   return {};
@@ -53,7 +53,7 @@ void map_axes(AxesContext& ctx) {
       normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));
   for (size_t d = 0; d < ctx.in(0).size(); d++) {
     if (d == axis) continue;
-    // The indices may cover the first places alone.
+    // An axis is carried only if the indices cover it completely.
     if (ctx.in(0)[d] == ctx.out()[d])
       ctx.carry(0, d, 0, d);
     else

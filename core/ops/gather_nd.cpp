@@ -1,4 +1,4 @@
-// An index tuple outside the data gives zeros (see kernels/gather_nd.cpp).
+// An index tuple outside the data selects zeros (see kernels/gather_nd.cpp).
 #include "kernels/calls/gather_nd.h"
 #include "ops/bound.h"
 #include "ops/common/axes.h"

@@ -1,4 +1,4 @@
-// A tensor of the given floats.
+// A tensor with the values of an attribute.
 #include "ops/common/early_onnx.h"
 
 namespace poprt::ops::given_tensor_fill_op {

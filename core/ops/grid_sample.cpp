@@ -45,7 +45,7 @@ void lower(LowerContext& ctx) {
                                         {"reflection", SamplePadding::reflection}});
   if (x.size() > 5) ctx.fail_unsupported("more than three spatial dimensions");
   if (element_count(y) == 0) return;
-  // Places are as exact as the wider of image and grid.
+  // Places are computed with the precision of the wider of image and grid.
   const DType t = ctx.in_dtype(1) == DType::f64 ? DType::f64 : real_type(ctx);
   const auto place = out_as(ctx, 0, t);
   ctx.emit(calls::GridSample{.n = x[0],

@@ -5,7 +5,8 @@
 namespace poprt::ops::group_normalization_op {
 namespace {
 
-// Opset 18 has one scale a group, 21 one a channel; they agree where both counts are equal.
+// Opset 18 has one scale for each group, opset 21 one for each channel. The two agree if both
+// counts are equal.
 void lower(LowerContext& ctx) {
   const int64_t groups = ctx.node.int_attr("num_groups", 0);
   lower_channel_norm(ctx, groups, ctx.opset() >= 21 || element_count(ctx.in_shape(1)) != groups);

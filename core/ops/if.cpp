@@ -1,5 +1,5 @@
-// Constant conditions are resolved by the compiler; the rest runs one branch on the device, so both
-// must make the same static types.
+// The compiler resolves a constant condition. Otherwise the device runs one of the branches, so
+// both must produce the same static types.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -16,17 +16,17 @@ void infer(InferContext& ctx) {
     if (!g) ctx.fail_input("attribute {} is missing", key);
     branches[i] = g->get();
     if (branches[i]->outputs().size() != ctx.node.outputs().size())
-      ctx.fail_input("{} makes {} values, the node {}", key, branches[i]->outputs().size(),
+      ctx.fail_input("{} has {} outputs, the node {}", key, branches[i]->outputs().size(),
                      ctx.node.outputs().size());
   }
   for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
     const ir::ValueType &a = branches[0]->outputs()[o]->type, &b = branches[1]->outputs()[o]->type;
     if (a.dtype != DType::undefined && b.dtype != DType::undefined && a.dtype != b.dtype)
       ctx.fail_input(
-          "output '{}' is {} from then_branch and {} from else_branch; both must make one element "
-          "type, whichever is taken",
+          "output '{}' is {} from then_branch and {} from else_branch; both branches must produce "
+          "one element type",
           ctx.node.output(o)->name(), ir::type_string(a), ir::type_string(b));
-    if (a.dtype != b.dtype) continue;  // a container, or not known yet
+    if (a.dtype != b.dtype) continue;  // a container, or a type that is not known yet
     if (a.has_shape && b.has_shape && a.shape == b.shape)
       ctx.out(o, a.dtype, a.shape);
     else
@@ -41,7 +41,7 @@ void resolve(ResolveContext& ctx) {
   const size_t outputs = ctx.node.outputs().size();
   for (const auto& branch : {no, yes})
     if (branch->outputs().size() != outputs)
-      ctx.fail_at(ErrorCode::invalid_argument, "a branch makes {} values, the node {}",
+      ctx.fail_at(ErrorCode::invalid_argument, "a branch has {} outputs, the node {}",
                   branch->outputs().size(), outputs);
   const auto known = constant_integer(condition);
   if (!known) {
@@ -49,7 +49,7 @@ void resolve(ResolveContext& ctx) {
     return ctx.branch(condition.value, *yes, *no);
   }
   const Items results = ctx.run_body(*known != 0 ? *yes : *no, {});
-  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+  for (size_t i = 0; i < results.size(); i++) ctx.set_output(i, results[i]);
 }
 
 }  // namespace

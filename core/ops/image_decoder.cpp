@@ -1,4 +1,4 @@
-// Computed by the compiler from a constant (ops/common/images.h).
+// The compiler computes the result from a constant input (ops/common/images.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 
@@ -13,7 +13,7 @@ void infer(InferContext& ctx) {
     ctx.fail_input("the encoded image is {}, expected one dimension", shape_string(stream.shape));
   const std::string format = ctx.node.string_attr("pixel_format", "RGB");
   if (format != "RGB" && format != "BGR" && format != "Grayscale")
-    ctx.fail_input("pixel_format '{}' is none of RGB, BGR, Grayscale", format);
+    ctx.fail_input("pixel_format is '{}', expected RGB, BGR or Grayscale", format);
   ctx.out(0, DType::u8, {kUnknownDim, kUnknownDim, format == "Grayscale" ? 1 : 3});
 }
 

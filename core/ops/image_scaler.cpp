@@ -1,4 +1,4 @@
-// scale * x + bias of the channel, of an image [N,C,H,W].
+// scale * x + bias of an image [N,C,H,W], with one bias for each channel.
 #include "ops/common/early_onnx.h"
 
 namespace poprt::ops::image_scaler_op {
@@ -6,11 +6,12 @@ namespace {
 
 void expand(Expansion& e) {
   const Shape x = e.shape(0);
-  e.check(x.size() == 4, "an image [N,C,H,W] is expected");
+  e.check(x.size() == 4, "the input is not an image [N,C,H,W]");
   const std::vector<float> bias = e.node.floats_attr("bias");
   ir::Value* y = line(e, e.in(0), e.node.float_attr("scale", 1), 0);
   if (!bias.empty()) {
-    e.check(static_cast<int64_t>(bias.size()) == x[1], "bias has not one value for each channel");
+    e.check(static_cast<int64_t>(bias.size()) == x[1],
+            "bias does not have one value for each channel");
     const Tensor channels = Tensor::of<float>({x[1], 1, 1}, std::span<const float>(bias));
     y = e.newest("Add", {y, e.cast(e.constant(channels), e.dtype(0))});
   }

@@ -10,19 +10,21 @@
 
 namespace poprt::ops {
 
-// A tensor, a sequence of tensors, or nothing. Values belong to the graphs at hand.
+// A tensor, a sequence of tensors, or nothing. The values belong to the graph that is specialized.
 struct Item {
-  // none: an omitted input, or an optional without element. An optional with one is its element.
+  // none: an omitted input, or an optional without an element. An optional with an element is
+  // represented by that element.
   enum class Kind { none, tensor, sequence } kind = Kind::none;
-  ir::Value* value = nullptr;        // of a tensor
-  std::vector<ir::Value*> elements;  // of a sequence
-  // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are.
+  ir::Value* value = nullptr;        // for a tensor
+  std::vector<ir::Value*> elements;  // for a sequence
+  // Only the first *size (an s64 scalar) places along `axis` of the tensor are real; null: all are
+  // real.
   ir::Value* size = nullptr;
   size_t axis = 0;
-  // Another axis of which only the first *size places are real, as of the scores of an attention.
+  // A second axis of which only the first *size places are real, as for the scores of an attention.
   std::optional<size_t> twin;
-  // The tensor is made of sizes: `actual` is it with the sizes themselves, `value` a constant with
-  // the most that each element can be, `least` one with the least.
+  // For a tensor of sizes: `actual` contains the sizes themselves, and `value` and `least` are
+  // constants with the greatest and the least value of each element.
   ir::Value* actual = nullptr;
   ir::Value* least = nullptr;
 
@@ -45,27 +47,27 @@ struct Item {
   }
   // Whether only a part along that axis is real.
   bool sized_along(size_t d) const { return size && (axis == d || twin == d); }
-  // The item with a size along that one of its two axes, or without a size.
+  // The item with a size only along that one of its two axes, or without a size.
   Item along(size_t d) const {
     Item item = *this;
     item.sized(sized_along(d) ? size : nullptr, d);
     return item;
   }
-  // All tensors in it.
+  // All tensors of the item.
   std::vector<ir::Value*> parts() const {
     return kind == Kind::tensor ? std::vector<ir::Value*>{value} : elements;
   }
 };
 using Items = std::vector<Item>;
 
-// The tensor of sizes themselves in place of their bounds.
+// The item with the sizes themselves instead of their bounds.
 inline Item actual_of(const Item& item) { return item.actual ? Item::of(item.actual) : item; }
 inline Items actual_of(Items items) {
   for (Item& item : items) item = actual_of(item);
   return items;
 }
 
-// The value of a constant of one number; nothing for anything else.
+// The value of a constant with one number; nothing for anything else.
 std::optional<int64_t> constant_integer(const Item& item);
 
 }  // namespace poprt::ops

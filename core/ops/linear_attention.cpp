@@ -1,5 +1,5 @@
-// query, key, value, past_state?, decay?, beta? to output, present_state; computed in f32, f64 in
-// f64.
+// Inputs: query, key, value, past_state?, decay?, beta?. Outputs: output, present_state. Computed
+// in f32, or in f64 for f64 inputs.
 #include <cmath>
 #include <limits>
 
@@ -81,8 +81,8 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 1, state, t);
 }
 
-// Samples and heads do not meet, nor do the columns of the values; tokens do, and with the delta
-// rule the rows of the state.
+// Samples and heads are independent, and so are the columns of the values. Tokens are not, and with
+// the delta rule the rows of the state are not either.
 void map_axes(AxesContext& ctx) {
   const Sizes s = sizes_of(ctx.node);
   const int64_t shared = s.q_heads / s.kv_heads;

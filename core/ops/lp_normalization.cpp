@@ -1,4 +1,4 @@
-// x over the L1 or L2 norm along the axis; 0 where that is 0.
+// x divided by its L1 or L2 norm along the axis; 0 if the norm is 0.
 #include <array>
 
 #include "kernels/calls/reduce.h"

@@ -29,7 +29,7 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
-// Channels in a window are summed.
+// The channels within a window are summed.
 void map_axes(AxesContext& ctx) {
   const size_t channels[] = {1};
   axes::same(ctx, 0, 0, channels);

@@ -1,5 +1,5 @@
-// Indices count elements of the result that the attributes give; a constant output_shape may be
-// larger.
+// The indices address elements of the result shape that the attributes determine. A constant
+// output_shape may be larger.
 #include "kernels/calls/max_unpool.h"
 #include "ops/common/axes.h"
 #include "ops/common/value_range.h"
@@ -9,7 +9,7 @@
 namespace poprt::ops::max_unpool_op {
 namespace {
 
-// The result that the attributes give.
+// The shape that the attributes determine, without output_shape.
 Shape plain(const ir::Node& node, const Shape& x) {
   const size_t rank = x.size() - 2;
   const Window w = window_of(node, {x.begin() + 2, x.end()});

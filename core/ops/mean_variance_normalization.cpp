@@ -1,6 +1,6 @@
-// (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3). Before opset 9 an experiment:
-// the axes are 0, 2, 3, with across_channels = 1 all; with normalize_variance = 0 only the mean is
-// taken.
+// (x - mean) / (deviation + 1e-9) over the axes (default 0, 2, 3). Before opset 9 the operator was
+// experimental: the axes are 0, 2, 3, or all axes with across_channels = 1; with normalize_variance
+// = 0 only the mean is subtracted.
 #include "kernels/calls/reduce.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
@@ -14,7 +14,8 @@ namespace {
 std::vector<int64_t> axes_of(const LowerContext& ctx) {
   if (ctx.opset() >= 9) return ctx.node.ints_attr("axes", {0, 2, 3});
   if (ctx.in_shape(0).size() != 4)
-    ctx.fail_unsupported("an image [N,C,H,W] is expected, the rank is {}", ctx.in_shape(0).size());
+    ctx.fail_unsupported("the input should be an image [N,C,H,W], its rank is {}",
+                         ctx.in_shape(0).size());
   return ctx.node.int_attr("across_channels", 0) ? std::vector<int64_t>{0, 1, 2, 3}
                                                  : std::vector<int64_t>{0, 2, 3};
 }

@@ -1,5 +1,5 @@
 // Triangles of equal width on the mel scale, 2595 log10(1 + f / 700), as a matrix [dft_length / 2 +
-// 1, num_mel_bins]; all inputs must be constant.
+// 1, num_mel_bins]. All inputs must be constant.
 #include <cmath>
 
 #include "base/onnx_dtype.h"

@@ -10,11 +10,11 @@ ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
   return p.step(n.int_attr("fmod", 0) ? ElementwiseOp::fmod : ElementwiseOp::mod, in[0], in[1]);
 }
 
-// Less than the divisor, and not more than the dividend.
+// The result is less than the divisor and not more than the dividend.
 std::optional<SizeRange> size_range(BoundContext& ctx) {
   const Items& in = ctx.in;
   if (is_float(in[0].value->dtype()) || any_below(in[1].value, 1)) return std::nullopt;
-  // Without fmod the result has the divisor's sign, whatever the dividend's is.
+  // Without fmod, the result has the sign of the divisor, independent of the dividend.
   const bool negative = any_below(least_of(in[0]), 0);
   if (negative && (ctx.node.int_attr("fmod", 0) != 0 || any_below(least_of(in[1]), 1)))
     return std::nullopt;

@@ -1,4 +1,4 @@
-// x [batch, classes] of logarithms of probabilities; sample_size classes of each row.
+// Draws sample_size classes for each row of x [batch, classes], which holds log probabilities.
 #include "ops/common/axes.h"
 #include "ops/common/random.h"
 

@@ -1,6 +1,6 @@
-// How many boxes are kept depends on the values, so the number of rows is unknown unless boxes,
-// scores and limits are constant. The compiler replaces the node by poprt.NonMaxSuppression, which
-// has room for the most.
+// The number of selected boxes depends on the values, so the number of rows is unknown unless
+// boxes, scores and limits are constant. The compiler replaces the node by poprt.NonMaxSuppression,
+// whose result has room for the maximum.
 #include <limits>
 
 #include "ops/bound.h"
@@ -17,7 +17,7 @@ void infer(InferContext& ctx) {
   if (const auto rows = count_boxes(ctx, *most)) ctx.out(0, DType::s64, {*rows, 3});
 }
 
-// Boxes that are padding have the least score, and no box with that score is taken.
+// Boxes that are padding receive the lowest score, and a box with that score is never selected.
 void leave_padding_out(BoundContext& ctx) {
   Items& in = ctx.in;
   if (!in[0].size && !in[1].size) return;
@@ -45,11 +45,11 @@ BoundResult bound(BoundContext& ctx) {
   Item rows = Item::of(made->output());
   if (!rows.value->type.is_static())
     ctx.fail_at(ErrorCode::unimplemented, "limits and thresholds must be constant");
-  // Rows past the last one are -1.
+  // Rows after the last selected box contain -1.
   ir::Value* images = ctx.build.slice_at(rows.value, ctx.build.integer(0), 1);
-  rows.sized(
-      ctx.build.once("Count", "poprt", {ctx.build.make1("Add", {images, ctx.build.integer(1)})}),
-      0);
+  rows.sized(ctx.build.find_or_make("Count", "poprt",
+                                    {ctx.build.make1("Add", {images, ctx.build.integer(1)})}),
+             0);
   return {.results = {rows}};
 }
 

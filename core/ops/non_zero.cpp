@@ -1,5 +1,5 @@
-// The length depends on the values: exact for a constant input; otherwise the length that the model
-// declares is the bound, and columns past the last element are -1.
+// The length of the result depends on the values. It is exact for a constant input; otherwise the
+// length that the model declares is the bound, and columns after the last element contain -1.
 #include "kernels/calls/non_zero.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"
@@ -30,8 +30,8 @@ BoundResult bound(BoundContext& ctx) {
   Item& x = ctx.in[0];
   if (x.size) x.value = ctx.zero_filled(x);
   if (x.value->is_constant() || x.value->shape().empty()) return {};
-  ir::Value* size = ctx.build.once("Count", "poprt", {x.value});
-  Item at = Item::of(ctx.build.once("NonZero", "poprt", {x.value}));
+  ir::Value* size = ctx.build.find_or_make("Count", "poprt", {x.value});
+  Item at = Item::of(ctx.build.find_or_make("NonZero", "poprt", {x.value}));
   at.sized(size, 1);
   return {.results = {at}};
 }

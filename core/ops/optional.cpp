@@ -1,4 +1,4 @@
-// Resolved by the compiler: containers exist at compile time only.
+// The compiler resolves this operator because optionals exist at compile time only.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -7,7 +7,7 @@ namespace poprt::ops::optional_op {
 
 namespace {
 
-void resolve(ResolveContext& ctx) { ctx.give(0, ctx.actual(0)); }
+void resolve(ResolveContext& ctx) { ctx.set_output(0, ctx.actual(0)); }
 
 }  // namespace
 

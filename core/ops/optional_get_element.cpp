@@ -1,4 +1,4 @@
-// Resolved by the compiler: containers exist at compile time only.
+// The compiler resolves this operator because optionals exist at compile time only.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -11,7 +11,7 @@ void resolve(ResolveContext& ctx) {
   const Item item = ctx.actual(0);
   if (item.kind == Item::Kind::none)
     ctx.fail_at(ErrorCode::invalid_argument, "the optional has no element");
-  ctx.give(0, item);
+  ctx.set_output(0, item);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Resolved by the compiler: containers exist at compile time only.
+// The compiler resolves this operator because optionals exist at compile time only.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -10,7 +10,7 @@ void infer(InferContext& ctx) { ctx.out(0, DType::boolean, {}); }
 
 void resolve(ResolveContext& ctx) {
   const bool present = ctx.actual(0).kind != Item::Kind::none;
-  ctx.give(0, Item::of(ctx.build.constant(Tensor::scalar(present))));
+  ctx.set_output(0, Item::of(ctx.build.constant(Tensor::scalar(present))));
 }
 
 }  // namespace

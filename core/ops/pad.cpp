@@ -9,7 +9,7 @@
 namespace poprt::ops::pad_op {
 namespace {
 
-// Maps longer than this in total are not worth listing when a fill and a copy do the same.
+// If the maps are longer than this in total, a fill and a copy replace them.
 constexpr int64_t kLongestMaps = 1 << 14;
 
 struct Pads {
@@ -47,7 +47,7 @@ std::optional<Pads> pads_of(const Context& ctx, size_t rank) {
   return p;
 }
 
-// What negative pads leave of an axis: others take from that.
+// The part of an axis that negative pads leave. Other modes take their elements from it.
 struct Kept {
   int64_t first, count;
 };
@@ -57,15 +57,17 @@ Kept kept(const Pads& pads, size_t axis, int64_t size) {
   return {front, size - front - back};
 }
 
-// An axis has what a mode other than 'constant' takes from it. `axis` has a known size.
+// Checks that an axis has the elements that a mode other than 'constant' reads from it. `axis` has
+// a known size.
 void check_source(const InferContext& ctx, std::string_view mode, const Pads& pads, size_t axis) {
   const int64_t most = std::max(pads.begin[axis], pads.end[axis]);
   const int64_t count = kept(pads, axis, ctx.in(0).shape[axis]).count;
   if (most > 0 && count <= 0)
-    ctx.fail_input("mode '{}' has nothing to take from the empty axis {}", mode, axis);
+    ctx.fail_input("mode '{}' needs elements, axis {} is empty", mode, axis);
   if (mode == "reflect" && most > count - 1)
-    ctx.fail_input("a pad of {} on axis {} reflects more than its {} elements without the edge",
-                   most, axis, count - 1);
+    ctx.fail_input(
+        "a pad of {} on axis {} is too large: mode reflect has {} elements without the edge", most,
+        axis, count - 1);
 }
 
 void infer(InferContext& ctx) {
@@ -106,7 +108,7 @@ int64_t source(std::string_view mode, int64_t i, int64_t n) {
   return i < n ? i : period - i;
 }
 
-// The part of the input that is kept, as one strided copy over a filled result.
+// Copies the part of the input that is kept into a filled result, as one strided copy.
 void emit_fill_and_copy(LowerContext& ctx, const Pads& pads, program::BufferId value) {
   const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
   ctx.emit(calls::Fill{}, {value, ctx.out(0)});
@@ -138,7 +140,7 @@ void lower(LowerContext& ctx) {
   int64_t mapped = 0;
   for (size_t i = 0; i < in.size(); i++)
     if (pads->begin[i] != 0 || pads->end[i] != 0) mapped += out[i];
-  // Elements smaller than a byte are not filled in one by one.
+  // Elements smaller than a byte cannot be filled individually.
   if (mode == "constant" && mapped > kLongestMaps && dtype_bits(dtype) >= 8)
     return emit_fill_and_copy(ctx, *pads, value);
   std::vector<std::vector<int64_t>> maps(in.size());
@@ -153,7 +155,7 @@ void lower(LowerContext& ctx) {
   emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
 }
 
-// The real part stays where nothing is added before or after it.
+// The real part keeps its place if nothing is added before or after it.
 BoundResult bound(BoundContext& ctx) {
   const ir::Node& n = ctx.node;
   Items& in = ctx.in;
@@ -172,7 +174,7 @@ BoundResult bound(BoundContext& ctx) {
   return {x.size, x.axis};
 }
 
-// Pads of other modes take places from within, so these axes are mixed.
+// Other modes copy elements from inside the tensor, so the padded axes are mixed.
 void map_axes(AxesContext& ctx) {
   const auto pads = pads_of(ctx, ctx.in(0).size());
   if (!pads) return;

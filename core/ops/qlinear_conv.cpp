@@ -1,4 +1,4 @@
-// x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (s32)?
+// Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias (s32)?
 #include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_conv.h"

@@ -1,4 +1,4 @@
-// a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
+// Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.
 #include "ops/common/axes.h"
 #include "ops/common/flops.h"
 #include "ops/common/integer_matmul.h"
@@ -28,7 +28,7 @@ void lower(LowerContext& ctx) {
                   .a_by_row = a_by != Quantized::whole,
                   .b_by_column = b_by != Quantized::whole};
   if (a_by != Quantized::matrices && b_by != Quantized::matrices) return emit_requantize(ctx, r);
-  // Scales that differ between the matrices: a kernel call for each product.
+  // If scales differ between the matrices of a batch, each product is a separate kernel call.
   const auto scale = [&](size_t i, Quantized by, int64_t index, int64_t n) {
     if (by != Quantized::matrices) return ctx.in(i);
     const DType t = ctx.in_dtype(i);

@@ -1,4 +1,5 @@
-// The result's type: the zero point's, else attribute output_dtype, else u8.
+// The type of the result is the type of the zero point if given, otherwise attribute output_dtype,
+// otherwise u8.
 #include "base/onnx_dtype.h"
 #include "kernels/calls/fill.h"
 #include "kernels/calls/gather.h"
@@ -10,7 +11,7 @@
 namespace poprt::ops::quantize_linear_op {
 namespace {
 
-// Attribute precision: the type in which x is divided by the scale.
+// The type in which x is divided by the scale (attribute precision).
 DType precision_of(const InferContext& ctx) {
   const int64_t number = ctx.node.int_attr("precision", 0);
   const auto t = number == 0 ? DType::f32 : dtype_from_onnx(number).value_or(DType::undefined);
@@ -31,7 +32,7 @@ void infer(InferContext& ctx) {
   if (ctx.has(2)) {
     const DType zero = ctx.in(2).dtype;
     if (ctx.node.int_attr("output_dtype", 0) && zero != DType::undefined && zero != dtype)
-      ctx.fail_input("the zero point is {}, output_dtype says {}", dtype_name(zero),
+      ctx.fail_input("the zero point is {}, but output_dtype is {}", dtype_name(zero),
                      dtype_name(dtype));
     dtype = zero;
   }
@@ -40,7 +41,7 @@ void infer(InferContext& ctx) {
   check_quantization(ctx);
 }
 
-// x / scale of a 16-bit precision: both are rounded to it, then their quotient.
+// x / scale in a 16-bit precision: both operands are rounded to it, and then the quotient.
 program::BufferId half_quotient(LowerContext& ctx, const calls::QuantizationGrid& grid,
                                 DType precision) {
   const int64_t outer = grid.outer, n = grid.n, inner = grid.inner, block = grid.block;
@@ -49,7 +50,7 @@ program::BufferId half_quotient(LowerContext& ctx, const calls::QuantizationGrid
   if (block) {
     const int64_t blocks = (n + block - 1) / block;
     scale = {outer, blocks, 1, inner};
-    if (n % block) {  // the last block is shorter: a scale for each element
+    if (n % block) {  // the last block is shorter, so every element needs its own scale
       std::vector<int64_t> of(static_cast<size_t>(n));
       for (size_t i = 0; i < of.size(); i++) of[i] = static_cast<int64_t>(i) / block;
       const auto repeated = ctx.temporary(DType::f32, x);
@@ -94,7 +95,7 @@ void lower(LowerContext& ctx) {
            {x, scale, ctx.has(2) ? ctx.in(2) : LowerContext::kNone, ctx.out(0)});
 }
 
-// The store saturates.
+// No clamp is needed because the store saturates.
 ElementwiseValue append(ElementwiseProgram& p, const ir::Node& n,
                         std::span<const ElementwiseValue> in) {
   const ElementwiseValue whole =

@@ -1,4 +1,4 @@
-// The length depends on the values, so start, limit and delta must be constant.
+// The length depends on the values, so lowering requires constant start, limit and delta.
 #include <array>
 #include <cmath>
 
@@ -37,7 +37,7 @@ void infer(InferContext& ctx) {
   if (!b) return ctx.out(0, dtype, {kUnknownDim});
   if (b->delta == 0) ctx.fail_input("delta is 0");
   const double count = std::ceil((b->limit - b->start) / b->delta);
-  // The compiler makes them one by one.
+  // The compiler creates the elements, so their number is limited.
   if (!(count <= 1 << 26)) ctx.fail_input("{} elements are too many", count);
   ctx.out(0, dtype, {static_cast<int64_t>(std::max(0.0, count))});
 }
@@ -48,7 +48,7 @@ void lower(LowerContext& ctx) {
   const int64_t n = ctx.out_shape()[0];
   Tensor t = Tensor::zeros(dtype, {n});
   if (dtype == DType::s64) {
-    // Doubles would lose the low bits.
+    // The arithmetic uses integers because doubles would lose the low bits.
     const auto start = static_cast<uint64_t>(ctx.ints(0)->at(0)),
                delta = static_cast<uint64_t>(ctx.ints(2)->at(0));
     for (int64_t i = 0; i < n; i++)
@@ -74,11 +74,11 @@ BoundResult bound(BoundContext& ctx) {
   const auto number = [](const ir::Value* v) { return v->constant().to_doubles()[0]; };
   const auto least = [&](size_t i) { return number(in[i].actual ? in[i].least : in[i].value); };
   const double delta = number(in[2].value);
-  if (delta == 0) ctx.fail_at(ErrorCode::invalid_argument, "its step is 0");
+  if (delta == 0) ctx.fail_at(ErrorCode::invalid_argument, "the step is 0");
   const double length = delta > 0 ? number(in[1].value) - least(0) : number(in[0].value) - least(1);
   const double room = std::ceil(std::max(0.0, length / std::abs(delta)));
   if (!(room < static_cast<double>(int64_t{1} << 32)))
-    ctx.fail_at(ErrorCode::resource_exhausted, "it makes up to {} numbers", room);
+    ctx.fail_at(ErrorCode::resource_exhausted, "the range has up to {} numbers", room);
   const auto bound = static_cast<int64_t>(room);
   ctx.build.count_folded(static_cast<uint64_t>(bound) * 8);
 
@@ -110,7 +110,7 @@ BoundResult bound(BoundContext& ctx) {
   ir::Value* numbers = cast(ctx.build.places(bound), type);
   if (delta != 1) numbers = ctx.build.newest("Mul", {numbers, step});
   if (in[0].actual || number(start) != 0) numbers = ctx.build.newest("Add", {numbers, start});
-  // A number that may be below the start is no size.
+  // A limit that may be below the start cannot be used as a size.
   const bool from_size =
       in[1].actual && !is_float(type) && least(1) >= 0 && count == ctx.element_of(in[1].actual, 0);
   return {.size = from_size ? count : ctx.build.newest("Max", {count, ctx.build.integer(0)}),

@@ -25,7 +25,7 @@ void infer(InferContext& ctx) {
   }
   const bool allow_zero = ctx.node.int_attr("allowzero", 0) != 0;
   Shape out(wanted->size());
-  Shape rest = in.shape;  // input dimensions that no 0 of the wanted shape took over
+  Shape rest = in.shape;  // input dimensions that are not copied by a 0 of the wanted shape
   int64_t given = 1;
   std::optional<size_t> inferred;
   for (size_t i = 0; i < out.size(); i++) {
@@ -85,7 +85,7 @@ BoundResult bound(BoundContext& ctx) {
     to[k] = {from[k], from[k], x.size && x.axis == k ? x.size : nullptr};
   }
   if (x.size) return bound_reshape(ctx, x, std::move(to));
-  // All of x is real, and so is the result: its one unknown follows from the others.
+  // All of x is real, so all of the result is: its unknown dimension follows from the others.
   Shape shape;
   size_t open = to.size(), unknown = 0;
   for (size_t k = 0; k < to.size(); k++) {

@@ -9,7 +9,7 @@
 namespace poprt::ops::resize_op {
 namespace {
 
-// nullopt when scales or sizes are not constant. Needs the input's rank.
+// Returns nullopt if scales or sizes are not constant. Requires the rank of the input.
 template <class Context>
 std::optional<ResizeSpec> spec_of(const Context& ctx, const Shape& in) {
   const ir::Node& node = ctx.node;

@@ -1,9 +1,9 @@
-// Operators that a static device does not have: sequences, optionals and control flow.
+// Operators that a static device does not support: sequences, optionals and control flow.
 //
-// While the compiler specializes a graph, OpDef::resolve replaces such a node by what the device
-// has: a sequence by the tensors that it contains, a branch with a constant condition by its nodes,
-// Scan by Loop. The hook reads items and gives items (ops/item.h); bodies, loops and branches are
-// the compiler's (compiler/flow).
+// While the compiler specializes a graph, OpDef::resolve replaces such a node by supported ones: a
+// sequence by the tensors that it contains, a branch with a constant condition by its nodes, Scan
+// by Loop. The hook reads and sets items (ops/item.h). The compiler runs bodies, loops and branches
+// (compiler/flow).
 #pragma once
 
 #include <fmt/format.h>
@@ -28,12 +28,12 @@ struct LoopSpec {
   const ir::Node* node;
   Item count, condition;  // an s64 and a bool scalar; none: no limit, and true
   Items states;
-  size_t scans = 0;        // parts that a round makes; they are stacked along a new axis 0
-  int64_t body_nodes = 0;  // how long a round is
+  size_t scans = 0;  // the number of scan parts of each round; they are stacked along a new axis 0
+  int64_t body_nodes = 0;  // the number of nodes of a round
   Round round;
 };
 
-// Nodes of a body whose results are known from before.
+// Nodes of a body whose results are already known.
 using NodeSet = std::unordered_set<const ir::Node*>;
 
 class ResolveContext {
@@ -48,27 +48,28 @@ class ResolveContext {
   const Items in;
   FoldingBuilder& build;
 
-  // The inputs with sizes in place of their bounds. An input that is left out at the end is none.
+  // The inputs with sizes instead of their bounds. An input that is omitted at the end is none.
   Items actual() const { return actual_of(in); }
   Item actual(size_t i) const { return i < in.size() ? actual_of(in[i]) : Item{}; }
 
-  // States an output, which must be what the model declares.
-  virtual void give(size_t output, Item item) = 0;
-  // Runs a body on items; `made` are nodes that run_invariant() ran before.
+  // Sets an output, which must have the type that the model declares.
+  virtual void set_output(size_t output, Item item) = 0;
+  // Runs a body on items; `made` are nodes that run_invariant() already ran.
   virtual Items run_body(const ir::Graph& body, const Items& inputs, const NodeSet& made = {}) = 0;
   // Runs the nodes of a body whose results are the same in every round.
   virtual NodeSet run_invariant(const ir::Graph& body) = 0;
-  // The states after all rounds, and the stacked scan parts: unrolled, or as a loop of the device.
+  // The states after all rounds, and the stacked scan parts. The loop is unrolled, or runs on the
+  // device.
   virtual Items iterate(const LoopSpec& loop) = 0;
-  // Both subgraphs, of which the device runs one. Gives all outputs.
+  // Compiles both subgraphs, of which the device runs one, and sets all outputs.
   virtual void branch(ir::Value* condition, const ir::Graph& yes, const ir::Graph& no) = 0;
-  // Whether the result stays an ONNX model, without operators of domain poprt.
+  // Whether the result must remain an ONNX model, without operators of domain poprt.
   virtual bool keeps_onnx() const = 0;
 
-  // Throw invalid_argument or unimplemented, naming the node and its opset.
+  // Throw invalid_argument or unimplemented with a message that names the node and its opset.
   ir::Value* tensor(const Item& item, std::string_view what) const;
   ir::Value* static_tensor(const Item& item, std::string_view what) const;
-  // A control value that the device reads; null is allowed.
+  // Checks a control value that the device reads; null is allowed.
   void check_scalar(const ir::Value* v, DType dtype, std::string_view what) const;
   std::vector<ir::Value*> sequence(size_t i) const;
   template <class... Args>

@@ -1,5 +1,5 @@
-// Opset 16 added coordinate_transformation_mode, half_pixel by default; before it was
-// output_half_pixel.
+// Opset 16 added coordinate_transformation_mode with the default half_pixel. Earlier versions
+// behave like output_half_pixel.
 #include "kernels/calls/roi_align.h"
 #include "ops/bound.h"
 #include "ops/common/as_real.h"
@@ -51,7 +51,7 @@ void lower(LowerContext& ctx) {
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
   if (in[0].size || in[1].axis != 0) return ctx.refuse_sizes();
-  // Regions of no image cost nothing.
+  // A region whose batch index refers to no image costs nothing.
   in[2].sized(in[1].size, 0);
   in[2].value = ctx.filled(in[2], scalar_tensor(in[2].value->dtype(), -1));
   return {in[1].size, 0};

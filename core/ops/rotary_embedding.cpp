@@ -1,4 +1,4 @@
-// X [B, heads, S, size] or [B, S, heads * size]; computed in f32, f64 in f64.
+// X is [B, heads, S, size] or [B, S, heads * size]. Computed in f32, or in f64 for f64 input.
 #include "kernels/calls/rotary_embedding.h"
 #include "ops/common/as_real.h"
 #include "ops/common/axes.h"
@@ -46,7 +46,8 @@ void lower(LowerContext& ctx) {
   finish_as(ctx, 0, y, t);
 }
 
-// Elements of a head meet in pairs: d and d + head / 2, or (interleaved) 2 d and 2 d + 1.
+// The elements of a head are combined in pairs: d and d + head / 2, or 2 d and 2 d + 1 if
+// interleaved.
 void map_axes(AxesContext& ctx) {
   const bool packed = ctx.in(0).size() == 3, interleaved = ctx.node.int_attr("interleaved", 0) != 0;
   const size_t tokens = packed ? 1 : 2, last = ctx.in(0).size() - 1;
@@ -60,7 +61,7 @@ void map_axes(AxesContext& ctx) {
     if (!ctx.has(i)) continue;
     const size_t columns = ctx.in(i).size() - 1;
     if (whole && i < 3) ctx.link({i, columns, 0, last, half, 1, interleaved ? 2 : 1});
-    // Without positions the tables have a row for each token.
+    // Without position ids, the tables have one row for each token.
     if ((i < 3 && ctx.has(3)) || ctx.in(i).size() < 2) continue;
     ctx.carry(i, 0, 0, 0);
     ctx.carry(i, 1, 0, tokens);

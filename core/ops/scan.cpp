@@ -137,7 +137,7 @@ void resolve_plain(ResolveContext& ctx, const ir::Graph& body) {
     }
     results[states + i] = Item::of(y);
   }
-  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+  for (size_t i = 0; i < results.size(); i++) ctx.set_output(i, results[i]);
 }
 
 // Before opset 9: one scan for each element of the batch; shorter ones are filled up with zeros.
@@ -184,7 +184,8 @@ void resolve_batched(ResolveContext& ctx, const ir::Graph& body) {
       columns[i].push_back(y);
     }
   }
-  for (size_t i = 0; i < columns.size(); i++) ctx.give(i, Item::of(ctx.build.stack(columns[i], 0)));
+  for (size_t i = 0; i < columns.size(); i++)
+    ctx.set_output(i, Item::of(ctx.build.stack(columns[i], 0)));
 }
 
 void resolve(ResolveContext& ctx) {

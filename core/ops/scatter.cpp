@@ -3,7 +3,7 @@
 namespace poprt::ops::scatter_op {
 
 extern const OpDef def;
-// Deprecated in opset 11, where ScatterElements took its place.
+// Opset 11 deprecated Scatter in favour of ScatterElements.
 const OpDef def = {
     .name = "Scatter",
     .since = 9,

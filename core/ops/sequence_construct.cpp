@@ -10,7 +10,7 @@ namespace {
 void resolve(ResolveContext& ctx) {
   Elements elements;
   for (const Item& item : ctx.actual()) elements.push_back(ctx.tensor(item, "an element"));
-  ctx.give(0, Item::sequence_of(std::move(elements)));
+  ctx.set_output(0, Item::sequence_of(std::move(elements)));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace poprt::ops::sequence_empty_op {
 
 namespace {
 
-void resolve(ResolveContext& ctx) { ctx.give(0, Item::sequence_of({})); }
+void resolve(ResolveContext& ctx) { ctx.set_output(0, Item::sequence_of({})); }
 
 }  // namespace
 

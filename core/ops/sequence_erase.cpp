@@ -8,7 +8,7 @@ namespace poprt::ops::sequence_erase_op {
 namespace {
 
 void resolve(ResolveContext& ctx) {
-  ctx.give(0, sequence_erased(ctx, ctx.sequence(0), ctx.actual(1)));
+  ctx.set_output(0, sequence_erased(ctx, ctx.sequence(0), ctx.actual(1)));
 }
 
 }  // namespace

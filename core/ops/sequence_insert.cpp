@@ -10,7 +10,7 @@ namespace {
 void resolve(ResolveContext& ctx) {
   const Elements elements = ctx.sequence(0);
   ir::Value* element = ctx.tensor(ctx.actual(1), "the element");
-  ctx.give(0, sequence_inserted(ctx, elements, element, ctx.actual(2)));
+  ctx.set_output(0, sequence_inserted(ctx, elements, element, ctx.actual(2)));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 void infer(InferContext& ctx) { ctx.out(0, DType::s64, {}); }
 
 void resolve(ResolveContext& ctx) {
-  ctx.give(0, Item::of(ctx.build.integer(std::ssize(ctx.sequence(0)))));
+  ctx.set_output(0, Item::of(ctx.build.integer(std::ssize(ctx.sequence(0)))));
 }
 
 }  // namespace

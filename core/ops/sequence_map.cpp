@@ -27,7 +27,7 @@ void resolve(ResolveContext& ctx) {
     for (size_t i = 0; i < made.size() && i < results.size(); i++)
       made[i].push_back(ctx.tensor(actual_of(results[i]), "a result"));
   }
-  for (size_t i = 0; i < made.size(); i++) ctx.give(i, Item::sequence_of(std::move(made[i])));
+  for (size_t i = 0; i < made.size(); i++) ctx.set_output(i, Item::sequence_of(std::move(made[i])));
 }
 
 }  // namespace

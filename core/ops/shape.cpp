@@ -9,7 +9,7 @@
 namespace poprt::ops::shape_op {
 namespace {
 
-// [first, last) of the dimensions; attributes start and end exist from opset 15.
+// The range [first, last) of the dimensions. Attributes start and end exist from opset 15 on.
 std::pair<size_t, size_t> part(const ir::Node& node, size_t size) {
   const auto rank = static_cast<int64_t>(size);
   const auto clamp = [rank](int64_t i) {
@@ -37,8 +37,8 @@ void lower(LowerContext& ctx) {
   ctx.emit(calls::Copy{}, {ctx.pack(from_shapes(ctx.node)), ctx.out(0)});
 }
 
-// The bounds of the dimensions where shapes are decided, what they really are where they are
-// numbers.
+// Where the result decides a shape, it is the bounds of the dimensions; where it is used as
+// numbers, it is the actual sizes.
 BoundResult bound(BoundContext& ctx) {
   const Item& x = ctx.in[0];
   const Shape& most = ctx.shape();

@@ -1,4 +1,4 @@
-// x < -lambd: x + bias; x > lambd: x - bias; else 0. Computed in f32, f64 in f64.
+// x + bias if x < -lambd, x - bias if x > lambd, else 0. Computed in f32, or in f64 for f64 input.
 #include <array>
 
 #include "ops/common/as_real.h"

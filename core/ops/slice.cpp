@@ -16,7 +16,7 @@ struct Request {
   bool known = true;  // starts, ends and steps are constant
 };
 
-// Ends are often INT64_MAX or INT64_MIN: clamp before any arithmetic.
+// Ends are often INT64_MAX or INT64_MIN, so they are clamped before any arithmetic.
 Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   const auto from_end = [size](int64_t i) { return i < 0 ? std::max(i, -size - 1) + size : i; };
   start = from_end(start);
@@ -78,7 +78,7 @@ void infer(InferContext& ctx) {
       [&](size_t i) { return ctx.has(i); });
   const auto rank = static_cast<int64_t>(in.shape.size());
   if (!r.known) {
-    // Axes that are known to stay keep their size.
+    // Axes that are known to be unchanged keep their size.
     Shape out(in.shape.size(), kUnknownDim);
     if (const auto axes = ctx.ints(3)) {
       out = in.shape;
@@ -123,7 +123,7 @@ void lower(LowerContext& ctx) {
 
 int64_t divided_up(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 
-// One axis of x, from `start` to `end`.
+// Slices one axis of x from `start` to `end`.
 BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, const Extent& end,
                        int64_t step) {
   const int64_t room = x.value->shape()[x.axis];
@@ -141,7 +141,7 @@ BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, co
         below_size ? ctx.build.newest("Sub", {size, ctx.build.integer(below_size)}) : size;
     return ctx.build.newest("Max", {ctx.build.newest("Min", {v, high}), ctx.build.integer(low)});
   };
-  const auto last = [&](const Extent& e) {  // the most that it can be as a place
+  const auto last = [&](const Extent& e) {  // the largest place that it can be
     return e.least >= 0 ? std::min(e.most, room)
            : e.most < 0 ? std::max(room + e.most, int64_t{0})
                         : room;
@@ -158,7 +158,7 @@ BoundResult slice_axis(BoundContext& ctx, const Item& x, const Extent& start, co
     first = clamped(start, -1, 1);
     count = ctx.build.newest("Sub", {first, clamped(end, -1, 1)});
   }
-  // An end inside of the tensor is the size itself: equal sizes are one value.
+  // If the end is inside the tensor, it is the size itself, so that equal sizes are one value.
   const bool ends_inside = step == 1 && !start.actual && start.most == 0 && !x.size && end.actual &&
                            end.least >= 0 && end.most <= room;
   const int64_t by = std::abs(step);
@@ -206,8 +206,8 @@ BoundResult bound(BoundContext& ctx) {
   const std::vector<Extent> axes = list(3, "axes"), steps = list(4, "steps");
   if (starts.size() != ends.size() || (!axes.empty() && axes.size() != starts.size()) ||
       (!steps.empty() && steps.size() != starts.size()))
-    ctx.fail_at(ErrorCode::invalid_argument, "its lists are of different lengths");
-  // Axes that are real as a whole are cut at constant places first, then the one other axis.
+    ctx.fail_at(ErrorCode::invalid_argument, "starts, ends, axes and steps have different lengths");
+  // Axes that are entirely real are cut at constant places first, then the remaining axis.
   std::vector<int64_t> from, until, along, by;
   std::optional<size_t> mine;
   SliceAxis at;
@@ -238,7 +238,7 @@ BoundResult bound(BoundContext& ctx) {
   return slice_axis(ctx, y, starts[*mine], ends[*mine], at.step);
 }
 
-// Steps other than 1 leave places out, which no link says, so these axes are mixed.
+// A step other than 1 skips places, which no link can express, so these axes are mixed.
 void map_axes(AxesContext& ctx) {
   const Request r = read(
       ctx.node, ctx.opset(), [&](size_t i) { return ctx.ints(i); },

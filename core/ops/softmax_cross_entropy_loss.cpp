@@ -1,4 +1,4 @@
-// Output 1 is the logarithm of the softmax along axis 1.
+// Output 1 is the log softmax along axis 1.
 #include "kernels/calls/softmax.h"
 #include "ops/common/as_real.h"
 #include "ops/common/loss.h"

@@ -12,7 +12,7 @@ void infer(InferContext& ctx) {
   if (!in.has_shape) return ctx.out_dtype(0, in.dtype);
   if (in.shape.size() != 4) ctx.fail_input("expected rank 4, found {}", shape_string(in.shape));
   const auto cut = [&](int64_t d) {
-    if (d >= 0 && d % b != 0) ctx.fail_input("{} is no multiple of blocksize {}", d, b);
+    if (d >= 0 && d % b != 0) ctx.fail_input("{} is not a multiple of blocksize {}", d, b);
     return d < 0 ? d : d / b;
   };
   const int64_t c = in.shape[1];
@@ -25,7 +25,7 @@ void lower(LowerContext& ctx) {
   const Shape &in = ctx.in_shape(0), &out = ctx.out_shape();
   const int64_t b = ctx.node.int_attr("blocksize", 0);
   const auto s = contiguous_strides(in);
-  // Index (n, i, j, c, h, w): row i and column j of the block.
+  // The index is (n, i, j, c, h, w), where i is the row and j the column within the block.
   const Shape dims = {in[0], b, b, in[1], out[2], out[3]};
   emit_strided_copy(ctx, ctx.in(0), ctx.out(0), ctx.in_dtype(0),
                     {dims, {s[0], s[2], 1, s[1], b * s[2], b}, contiguous_strides(dims), 0, 0});

@@ -11,7 +11,7 @@ void infer(InferContext& ctx) {
   const size_t parts = ctx.node.outputs().size();
   bool known = true;
   std::optional<std::vector<int64_t>> sizes;
-  if (ctx.opset() < 2 && ctx.has(1)) {  // of the type of the data
+  if (ctx.opset() < 2 && ctx.has(1)) {  // has the type of the data
     const Tensor* given = ctx.constant(1);
     known = given != nullptr;
     if (given) sizes = whole_numbers(ctx.node, *given);
@@ -29,7 +29,7 @@ void infer(InferContext& ctx) {
     const auto n = static_cast<int64_t>(parts);
     const int64_t wanted = ctx.node.int_attr("num_outputs", n);
     if (wanted != n) ctx.fail_input("num_outputs is {}, the node has {} outputs", wanted, n);
-    // From opset 18 the last part may be smaller; before, the parts must be equal.
+    // From opset 18 on the last part may be smaller. Before, the parts must be equal.
     if (ctx.opset() < 18 && total % n != 0)
       ctx.fail_input("dimension {} of {} does not split into {} equal parts", axis,
                      shape_string(in.shape), n);
@@ -85,7 +85,7 @@ void map_axes(AxesContext& ctx) {
       normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));
   int64_t offset = 0;
   for (size_t o = 0; o < ctx.output_count(); o++) {
-    if (!ctx.makes(o)) return;  // the next offset is not known
+    if (!ctx.makes(o)) return;  // the next offset is unknown
     axes::same(ctx, 0, o, std::span(&axis, 1));
     if (ctx.out(o)[axis] == ctx.in(0)[axis])
       ctx.carry(0, axis, o, axis);

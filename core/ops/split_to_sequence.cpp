@@ -1,4 +1,4 @@
-// Resolved by the compiler: containers exist at compile time only.
+// The compiler resolves this operator because sequences exist at compile time only.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/sequences.h"
@@ -23,9 +23,9 @@ void resolve(ResolveContext& ctx) {
     sizes = t.to_int64s();
     if (t.shape().empty()) {
       const int64_t part = sizes.at(0);
-      if (part <= 0) ctx.fail_at(ErrorCode::invalid_argument, "parts of {} elements", part);
-      // ONNX ignores the attribute next to sizes, but ONNX Runtime does not here, and PyTorch
-      // writes unbind() so.
+      if (part <= 0) ctx.fail_at(ErrorCode::invalid_argument, "a part has {} elements", part);
+      // ONNX ignores the attribute if sizes are given. ONNX Runtime does not in this case, and
+      // PyTorch's export of unbind() relies on that.
       if (part == 1) keep = n.int_attr("keepdims", 1) != 0;
       sizes.clear();
       if (size / part > kMaxElements)
@@ -40,12 +40,12 @@ void resolve(ResolveContext& ctx) {
   }
   int64_t sum = 0;
   for (const int64_t s : sizes) {
-    if (s < 0 || s > size) ctx.fail_at(ErrorCode::invalid_argument, "a part of {} elements", s);
+    if (s < 0 || s > size) ctx.fail_at(ErrorCode::invalid_argument, "a part has {} elements", s);
     sum += s;
   }
   if (sum != size)
-    ctx.fail_at(ErrorCode::invalid_argument, "parts of {} elements in all, the axis has {}", sum,
-                size);
+    ctx.fail_at(ErrorCode::invalid_argument, "the parts have {} elements in total, the axis has {}",
+                sum, size);
   std::vector<ir::Value*> parts = {x};
   if (sizes.size() > 1)
     parts = n.opset() < 13 ? ctx.build.make("Split", "", std::array{x},
@@ -59,7 +59,7 @@ void resolve(ResolveContext& ctx) {
       shape.erase(shape.begin() + axis);
       v = ctx.build.reshape(v, shape);
     }
-  ctx.give(0, Item::sequence_of(std::move(parts)));
+  ctx.set_output(0, Item::sequence_of(std::move(parts)));
 }
 
 }  // namespace

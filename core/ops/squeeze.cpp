@@ -47,7 +47,7 @@ BoundResult bound(BoundContext& ctx) {
       if (shape[d] == 1) axes.push_back(static_cast<int64_t>(d));
   size_t axis = x.axis;
   for (const int64_t a : axes) {
-    if (a == static_cast<int64_t>(x.axis)) {  // one element, and it must be real
+    if (a == static_cast<int64_t>(x.axis)) {  // the axis has one element, which must be real
       in[0].value = ctx.with_bound(x, 1);
       return {};
     }

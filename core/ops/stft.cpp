@@ -1,4 +1,5 @@
-// signal [batch, length, parts], frame_step, window?, frame_length? to [batch, frames, bins, 2].
+// Inputs: signal [batch, length, parts], frame_step, window?, frame_length?. The output is [batch,
+// frames, bins, 2].
 #include "kernels/calls/dft.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
@@ -68,8 +69,9 @@ void lower(LowerContext& ctx) {
   if (!wide) finish_f32(ctx, 0, y);
 }
 
-// It takes `onesided` for 0 where it is absent, and 1 is its default: models that went through it
-// declare twice the frequencies, there and in all that is made of them.
+// ONNX's shape inference treats an absent `onesided` as 0, although its default is 1. Models that
+// went through it declare twice the number of frequencies for this node and for all values computed
+// from it.
 bool misjudged_by_onnx(const ir::Node& node) { return node.find_attr("onesided") == nullptr; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Computed by the compiler from constants (ops/common/strings.h).
+// The compiler computes the result from constant inputs (ops/common/strings.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 

@@ -1,4 +1,4 @@
-// past_cache, update, write_indices? to present_cache.
+// Inputs: past_cache, update, write_indices?. Output: present_cache.
 #include <limits>
 
 #include "kernels/calls/copy.h"

@@ -1,4 +1,4 @@
-// Tokens [C] or [N, C]: integers, or constant strings (common/strings.cpp).
+// Tokens are [C] or [N, C]: integers, or constant strings (common/strings.cpp).
 #include <algorithm>
 
 #include "kernels/calls/tf_idf.h"
@@ -12,7 +12,7 @@ int64_t results_of(const ir::Node& node) {
   int64_t results = 0;
   for (const int64_t i : node.ints_attr("ngram_indexes")) {
     if (i < 0 || i >= (int64_t{1} << 32))
-      fail(ErrorCode::invalid_argument, "{}: ngram_indexes has {}", node.describe(), i);
+      fail(ErrorCode::invalid_argument, "{}: ngram_indexes contains {}", node.describe(), i);
     results = std::max(results, i + 1);
   }
   return results;

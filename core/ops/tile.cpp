@@ -7,11 +7,11 @@
 namespace poprt::ops::tile_op {
 namespace {
 
-// One factor per axis. Opset 1 has inputs tiles and axis, later versions a list.
+// Returns one factor for each axis. Opset 1 has inputs tiles and axis; later versions have a list.
 template <class Context>
 std::optional<std::vector<int64_t>> repeats_of(const Context& ctx, size_t rank) {
   const bool one_axis = ctx.opset() < 6;
-  // There they are of the type of the data.
+  // In opset 1 the inputs have the type of the data.
   const auto ints = [&](size_t i) -> std::optional<std::vector<int64_t>> {
     if (!one_axis) return ctx.ints(i);
     const Tensor* t = ctx.constant(i);
@@ -69,7 +69,7 @@ void lower(LowerContext& ctx) {
 
 BoundResult bound(BoundContext& ctx) {
   Items& in = ctx.in;
-  if (in.size() != 2) return ctx.refuse_sizes();  // as before opset 6
+  if (in.size() != 2) return ctx.refuse_sizes();  // the form before opset 6
   const Item& x = in[0];
   Shape shape = x.value->shape();
   std::vector<Extent> repeats = ctx.extents(1);

@@ -1,4 +1,4 @@
-// k is an attribute below opset 10 and a constant input from there on.
+// Below opset 10, k is an attribute; from opset 10 on it is an input, which must be constant.
 #include "kernels/calls/top_k.h"
 #include "ops/bound.h"
 #include "ops/common/as_f32.h"

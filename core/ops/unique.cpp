@@ -1,5 +1,5 @@
-// How many items differ depends on the values: exact for a constant input; otherwise the size that
-// the model declares is the bound, and places past the last item are 0.
+// The number of distinct items depends on the values. It is exact for a constant input; otherwise
+// the size that the model declares is the bound, and places after the last item contain 0.
 #include <set>
 #include <string>
 
@@ -27,7 +27,7 @@ int64_t count_of(const Tensor& x, const AxisSplit& s) {
     for (int64_t o = 0; o < s.outer; o++)
       for (int64_t i = 0; i < s.inner; i++) {
         const auto at = static_cast<size_t>((o * s.n + k) * s.inner + i);
-        const double v = values[at] + 0.0;  // -0 is 0
+        const double v = values[at] + 0.0;  // adding 0 turns -0 into 0
         if (exact)
           item.append(reinterpret_cast<const char*>(&v), sizeof v);
         else
@@ -95,12 +95,12 @@ BoundResult bound(BoundContext& ctx) {
   ir::Node* made = ctx.build.target().add_node("Unique", "poprt", {x.value}, 4);
   made->attributes = ctx.node.attributes;
   ops::infer(*made);
-  ir::Value* size = ctx.build.once("Count", "poprt", {made->output(3)});
+  ir::Value* size = ctx.build.find_or_make("Count", "poprt", {made->output(3)});
   const bool flat = !ctx.node.find_attr("axis");
   BoundResult out;
   for (size_t i = 0; i < ctx.node.outputs().size(); i++) {
     Item item = Item::of(made->output(i));
-    // Output 2 says for each item of x which of the results it is.
+    // Output 2 maps each item of x to its place in the result.
     if (i != 2) item.sized(size, i == 0 && !flat ? ctx.axis_attr(0) : 0);
     out.results.push_back(item);
   }

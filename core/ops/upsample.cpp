@@ -63,7 +63,7 @@ void map_axes(AxesContext& ctx) {
 }  // namespace
 
 extern const OpDef def;
-// Deprecated in opset 10, where Resize took its place.
+// Opset 10 deprecated Upsample in favour of Resize.
 const OpDef def = {.name = "Upsample",
                    .until = 9,
                    .infer = infer,

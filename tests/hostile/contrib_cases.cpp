@@ -67,7 +67,7 @@ Cases contrib_cases() {
                         in({1, 1, 4, 4}), in({1}, kS32), in({1}, kS32)},
                        {{"num_heads", int64_t{3}}, {"kv_num_heads", int64_t{2}}}, 3)),
       reject("microsoft_group_query_attention_without_value",
-             "key and value are given both or not at all",
+             "key and value must be either both present or both absent",
              microsoft("GroupQueryAttention",
                        {in({1, 1, 8}), in({1, 1, 8}), none(), in({1, 2, 4, 4}), in({1, 2, 4, 4}),
                         in({1}, kS32), in({1}, kS32)},

@@ -39,7 +39,7 @@ Cases quantised_cases() {
              Op{"DequantizeLinear", {bytes, kScale, in({})}}),
       reject("dequantize_zero_point_of_s32", "zero point 'in2' is u8, its data 'in0' is s32",
              Op{"DequantizeLinear", {in({2}, kS32), kScale, kZeroU8}}),
-      reject("quantize_zero_point_and_type", "the zero point is s8, output_dtype says u8",
+      reject("quantize_zero_point_and_type", "the zero point is s8, but output_dtype is u8",
              Op{"QuantizeLinear",
                 {in({2, 3}), kScale, kZeroS8},
                 {{"output_dtype", int64_t{kU8}}},

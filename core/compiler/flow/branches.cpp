@@ -100,7 +100,7 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
       Items parts = {item};
       if (uneven[i]) parts = padded_to_bound(item, *uneven[i], bound);
       for (const Item& part : parts)
-        for (Value* v : part.parts()) branch->graph->add_output(build_.own(v));
+        for (Value* v : part.parts()) branch->graph->add_output(build_.as_output(v));
     }
   }
   const std::vector<Value*>&a = yes.graph->outputs(), &b = no.graph->outputs();
@@ -123,7 +123,7 @@ void Specializer::join_branches(Resolver& node, Value* condition, Branch& yes, B
     if (item.kind == Item::Kind::tensor) item = Item::of(made->output(o++));
     for (Value*& v : item.elements) v = made->output(o++);
     if (uneven[i]) item.sized(made->output(o++), *uneven[i]);
-    node.give(i, std::move(item));
+    node.set_output(i, std::move(item));
   }
 }
 

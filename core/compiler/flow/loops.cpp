@@ -52,7 +52,7 @@ void Specializer::discard_attempt(const Node& n, size_t before) {
   long_loops_.insert(&n);
   Graph& target = build_.target();
   const std::vector<Node*> made = target.nodes();
-  build_.forget_once();
+  build_.forget_made();
   for (size_t i = made.size(); i-- > before;)
     if (std::all_of(made[i]->outputs().begin(), made[i]->outputs().end(),
                     [](const Value* v) { return v->uses().empty(); }))
@@ -148,7 +148,7 @@ Specializer::LoopBody Specializer::loop_body(Resolver& node, const LoopSpec& loo
   for (const Item& item : made) {
     Value* v = options_.keep_onnx ? node.tensor(item, "a loop result")
                                   : node.static_tensor(item, "a loop result");
-    results.push_back(build_.own(v));
+    results.push_back(build_.as_output(v));
   }
   node.check_scalar(results[0], DType::boolean, "the condition of the next round");
   for (size_t i = 0; i < types.size(); i++) {
@@ -162,7 +162,7 @@ Specializer::LoopBody Specializer::loop_body(Resolver& node, const LoopSpec& loo
   if (body.counts) {
     Value* count = sub.add_input(scope + "count", ir::ValueType::of(DType::s64, {}));
     results.insert(results.begin() + 1 + static_cast<ptrdiff_t>(types.size()),
-                   build_.own(build_.make1("Add", {count, build_.integer(1)})));
+                   build_.as_output(build_.make1("Add", {count, build_.integer(1)})));
   }
   for (Value* v : results) sub.add_output(v);
   return body;

@@ -135,7 +135,7 @@ void Specializer::take_real_places() {
     if (!v || !mask || places.axis >= v->shape().size())
       fail(ErrorCode::internal, "there is no input '{}' with an axis {}, or no '{}'", name,
            places.axis, places.mask);
-    Value* size = build_.once("Count", "poprt", {mask});
+    Value* size = build_.find_or_make("Count", "poprt", {mask});
     request_sizes_.insert(size);
     items_[v].sized(size, places.axis);
   }

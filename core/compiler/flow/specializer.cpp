@@ -31,7 +31,7 @@ Items Specializer::items_of(std::span<Value* const> values) const {
   return items;
 }
 
-void Specializer::give(const Node& n, size_t output, Item item) {
+void Specializer::set_output(const Node& n, size_t output, Item item) {
   if (output >= n.outputs().size()) return;
   const Value& v = *n.output(output);
   if (item.kind == Item::Kind::tensor)
@@ -66,7 +66,8 @@ void Specializer::run_node(const Node& n) {
     Resolver node(*this, n);
     return ops::op_of(n).resolve(node);
   }
-  if (ops::facts_of(n).source == ops::ElementSource::itself) return give(n, 0, item_of(n.input(0)));
+  if (ops::facts_of(n).source == ops::ElementSource::itself)
+    return set_output(n, 0, item_of(n.input(0)));
   copy_node(n);
 }
 
@@ -86,7 +87,7 @@ void Specializer::copy_node(const Node& n) {
       item.actual = item_of(n.output(i)).value;
       item.least = (*ranges)[i].least;
     }
-    give(n, i, item);
+    set_output(n, i, item);
   }
 }
 
@@ -123,12 +124,12 @@ Node* Specializer::copy_of(const Node& n, const Items& in) {
   return made;
 }
 
-void Specializer::set_results(const Node& n, const std::vector<Value*>& results,
+void Specializer::set_outputs(const Node& n, const std::vector<Value*>& results,
                               const ops::BoundResult& bound) {
   for (size_t i = 0; i < results.size(); i++) {
     Item item = bound.results.empty() ? Item::of(results[i]) : bound.results[i];
     if (bound.size && results[i]->type.is_static()) item.sized(bound.size, bound.axis, bound.twin);
-    give(n, i, std::move(item));
+    set_output(n, i, std::move(item));
     if (build_.scope().empty()) names_.emplace_back(results[i], n.output(i)->name());
   }
 }
@@ -147,7 +148,7 @@ void Specializer::copy_with(const Node& n, Items in) {
     results = build_.finish(copy_of(n, in));
   }
   if (bound.after) results[0] = bound.after(results[0]);
-  set_results(n, results, bound);
+  set_outputs(n, results, bound);
 }
 
 }  // namespace poprt::compiler

@@ -48,7 +48,7 @@ class Specializer {
   Item item_of(const ir::Value* v) const;
   Items items_of(std::span<ir::Value* const> values) const;
   // Sets the result for an output and checks it against the declared type.
-  void give(const ir::Node& n, size_t output, Item item);
+  void set_output(const ir::Node& n, size_t output, Item item);
   void take_constants(const ir::Graph& graph);
 
   // -- specializer.cpp: nodes that stay -----------------------------------------------------------
@@ -57,7 +57,7 @@ class Specializer {
   void copy_with(const ir::Node& n, Items in);
   ops::BoundResult bound_of(const ir::Node& n, Items& in);
   ir::Node* copy_of(const ir::Node& n, const Items& in);
-  void set_results(const ir::Node& n, const std::vector<ir::Value*>& results,
+  void set_outputs(const ir::Node& n, const std::vector<ir::Value*>& results,
                    const ops::BoundResult& bound);
   static bool has_sizes(const ir::Node& n, const Items& in);
   static bool reads_actual(const ir::Node& n, const Items& in);
@@ -122,7 +122,9 @@ class Specializer::Resolver final : public ops::ResolveContext {
   Resolver(Specializer& s, const ir::Node& n)
       : ResolveContext(n, s.items_of(n.inputs()), s.build_), s_(s) {}
 
-  void give(size_t output, Item item) override { s_.give(node, output, std::move(item)); }
+  void set_output(size_t output, Item item) override {
+    s_.set_output(node, output, std::move(item));
+  }
   Items run_body(const ir::Graph& body, const Items& inputs, const ops::NodeSet& made) override {
     return s_.run_body(body, inputs, made);
   }

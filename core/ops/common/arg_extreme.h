@@ -22,7 +22,7 @@ inline void infer_arg(InferContext& ctx) {
   ctx.out(0, DType::s64, shape);
 }
 
-// The places of the axis are counted, so they are not reduced: their order matters.
+// The axis is mixed, not reduced, because the result is a place and depends on the order.
 inline void axes_of_arg(AxesContext& ctx) {
   const int64_t axis[] = {
       normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size()))};

@@ -1,5 +1,5 @@
-// For kernels that compute in f32 only: other float inputs are widened (f64 narrowed) into a
-// temporary, results rounded back.
+// Helpers for kernels that compute in f32 only. Other float inputs are converted to f32 in a
+// temporary (f64 is narrowed), and results are converted back.
 #pragma once
 
 #include "ops/common/as_real.h"
@@ -10,7 +10,7 @@ inline LowerContext::BufferId in_as_f32(LowerContext& ctx, size_t i) {
   return in_as(ctx, i, DType::f32);
 }
 
-// An f32 place for output i (kNone when nothing reads it); finish_f32 converts it.
+// A buffer of f32 for output i (kNone if the output is not read). finish_f32 converts it.
 inline LowerContext::BufferId out_as_f32(LowerContext& ctx, size_t i) {
   return out_as(ctx, i, DType::f32);
 }

@@ -1,5 +1,5 @@
-// For kernels that compute in f32 and in f64 (as_f32.h: in f32 alone): other float inputs are
-// converted into a temporary, results back.
+// Helpers for kernels that compute in f32 and in f64 (for f32 only see as_f32.h). Other float
+// inputs are converted in a temporary, and results are converted back.
 #pragma once
 
 #include "kernels/calls/cast.h"
@@ -16,7 +16,7 @@ inline LowerContext::BufferId in_as(LowerContext& ctx, size_t i, DType type) {
   return to;
 }
 
-// A place of that type for output i (kNone when nothing reads it); finish_as converts it.
+// A buffer of `type` for output i (kNone if the output is not read). finish_as converts it.
 inline LowerContext::BufferId out_as(LowerContext& ctx, size_t i, DType type) {
   if (i >= ctx.node.outputs().size()) return LowerContext::kNone;
   const auto out = ctx.out(i);
@@ -29,7 +29,7 @@ inline void finish_as(LowerContext& ctx, size_t i, LowerContext::BufferId place,
   ctx.emit(calls::Cast{}, {place, ctx.out(i)});
 }
 
-// For kernels that also have a plain build for f64: that of an f64 input 0, else f32.
+// The type in which a kernel with builds for f32 and f64 computes: f64 if input 0 is f64, else f32.
 inline DType real_type(const LowerContext& ctx) {
   return ctx.in_dtype(0) == DType::f64 ? DType::f64 : DType::f32;
 }

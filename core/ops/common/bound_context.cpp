@@ -230,9 +230,9 @@ Item BoundContext::compacted(const Item& x) {
   return out;
 }
 
-Meeting BoundContext::meet(std::span<const Meeting> all) {
-  Meeting out = all[0];
-  for (const Meeting& m : all.subspan(1)) {
+AxisSize BoundContext::broadcast_size(std::span<const AxisSize> all) {
+  AxisSize out = all[0];
+  for (const AxisSize& m : all.subspan(1)) {
     if (!m.size || !out.size) {
       if (out.size) out = m;
     } else if (same_size(out.size, m.size)) {
@@ -245,10 +245,10 @@ Meeting BoundContext::meet(std::span<const Meeting> all) {
   return out;
 }
 
-Value* BoundContext::met(const Item& x, const Meeting& meeting) {
+Value* BoundContext::broadcast_to(const Item& x, const AxisSize& common) {
   const int64_t room = x.value->shape()[x.axis];
-  if (same_size(x.size, meeting.size) || room == 0) return with_bound(x, meeting.bound);
-  Value* place = build.newest("Min", {build.places(meeting.bound), build.integer(room - 1)});
+  if (same_size(x.size, common.size) || room == 0) return with_bound(x, common.bound);
+  Value* place = build.newest("Min", {build.places(common.bound), build.integer(room - 1)});
   return gathered(x, build.newest("Where", {build.newest("Equal", {x.size, build.integer(1)}),
                                             build.integer(0), place}));
 }

@@ -66,7 +66,7 @@ BoundResult bound_elementwise(BoundContext& ctx) {
     axis = at;
   }
   if (!axis) return {};
-  std::vector<Meeting> all;
+  std::vector<AxisSize> all;
   for (size_t i = 0; i < in.size(); i++) {
     if (!takes_part(i)) continue;
     const Shape& shape = in[i].value->shape();
@@ -74,10 +74,10 @@ BoundResult bound_elementwise(BoundContext& ctx) {
     const int64_t room = shape[*axis + shape.size() - rank];
     if (in[i].size || room != 1) all.push_back({in[i].size, room});
   }
-  const Meeting meeting = ctx.meet(all);
+  const AxisSize common = ctx.broadcast_size(all);
   for (size_t i = 0; i < in.size(); i++)
-    if (in[i].size && takes_part(i)) in[i].value = ctx.met(in[i], meeting);
-  return {meeting.size, *axis};
+    if (in[i].size && takes_part(i)) in[i].value = ctx.broadcast_to(in[i], common);
+  return {common.size, *axis};
 }
 
 BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Tensor& filling) {

@@ -1,5 +1,6 @@
-// Which kernel converts: `cast` has vectorised pairs of numbers of whole bytes, where 16-bit floats
-// go with f32 alone; other pairs of theirs go through the floats of `elementwise`.
+// Selects the kernel that converts. Kernel `cast` has vectorised conversions between types of whole
+// bytes, but converts 16-bit floats to and from f32 only. Other pairs with 16-bit floats use kernel
+// `elementwise`, which computes in f32.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace poprt::ops {
 
-// Cast and CastLike.
+// Type inference of Cast and CastLike checks attribute round_mode.
 inline void check_round_mode(InferContext& ctx) {
   const std::string mode = ctx.node.string_attr("round_mode", "up");
   if (mode != "up" && mode != "down" && mode != "nearest")

@@ -5,7 +5,7 @@
 namespace poprt::ops {
 namespace {
 
-// Whatever the elements mean, their codes are unsigned.
+// Codes are unsigned for every element type of the same width.
 DType code_type(DType dtype) { return dtype_bits(dtype) == 2 ? DType::u2 : DType::u4; }
 
 }  // namespace

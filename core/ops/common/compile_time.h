@@ -1,14 +1,15 @@
-// Operators that the compiler resolves before anything is lowered.
+// Operators that the compiler resolves before lowering.
 #pragma once
 
 #include "ops/op.h"
 
 namespace poprt::ops {
 
-// Containers have no type here; the compiler follows them (compiler/flow/specialize.h).
+// Infers nothing, because containers have no type; the compiler follows them
+// (compiler/flow/specialize.h).
 void infer_nothing(InferContext& ctx);
 
-// Fails as unsupported: a container or a body is left that should have been resolved.
+// Fails as unsupported, because a container or a body that should have been resolved is left.
 void lower_container(LowerContext& ctx);
 // The same for text, which is computed from constants only (ops/common/strings.h).
 void lower_text(LowerContext& ctx);

@@ -1,4 +1,4 @@
-// Results that are known when the program is made.
+// Results that are known at compile time.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace poprt::ops {
 
-// Output i holds `values`, rounded to its type (any number type of whole bytes).
+// Writes `values`, rounded to the type of output i (any number type of whole bytes).
 void emit_constant(LowerContext& ctx, size_t i, std::span<const double> values);
 
 }  // namespace poprt::ops

@@ -5,7 +5,8 @@
 
 namespace poprt::ops {
 
-// "" is none. `parameters` are activation_params of FusedConv: alpha, beta, as many as given.
+// Applies the activation; "" is none. `parameters` are activation_params of FusedConv: alpha and
+// beta, as many as given.
 inline ir::Value* activate(Expansion& e, ir::Value* x, const std::string& name,
                            const std::vector<float>& parameters) {
   const auto parameter = [&](size_t i, float fallback) {
@@ -28,8 +29,8 @@ inline ir::Value* activate(Expansion& e, ir::Value* x, const std::string& name,
     return e.newest("Clip", {x, e.number(x->dtype(), static_cast<double>(parameter(0, -3.4e38f))),
                              e.number(x->dtype(), static_cast<double>(parameter(1, 3.4e38f)))});
   e.fail_unsupported(
-      "activation '{}'; supported are Relu, Tanh, Sigmoid, LeakyRelu, Elu, Selu, ThresholdedRelu, "
-      "Softplus, Softsign, HardSigmoid and Clip",
+      "activation '{}', expected Relu, Tanh, Sigmoid, LeakyRelu, Elu, Selu, ThresholdedRelu, "
+      "Softplus, Softsign, HardSigmoid or Clip",
       name);
 }
 

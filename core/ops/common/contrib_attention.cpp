@@ -20,7 +20,7 @@ Value* split_heads(Expansion& e, Value* v, int64_t heads) {
 
 namespace {
 
-// [B,heads,L,D] as [B,L,heads*D].
+// Converts [B,heads,L,D] to [B,L,heads*D].
 Value* merge_heads(Expansion& e, Value* v) {
   const Shape s = e.shape_of(v);
   return e.reshape(e.transpose(v, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
@@ -139,7 +139,7 @@ Value* additive_mask(Expansion& e, Value* mask, int64_t batch, int64_t queries, 
       wide = {batch, 1, queries, keys};
     else
       e.fail_unsupported(
-          "mask {} for batch {}, {} queries and {} keys; it may be [B], [2B], [3B+2], [B,keys], "
+          "mask {} for batch {}, {} queries and {} keys; expected [B], [2B], [3B+2], [B,keys], "
           "[B,queries,keys] or [B,1,M,M]",
           shape_string(shape), batch, queries, keys);
     if (shape.size() == 4) mask = e.slice(e.slice(mask, 2, past, past + queries), 3, 0, keys);
@@ -196,7 +196,7 @@ void attend_projected(Expansion& e, Value* qkv, std::array<int64_t, 3> columns, 
   const AttentionResult r = attend(e, call, wants_present);
   e.out(0, r.y);
   if (!wants_present) return;
-  e.check(size == v_size, "present needs values as wide as keys");
+  e.check(size == v_size, "present requires values as wide as keys");
   const Shape one = {1, batch, heads, keys, size};
   e.out(1, e.concat({e.reshape(r.present_k, one), e.reshape(r.present_v, one)}, 0));
 }
@@ -207,7 +207,7 @@ Value* write_cache(Expansion& e, Value* cache, Value* update, Value* start) {
 
 namespace {
 
-// Part `i` of `parts` of [B,L,heads,parts,D] as [B,L,heads*D].
+// Part `i` of `parts` of [B,L,heads,parts,D], as [B,L,heads*D].
 Value* packed_part(Expansion& e, Value* v, int64_t i, int64_t parts) {
   const Shape s = e.shape_of(v);
   e.check(s.size() == 5 && s[3] == parts, "packed heads must be [B, L, heads, parts, size]");
@@ -236,7 +236,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   } else if (!call.k) {
     // [B,1,q+k+v columns]
     const Shape s = e.shape_of(call.q);
-    e.check(s.size() == 3 && s[2] % 3 == 0, "query must hold query, key and value");
+    e.check(s.size() == 3 && s[2] % 3 == 0, "query must contain query, key and value");
     Value* packed = call.q;
     call.q = e.slice(packed, 2, 0, s[2] / 3);
     call.k = e.slice(packed, 2, s[2] / 3, s[2] / 3 * 2);
@@ -246,8 +246,8 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
     call.k = packed_part(e, packed, 0, 2);
     call.v = packed_part(e, packed, 1, 2);
   } else if (e.shape_of(call.k).size() == 4) {
-    // Cross attention on keys that were projected before.
-    e.check(call.v && e.shape_of(call.v).size() == 4, "value must be 4-D as key is");
+    // Cross attention, whose keys are already projected.
+    e.check(call.v && e.shape_of(call.v).size() == 4, "value must be 4-D because key is");
     bias_on_keys = false;
   }
   e.check(call.v != nullptr, "value is missing");
@@ -272,7 +272,8 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   int64_t past = 0;
   Value *cached_k = nullptr, *cached_v = nullptr;
   if (shared) {
-    // The past is a buffer of the longest length; new keys go behind past_sequence_length.
+    // The past is a buffer of the greatest length; new keys are written after past_sequence_length
+    // keys.
     e.check(e.shape(in.past_key).size() == 4, "past_key must have four dimensions");
     check_lengths(node, in.past_length,
                   std::max<int64_t>(dimension(e, e.in(in.past_key), 2) - news, 0),
@@ -292,7 +293,7 @@ void expand_multi_head_attention(Expansion& e, const MultiHeadInputs& in) {
   const int64_t keys = checked_add(past, k[k.size() - 2]);
   Value* mask = e.in_or_null(in.mask);
   if (mask && shared && e.shape_of(mask).size() == 2 && e.shape_of(mask)[1] < keys) {
-    // Keys past the mask do not exist yet.
+    // Keys after the mask do not exist yet.
     const Shape s = e.shape_of(mask);
     mask = e.concat({mask, e.expand(e.number(mask->dtype(), 0), {s[0], keys - s[1]})}, 1);
   }

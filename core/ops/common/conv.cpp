@@ -66,10 +66,12 @@ bool poprt_conv_transpose_supported(const ir::Node& conv) {
 
 ConvAlgorithm conv_algorithm(int64_t batch, int64_t channels, int64_t out_channels, int64_t oh,
                              int64_t ow, int64_t largest_tile) {
-  // Few output pixels: weights are most of the memory and of the time, and Winograd's are larger.
+  // With few output pixels, weights cause most of the memory traffic and of the time, and
+  // Winograd's weights are larger.
   if (batch * oh * ow < 64) return ConvAlgorithm::direct;
-  // Per output tile and pair of channels: (tile + 2)^2 products; per position and channel some
-  // transform work (cycles of 16 lanes, measured); weights once from memory at some 20 GB/s.
+  // The model of the time: (tile + 2)^2 products for each output tile and pair of channels;
+  // transform work for each position and channel (cycles of 16 lanes, measured); and reading the
+  // weights once from memory at about 20 GB/s.
   const auto cost = [&](int64_t tile, double products_per_tile, double in_cycles,
                         double out_cycles) {
     const auto tiles =

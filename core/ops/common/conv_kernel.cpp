@@ -17,7 +17,7 @@ int64_t blocks(int64_t channels) { return (channels + kLanes - 1) / kLanes; }
 
 bool depthwise(const ConvProblem& p) { return p.groups > 1 && p.c == 1 && p.m == 1; }
 
-// Whole groups in each block of channels.
+// Whether each block of channels contains whole groups.
 bool small_groups(const ConvProblem& p) {
   return p.groups > 1 && p.c == p.m && p.c <= kLanes && kLanes % p.c == 0;
 }
@@ -26,7 +26,7 @@ bool whole_blocks(const ConvProblem& p) {
   return p.groups == 1 || (p.c % kLanes == 0 && p.m % kLanes == 0);
 }
 
-// What isa/depthwise.h has loops for.
+// Whether isa/depthwise.h has loops for the problem.
 bool common_depthwise(const ConvProblem& p) {
   const ConvAxis &h = p.axes[1], &w = p.axes[2];
   return h.kernel == w.kernel && (h.kernel == 3 || h.kernel == 5) && h.stride == w.stride &&
@@ -39,17 +39,18 @@ bool three_by_three(const ConvProblem& p) {
   });
 }
 
-// What choose_conv_kernel() is asked besides the problem.
-struct Wish {
+// Preferences of the caller in addition to the problem.
+struct Preferences {
   int64_t winograd_tile;  // -1 for the cheapest up to `largest_tile`
   int64_t largest_tile;
 };
 
-// Winograd's, or 0.
-int64_t winograd_tile_of(const ConvProblem& p, const Wish& wish) {
+// The size of Winograd's tile, or 0 if another algorithm is used.
+int64_t winograd_tile_of(const ConvProblem& p, const Preferences& preferences) {
   if (p.groups != 1 || !three_by_three(p)) return 0;
-  if (wish.winograd_tile >= 0) return wish.winograd_tile;
-  switch (conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, wish.largest_tile)) {
+  if (preferences.winograd_tile >= 0) return preferences.winograd_tile;
+  switch (
+      conv_algorithm(p.batch, p.c, p.m, p.axes[1].out, p.axes[2].out, preferences.largest_tile)) {
     case ConvAlgorithm::winograd2: return 2;
     case ConvAlgorithm::winograd4: return 4;
     case ConvAlgorithm::direct: break;
@@ -57,8 +58,8 @@ int64_t winograd_tile_of(const ConvProblem& p, const Wish& wish) {
   return 0;
 }
 
-// The share of products that are not with padding.
-double inside(const ConvProblem& p) {
+// The fraction of products that do not involve padding.
+double unpadded_share(const ConvProblem& p) {
   double share = 1;
   for (const ConvAxis& a : p.axes) {
     int64_t n = 0;
@@ -71,10 +72,11 @@ double inside(const ConvProblem& p) {
   return share;
 }
 
-// Shorter runs of pixels cost some 15 % more a product.
+// Skipping taps in the padding shortens the runs of pixels, which costs about 15 % more for each
+// product.
 bool mostly_padding(const ConvProblem& p) {
   return !p.deep && p.taps() > 1 && p.axes[1].stride == 1 && p.axes[2].stride == 1 &&
-         inside(p) < 0.85;
+         unpadded_share(p) < 0.85;
 }
 
 kernels::calls::BlockedConv common_call(const ConvProblem& p, int64_t groups, int64_t c,
@@ -125,7 +127,8 @@ ConvKernel by_groups(const ConvProblem& p) {
   return {.call = call, .weights = group_weights(p)};
 }
 
-// One whose groups are blocks of 16 channels, which may hold several of the convolution's.
+// A kernel whose groups are blocks of 16 channels, each of which may contain several groups of the
+// convolution.
 template <class Call>
 ConvKernel by_blocks(const ConvProblem& p) {
   ConvKernel k = by_groups<Call>(p);
@@ -135,7 +138,7 @@ ConvKernel by_blocks(const ConvProblem& p) {
   return k;
 }
 
-// K is (channel, tap), so each (channel, tap) counts as a channel.
+// K is (channel, tap), so each pair counts as a channel.
 template <class Call>
 ConvKernel by_taps(const ConvProblem& p) {
   ConvKernel k = by_groups<Call>(p);
@@ -143,52 +146,58 @@ ConvKernel by_taps(const ConvProblem& p) {
   return k;
 }
 
-// When a kernel computes the convolution, and what it is told.
+// A condition under which a kernel computes the convolution, and the arguments of the kernel.
 struct ConvImplementation {
-  bool (*fits)(const ConvProblem& p, const Wish& wish);
-  ConvKernel (*make)(const ConvProblem& p, const Wish& wish);
+  bool (*fits)(const ConvProblem& p, const Preferences& preferences);
+  ConvKernel (*make)(const ConvProblem& p, const Preferences& preferences);
 };
 
-// In order of priority: the first that fits computes the convolution.
+// In order of priority: the first implementation whose condition is true is used.
 constexpr ConvImplementation kImplementations[] = {
-    // Few channels: rows are copied, all taps of all channels at once.
-    {[](const ConvProblem& p, const Wish&) { return p.plain && p.plain_result; },
-     [](const ConvProblem& p, const Wish&) {
+    // For few channels, rows are copied and all taps of all channels are computed at once.
+    {[](const ConvProblem& p, const Preferences&) { return p.plain && p.plain_result; },
+     [](const ConvProblem& p, const Preferences&) {
        ConvKernel k = by_taps<kernels::calls::ConvPlain>(p);
        k.packed = false;
        return k;
      }},
-    {[](const ConvProblem& p, const Wish&) { return p.plain; },
-     [](const ConvProblem& p, const Wish&) { return by_taps<kernels::calls::ConvStem>(p); }},
-    // The only one with a prologue.
-    {[](const ConvProblem& p, const Wish&) { return p.normalized; },
-     [](const ConvProblem& p, const Wish&) {
+    {[](const ConvProblem& p, const Preferences&) { return p.plain; },
+     [](const ConvProblem& p, const Preferences&) { return by_taps<kernels::calls::ConvStem>(p); }},
+    // Only this kernel has a prologue.
+    {[](const ConvProblem& p, const Preferences&) { return p.normalized; },
+     [](const ConvProblem& p, const Preferences&) {
        return by_groups<kernels::calls::ConvNormalized>(p);
      }},
-    // What isa/depthwise.h has loops for; other depthwise ones are groups of one channel.
-    {[](const ConvProblem& p, const Wish&) {
+    // isa/depthwise.h has loops for this; other depthwise convolutions are groups of one channel.
+    {[](const ConvProblem& p, const Preferences&) {
        return depthwise(p) && !p.deep && common_depthwise(p);
      },
-     [](const ConvProblem& p, const Wish&) { return by_blocks<kernels::calls::ConvDepthwise>(p); }},
-    {[](const ConvProblem& p, const Wish&) { return small_groups(p) && !p.deep; },
-     [](const ConvProblem& p, const Wish&) {
+     [](const ConvProblem& p, const Preferences&) {
+       return by_blocks<kernels::calls::ConvDepthwise>(p);
+     }},
+    {[](const ConvProblem& p, const Preferences&) { return small_groups(p) && !p.deep; },
+     [](const ConvProblem& p, const Preferences&) {
        ConvKernel k = by_blocks<kernels::calls::ConvGrouped>(p);
        std::get<kernels::calls::ConvGrouped>(k.call).size = p.c;
        return k;
      }},
-    // Fewer products than a direct sum.
-    {[](const ConvProblem& p, const Wish& wish) { return winograd_tile_of(p, wish) != 0; },
-     [](const ConvProblem& p, const Wish& wish) {
+    // Winograd computes fewer products than a direct sum.
+    {[](const ConvProblem& p, const Preferences& preferences) {
+       return winograd_tile_of(p, preferences) != 0;
+     },
+     [](const ConvProblem& p, const Preferences& preferences) {
        ConvKernel k = by_groups<kernels::calls::ConvWinograd>(p);
-       k.winograd_tile = winograd_tile_of(p, wish);
+       k.winograd_tile = winograd_tile_of(p, preferences);
        std::get<kernels::calls::ConvWinograd>(k.call).tile = k.winograd_tile;
        return k;
      }},
-    // Leaves out the taps in the padding.
-    {[](const ConvProblem& p, const Wish&) { return mostly_padding(p); },
-     [](const ConvProblem& p, const Wish&) { return by_groups<kernels::calls::ConvDilated>(p); }},
-    {[](const ConvProblem&, const Wish&) { return true; },
-     [](const ConvProblem& p, const Wish&) { return by_groups<kernels::calls::Conv>(p); }},
+    // Skips the taps in the padding.
+    {[](const ConvProblem& p, const Preferences&) { return mostly_padding(p); },
+     [](const ConvProblem& p, const Preferences&) {
+       return by_groups<kernels::calls::ConvDilated>(p);
+     }},
+    {[](const ConvProblem&, const Preferences&) { return true; },
+     [](const ConvProblem& p, const Preferences&) { return by_groups<kernels::calls::Conv>(p); }},
 };
 
 }  // namespace
@@ -206,8 +215,8 @@ ConvProblem conv_problem(const ir::Node& node) {
   p.m = w[0] / p.groups;
   const int64_t depth = p.deep ? node.int_attr("depth", 1) : 1;
   if (depth < 1 || x[2] % depth)
-    fail(ErrorCode::invalid_argument, "{}: {} rows are no multiple of {} slices", node.describe(),
-         x[2], depth);
+    fail(ErrorCode::invalid_argument, "{}: {} rows are not a multiple of {} slices",
+         node.describe(), x[2], depth);
   std::vector<int64_t> in = {x[2] / depth, x[3]};
   if (p.deep) in.insert(in.begin(), depth);
   const Window win = window_of(node, in, {w.begin() + 2, w.end()});
@@ -252,10 +261,11 @@ ConvKernel choose_conv_kernel(const ConvProblem& p, int64_t winograd_tile, int64
          "no blocked convolution of {} groups of {} to {} channels{}{}{}", p.groups, p.c, p.m,
          p.deep ? " in three dimensions" : "", p.plain ? " in plain layout" : "",
          p.normalized ? " with a prologue" : "");
-  const Wish wish{winograd_tile, largest_tile};
-  const auto* chosen = std::find_if(std::begin(kImplementations), std::end(kImplementations),
-                                    [&](const ConvImplementation& i) { return i.fits(p, wish); });
-  return chosen->make(p, wish);
+  const Preferences preferences{winograd_tile, largest_tile};
+  const auto* chosen =
+      std::find_if(std::begin(kImplementations), std::end(kImplementations),
+                   [&](const ConvImplementation& i) { return i.fits(p, preferences); });
+  return chosen->make(p, preferences);
 }
 
 }  // namespace poprt::ops

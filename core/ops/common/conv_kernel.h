@@ -1,4 +1,4 @@
-// Which kernel computes a blocked convolution, and what it is given.
+// Selects the kernel of a blocked convolution and its arguments.
 #pragma once
 
 #include <array>
@@ -27,27 +27,28 @@ struct ConvAxis {
 struct ConvProblem {
   int64_t batch = 0, groups = 0, c = 0, m = 0;  // channels in and out of one group
   std::array<ConvAxis, 3> axes;                 // depth, height, width
-  bool deep = false;                            // in three dimensions
+  bool deep = false;                            // three spatial dimensions
   bool plain = false;                           // x is not blocked
   bool plain_result = false;                    // y is not blocked
-  bool normalized = false;                      // a scale and a shift of x come first
+  bool normalized = false;                      // x is scaled and shifted first
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };
 
-// Of a poprt.Conv node whose inputs have static types. Throws invalid_argument naming the node.
+// The problem of a poprt.Conv node whose inputs have static types. Throws invalid_argument naming
+// the node.
 ConvProblem conv_problem(const ir::Node& conv);
 
 struct ConvKernel {
-  // What the kernel is told but for the epilogue and the prologue.
+  // The call of the kernel, without the epilogue and the prologue.
   std::variant<kernels::calls::Conv, kernels::calls::ConvStem, kernels::calls::ConvPlain,
                kernels::calls::ConvNormalized, kernels::calls::ConvDepthwise,
                kernels::calls::ConvGrouped, kernels::calls::ConvWinograd,
                kernels::calls::ConvDilated>
       call;
-  // How pack_conv() reads the ONNX weights: [groups * m, c, kh, kw] whatever they are.
+  // The ONNX weights as pack_conv() reads them: [groups * m, c, kh, kw] for any rank.
   kernels::ConvWeights weights;
-  bool packed = true;  // or the kernel takes weights and bias as ONNX has them
+  bool packed = true;  // false: the kernel reads weights and bias in the layout of ONNX
   int64_t winograd_tile = 0;
 
   std::string_view name() const;
@@ -55,12 +56,13 @@ struct ConvKernel {
   void pack(std::span<const float> values, std::span<float> to) const;
 };
 
-// `winograd_tile`: 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest that is no larger than
-// `largest_tile`. Throws invalid_argument when no kernel does it (poprt_conv_supported() tells).
+// `winograd_tile` is 0, 2 or 4 for 3x3 with stride 1, or -1 for the cheapest tile that is at most
+// `largest_tile`. Throws invalid_argument if no kernel computes the problem (see
+// poprt_conv_supported()).
 ConvKernel choose_conv_kernel(const ConvProblem& problem, int64_t winograd_tile = -1,
                               int64_t largest_tile = kLargestWinogradTile);
 
-// Whether choose_conv_kernel() has one.
+// Whether choose_conv_kernel() finds a kernel.
 bool conv_kernel_exists(const ConvProblem& problem);
 
 }  // namespace poprt::ops

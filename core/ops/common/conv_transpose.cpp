@@ -6,7 +6,8 @@ namespace poprt::ops {
 
 TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<int64_t>& spatial,
                                       const std::vector<int64_t>& kernel) {
-  // Resolving auto_pad as for a convolution is wrong here, so unknown sizes keep it out.
+  // window_of() would resolve auto_pad as for a convolution, which is wrong here. Unknown sizes
+  // prevent it.
   const std::vector<int64_t> unknown(spatial.size(), kUnknownDim);
   TransposedWindow t{window_of(node, unknown, kernel), unknown};
   Window& w = t.window;
@@ -14,7 +15,7 @@ TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<in
   std::vector<int64_t> padding = node.ints_attr("output_padding", std::vector<int64_t>(rank, 0));
   if (padding.empty()) padding.assign(rank, 0);
   std::vector<int64_t> shape = node.ints_attr("output_shape");
-  // Early exporters wrote N and C too.
+  // Early exporters also wrote N and C.
   if (shape.size() == rank + 2) shape.erase(shape.begin(), shape.begin() + 2);
   if (padding.size() != rank || (!shape.empty() && shape.size() != rank))
     fail(ErrorCode::invalid_argument, "{}: output_padding or output_shape does not fit the rank",

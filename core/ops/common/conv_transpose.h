@@ -8,10 +8,10 @@ namespace poprt::ops {
 
 struct TransposedWindow {
   Window window;             // pads_begin and pads_end resolved
-  std::vector<int64_t> out;  // kUnknownDim where the input's dimension is
+  std::vector<int64_t> out;  // kUnknownDim if the dimension of the input is unknown
 };
 
-// ONNX ConvTranspose, all opsets. `kernel` is the weights' spatial shape.
+// The window for all opsets of ONNX ConvTranspose. `kernel` is the spatial shape of the weights.
 TransposedWindow transposed_window_of(const ir::Node& node, const std::vector<int64_t>& spatial,
                                       const std::vector<int64_t>& kernel);
 

@@ -22,7 +22,7 @@ plugins::AttributeValue attribute_value(const ir::Node& node, const std::string&
   const auto* tensor = std::get_if<Tensor>(&given);
   if (tensor && tensor->dtype() != DType::string) return *tensor;
   fail(ErrorCode::unimplemented,
-       "{}: attribute '{}' holds {}, which operators of plug-ins cannot have", node.describe(),
+       "{}: attribute '{}' contains {}, which operators of plug-ins cannot have", node.describe(),
        name, tensor ? "text" : "graphs or several tensors");
 }
 
@@ -66,7 +66,7 @@ void lower_custom(LowerContext& ctx) {
   for (size_t i = 0; i < node.inputs().size(); i++)
     operands.push_back(ctx.has(i) ? ctx.in(i) : LowerContext::kNone);
   for (size_t i = 0; i < node.outputs().size(); i++) {
-    // An operator writes all of its outputs, used or not.
+    // The kernel of a plug-in writes all of its outputs, used or not.
     const LowerContext::BufferId out = ctx.out(i);
     operands.push_back(
         out != LowerContext::kNone ? out : ctx.temporary(ctx.out_dtype(i), ctx.out_shape(i)));

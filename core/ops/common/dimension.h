@@ -1,11 +1,11 @@
-// A dimension of a value that a model gave, whose rank nobody has looked at yet.
+// Access to a dimension of a value whose rank has not been checked.
 #pragma once
 
 #include "ops/common/expansion.h"
 
 namespace poprt::ops {
 
-// Throws invalid_argument naming the value when it has not so many dimensions.
+// Throws invalid_argument naming the value if it has fewer dimensions.
 inline int64_t dimension(const Expansion& e, const ir::Value* v, size_t axis) {
   const Shape& shape = e.shape_of(v);
   if (axis >= shape.size())

@@ -1,4 +1,5 @@
-// DynamicSlice and DynamicUpdate: a window of `sizes` along `axes` that starts where input 1 says.
+// DynamicSlice and DynamicUpdate: a window of `sizes` along `axes` that starts at the places in
+// input 1.
 #pragma once
 
 #include "ops/common/expansion.h"
@@ -8,7 +9,7 @@ namespace poprt::ops {
 struct DynamicWindow {
   std::vector<size_t> axes;
   std::vector<int64_t> sizes;
-  std::vector<ir::Value*> starts;  // s64 [1]; one that would leave the tensor is clamped
+  std::vector<ir::Value*> starts;  // s64 [1]; a start that would leave the tensor is clamped
 };
 
 inline DynamicWindow dynamic_window(Expansion& e) {
@@ -22,7 +23,7 @@ inline DynamicWindow dynamic_window(Expansion& e) {
   for (size_t i = 0; i < axes.size(); i++) {
     const auto n = static_cast<int64_t>(i);
     w.axes.push_back(static_cast<size_t>(normalize_axis(axes[i], static_cast<int64_t>(x.size()))));
-    e.check(sizes[i] >= 0 && sizes[i] <= x[w.axes[i]], "sizes do not fit the tensor");
+    e.check(sizes[i] >= 0 && sizes[i] <= x[w.axes[i]], "sizes are larger than the tensor");
     w.sizes.push_back(sizes[i]);
     ir::Value* start = e.slice(index, 0, n, n + 1);
     start = e.newest("Min", {start, e.ints({x[w.axes[i]] - sizes[i]})});

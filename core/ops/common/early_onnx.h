@@ -1,4 +1,4 @@
-// Experimental operators of early ONNX, which opset 10 took back. Their definitions stand in the
+// Experimental operators of early ONNX, which opset 10 removed. Their definitions are in the
 // operator documentation of ONNX 1.0 to 1.4.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace poprt::ops {
 
-// factor * v + addend, with scalars of v's type.
+// factor * v + addend, with scalars of the type of v.
 inline ir::Value* line(Expansion& e, ir::Value* v, float factor, float addend) {
   if (!is_float(v->dtype())) e.fail_unsupported("element type {}", dtype_name(v->dtype()));
   if (factor != 1) v = e.newest("Mul", {v, e.number(v->dtype(), static_cast<double>(factor))});
@@ -22,11 +22,11 @@ inline void expand_scaled(Expansion& e, std::string_view f) {
   e.out(0, line(e, e.newest(f, {x}), e.node.float_attr("alpha", 1), 0));
 }
 
-// The shape of a filled tensor: attribute shape, or with an input that input's shape (its value
-// with input_as_shape = 1), and attribute extra_shape behind it.
+// The shape of a filled tensor: attribute shape, or the shape of the input (with input_as_shape = 1
+// its value), followed by attribute extra_shape.
 inline Shape filled_shape(const Expansion& e) {
   Shape shape = e.node.ints_attr("shape");
-  e.check(shape.empty() || !e.has(0), "it has both an input and attribute shape");
+  e.check(shape.empty() || !e.has(0), "the node has both an input and attribute shape");
   if (e.has(0)) shape = e.node.int_attr("input_as_shape", 0) ? e.const_ints(0) : e.shape(0);
   for (const int64_t d : e.node.ints_attr("extra_shape")) shape.push_back(d);
   for (const int64_t d : shape) e.check(d >= 0, "a dimension is negative");
@@ -35,7 +35,7 @@ inline Shape filled_shape(const Expansion& e) {
 
 }  // namespace poprt::ops
 
-// Defines the operator of core/ops/STEM.cpp as `symbol::def`; its Facts come last.
+// Defines the operator of core/ops/STEM.cpp as `symbol::def`. The last arguments are its Facts.
 #define POPRT_EARLY_ONNX_OP(symbol, op_name, expand, ...)                         \
   namespace poprt::ops::symbol {                                                  \
   extern const OpDef def;                                                         \

@@ -44,7 +44,7 @@ BufferId cast(LowerContext& ctx, BufferId from, DType to, const Shape& shape) {
   return t;
 }
 
-// More operands than a program has inputs: pieces that add to the output in place.
+// If there are more operands than inputs of a program, each piece accumulates into the output.
 void lower_many(LowerContext& ctx, std::span<const Operand> operands) {
   const std::string_view name = ctx.node.op_type;
   const ElementwiseOp op = name == "Min"   ? ElementwiseOp::min
@@ -108,7 +108,7 @@ Tensor typed_scalar(DType dtype, double value) {
   return t;
 }
 
-// One instruction per step, in the operands' own type.
+// Emits one instruction for each step, in the type of the operands.
 void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const BufferId> operands,
                 DType type) {
   std::vector<BufferId> results;
@@ -141,11 +141,11 @@ void emit_steps(LowerContext& ctx, const ElementwiseProgram& p, std::span<const 
 }
 
 void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
-  // Steps are limited only by the program kernel, which is not used here.
+  // Only the program kernel limits the number of steps, and it is not used here.
   ElementwiseProgram p;
   std::vector<ElementwiseValue> values;
   for (size_t i = 0; i < operands.size(); i++) values.push_back(p.add_input());
-  // Operand codes of steps start at kElementwiseMaxInputs: long lists go in pieces.
+  // Operand codes of steps start at kElementwiseMaxInputs, so long lists are split into pieces.
   if (static_cast<int64_t>(operands.size()) > kElementwiseMaxInputs) {
     std::vector<Operand> head(operands.begin(), operands.begin() + 2);
     const calls::ElementwiseGeneric call{ctx.node.op_type == "Min"   ? ElementwiseOp::min
@@ -167,7 +167,7 @@ void lower_exact(LowerContext& ctx, std::vector<Operand> operands, DType type) {
   emit_steps(ctx, p, buffers, type);
 }
 
-// IsNaN and IsInf of a one-byte float.
+// Whether the node is IsNaN or IsInf of a one-byte float.
 bool classifies_f8(const ir::Node& node, DType type) {
   return (node.op_type == "IsNaN" || node.op_type == "IsInf") && is_float(type) &&
          dtype_bits(type) == 8;
@@ -213,9 +213,9 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
   POPRT_ASSERT(append != nullptr);
   for (size_t i = 0; i < least; i++) (void)ctx.in(i);
   if (ctx.input_count() > most)
-    ctx.fail_input("it has {} inputs, at most {} are expected", ctx.input_count(), most);
+    ctx.fail_input("the node has {} inputs, at most {} are expected", ctx.input_count(), most);
   if (node.outputs().size() != 1)
-    ctx.fail_input("it has {} outputs, 1 is expected", node.outputs().size());
+    ctx.fail_input("the node has {} outputs, 1 is expected", node.outputs().size());
   if (node.op_type == "Mod" && is_float(ctx.in(0).dtype) && node.int_attr("fmod", 0) == 0)
     ctx.fail_input("operands of type {} need fmod=1", dtype_name(ctx.in(0).dtype));
   for (size_t i = 0; i < ctx.input_count(); i++) {
@@ -242,7 +242,7 @@ void infer_elementwise(InferContext& ctx, ElementwiseTypes types, bool gives_boo
     const Shape other = broadcast_input_shape(node, i);
     try {
       Shape wider = broadcast_shapes(shape, other);
-      // A symbol survives where the other operand cannot change the dimension.
+      // A symbol is kept if the other operand cannot change the dimension.
       std::vector<std::string> names(wider.size());
       for (size_t d = 0; d < wider.size(); d++) {
         if (wider[d] >= 0) continue;
@@ -273,14 +273,14 @@ void lower_elementwise(LowerContext& ctx) {
   const bool is_cast = node.op_type == "Cast" || node.op_type == "CastLike";
   const size_t count = is_cast ? 1 : node.inputs().size();
 
-  // Which type the arithmetic happens in, and whether every operand can be read for it.
+  // Determine the type of the arithmetic, and whether every operand can be read in it.
   const size_t main = node.op_type == "Where" ? 1 : 0;
   const DType type = ctx.in_dtype(main);
   bool in_float =
       (is_cast ? is_loadable(type) : is_program_type(type)) && is_program_type(ctx.out_dtype());
   for (size_t i = 0; i < count; i++)
     if (node.input(i) && !is_loadable(ctx.in_dtype(i)) && node.op_type != "Pow") in_float = false;
-  // Logic alone needs no floats in between.
+  // Purely logical operators need no floats in between.
   if (type == DType::boolean && ctx.out_dtype() == DType::boolean && !is_cast) in_float = false;
 
   std::vector<Operand> operands(count);
@@ -301,7 +301,7 @@ void lower_elementwise(LowerContext& ctx) {
     if (in_float) {
       if (!is_loadable(e.dtype)) e = {cast(ctx, ctx.in(1), DType::f32, shape), DType::f32};
     } else if (is_integer(type) && is_float(e.dtype)) {
-      // In double and back, as C's pow on mixed operands.
+      // Computes in double and converts back, like pow of C on mixed operands.
       const BufferId base = cast(ctx, operands[0].buffer, DType::f64, ctx.in_shape(0));
       const BufferId power =
           e.dtype == DType::f64 ? e.buffer : cast(ctx, e.buffer, DType::f64, shape);

@@ -25,7 +25,7 @@ bool is_onnx(const ir::Node& node) { return ir::is_onnx_domain(node.domain); }
 
 bool is_program_float(DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; }
 
-// One scale and zero point, both constant, for bytes.
+// Whether the node has one constant scale and zero point, and its data are bytes.
 bool is_plain_quantization(const ir::Node& node) {
   const bool quantizes = node.op_type == "QuantizeLinear";
   if (!quantizes && node.op_type != "DequantizeLinear") return false;
@@ -96,7 +96,7 @@ ElementwiseProgram ElementwiseProgram::from_node(const ir::Node& node) {
     bad(e.message());
   }
   const std::vector<int64_t> types = node.ints_attr("dtypes");
-  if (types.size() != call.outputs.size()) bad("`dtypes` does not name every output");
+  if (types.size() != call.outputs.size()) bad("`dtypes` does not have one entry for each output");
   ElementwiseProgram p;
   p.inputs = call.inputs;
   p.constants = std::move(call.constants);
@@ -151,7 +151,7 @@ bool is_fusable_elementwise(const ir::Node& node) {
   const DType out = node.output()->dtype();
   if (out == DType::boolean && is_cast && !is_program_float(node.input(0)->dtype()) &&
       node.input(0)->dtype() != DType::boolean)
-    return false;  // a large integer may round, never to zero, but keep it exact
+    return false;  // a large integer may round but never to zero, so it is not converted
   return is_program_float(out) || out == DType::boolean;
 }
 
@@ -168,7 +168,7 @@ ElementwiseValue append_cast(ElementwiseProgram& p, const ir::Node& node,
 ElementwiseValue append_elementwise(ElementwiseProgram& p, const ir::Node& node,
                                     std::span<const ElementwiseValue> operands) {
   const ElementwiseForm& form = facts_of(node).elementwise;
-  if (!form.append) fail(ErrorCode::internal, "{} is no elementwise operator", node.describe());
+  if (!form.append) fail(ErrorCode::internal, "{} is not an elementwise operator", node.describe());
   for (size_t i = 0; i < form.least; i++)
     if (i >= operands.size() || !node.input(i))
       fail(ErrorCode::invalid_argument, "{}: input {} is required and was not given",

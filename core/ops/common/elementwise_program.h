@@ -1,22 +1,25 @@
-// Elementwise programs: what poprt.Elementwise carries and what every float elementwise operator
-// lowers to.
+// Elementwise programs: the content of poprt.Elementwise and the form to which every elementwise
+// float operator is lowered.
 //
-// All inputs broadcast to one shape, which every output has. Values are floats inside (f16 and bf16
-// inputs are widened, outputs rounded on store, booleans are 1 and 0). In a node the program lies
-// in attributes: `program` and `constants` are the integers and floats of the kernel's call
-// (kernels/calls/elementwise.h), `dtypes` DType numbers of the outputs.
+// All inputs broadcast to one shape, which every output has. Values are floats internally: f16 and
+// bf16 inputs are widened, outputs are rounded when stored, booleans are 1 and 0. A node stores the
+// program in attributes: `program` and `constants` are the integers and floats of the kernel's call
+// (kernels/calls/elementwise.h), `dtypes` the DType numbers of the outputs.
 //
-// A fusing pass does, for a set of nodes in topological order:
+// To fuse a set of nodes in topological order, a pass does:
+//
 //   ElementwiseProgram program;
-//   ... for each node that is_fusable_elementwise():
+//   ... for each node for which is_fusable_elementwise():
 //         operands: program.add_input() for a value from outside (once per value),
 //                   program.constant(*scalar_constant(v)) for a scalar constant,
-//                   or what append_elementwise() returned for its producer;
+//                   or the result of append_elementwise() for its producer;
 //         value_of[node.output(0)] = append_elementwise(program, node, operands);
 //   program.add_output(value_of[v], v->dtype()) for every value that is read outside;
 //   program.to_node(fused_node);
-// Every output must have the full broadcast shape, and the limits in kernels/common/elementwise.h
-// hold (fits() says so). append_elementwise() itself appends at most kMaxStepsPerNode steps.
+//
+// Every output must have the full broadcast shape, and the program must be within the limits in
+// kernels/common/elementwise.h (see fits()). append_elementwise() appends at most kMaxStepsPerNode
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -49,20 +52,20 @@ struct ElementwiseProgram {
   std::vector<DType> dtypes;
 
   Value add_input() { return inputs++; }
-  Value constant(float value);  // equal bits share one constant
+  Value constant(float value);  // constants with equal bits are shared
   Value step(ElementwiseOp op, Value a, Value b = 0, Value c = 0);
-  // An input or constant as output gets a copy step.
+  // If the value is an input or a constant, a copy step is added.
   void add_output(Value value, DType dtype);
 
   bool is_constant(Value v) const { return v < 0; }
   float constant_of(Value v) const { return constants[static_cast<size_t>(-1 - v)]; }
-  // Within the kernel's limits.
+  // Whether the program is within the limits of the kernel.
   bool fits() const;
 
-  // As kernel `elementwise` takes it.
+  // The call of kernel `elementwise`.
   kernels::calls::Elementwise call() const;
   void to_node(ir::Node& node) const;
-  // Checked; throws invalid_argument naming the node.
+  // Checks the attributes; throws invalid_argument naming the node.
   static ElementwiseProgram from_node(const ir::Node& node);
 };
 
@@ -77,7 +80,7 @@ template <ElementwiseOp op>
 inline constexpr ElementwiseForm step = {append_step<op>, kernels::elementwise_arity(op),
                                          kernels::elementwise_arity(op)};
 
-// ... that takes any number of inputs, two at a time.
+// Facts::elementwise of an operator that combines any number of inputs, two at a time.
 inline constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 template <ElementwiseOp op>
 ElementwiseValue append_fold(ElementwiseProgram& program, const ir::Node&,
@@ -89,36 +92,36 @@ ElementwiseValue append_fold(ElementwiseProgram& program, const ir::Node&,
 template <ElementwiseOp op>
 inline constexpr ElementwiseForm fold_step = {append_fold<op>, 1, kAnyNumber};
 
-// ... that is an activation without parameters.
+// Facts::epilogue of an operator that is an activation without parameters.
 template <Activation activation>
 std::optional<Epilogue> plain_epilogue(const ir::Node&) {
   return Epilogue{activation};
 }
 
-// Cast and CastLike: to the type of the node's result.
+// Facts::elementwise of Cast and CastLike: converts to the type of the result of the node.
 ElementwiseValue append_cast(ElementwiseProgram& program, const ir::Node& node,
                              std::span<const ElementwiseValue> in);
 
-// The number that a constant f32 / f16 / bf16 / bool / s8 / u8 value of one element holds.
+// The number in a constant f32 / f16 / bf16 / bool / s8 / u8 value of one element.
 std::optional<float> scalar_constant(const ir::Value* value);
 
-// True when the node computes elementwise on float (or bool) values in a way that a program can
-// express: types known, inputs among f32 f16 bf16 bool (also integers for Cast to float and
-// exponents of Pow), outputs f32 f16 bf16 bool, one output read, no legacy axis attribute. So are
-// QuantizeLinear and DequantizeLinear of bytes with one constant scale and zero point; a
-// QuantizeLinear ends its program, since only the store saturates.
+// Whether a program can express the node. Types must be known, inputs f32, f16, bf16 or bool (also
+// integers for Cast to float and exponents of Pow) and outputs f32, f16, bf16 or bool. Only one
+// output may be read, and the legacy axis attribute must be absent. QuantizeLinear and
+// DequantizeLinear of bytes with one constant scale and zero point are supported, too; a
+// QuantizeLinear must be the last step of its program, because only the store saturates.
 bool is_fusable_elementwise(const ir::Node& node);
 
-// Most steps that one ordinary node can become (variadic operators take their input count).
+// The largest number of steps of one ordinary node (a variadic operator has as many as inputs).
 inline constexpr int64_t kMaxStepsPerNode = 4;
 
-// Appends the node's computation on operands[i] for its input i (any value for an omitted one) and
-// returns the result. The node is known (elementwise_known); element types are not looked at except
-// for Cast.
+// Appends the computation of the node on operands[i] for its input i (any value for an omitted one)
+// and returns the result. elementwise_known() must be true for the node; element types are ignored
+// except for Cast.
 ElementwiseProgram::Value append_elementwise(ElementwiseProgram& program, const ir::Node& node,
                                              std::span<const ElementwiseProgram::Value> operands);
 
-// True for every (domain, operator) that append_elementwise understands.
+// Whether append_elementwise supports the operator of the node.
 bool elementwise_known(const ir::Node& node);
 
 }  // namespace poprt::ops

@@ -11,7 +11,7 @@
 namespace poprt::ops {
 namespace {
 
-// Inputs become input anchors, outputs output anchors, temporaries arena memory.
+// Lowers inputs to input anchors, outputs to output anchors, and temporaries to arena memory.
 class EvaluateContext final : public LowerContext {
  public:
   EvaluateContext(const ir::Node& n, program::Builder& b) : LowerContext(n, b) {
@@ -76,7 +76,7 @@ kernels::Plan plan_of(const program::Program& program, const program::Instructio
   return kernel->prepare({operands, instruction.ints, instruction.floats, threads});
 }
 
-// Runs the nodes that the operator expands to.
+// Runs the nodes of the operator's expansion.
 std::vector<Tensor> evaluate_expansion(const ir::Node& node, std::span<const Tensor> inputs,
                                        std::vector<std::string>* kernels, int64_t threads) {
   const auto graph = isolate(node);
@@ -132,7 +132,7 @@ std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tenso
   for (const program::Weight& w : builder.weight_records())
     w.fill({static_cast<std::byte*>(weights.mutable_data()) + w.offset, w.bytes});
 
-  // Input anchors were made in order for the inputs that are there.
+  // The input anchors are in the order of the inputs that are present.
   std::vector<const Tensor*> given;
   for (size_t i = 0; i < node.inputs().size(); i++)
     if (node.input(i)) given.push_back(&inputs[i]);

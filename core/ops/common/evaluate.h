@@ -1,5 +1,5 @@
-// Computes one node on constant inputs by lowering it and running its kernels on this thread:
-// constant folding and the operator tests use it.
+// Computes one node on constant inputs by lowering it and running its kernels on the calling
+// thread. Constant folding and the operator tests use it.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace poprt::ops {
 
-// Results of every output of `node` (undefined tensors for outputs whose type is not static).
-// `inputs[i]` stands for input i (ignored where the node has none). Output types must be inferred
-// and static. Throws unimplemented when the node has subgraphs or no lowering.
+// Returns the results of every output of `node` (undefined tensors for outputs whose type is not
+// static). `inputs[i]` is the value of input i (ignored if the node has no such input). Output
+// types must be inferred and static. Throws unimplemented if the node has subgraphs or no lowering.
 std::vector<Tensor> evaluate(const ir::Node& node, std::span<const Tensor> inputs,
                              int64_t threads = 1);
 
-// Rough nanoseconds that evaluate() takes on one thread, which no value changes. For the same
-// nodes.
+// A rough estimate of the nanoseconds that evaluate() takes on one thread; it does not depend on
+// values. Has the same requirements.
 double work_of(const ir::Node& node);
 
 }  // namespace poprt::ops

@@ -1,4 +1,4 @@
-// Evaluation that also says what it ran.
+// Evaluation that also reports the kernels that ran.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace poprt::ops {
 
-// As evaluate (ops/common/evaluate.h); appends the names of the kernels that ran to `kernels` when
-// it is given.
+// The same as evaluate (ops/common/evaluate.h). Appends the names of the kernels that ran to
+// `kernels` unless it is null.
 std::vector<Tensor> evaluate_listing(const ir::Node& node, std::span<const Tensor> inputs,
                                      std::vector<std::string>* kernels, int64_t threads = 1);
 

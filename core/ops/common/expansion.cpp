@@ -16,7 +16,7 @@ using ir::Value;
 
 namespace {
 
-// What a model that imports no ai.onnx gets for the nodes of its decompositions.
+// The opset of nodes in decompositions if the model imports no ai.onnx.
 constexpr int64_t kDefaultOpset = 21;
 
 Graph& root_of(Graph& graph) {
@@ -53,9 +53,9 @@ const Tensor& Expansion::constant(size_t i) const {
 }
 
 const Shape& Expansion::shape_of(const Value* v) const {
-  check(v != nullptr, "an input is missing that the others need");
+  check(v != nullptr, "an input is missing that the other inputs require");
   if (!v->type.is_static())
-    fail(ErrorCode::failed_precondition, "{}: the shape of '{}' is not known: {}", node.describe(),
+    fail(ErrorCode::failed_precondition, "{}: the shape of '{}' is unknown: {}", node.describe(),
          v->name(), ir::type_string(v->type));
   return v->shape();
 }
@@ -161,7 +161,7 @@ Value* Expansion::slice(Value* v, int64_t axis, int64_t begin, int64_t end) {
   const Shape& shape = shape_of(v);
   const int64_t a = normalize_axis(axis, static_cast<int64_t>(shape.size()));
   check(begin >= 0 && begin <= end && end <= shape[static_cast<size_t>(a)],
-        "an input is shorter than the attributes say");
+        "an input is shorter than the attributes require");
   if (begin == 0 && end == shape[static_cast<size_t>(a)]) return v;
   return newest("Slice", {v, ints({begin}), ints({end}), ints({a})});
 }
@@ -200,13 +200,14 @@ void Expansion::out(size_t i, Value* value) {
 bool expands(const OpDef& op) { return op.infer == infer_by_expansion; }
 
 void ExpandContext::fail_here() const {
-  fail(ErrorCode::internal, "{}: it expands and has no instructions", node.describe());
+  fail(ErrorCode::internal, "{}: the operator has an expansion and no instructions",
+       node.describe());
 }
 
 Expansion& expansion_of(LowerContext& ctx) {
   auto* c = dynamic_cast<ExpandContext*>(&ctx);
   if (!c)
-    fail(ErrorCode::failed_precondition, "{}: pass expand_operators must run before",
+    fail(ErrorCode::failed_precondition, "{}: pass expand_operators must run before lowering",
          ctx.node.describe());
   return c->expansion;
 }
@@ -233,7 +234,7 @@ bool expand_node(Node& node) {
     const auto it = e.results_.find(i);
     if (it == e.results_.end()) e.fail_unsupported("output {} is not supported", i);
     Value* to = it->second;
-    // A result needs a producer of its own.
+    // A graph output needs a producer that produces no other graph output.
     if (graph.is_output(node.output(i)) && (!to->producer() || graph.is_output(to)))
       to = e.add("Identity", {to});
     graph.replace_all_uses(node.output(i), to);
@@ -299,7 +300,7 @@ void infer_by_expansion(InferContext& ctx) {
     all.push_back(i);
     if (is_read(ctx.node, i)) read.push_back(i);
   }
-  // Readers may come later, but only what is read must be computable.
+  // Readers may be added later, but only outputs that are read must be computable.
   try {
     return infer_outputs(ctx, all);
   } catch (const Error&) {

@@ -1,11 +1,12 @@
 // Decomposition of an operator into a small graph of other operators.
 //
-// core/ops/DOMAIN/foo.cpp writes one function that reads the node through an Expansion, adds nodes
-// in front of it and names its results. The same function serves inference (the nodes are added to
-// a scratch graph), evaluation (they are run there) and the compiler (pass expand_operators).
+// core/ops/DOMAIN/foo.cpp contains one function that reads the node through an Expansion, adds
+// nodes in front of it and sets its results. The same function is used for inference (the nodes are
+// added to a scratch graph), for evaluation (they are run there) and by the compiler (pass
+// expand_operators).
 //
-// A node whose inputs' types are not static yet, or that needs a constant which is not one yet, is
-// left alone by inference; the compiler says what was missing.
+// Inference leaves a node unchanged if the types of its inputs are not static yet, or if an input
+// that must be constant is not constant yet. The compiler reports the missing property.
 #pragma once
 
 #include <array>
@@ -35,31 +36,32 @@ class Expansion {
 
   // -- The node's inputs ------------------------------------------------------------------------
   bool has(size_t i) const { return node.input(i) != nullptr; }
-  // Throws invalid_argument when the input is required and was not given.
+  // Throws invalid_argument if the input is required and missing.
   Value* in(size_t i) const;
   Value* in_or_null(size_t i) const { return node.input(i); }
   const Shape& shape(size_t i) const { return shape_of(in(i)); }
   DType dtype(size_t i) const { return in(i)->dtype(); }
-  // The value of a constant input; throws failed_precondition when it is not constant.
+  // The value of a constant input; throws failed_precondition if it is not constant.
   const Tensor& constant(size_t i) const;
   std::vector<int64_t> const_ints(size_t i) const { return constant(i).to_int64s(); }
-  // Static shape of any value; throws failed_precondition when it is not static.
+  // The static shape of any value; throws failed_precondition if it is not static.
   const Shape& shape_of(const Value* v) const;
 
   // -- New nodes --------------------------------------------------------------------------------
-  // A node of ai.onnx as the graph's opset defines it: for operators that mean the same in all.
+  // Adds a node of ai.onnx in the opset of the graph. Use it for operators that are the same in all
+  // opsets.
   Value* add(std::string_view op, std::initializer_list<Value*> inputs, Attributes attributes = {});
-  // A node of ai.onnx's newest opset.
+  // Adds a node of the newest opset of ai.onnx.
   Value* newest(std::string_view op, std::initializer_list<Value*> inputs,
                 Attributes attributes = {});
   Value* newest(std::string_view op, std::span<Value* const> inputs, Attributes attributes = {});
-  // Any node, types inferred.
+  // Adds any node and infers its types.
   ir::Node* add_node(std::string_view op, std::string_view domain, std::span<Value* const> inputs,
                      Attributes attributes, size_t outputs);
   ir::Node* add_node(std::string_view op, std::string_view domain,
                      std::initializer_list<Value*> inputs, Attributes attributes, size_t outputs);
 
-  // As add, with the attributes of the node itself but those in `without`.
+  // The same as add, with the attributes of the node itself except those in `without`.
   Value* add_like(std::string_view op, std::initializer_list<Value*> inputs,
                   std::initializer_list<std::string_view> without = {});
 
@@ -67,7 +69,7 @@ class Expansion {
   Value* ints(std::vector<int64_t> values);
   // A scalar of a numeric type.
   Value* number(DType dtype, double value);
-  // count numbers from `first` on in steps of one, as s64 [count].
+  // Numbers first, first + 1 ... as s64 [count].
   Value* iota(int64_t count, int64_t first = 0);
 
   Value* reshape(Value* v, const Shape& shape);
@@ -81,17 +83,17 @@ class Expansion {
   // Elements [begin, end) of an axis.
   Value* slice(Value* v, int64_t axis, int64_t begin, int64_t end);
   Value* expand(Value* v, const Shape& shape);
-  // Arithmetic with a scalar of v's type.
+  // Arithmetic with a scalar of the type of v.
   Value* scaled(Value* v, double factor);
   Value* plus(Value* v, double addend);
   Value* dequantize(Value* q, Value* scale, Value* zero, int64_t axis = 1);
-  // To the type of `zero`, or `dtype` with zero point 0 when it is null.
+  // Quantises to the type of `zero`, or to `dtype` with zero point 0 if `zero` is null.
   Value* quantize(Value* x, Value* scale, Value* zero, DType dtype, int64_t axis = 1);
 
   // -- The node's results -----------------------------------------------------------------------
-  // Something reads result i.
+  // Whether result i is read.
   bool wants(size_t i) const;
-  // Result i is `value`. Every result that something reads must be given.
+  // Sets result i. Every result that is read must be set.
   void out(size_t i, Value* value);
 
   // -- Errors -----------------------------------------------------------------------------------
@@ -117,21 +119,21 @@ class Expansion {
   std::map<size_t, Value*> results_;
 };
 
-// The operator is defined by POPRT_EXPANSION.
+// Whether the operator is defined by POPRT_EXPANSION.
 bool expands(const OpDef& op);
-// Runs the operator's expansion and erases the node. False when it has none. Throws with the node
-// in front.
+// Runs the expansion of the operator and erases the node. Returns false if the operator has none.
+// Errors name the node.
 bool expand_node(ir::Node& node);
 
-// A graph that holds nothing but a copy of `node`; its inputs are graph inputs or constants, all
-// its outputs graph outputs.
+// A graph that contains only a copy of `node`. Its inputs are graph inputs or constants, and all
+// its outputs are graph outputs.
 std::unique_ptr<ir::Graph> isolate(const ir::Node& node);
 
-// `infer` of every operator that expands.
+// `infer` of every operator with an expansion.
 void infer_by_expansion(InferContext& ctx);
 
-// `lower` of every operator that expands, called by expand_node alone: lowers to nodes instead of
-// instructions.
+// `lower` of every operator with an expansion. Only expand_node calls it; it creates nodes instead
+// of instructions.
 class ExpandContext final : public LowerContext {
  public:
   ExpandContext(Expansion& e, program::Builder& b) : LowerContext(e.node, b), expansion(e) {}
@@ -161,7 +163,7 @@ Expansion& expansion_of(LowerContext& ctx);
                      .axes = axes::expansion};                                         \
   }
 
-// The same for an operator of which passes know more: its Facts come last.
+// The same for an operator with facts; they are the last arguments.
 #define POPRT_EXPANSION_WITH_FACTS(symbol, op_domain, op_name, expand, ...)       \
   namespace poprt::ops::symbol {                                                  \
   extern const OpDef def;                                                         \

@@ -16,8 +16,8 @@ int64_t elements(const ir::Value* value) { return value ? element_count(value->s
 
 int64_t result(const ir::Node& node) { return elements(node.output()); }
 
-// Of the weights of a convolution, all but the first dimension.
-int64_t behind_first(const ir::Value* value) {
+// The number of elements of a convolution's weights for one output channel.
+int64_t elements_per_channel(const ir::Value* value) {
   return value && !value->shape().empty() ? element_count(std::span(value->shape()).subspan(1)) : 0;
 }
 
@@ -42,20 +42,21 @@ int64_t conv(const ir::Node& node) {
 }
 
 int64_t conv_no_bias(const ir::Node& node) {
-  return result(node) * 2 * behind_first(node.input(1));
+  return result(node) * 2 * elements_per_channel(node.input(1));
 }
 
 int64_t qlinear_conv(const ir::Node& node) {
-  return result(node) * 2 * behind_first(node.input(3));
+  return result(node) * 2 * elements_per_channel(node.input(3));
 }
 
 int64_t conv_transpose(const ir::Node& node) {
-  return 2 * elements(node.input(0)) * behind_first(node.input(1)) +
+  return 2 * elements(node.input(0)) * elements_per_channel(node.input(1)) +
          (node.input(2) ? result(node) : 0);
 }
 
 int64_t recurrent(const ir::Node& node) {
-  const Shape& data = node.input(0)->shape();  // length and batch, in the order of `layout`
+  // length and batch, in the order of attribute `layout`
+  const Shape& data = node.input(0)->shape();
   return 2 * data[0] * data[1] * (elements(node.input(1)) + elements(node.input(2)));
 }
 

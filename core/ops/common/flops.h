@@ -1,6 +1,7 @@
-// Floating-point operations of nodes: what poprt_exec flops prints and auto_shard balances. A
-// multiplication and an addition are two; graphs within a node are left out. Package poprt.profile
-// of Python says what is counted for each operator and counts the same, which a test holds.
+// Counts floating-point operations of nodes, for poprt_exec flops and auto_shard. A multiplication
+// with an addition counts as two; subgraphs of a node are not counted. Package poprt.profile of
+// Python documents the counts for each operator and must compute the same numbers, which a test
+// checks.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,15 @@
 
 namespace poprt::ops {
 
-// Of a node whose values have static shapes: what Facts::flops says; none where elements are only
-// moved, and one for each element of output 0 where nothing is said.
+// The count of a node whose values have static shapes, according to Facts::flops. Operators that
+// only move elements have 0; operators without that fact have 1 for each element of output 0.
 int64_t flops_of(const ir::Node& node);
 
 // Rules for Facts::flops. Shapes are static.
 namespace flops {
 
 int64_t none(const ir::Node& node);
-int64_t product(const ir::Node& node);  // of matrices
+int64_t product(const ir::Node& node);  // a matrix product
 int64_t gemm(const ir::Node& node);
 int64_t conv(const ir::Node& node);          // weights are input 1, a bias is input 2
 int64_t conv_no_bias(const ir::Node& node);  // weights are input 1

@@ -25,7 +25,7 @@ using ir::Value;
 namespace {
 
 constexpr uint64_t kLargeConstant = 1 << 20;        // bytes of a folded result
-constexpr uint64_t kLargeInBody = 1 << 16;          // the same where a body may run many times
+constexpr uint64_t kLargeInBody = 1 << 16;          // the same in a body that may run many times
 constexpr uint64_t kMaxFolded = uint64_t{1} << 31;  // bytes of all folded results
 
 }  // namespace
@@ -80,13 +80,13 @@ FoldingBuilder::Scope::Scope(FoldingBuilder& b, const Graph& body) : builder(b),
 void FoldingBuilder::step() {
   if (++made_ > limit_)
     fail(ErrorCode::resource_exhausted,
-         "unrolled control flow takes more than {} steps; large loops need static shapes", limit_);
+         "unrolled control flow exceeds {} steps; large loops require static shapes", limit_);
 }
 
 std::vector<Value*> FoldingBuilder::make(const std::string& op, const std::string& domain,
                                          std::span<Value* const> inputs, Attributes attributes,
                                          size_t outputs) {
-  // Names are unique over all graphs, so that the result can be saved.
+  // Names are unique across all graphs, so that the result can be saved.
   std::vector<std::string> names;
   for (size_t i = 0; i < outputs; i++)
     names.push_back(fmt::format("{}{}_{}", scope_, op, made_ + 1));
@@ -101,24 +101,23 @@ Value* FoldingBuilder::newest(const std::string& op, std::initializer_list<Value
   return make1(op, inputs, attributes, std::string(ir::kNewestDomain));
 }
 
-Value* FoldingBuilder::once(const std::string& op, const std::string& domain,
-                            std::initializer_list<Value*> inputs) {
+Value* FoldingBuilder::find_or_make(const std::string& op, const std::string& domain,
+                                    std::initializer_list<Value*> inputs) {
   std::string key = domain + ':' + op;
   for (const Value* v : inputs) key += fmt::format(" {}", static_cast<const void*>(v));
-  Value*& made = once_[target_][key];
+  Value*& made = shared_nodes_[target_][key];
   if (!made) made = make1(op, inputs, {}, domain);
   return made;
 }
 
 Value* FoldingBuilder::size_of(const std::string& op, Value* a, Value* b) {
-  return once(op, std::string(ir::kNewestDomain), {a, b});
+  return find_or_make(op, std::string(ir::kNewestDomain), {a, b});
 }
 
 void FoldingBuilder::count_folded(uint64_t bytes) {
   folded_ += bytes;
   if (folded_ > kMaxFolded)
-    fail(ErrorCode::resource_exhausted, "constants of more than {} bytes come out of folding",
-         kMaxFolded);
+    fail(ErrorCode::resource_exhausted, "constants from folding exceed {} bytes", kMaxFolded);
 }
 
 std::vector<Value*> FoldingBuilder::finish(Node* n) {
@@ -134,9 +133,9 @@ std::vector<Value*> FoldingBuilder::finish(Node* n) {
   std::vector<Tensor> values;
   if (text || computes_text(*n)) {
     if (!constants) {
-      infer(*n);  // may know better: an operator that takes no strings at all
+      infer(*n);  // reports a better error if the operator supports no strings
       fail(ErrorCode::unimplemented,
-           "{}: the device holds no strings: text is computed when the model is compiled, so the "
+           "{}: the device does not support strings: text is computed at compile time, so the "
            "node's inputs must be constant",
            n->describe());
     }
@@ -145,8 +144,8 @@ std::vector<Value*> FoldingBuilder::finish(Node* n) {
     infer(*n);
     if (!constants)
       fail(ErrorCode::unimplemented,
-           "{}: the size of an image is in its bytes: images are decoded when the model is "
-           "compiled, so the node's input must be constant",
+           "{}: the size of an image is encoded in its bytes: images are decoded at "
+           "compile time, so the node's input must be constant",
            n->describe());
     values = {decode_image(*n, inputs[0])};
     count_folded(values[0].bytes());
@@ -190,7 +189,7 @@ Value* FoldingBuilder::places(int64_t count) {
 
 Value* FoldingBuilder::reshape(Value* v, Shape shape) {
   if (v->type.is_static() && v->shape() == shape) return v;
-  // 0 would mean "as the input has it".
+  // A dimension of 0 would mean "copy the dimension of the input".
   if (std::find(shape.begin(), shape.end(), 0) == shape.end())
     return make1("Reshape", {v, integers(shape)});
   return newest("Reshape", {v, integers(shape)}, {{"allowzero", int64_t{1}}});
@@ -206,7 +205,7 @@ Value* FoldingBuilder::stack(const std::vector<Value*>& parts, int64_t axis) {
   return rows.size() == 1 ? rows[0] : make("Concat", "", rows, {{"axis", axis}})[0];
 }
 
-Value* FoldingBuilder::own(Value* v) {
+Value* FoldingBuilder::as_output(Value* v) {
   if (&v->graph() == target_ && v->producer()) return v;
   Node* n = target_->add_node("Identity", "", {v});
   n->output()->type = v->type;

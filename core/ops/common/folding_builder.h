@@ -1,4 +1,4 @@
-// Makes nodes while the compiler specializes a graph (compiler/flow/specialize.h), and computes
+// Creates nodes while the compiler specializes a graph (compiler/flow/specialize.h), and computes
 // those whose inputs are constant.
 #pragma once
 
@@ -15,21 +15,21 @@
 
 namespace poprt::ops {
 
-// A tensor of the type that holds its greatest number, or its least; infinities of floats.
+// A tensor with the greatest or the least number of the type; for floats, an infinity.
 Tensor extreme(DType type, bool greatest);
 
-// Whether the node takes or makes text, which is computed from constants only.
+// Whether the node reads or produces text, which is computed from constants only.
 bool computes_text(const ir::Node& n);
 
-// The subgraph in attribute `key`. Throws invalid_argument when the node has none.
+// The subgraph in attribute `key`. Throws invalid_argument if the node has none.
 std::shared_ptr<ir::Graph> subgraph(const ir::Node& n, std::string_view key);
 
-// The number of nodes, those of subgraphs included.
+// The number of nodes, including those of subgraphs.
 int64_t node_count(const ir::Graph& graph);
 
-// For one thread. Constants go into the root graph, nodes into the target, which is the root or a
-// subgraph of it. Functions throw what inference throws, and resource_exhausted when more than
-// `limit` steps are taken or the results that became constants grow too large together.
+// Not thread-safe. Constants are added to the root graph, nodes to the target, which is the root or
+// a subgraph of it. Functions throw the errors of inference, and resource_exhausted if more than
+// `limit` steps are taken or the results that became constants are too large together.
 class FoldingBuilder {
  public:
   using Attributes = std::initializer_list<std::pair<const std::string, ir::Attribute>>;
@@ -40,29 +40,29 @@ class FoldingBuilder {
 
   ir::Graph& root() { return root_; }
   ir::Graph& target() { return *target_; }
-  // What names of new nodes begin with.
+  // The prefix of the names of new nodes.
   const std::string& scope() const { return scope_; }
   int depth() const { return depth_; }
-  // The steps so far.
+  // The number of steps so far.
   int64_t made() const { return made_; }
-  // A number that no other caller gets.
+  // Returns a different number for each call.
   int64_t next_scope() { return scopes_++; }
 
-  // While it lives, new nodes go into `graph`.
+  // During its lifetime, new nodes are added to `graph`.
   struct Into {
     Into(FoldingBuilder& b, ir::Graph& graph) : builder(b), outer(b.target_) { b.target_ = &graph; }
     Into(const Into&) = delete;
     Into& operator=(const Into&) = delete;
     ~Into() {
-      builder.once_.erase(builder.target_);
+      builder.shared_nodes_.erase(builder.target_);
       builder.target_ = outer;
     }
     FoldingBuilder& builder;
     ir::Graph* const outer;
   };
 
-  // While it lives, names of nodes begin with the name of a body. This also holds when an error
-  // ends it: attempts that fail are followed by others.
+  // During its lifetime, names of nodes begin with the name of a body. The destructor restores the
+  // old prefix also after an error, because another attempt may follow.
   struct Scope {
     Scope(FoldingBuilder& b, const ir::Graph& body);
     Scope(const Scope&) = delete;
@@ -75,10 +75,10 @@ class FoldingBuilder {
     const std::string outer;
   };
 
-  // Counts work that takes time or memory: unrolling is bounded.
+  // Counts work that takes time or memory, to bound unrolling.
   void step();
 
-  // A new node in the target, or the constants that it makes of constants.
+  // Adds a node to the target, or returns the constants that it computes from constants.
   std::vector<ir::Value*> make(const std::string& op, const std::string& domain,
                                std::span<ir::Value* const> inputs, Attributes attributes = {},
                                size_t outputs = 1);
@@ -90,16 +90,16 @@ class FoldingBuilder {
   // The same for an operator of ai.onnx in its newest version (ir/newest.h).
   ir::Value* newest(const std::string& op, std::initializer_list<ir::Value*> inputs,
                     Attributes attributes = {});
-  // A new node, or the one that the target already has for the same inputs: equal sizes are one
-  // value. size_of() is that for arithmetic with sizes.
-  ir::Value* once(const std::string& op, const std::string& domain,
-                  std::initializer_list<ir::Value*> inputs);
+  // Returns a node that the target already has for the same inputs, or adds one, so that equal
+  // sizes are one value. size_of() uses it for arithmetic with sizes.
+  ir::Value* find_or_make(const std::string& op, const std::string& domain,
+                          std::initializer_list<ir::Value*> inputs);
   ir::Value* size_of(const std::string& op, ir::Value* a, ir::Value* b);
-  // Forgets what once() made in the target, for nodes that are erased.
-  void forget_once() { once_.erase(target_); }
+  // Forgets the nodes that find_or_make() added to the target, because they are erased.
+  void forget_made() { shared_nodes_.erase(target_); }
 
-  // Infers a node of the target and folds it when it can: then the node is erased. Returns what
-  // replaces its outputs.
+  // Infers a node of the target. If its inputs are constant, computes the results and erases the
+  // node. Returns the values that replace its outputs.
   std::vector<ir::Value*> finish(ir::Node* n);
   void count_folded(uint64_t bytes);
 
@@ -118,8 +118,8 @@ class FoldingBuilder {
   ir::Value* transpose(ir::Value* v, std::vector<int64_t> perm) {
     return make1("Transpose", {v}, {{"perm", std::move(perm)}});
   }
-  // A value that the target may hand out: `v`, or an Identity of it.
-  ir::Value* own(ir::Value* v);
+  // A value that may be an output of the target: `v`, or an Identity of it.
+  ir::Value* as_output(ir::Value* v);
 
  private:
   ir::Graph& root_;
@@ -130,8 +130,8 @@ class FoldingBuilder {
   uint64_t folded_ = 0;
   int depth_ = 0;
   std::unordered_map<int64_t, ir::Value*> places_;  // by count
-  // What once() made, by graph.
-  std::unordered_map<const ir::Graph*, std::unordered_map<std::string, ir::Value*>> once_;
+  // The nodes that find_or_make() added, by graph.
+  std::unordered_map<const ir::Graph*, std::unordered_map<std::string, ir::Value*>> shared_nodes_;
 };
 
 }  // namespace poprt::ops

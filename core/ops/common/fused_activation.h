@@ -14,18 +14,18 @@ struct FusedActivation {
   float a = 0, b = 0;
 };
 
-// The spelling of kernels::Activation: "relu", "gelu_erf" ...; "" is none.
+// Parses the name of a kernels::Activation: "relu", "gelu_erf" ...; "" is none.
 std::optional<kernels::Activation> activation_from_name(std::string_view name);
 std::string_view activation_name(kernels::Activation activation);
 
-// For the kernel that applies it.
+// The epilogue for the kernel that applies the activation.
 inline kernels::calls::Epilogue epilogue_of(const FusedActivation& activation,
                                             bool residual_after = false) {
   return {static_cast<kernels::Activation>(activation.kind), residual_after, activation.a,
           activation.b};
 }
 
-// Throws invalid_argument naming the node when the name is unknown.
+// Throws invalid_argument naming the node if the name is unknown.
 FusedActivation fused_activation(const ir::Node& node);
 
 }  // namespace poprt::ops

@@ -5,14 +5,13 @@
 
 namespace poprt::ops {
 
-// A value with its last two axes swapped when `swap`, after moving axis 0 in front of the last one
-// when `batch`.
+// With `batch`, moves axis 0 in front of the last axis; then, with `swap`, swaps the last two axes.
 inline ir::Value* transposed_operand(Expansion& e, ir::Value* v, bool swap, bool batch) {
   const size_t rank = e.shape_of(v).size();
   if (rank < 2) return v;
   std::vector<int64_t> perm(rank);
   for (size_t d = 0; d < rank; d++) perm[d] = static_cast<int64_t>(d);
-  // ONNX Runtime keeps the rows where the batch was: [B, .., M, K] with batch set is [.., B] rows.
+  // As in ONNX Runtime, the rows replace the batch: [B, .., M, K] with batch set is [.., B] rows.
   if (batch) {
     for (size_t d = 0; d + 2 < rank; d++) perm[d] = static_cast<int64_t>(d + 1);
     perm[rank - 2] = 0;

@@ -1,12 +1,12 @@
-// Gelu of ai.onnx and of our domain.
+// Gelu of ai.onnx and of the internal domain.
 #pragma once
 
 #include "ops/common/elementwise.h"
 
 namespace poprt::ops {
 
-// Attribute `approximate`; throws invalid_argument naming the node for any other than none and
-// tanh.
+// Whether attribute `approximate` is tanh. Throws invalid_argument naming the node if it is neither
+// none nor tanh.
 inline bool gelu_is_tanh(const ir::Node& n) {
   const std::string kind = n.string_attr("approximate", "none");
   if (kind != "none" && kind != "tanh")

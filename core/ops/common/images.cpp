@@ -46,8 +46,8 @@ const poprt_images_library& images_library() {
   void* library = open_library(why);
   if (!library)
     fail(ErrorCode::failed_precondition,
-         "images are decoded by {}, which cannot be loaded ({}): install it with this compiler's "
-         "package (Debian: libpoprt1 and liblept5; a build needs libleptonica-dev)",
+         "images are decoded by {}, which cannot be loaded ({}): install it with the package of "
+         "this compiler (Debian: libpoprt1 and liblept5; a build needs libleptonica-dev)",
          kFile, why);
   const auto table = reinterpret_cast<const poprt_images_library* (*)(void)>(
       dlsym(library, "poprt_images_library_table"));
@@ -56,13 +56,13 @@ const poprt_images_library& images_library() {
   if (version != POPRT_IMAGES_VERSION) {
     dlclose(library);
     fail(ErrorCode::failed_precondition,
-         "{} has version {}, this compiler wants {}: install both from one build", kFile, version,
-         POPRT_IMAGES_VERSION);
+         "{} has version {}, this compiler requires {}: install both from one build", kFile,
+         version, POPRT_IMAGES_VERSION);
   }
   return *(loaded = found);
 }
 
-// Luma of ITU-R 601-2 in 16-bit fixed point: ONNX's reference computes it so.
+// Luma of ITU-R 601-2 in 16-bit fixed point, as in the reference implementation of ONNX.
 uint8_t gray(const uint8_t* rgb) {
   return static_cast<uint8_t>((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 0x8000u) >> 16);
 }
@@ -96,7 +96,7 @@ Tensor decode_rgb(std::span<const uint8_t> file) {
       Tensor& t = *static_cast<Tensor*>(to) = Tensor::zeros(DType::u8, {height, width, 3});
       return t.mutable_values<uint8_t>().data();
     } catch (const std::exception&) {
-      return nullptr;  // no memory: what this is for crosses C
+      return nullptr;  // out of memory: an exception must not cross the C interface
     }
   };
   if (images_library().decode(file.data(), file.size(), kMaxBytes, allocate, &rgb, message.data(),

@@ -1,5 +1,5 @@
-// ImageDecoder. The size of its result is in the bytes that it reads, so images are decoded here,
-// on constants, when a model is compiled; libpoprt_images.so does the reading of formats.
+// ImageDecoder. The size of the result is encoded in its input, so images are decoded from
+// constants at compile time. libpoprt_images.so reads the image formats.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@ namespace poprt::ops {
 
 bool decodes_image(const ir::Node& node);
 
-// The image as u8 [height, width, channels], channels as attribute pixel_format says. Throws naming
-// the node: data_loss when the stream is no image, damaged, too large or of a kind that cannot be
-// read; failed_precondition saying what to install when libpoprt_images.so cannot be loaded.
+// Decodes an image to u8 [height, width, channels] with the channels of attribute pixel_format.
+// Throws an error that names the node: data_loss if the stream is not an image, is damaged, too
+// large or of an unsupported kind; failed_precondition with an installation hint if
+// libpoprt_images.so cannot be loaded.
 Tensor decode_image(const ir::Node& node, const Tensor& stream);
-// The same of an image file's bytes, as RGB. Throws naming nothing.
+// Decodes the bytes of an image file as RGB. Throws the same errors, without a node.
 Tensor decode_rgb(std::span<const uint8_t> file);
 
 }  // namespace poprt::ops

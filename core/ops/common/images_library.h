@@ -8,16 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 
-// Raised with every change of this file.
+// Increase with every change of this file.
 #define POPRT_IMAGES_VERSION 1
 
 extern "C" {
 
 struct poprt_images_library {
   int32_t version;  // POPRT_IMAGES_VERSION; must be equal
-  // Decodes an image file to RGB. Once the size is known it asks for the memory of [height, width,
-  // 3], never more than `limit` bytes; null stops it. Returns 0; otherwise `error` holds one line
-  // without a final period. Thread-safe.
+  // Decodes an image file to RGB. When the size is known, it calls `allocate` for [height, width,
+  // 3] bytes, never more than `limit`; a null result stops it. Returns 0 on success; otherwise
+  // `error` contains one line without a final period. Thread-safe.
   int (*decode)(const uint8_t* data, size_t size, uint64_t limit,
                 uint8_t* (*allocate)(void* context, int64_t height, int64_t width), void* context,
                 char* error, size_t error_size);

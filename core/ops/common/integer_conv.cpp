@@ -16,7 +16,7 @@ std::vector<int64_t> spatial_of(const Shape& shape) { return {shape.begin() + 2,
 
 bool is_signed(const Tensor& bytes) { return bytes.dtype() == DType::s8; }
 
-// Forms of [m, c, taps] bytes.
+// Packs [m, c, taps] bytes.
 struct VnniRows {
   int64_t m, c, taps;
   bool operator==(const VnniRows&) const = default;
@@ -39,7 +39,7 @@ void infer_integer_conv(InferContext& ctx, size_t xi, size_t wi, DType result) {
   const ir::ValueType &x = ctx.in(xi), &w = ctx.in(wi);
   for (const ir::ValueType* t : {&x, &w})
     if (t->dtype != DType::undefined && t->dtype != DType::u8 && t->dtype != DType::s8)
-      ctx.fail_unsupported("an operand is {}, supported are u8 and s8", dtype_name(t->dtype));
+      ctx.fail_unsupported("an operand is {}, expected u8 or s8", dtype_name(t->dtype));
   if (!x.has_shape || !w.has_shape || !is_static(w.shape)) return ctx.out_dtype(0, result);
   const int64_t group = ctx.node.int_attr("group", 1);
   if (x.shape.size() < 3 || w.shape.size() != x.shape.size() || group < 1 || w.shape[0] % group ||

@@ -10,9 +10,9 @@ namespace poprt::ops {
 
 void infer_integer_conv(InferContext& ctx, size_t x, size_t w, DType result);
 
-// Emits the convolution of inputs x and w; zero points and bias are inputs and may be omitted
-// (bias: no such input for SIZE_MAX). Output 0 gets its s32 sums or, with `result`, what its scales
-// and zero point make of them (the sums of `result` are not read).
+// Emits the convolution of inputs x and w. Zero points and bias are inputs and may be omitted;
+// `bias` is SIZE_MAX if the operator has none. Output 0 receives the s32 sums or, with `result`,
+// the sums requantised with its scales and zero point (result.sums is ignored).
 void lower_integer_conv(LowerContext& ctx, size_t x, size_t w, size_t x_zero, size_t w_zero,
                         size_t bias, std::optional<Requantize> result = std::nullopt);
 

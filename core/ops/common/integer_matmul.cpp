@@ -14,12 +14,12 @@ Shape matrix(Shape shape, bool left) {
   return shape;
 }
 
-// A kernel call for each product: zero points that differ between the matrices.
+// Emits a kernel call for each product, because zero points differ between the matrices.
 void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, size_t b_zero,
                         program::BufferId sums) {
   const Shape as = matrix(ctx.in_shape(a), true), bs = matrix(ctx.in_shape(b), false);
   const int64_t m = as[as.size() - 2], k = as.back(), n = bs.back();
-  // The bytes of matrix `index` of an input with `count` elements in each.
+  // The bytes of matrix `index` of an input whose matrices have `count` elements.
   const auto part = [&](size_t i, int64_t index, const Shape& shape) {
     return ctx.view(ctx.in(i), static_cast<uint64_t>(index * element_count(shape)), ctx.in_dtype(i),
                     shape);
@@ -44,7 +44,7 @@ void lower_each_product(LowerContext& ctx, size_t a, size_t b, size_t a_zero, si
   }
 }
 
-// Forms of a [k, n] matrix of bytes.
+// Packs a [k, n] matrix of bytes.
 struct VnniColumns {
   int64_t k, n;
   bool operator==(const VnniColumns&) const = default;
@@ -104,7 +104,7 @@ void infer_integer_matmul(InferContext& ctx, size_t a, size_t b, DType result) {
   const ir::ValueType &ta = ctx.in(a), &tb = ctx.in(b);
   for (const ir::ValueType* t : {&ta, &tb})
     if (t->dtype != DType::undefined && t->dtype != DType::u8 && t->dtype != DType::s8)
-      ctx.fail_unsupported("an operand is {}, supported are u8 and s8", dtype_name(t->dtype));
+      ctx.fail_unsupported("an operand is {}, expected u8 or s8", dtype_name(t->dtype));
   if (!ta.has_shape || !tb.has_shape) return ctx.out_dtype(0, result);
   if (ta.shape.empty() || tb.shape.empty()) ctx.fail_input("operands must have a dimension");
   const Shape as = matrix(ta.shape, true), bs = matrix(tb.shape, false);
@@ -144,7 +144,8 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
                           .b = db == 1 ? 0 : b_strides[bs.size() - from_end]});
   }
   const auto zero = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : LowerContext::kNone; };
-  // A constant matrix is packed once, and every matrix of a meets it: one product of all rows.
+  // A constant matrix is packed once. If every matrix of a is multiplied by it, all rows form one
+  // product.
   const Tensor* weights = ctx.constant(b);
   const bool one_product = element_count(std::span(as).first(as.size() - 2)) == 1;
   if (weights && element_count(std::span(bs).first(bs.size() - 2)) == 1 && n > 0 && k > 0 &&
@@ -168,7 +169,7 @@ void lower_integer_matmul(LowerContext& ctx, size_t a, size_t b, size_t a_zero, 
              operands);
     return;
   }
-  if (scale) ctx.fail_unsupported("scaled products need a constant matrix with elements");
+  if (scale) ctx.fail_unsupported("scaled products require a constant matrix with elements");
   const program::BufferId operands[] = {ctx.in(a), ctx.in(b), zero(a_zero), zero(b_zero), sums};
   ctx.emit(call, operands);
 }

@@ -5,8 +5,9 @@
 
 namespace poprt::ops {
 
-// step s32, x [..., step_len, ...]: the last max_len places along sequence_axis, newest first. Step
-// 0 begins with zeros. `caches` of them take turns by step. fp8: kept as F143 with scale 1.
+// Inputs: step s32, x [..., step_len, ...]. The result is the last max_len places along
+// sequence_axis, newest first. Step 0 starts with zeros. `caches` caches are used in turn, one for
+// each step. With attribute fp8 they are stored as F143 with scale 1.
 inline void expand_kv_cache(Expansion& e, int64_t default_axis, int64_t caches) {
   const Shape x = e.shape(1);
   const auto rank = static_cast<int64_t>(x.size());
@@ -15,7 +16,7 @@ inline void expand_kv_cache(Expansion& e, int64_t default_axis, int64_t caches) 
   const int64_t axis = normalize_axis(given, rank);
   const int64_t length = e.node.int_attr("max_len", 0), added = e.node.int_attr("step_len", 1);
   e.check(x[static_cast<size_t>(axis)] == added && added > 0 && added <= length,
-          "the input must have step_len places along sequence_axis, at most max_len");
+          "the input must have step_len places along sequence_axis, and at most max_len");
   e.check(element_count(e.shape(0)) == 1, "step must be one number");
   const bool quarter = e.node.int_attr("fp8", 0) != 0;
   ir::Value* scale = e.number(DType::s32, 1);

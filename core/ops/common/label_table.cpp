@@ -30,7 +30,7 @@ LabelTable label_table(const ir::Node& node) {
   auto keys = list_attr(node, "keys"), values = list_attr(node, "values");
   const ir::Attribute* classes = node.find_attr("classes_strings");
   if (const auto* names = classes ? std::get_if<std::vector<std::string>>(classes) : nullptr) {
-    // Opset 1: names and their places.
+    // Opset 1 has a list of names, whose values are their places.
     keys = Tensor::strings({static_cast<int64_t>(names->size())}, *names);
     values = Tensor::zeros(DType::s64, keys->shape());
     int64_t place = 0;

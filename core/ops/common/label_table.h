@@ -1,4 +1,4 @@
-// The table of ai.onnx.ml LabelEncoder.
+// The table of LabelEncoder of ai.onnx.ml.
 #pragma once
 
 #include "ir/graph.h"
@@ -7,14 +7,14 @@ namespace poprt::ops {
 
 struct LabelTable {
   Tensor keys, values;  // equal counts, at least one
-  Tensor fallback;      // one value, for what is not among the keys
+  Tensor fallback;      // one value, for elements that are not among the keys
 };
 
-// Of keys_KIND, values_KIND and default_KIND, lists (KIND strings, int64s, floats) or tensors.
-// Throws invalid_argument naming the node.
+// Reads keys_KIND, values_KIND and default_KIND, which are lists (KIND strings, int64s, floats) or
+// tensors. Throws invalid_argument naming the node.
 LabelTable label_table(const ir::Node& node);
 
-// The values of strings x, which only the compiler can look up.
+// The values for strings x, which only the compiler can look up.
 Tensor encode_strings(const ir::Node& node, const Tensor& x);
 
 }  // namespace poprt::ops

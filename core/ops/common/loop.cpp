@@ -153,7 +153,7 @@ void resolve_loop(ResolveContext& ctx) {
     return results;
   };
   const Items results = ctx.iterate(loop);
-  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+  for (size_t i = 0; i < results.size(); i++) ctx.set_output(i, results[i]);
 }
 
 int64_t loop_repeats(const ir::Node& loop) {

@@ -9,7 +9,8 @@
 namespace poprt::ops {
 namespace {
 
-// A label for each place of x [N, C, ...]. Constant ones are classes, or the one that is ignored.
+// Checks that there is a label for each place of x [N, C, ...]. A constant label must be a class or
+// the ignored label.
 void check_labels(const InferContext& ctx) {
   const ir::ValueType &x = ctx.in(0), &target = ctx.in(1);
   if (x.has_shape && target.has_shape) {
@@ -34,7 +35,7 @@ void infer_loss(InferContext& ctx) {
   check_index_dtype(ctx, 1);
   const std::string reduction = ctx.node.string_attr("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    ctx.fail_input("reduction '{}' is none of none, sum, mean", reduction);
+    ctx.fail_input("reduction is '{}', expected none, sum or mean", reduction);
   if (x.has_shape && x.shape.size() < 2)
     ctx.fail_input("input {} must have at least two dimensions", shape_string(x.shape));
   check_labels(ctx);
@@ -67,7 +68,7 @@ void lower_loss(LowerContext& ctx, program::BufferId x) {
   finish_as(ctx, 0, y, t);
 }
 
-// Without a reduction each place has a loss. Output 1 has the logarithms of probabilities.
+// Without a reduction each place has a loss. Output 1 contains the log probabilities.
 void axes_of_loss(AxesContext& ctx) {
   const Shape& x = ctx.in(0);
   if (ctx.makes(0) && ctx.out().size() == ctx.in(1).size()) {

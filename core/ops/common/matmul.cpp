@@ -48,7 +48,7 @@ void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& p) {
 void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
   StridedMatmul p = given;
   if (p.dtype == DType::f32 && p.batch.empty() && p.a_k != 1 && p.m > 0 && p.k > 0) {
-    // The fast kernel reads rows of a.
+    // The fast kernel requires contiguous rows of a, so a is copied.
     StridedCopy copy;
     copy.dims = {p.m, p.k};
     copy.from_strides = {p.a_row, p.a_k};
@@ -82,18 +82,18 @@ void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
 
 namespace {
 
-// The item with its size along another axis than `d`, if it has one.
+// The item without its size, unless the size is along axis `d`.
 Item without(const Item& item, size_t d) {
   if (!item.sized_along(d)) return item;
   return item.along(item.axis != d ? item.axis : item.twin.value_or(d + 1));
 }
 
-// Padding along the summed axes, ka of input 0 and kb of input 1, becomes zeros.
+// Replaces padding along the summed axes, ka of input 0 and kb of input 1, by zeros.
 void fill_summed(BoundContext& ctx, size_t ka, size_t kb) {
   Items& in = ctx.in;
   const bool of_a = in[0].sized_along(ka), of_b = in[1].sized_along(kb);
   if (!of_a && !of_b) return;
-  // One length, which may have two bounds.
+  // Both axes have the same length, but their bounds may differ.
   const int64_t bound = std::min(ctx.shape(0)[ka], ctx.shape(1)[kb]);
   const auto fill = [&](Item& item, size_t axis, ir::Value* size) {
     Item along = item;
@@ -103,7 +103,7 @@ void fill_summed(BoundContext& ctx, size_t ka, size_t kb) {
   };
   if (of_a) fill(in[0], ka, in[0].size);
   if (of_b) fill(in[1], kb, in[1].size);
-  // Nothing infinite may meet the zeros.
+  // The zeros must not be multiplied by infinities, so the other operand is filled as well.
   if (!of_b && is_float(in[1].value->dtype()) && !in[1].value->is_constant())
     fill(in[1], kb, in[0].size);
 }
@@ -135,7 +135,7 @@ BoundResult bound_product(BoundContext& ctx, bool gemm) {
   if (a_batch || b_batch) {
     const size_t axis = a_batch ? a.axis + rank - ra : b.axis + rank - rb;
     if (b_batch && b.axis + rank - rb != axis) ctx.refuse_size(b);
-    std::vector<Meeting> all;
+    std::vector<AxisSize> all;
     for (const Item* item : {&a, &b}) {
       const Shape& shape = item->value->shape();
       if (shape.size() + axis < rank || axis + shape.size() - rank + 2 >= shape.size()) continue;
@@ -143,10 +143,10 @@ BoundResult bound_product(BoundContext& ctx, bool gemm) {
       ir::Value* size = item->size && item->axis == own ? item->size : nullptr;
       if (size || shape[own] != 1) all.push_back({size, shape[own]});
     }
-    const Meeting meeting = ctx.meet(all);
-    if (a_batch) in[0].value = ctx.met(a, meeting);
-    if (b_batch) in[1].value = ctx.met(b, meeting);
-    if (meeting.size) set(meeting.size, axis);
+    const AxisSize common = ctx.broadcast_size(all);
+    if (a_batch) in[0].value = ctx.broadcast_to(a, common);
+    if (b_batch) in[1].value = ctx.broadcast_to(b, common);
+    if (common.size) set(common.size, axis);
   }
   if (rows && !a_batch) set(a.size, gemm ? 0 : a.axis + rank - ra);
   if (columns && !b_batch) set(b.size, gemm ? 1 : rank - 1 - (ra == 1 ? 1 : 0));
@@ -154,10 +154,10 @@ BoundResult bound_product(BoundContext& ctx, bool gemm) {
     const size_t axis = in[2].axis + 2 - in[2].value->shape().size();
     const int64_t room = axis == 0 ? a.value->shape()[1 - ka] : b.value->shape()[1 - kb];
     ir::Value* size = out.size && out.axis == axis ? out.size : nullptr;
-    const Meeting meeting = ctx.meet(
-        std::array{Meeting{in[2].size, in[2].value->shape()[in[2].axis]}, Meeting{size, room}});
-    in[2].value = ctx.met(in[2], {meeting.size, room});
-    if (meeting.size) set(meeting.size, axis);
+    const AxisSize common = ctx.broadcast_size(
+        std::array{AxisSize{in[2].size, in[2].value->shape()[in[2].axis]}, AxisSize{size, room}});
+    in[2].value = ctx.broadcast_to(in[2], {common.size, room});
+    if (common.size) set(common.size, axis);
   } else if (gemm && in.size() > 2 && in[2].value && out.size) {
     const Shape& shape = in[2].value->shape();
     Item c = in[2];

@@ -11,24 +11,23 @@ namespace poprt::ops {
 struct PackedMatmul {
   int64_t m = 0, n = 0, k = 0;
   program::BufferId a = program::kNoBuffer;
-  Tensor b;  // element (k, n) at k * b_k + n * b_n
+  Tensor b;  // element (k, n) is at k * b_k + n * b_n
   int64_t b_k = 0, b_n = 0;
   float b_scale = 1;
-  program::BufferId panels = program::kNoBuffer;  // B as pack_panels() makes it, instead of b
-  Tensor bias;                                    // [N], [1,N], [1] or scalar; undefined for none
+  program::BufferId panels = program::kNoBuffer;  // B packed by pack_panels(), instead of b
+  Tensor bias;  // [N], [1,N], [1] or scalar; undefined if there is none
   float bias_scale = 1;
   program::BufferId residual = program::kNoBuffer;  // [M,N]
   bool residual_after = false;
   FusedActivation activation;
   program::BufferId c = program::kNoBuffer;
 };
-// Makes a [k, n] matrix in panels of 48 columns (kernels/common/pack_matmul.h) of a form of its
-// own.
+// Packs a [k, n] matrix of any form into panels of 48 columns (kernels/common/pack_matmul.h).
 program::BufferId pack_panels(LowerContext& ctx, int64_t k, int64_t n,
                               const program::WeightForm& form);
 void lower_packed_matmul(LowerContext& ctx, const PackedMatmul& matmul);
 
-// out[batch..., M, N] = alpha * a * b + beta * c for any numeric dtype; strides in elements, so
+// out[batch..., M, N] = alpha * a * b + beta * c for any numeric dtype. Strides are in elements, so
 // that transposed and broadcast operands need no copy.
 struct StridedMatmul {
   DType dtype = DType::undefined;
@@ -45,8 +44,8 @@ struct StridedMatmul {
 };
 void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& matmul);
 
-// A size along the summed axis becomes zeros; along others it stays. `gemm`: of Gemm, not of
-// MatMul.
+// Padding along the summed axis is filled with zeros; a size along another axis is kept. `gemm`
+// selects Gemm instead of MatMul.
 BoundResult bound_product(BoundContext& ctx, bool gemm);
 
 }  // namespace poprt::ops

@@ -12,7 +12,7 @@ Value* feature_matrix(Expansion& e) {
 
 Value* reals(Expansion& e, const std::vector<float>& values, const Shape& shape) {
   e.check(static_cast<int64_t>(values.size()) == element_count(shape),
-          "a list of floats does not have the length that the others ask for");
+          "a list of floats does not have the length that the other attributes require");
   return e.constant(Tensor::of<float>(shape, std::span<const float>(values)));
 }
 
@@ -34,7 +34,7 @@ Value* transformed(Expansion& e, Value* scores) {
       return e.add("Div", {e.add("Where", {zero, small, grown}), last("ReduceSum", grown)});
     }
     case kernels::PostTransform::probit: {
-      // As kernels::probit.
+      // The same as kernels::probit.
       Value* x = e.plus(e.scaled(scores, 2), -1);
       Value* log = e.add("Log", {e.plus(e.scaled(e.add("Mul", {x, x}), -1), 1)});
       Value* v = e.plus(e.scaled(log, 0.5), 2 / (3.14159 * 0.147));
@@ -54,8 +54,8 @@ Value* svm_kernel(Expansion& e, Value* x, const std::vector<float>& vectors, int
   const auto gamma = static_cast<double>(parameters[0]), coef0 = static_cast<double>(parameters[1]),
              degree = static_cast<double>(parameters[2]);
   if (type == "RBF") {
-    // |x - s|^2 = |x|^2 + |s|^2 - 2 x s, around the mean of the support vectors, where it cancels
-    // least.
+    // x - s|^2 = |x|^2 + |s|^2 - 2 x s. Both are taken relative to the mean of the support vectors,
+    // which reduces cancellation.
     e.check(static_cast<int64_t>(vectors.size()) == count * features,
             "support_vectors do not fit the features of X");
     std::vector<double> mean(static_cast<size_t>(features));
@@ -83,7 +83,7 @@ Value* svm_kernel(Expansion& e, Value* x, const std::vector<float>& vectors, int
   product = e.plus(e.scaled(product, gamma), coef0);
   if (type == "SIGMOID") return e.add("Tanh", {product});
   if (type == "POLY") return e.add("Pow", {product, e.number(DType::f32, degree)});
-  e.fail_unsupported("kernel_type '{}'; LINEAR, POLY, RBF and SIGMOID are", type);
+  e.fail_unsupported("kernel_type '{}', expected LINEAR, POLY, RBF or SIGMOID", type);
 }
 
 }  // namespace poprt::ops

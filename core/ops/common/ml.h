@@ -1,4 +1,4 @@
-// What the expansions of ai.onnx.ml have in common.
+// Helpers shared by the expansions of ai.onnx.ml.
 #pragma once
 
 #include "ops/common/expansion.h"
@@ -8,13 +8,13 @@ namespace poprt::ops {
 
 // Input 0 as f32 [rows, features]; a vector is one row.
 ir::Value* feature_matrix(Expansion& e);
-// A constant of a list of floats.
+// A constant with a list of floats.
 ir::Value* reals(Expansion& e, const std::vector<float>& values, const Shape& shape);
-// `scores` [rows, classes] after attribute post_transform.
+// Applies attribute post_transform to `scores` [rows, classes].
 ir::Value* transformed(Expansion& e, ir::Value* scores);
 
-// kernel_type and kernel_params of an SVM: [rows, vectors] of a matrix [rows, features] and
-// `vectors` support vectors.
+// The kernel function of an SVM (kernel_type and kernel_params) as [rows, vectors], of a matrix
+// [rows, features] and `vectors` support vectors.
 ir::Value* svm_kernel(Expansion& e, ir::Value* x, const std::vector<float>& vectors, int64_t count);
 
 }  // namespace poprt::ops

@@ -16,7 +16,7 @@ bool is_sub_byte(DType dtype) { return dtype_bits(dtype) > 0 && dtype_bits(dtype
 int64_t element_bytes(const LowerContext& ctx, DType dtype) {
   const int bits = dtype_bits(dtype);
   if (bits < 8)
-    ctx.fail_unsupported("elements of type {} cannot be moved one by one; cast to u8 or s8 first",
+    ctx.fail_unsupported("elements of type {} cannot be moved individually; cast to u8 or s8 first",
                          dtype_name(dtype));
   return bits / 8;
 }
@@ -35,7 +35,7 @@ void emit_strided_copy(LowerContext& ctx, program::BufferId from, program::Buffe
     return;
   }
   if (is_sub_byte(dtype) && copy.to_strides == dense && whole(to) && copy.to_offset == 0) {
-    // Copies: new buffers move the old ones.
+    // The shapes are copied because creating buffers moves the old ones.
     const Shape from_shape = ctx.builder.buffer(from).shape,
                 to_shape = ctx.builder.buffer(to).shape;
     const auto codes = unpack_codes(ctx, from, dtype, from_shape);
@@ -65,7 +65,7 @@ void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId 
   calls::MapAxes call{.size = element_bytes(ctx, dtype), .axes = {}};
   for (size_t a = 0; a < from_shape.size(); a++) {
     const int64_t in = from_shape[a];
-    // Neighbouring axes that stay as they are become one.
+    // Adjacent axes that are unchanged are merged.
     if (maps[a].empty() && !call.axes.empty() && !call.axes.back().mapped) {
       call.axes.back().in *= in;
       call.axes.back().out = call.axes.back().in;
@@ -82,7 +82,8 @@ void emit_map_axes(LowerContext& ctx, program::BufferId from, program::BufferId 
 void check_index_dtype(const InferContext& ctx, size_t i) {
   const DType dtype = ctx.in(i).dtype;
   if (dtype != DType::undefined && dtype != DType::s32 && dtype != DType::s64)
-    ctx.fail_input("input {} holds indices: expected s32 or s64, found {}", i, dtype_name(dtype));
+    ctx.fail_input("input {} contains indices: expected s32 or s64, found {}", i,
+                   dtype_name(dtype));
 }
 
 void check_indices(const InferContext& ctx, size_t input, int64_t size, size_t axis) {

@@ -25,7 +25,7 @@ int64_t most_of(double limit, int64_t boxes) {
   return limit >= static_cast<double>(boxes) ? boxes : static_cast<int64_t>(limit);
 }
 
-// The rows that the node makes of constants: it is evaluated with the bound.
+// The number of rows for constant inputs, found by evaluating the node with the bound.
 int64_t rows_of(const ir::Node& node, int64_t bound) {
   ir::Value* y = node.output(0);
   const ir::ValueType before = y->type;

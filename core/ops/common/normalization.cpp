@@ -11,7 +11,7 @@ namespace {
 
 using BufferId = LowerContext::BufferId;
 
-// stash_type: the type of the statistics. (An f64 input is computed in f64 whatever it says.)
+// Whether the statistics are f64 (attribute stash_type). An f64 input is always computed in f64.
 bool in_double(const ir::Node& node) { return node.int_attr("stash_type", 1) == 11; }
 
 BufferId broadcast(LowerContext& ctx, BufferId from, DType type, const Shape& shape,
@@ -31,7 +31,7 @@ BufferId broadcast(LowerContext& ctx, BufferId from, DType type, const Shape& sh
   return wide;
 }
 
-// Scale or bias with exactly `count` elements: a single one is repeated.
+// Scale or bias with exactly `count` elements; a single element is repeated.
 BufferId affine(LowerContext& ctx, size_t i, DType type, int64_t count) {
   const BufferId b = in_as(ctx, i, type);
   if (b == LowerContext::kNone) return b;
@@ -42,7 +42,7 @@ BufferId affine(LowerContext& ctx, size_t i, DType type, int64_t count) {
   return broadcast(ctx, b, type, {1}, {count});
 }
 
-// Scale or bias of LayerNormalization as it broadcasts to x.
+// Scale or bias of LayerNormalization, as it broadcasts to x.
 struct Affine {
   Shape shape;        // without leading ones
   bool rows = false;  // differs between rows
@@ -57,7 +57,7 @@ Affine affine_of(const LowerContext& ctx, size_t i, size_t axis) {
   bool fits = a.shape.size() <= x.size();
   for (size_t d = 0; fits && d < a.shape.size(); d++)
     fits = a.shape[d] == 1 || a.shape[d] == x[lead + d];
-  // Exporters also write the normalised elements in another shape.
+  // Some exporters write the normalised elements in another shape.
   if (!fits) {
     int64_t n = 1;
     for (size_t d = axis; d < x.size(); d++) n *= x[d];
@@ -100,7 +100,7 @@ void lower_layer_norm(LowerContext& ctx, bool rms) {
   for (size_t d = 0; d < shape.size(); d++) (d < axis ? rows : n) *= shape[d];
   const DType t = in_double(ctx.node) ? DType::f64 : real_type(ctx);
   const Affine affines[] = {affine_of(ctx, 1, axis), affine_of(ctx, 2, axis)};
-  // Where one of them differs between rows the kernel takes both for every row.
+  // If one of them differs between rows, the kernel reads both for every row.
   const bool by_row = rows > 0 && (affines[0].rows || affines[1].rows);
   const Shape wanted(shape.begin() + static_cast<std::ptrdiff_t>(by_row ? 0 : axis), shape.end());
   const auto entries = [&](size_t i) {
@@ -157,14 +157,14 @@ BoundResult bound_layer_norm(BoundContext& ctx) {
   return {x.size, x.axis};
 }
 
-// Rows are carried, in the statistics, too. Scale and bias broadcast, or they have the normalised
-// elements in another shape, of which nothing is stated.
+// Rows are carried, also to the statistics. Scale and bias broadcast. If they have the normalised
+// elements in another shape, nothing is stated about them.
 void axes_of_layer_norm(AxesContext& ctx) {
   const Shape& x = ctx.in(0);
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", -1), static_cast<int64_t>(x.size())));
   for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, 0, 0, axis, o, 0);
-  // Entry d of the scale meets element d of x.
+  // Element d of x uses element d of the scale.
   for (size_t d = axis; d < x.size(); d++) ctx.number(0, d);
   for (size_t i = 1; i < std::min<size_t>(ctx.input_count(), 3); i++) {
     for (size_t o = 1; o < ctx.output_count(); o++) ctx.independent(i, o);

@@ -68,7 +68,7 @@ namespace {
 
 constexpr size_t kMaxRank = 64;
 
-// No later sum or product of a few sizes can overflow.
+// With this limit, later sums and products of a few sizes cannot overflow.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
 
 void check_size(const ir::Value& v) {
@@ -84,7 +84,7 @@ void check_size(const ir::Value& v) {
          dtype_name(v.type.dtype), shape_string(v.type.shape), kMaxBytes);
 }
 
-// Errors of `action` name the node.
+// Runs `action`; its errors name the node.
 template <class Action>
 void with_node(const ir::Node& node, Action&& action) {
   try {
@@ -98,8 +98,8 @@ void with_node(const ir::Node& node, Action&& action) {
   }
 }
 
-// That kernels take what was emitted is found here, where the node is known, not when the program
-// is loaded.
+// Checks that kernels accept the emitted instructions. An error is found here, where the node is
+// known, instead of when the program is loaded.
 void check_kernels(const program::Program& program, size_t begin) {
   std::vector<kernels::Operand> operands;
   for (size_t i = begin; i < program.main.size(); i++) {
@@ -168,20 +168,20 @@ const OpDef& op_of(const ir::Node& node) {
       (node.domain == "com.microsoft" && node.op_type.starts_with("Nhwc")))
     fail(ErrorCode::unimplemented,
          "{} (opset {}): the model was saved by ONNX Runtime with all optimizations "
-         "(ORT_ENABLE_ALL), whose results fit one kind of processor only; save it again with "
-         "ORT_ENABLE_EXTENDED or less, or use the model that it was made from; to ask for {}, open "
+         "(ORT_ENABLE_ALL), whose results suit one kind of processor only; save it again with "
+         "ORT_ENABLE_EXTENDED or less, or use the original model; to ask for {}, open "
          "an issue with this line",
          node.describe(), node.opset(), node.op_type);
   const auto of_domain = [&](const OpDef* op) { return op->domain == node.domain; };
-  // Operators of PopRT's users have the domain of PopRT's own.
+  // The operators of PopRT's users are in the same domain as PopRT's own operators.
   if (node.domain == "ai.graphcore" || std::ranges::none_of(all_ops(), of_domain))
     fail(ErrorCode::unimplemented,
-         "{}: operator {} of domain '{}' is not supported; an operator of your own comes from a "
+         "{}: operator {} of domain '{}' is not supported; a custom operator is defined by a "
          "plug-in: `custom_library_so_paths`, or POPRT_PLUGINS (docs/plugins.md)",
          node.describe(), node.op_type, node.domain);
   fail(ErrorCode::unimplemented,
-       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists what is; the model "
-       "imports opset {}; to ask for it, open an issue with this line",
+       "{}: operator {} of domain '{}' is not supported; `poprt_exec ops` lists the "
+       "supported ones; the model imports opset {}; to ask for it, open an issue with this line",
        node.describe(), node.op_type, node.domain.empty() ? "ai.onnx" : node.domain, node.opset());
 }
 

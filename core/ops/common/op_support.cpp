@@ -25,8 +25,8 @@ constexpr std::array kTypes = {DType::f32,        DType::f16,      DType::bf16, 
 
 constexpr std::array kText = {DType::string};
 
-// The trials of operators that state none, from the most to the least demanding: one with an
-// optional second input passes the first that it can.
+// The trials of operators that state none, from the most to the least demanding. An operator with
+// an optional second input passes the first trial that it supports.
 constexpr Trial kCommonTrials[] = {{"T[4,4]"},
                                    {"T[1,4,4,4]"},
                                    {"T[4,4]; T[4,4]"},
@@ -36,7 +36,7 @@ constexpr Trial kCommonTrials[] = {{"T[4,4]"},
                                    {"T[4,4]; s64[1] = [1]"},
                                    {"T[4,4]; s64[4,4]"}};
 
-// What ONNX's schemas, and those of ONNX Runtime, allow. Sorted by domain, operator.
+// The types that the schemas of ONNX and ONNX Runtime allow. Sorted by domain and operator.
 struct Allowed {
   std::string_view domain, op, types;
 };
@@ -54,13 +54,13 @@ void for_each_part(std::string_view text, char separator, Visit&& visit) {
   }
 }
 
-// One element of a constant: one, because zeros divide badly.
+// One element of a constant. It is 1 because zeros are bad divisors.
 std::string_view element(DType type) {
   return type == DType::boolean ? "false" : dtype_bits(type) < 8 ? "0" : "1";
 }
 
-// The kernels of an operator may take more types than its definition has; with those its results
-// mean nothing.
+// The kernels of an operator may accept more types than its definition, but the results for those
+// types are meaningless.
 bool allowed(const OpDef& op, DType type) {
   const auto before = [](const Allowed& a, const Allowed& b) {
     return a.domain != b.domain ? a.domain < b.domain : a.op < b.op;
@@ -73,7 +73,7 @@ bool allowed(const OpDef& op, DType type) {
   return found;
 }
 
-// A graph of the trial's node on constants.
+// A graph with the node of the trial and constants as inputs.
 std::unique_ptr<ir::Graph> graph_of(const OpDef& op, const Trial& trial, DType type) {
   const auto typed = [&](std::string_view text) {
     std::string out;
@@ -107,8 +107,8 @@ std::unique_ptr<ir::Graph> graph_of(const OpDef& op, const Trial& trial, DType t
       op.domain.empty() ? "" : ".", op.name, inputs, typed(trial.attributes)));
 }
 
-// Tried with input 0 at run time, then with all inputs constant.
-bool works(const OpDef& op, const Trial& trial, DType type, std::vector<std::string>* kernels) {
+// Tries input 0 as a run-time value, then all inputs as constants.
+bool accepts(const OpDef& op, const Trial& trial, DType type, std::vector<std::string>* kernels) {
   for (const bool constant : {false, true}) {
     try {
       kernels->clear();
@@ -132,11 +132,11 @@ bool works(const OpDef& op, const Trial& trial, DType type, std::vector<std::str
   return false;
 }
 
-// Else the trial of an operator would try each operator that it is made of, on every error.
+// Without it, every error in a trial would start the trials of all operators in an expansion.
 thread_local bool no_explanations = false;
 
-// Kernels whose hot loops are compiled once for each instruction set (core/kernels/isa), or that
-// only move memory.
+// Whether the hot loops of the kernel are compiled for each instruction set (core/kernels/isa), or
+// the kernel only moves memory.
 bool is_fast_kernel(std::string_view name) {
   static constexpr std::array kFast = {"attention",
                                        "batch_normalization",
@@ -193,13 +193,13 @@ OpSupport find_support(const OpDef& op) {
     s.implementation = Implementation::compiler;
     return s;
   }
-  // Not tried: the library that decodes may not be there.
+  // Not tried, because the library that decodes may not be installed.
   if (op.lower == lower_image) {
     s.implementation = Implementation::compiler;
     s.types = {DType::u8};
     return s;
   }
-  // Regions: the only ones of our own operators that are not pure, but for those with a state.
+  // Region markers are the only internal operators that are neither pure nor stateful.
   if (op.domain == "poprt" && !op.pure && !op.stateful) {
     s.implementation = Implementation::control;
     return s;
@@ -209,7 +209,7 @@ OpSupport find_support(const OpDef& op) {
   const auto try_type = [&](DType type) {
     for (const Trial& t : list) {
       std::vector<std::string> kernels;
-      if (!works(op, t, type, &kernels)) continue;
+      if (!accepts(op, t, type, &kernels)) continue;
       if (s.types.empty())
         s.implementation = std::all_of(kernels.begin(), kernels.end(), is_fast_kernel)
                                ? Implementation::fast
@@ -223,7 +223,7 @@ OpSupport find_support(const OpDef& op) {
     if (allowed(op, type)) try_type(type);
   if (s.types.empty()) return s;
   if (text) s.implementation = Implementation::compiler;
-  // Passes put a faster twin in its place.
+  // Passes replace the operator by a faster internal one.
   if (op.domain.empty() && find_op("poprt", op.name, 1)) s.implementation = Implementation::fast;
   if (op.sharing.view) s.implementation = Implementation::view;
   if (expands(op)) s.implementation = Implementation::decomposition;

@@ -1,6 +1,6 @@
-// What the optimizers of ai.onnx.preview.training share. Inputs: the learning rate R, the count T
-// of updates so far, then the parameters X1 .. Xn, their gradients, and each kind of state; outputs
-// the new parameters, then the new states.
+// Helpers shared by the optimizers of ai.onnx.preview.training. Inputs: the learning rate R, the
+// number T of updates so far, the parameters X1 .. Xn, their gradients, and each kind of state.
+// Outputs: the new parameters, followed by the new states.
 #pragma once
 
 #include <string_view>
@@ -14,11 +14,11 @@ class Optimizer {
  public:
   using Value = ir::Value;
 
-  // `states`: how many tensors belong to a parameter beside itself and its gradient.
+  // `states` is the number of tensors of a parameter in addition to itself and its gradient.
   Optimizer(Expansion& expansion, size_t states) : e(expansion) {
     const size_t given = e.node.inputs().size(), each = 2 + states;
     e.check(given > 2 && (given - 2) % each == 0,
-            "after R and T, the inputs do not come in equal groups");
+            "the inputs after R and T do not form groups of equal size");
     count_ = (given - 2) / each;
     e.check(e.node.outputs().size() == count_ * (1 + states),
             "the outputs are not the parameters and their states");
@@ -29,14 +29,14 @@ class Optimizer {
   Expansion& e;
   size_t count() const { return count_; }
 
-  // Of parameter i: itself, its gradient, its states.
+  // Parameter i, its gradient, and its states.
   Value* x(size_t i) const { return e.in(2 + i); }
   Value* state(size_t kind, size_t i) const { return e.in(2 + (2 + kind) * count_ + i); }
   // The gradient with L2 regularisation.
   Value* gradient(size_t i) const {
     return sum(e.in(2 + count_ + i), scaled(x(i), attr("norm_coefficient", 0)));
   }
-  // R and T as numbers of parameter i's type.
+  // R and T as numbers of the type of parameter i.
   Value* rate(size_t i) const { return e.cast(e.reshape(e.in(0), {}), x(i)->dtype()); }
   Value* updates(size_t i) const { return e.cast(e.reshape(e.in(1), {}), x(i)->dtype()); }
 
@@ -52,13 +52,13 @@ class Optimizer {
   Value* plus(Value* v, double addend) const { return e.plus(v, addend); }
 
   void result(size_t i, Value* x, std::initializer_list<Value*> states) const {
-    give(i, x);
+    set_output(i, x);
     size_t at = i;
-    for (Value* s : states) give(at += count_, s);
+    for (Value* s : states) set_output(at += count_, s);
   }
 
  private:
-  void give(size_t at, Value* v) const {
+  void set_output(size_t at, Value* v) const {
     if (e.wants(at)) e.out(at, v);
   }
   size_t count_ = 0;

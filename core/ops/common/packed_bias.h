@@ -1,11 +1,11 @@
-// The bias of products and convolutions as their kernels read it.
+// The bias of products and convolutions in the layout of their kernels.
 #pragma once
 
 #include "ops/op.h"
 
 namespace poprt::ops {
 
-// `scale` times one f32 number for each of `n` columns, or one for all of them; zeros up to
+// `scale` times one f32 number for each of `n` columns, or one for all of them, with zeros up to
 // `padded`.
 program::BufferId pack_bias(LowerContext& ctx, const Tensor& bias, int64_t n, int64_t padded,
                             float scale = 1);

@@ -14,7 +14,7 @@ std::vector<int64_t> spatial_of(const Shape& x, size_t end) {
   return {x.begin() + 2, x.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// The exponent of LpPool: a float in opset 1.
+// The exponent of LpPool, which is a float in opset 1.
 int64_t norm_order(LowerContext& ctx) {
   const ir::Attribute* given = ctx.node.find_attr("p");
   const float* p = given ? std::get_if<float>(given) : nullptr;
@@ -24,17 +24,18 @@ int64_t norm_order(LowerContext& ctx) {
     return order;
   }
   if (!(*p >= 1 && *p <= 1024 && *p == std::trunc(*p)))
-    ctx.fail_unsupported("p is {}, only whole numbers are supported", *p);
+    ctx.fail_unsupported("p is {}, only integers are supported", *p);
   return static_cast<int64_t>(*p);
 }
 
-// Of a blocked value; in three dimensions its slices, `depth` of them, follow each other.
+// The spatial dimensions of a blocked value. With three spatial dimensions, its `depth` slices are
+// stored one after the other.
 std::vector<int64_t> blocked_spatial(const ir::Node& node, const Shape& x) {
   const int64_t depth = node.int_attr("depth", 0);
   if (depth == 0) return spatial_of(x, 4);
   if (depth < 0 || x[2] % depth)
-    fail(ErrorCode::invalid_argument, "{}: {} rows are no multiple of {} slices", node.describe(),
-         x[2], depth);
+    fail(ErrorCode::invalid_argument, "{}: {} rows are not a multiple of {} slices",
+         node.describe(), x[2], depth);
   return {depth, x[2] / depth, x[3]};
 }
 
@@ -60,7 +61,7 @@ void emit_generic(LowerContext& ctx, PoolKind kind, const Window& w) {
                          .pad_end = w.pads_end[d],
                          .dilation = w.dilations[d]});
   }
-  // The kernel compares maxima where it writes them, also when only their places are read.
+  // The kernel compares maxima in the output, so it needs one even if only their places are read.
   auto values = ctx.out(0);
   if (values == LowerContext::kNone) values = ctx.temporary(ctx.out_dtype(), y);
   ctx.emit(call, {ctx.in(0), values, ctx.node.output(1) ? ctx.out(1) : LowerContext::kNone});
@@ -102,7 +103,7 @@ void infer_global_pool(InferContext& ctx) {
 }
 
 void lower_global_pool(LowerContext& ctx, PoolKind kind) {
-  // More than three spatial dimensions are one long one.
+  // More than three spatial dimensions are flattened to one.
   const Shape& x = ctx.in_shape(0);
   const auto spatial = spatial_of(x, x.size());
   const int64_t pixels = element_count(spatial);
@@ -162,8 +163,8 @@ void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
   };
   const int64_t planes = checked_mul(x[0], x[1]);
   if (in.size() == 2) return emit(ctx.in(0), ctx.out(0), planes, {axis(0), axis(1)});
-  // Height and width of every slice, then slices: a plane has them as rows, their pixels as
-  // columns.
+  // The first pass pools height and width of every slice, the second one the slices: it treats
+  // slices as rows and the pixels of a slice as columns.
   const int64_t pixels = checked_mul(out[1], out[2]);
   const auto slices = ctx.temporary(DType::f32, {planes, in[0], pixels, 16});
   emit(ctx.in(0), slices, checked_mul(planes, in[0]), {axis(1), axis(2)});
@@ -173,7 +174,7 @@ void lower_blocked_pool(LowerContext& ctx, PoolKind kind) {
 void axes_of_pool(AxesContext& ctx) {
   for (size_t o = 0; o < ctx.output_count(); o++) axes::range(ctx, 0, 0, 2, o, 0);
   const Shape& x = ctx.in(0);
-  // Places of maxima are counted over all samples and channels.
+  // The places of maxima are numbered across all samples and channels.
   for (const size_t d : {0, 1}) ctx.number(1, d);
   if (!ctx.makes(1)) axes::windows(ctx, window_of(ctx.node, spatial_of(x, x.size())), 2, 2);
 }

@@ -1,4 +1,4 @@
-// Poolings in plain and blocked layout.
+// Pooling in plain and blocked layout.
 #pragma once
 
 #include "kernels/calls/pool_generic.h"
@@ -9,11 +9,11 @@ namespace poprt::ops {
 
 using PoolKind = kernels::calls::Pooling;
 
-// [N, C, spatial...] -> pooled; indices for a second output.
+// [N, C, spatial...] to the pooled shape; a second output contains indices.
 void infer_pool(InferContext& ctx);
 void lower_pool(LowerContext& ctx, PoolKind kind);
 void axes_of_pool(AxesContext& ctx);
-// Windows over the whole plane.
+// Windows that cover the whole plane.
 void infer_global_pool(InferContext& ctx);
 void lower_global_pool(LowerContext& ctx, PoolKind kind);
 void axes_of_global_pool(AxesContext& ctx);

@@ -40,7 +40,8 @@ void check_quantization(const InferContext& ctx) {
     quantization_grid(ctx.node, x.shape, scale.shape, ctx.node.int_attr("axis", 1),
                       ctx.node.int_attr("block_size", 0));
   if (!scale.is_static() || !ctx.has(2) || !ctx.in(2).is_static()) return;
-  // Expected is the scale's shape; of one element any shape will do, as exporters write both.
+  // The zero point should have the shape of the scale. If it has one element, any shape is
+  // accepted, because exporters write several.
   const Shape& zero = ctx.in(2).shape;
   if (element_count(zero) != element_count(scale.shape))
     ctx.fail_input("zero point {} does not fit scale {}", shape_string(zero),
@@ -52,7 +53,7 @@ void axes_of_quantization(AxesContext& ctx) {
   const Shape &x = ctx.in(0), &scale = ctx.in(1);
   const int64_t axis = ctx.node.int_attr("axis", 1);
   const auto grid = quantization_grid(ctx.node, x, scale, axis, ctx.node.int_attr("block_size", 0));
-  if (!grid.per_axis && grid.block == 0) return;  // one number for all
+  if (!grid.per_axis && grid.block == 0) return;  // one number for all elements
   const auto a = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(x.size())));
   for (const size_t i : {1, 2}) {
     if (!ctx.has(i) || ctx.in(i) != scale) continue;

@@ -1,4 +1,4 @@
-// What the quantised operators share.
+// Helpers shared by the quantised operators.
 #pragma once
 
 #include "kernels/calls/common/quantization_grid.h"
@@ -6,24 +6,25 @@
 
 namespace poprt::ops {
 
-// [outer, n, inner, block, per_axis] for kernels quantize and dequantize: how `scale` lies over
-// `x`. One element: for all; a vector: along `axis`; the rank of x: blocks of `block_size` (0: as
-// the shapes say). Throws invalid_argument naming the node when they do not fit.
+// The grid of kernels quantize and dequantize, [outer, n, inner, block, per_axis]: how `scale`
+// applies to `x`. One element applies to all; a vector applies along `axis`; a scale with the rank
+// of x applies to blocks of `block_size` (0: derived from the shapes). Throws invalid_argument
+// naming the node if the shapes do not match.
 kernels::calls::QuantizationGrid quantization_grid(const ir::Node& node, const Shape& x,
                                                    const Shape& scale, int64_t axis,
                                                    int64_t block_size);
 
-// As above, for a QuantizeLinear or DequantizeLinear whose shapes are known: what fuses it does not
-// look any more.
+// Checks the grid of a QuantizeLinear or DequantizeLinear whose shapes are known, because the
+// passes that fuse it do not check it.
 void check_quantization(const InferContext& ctx);
-// The axes of such a node.
+// States the axes of such a node.
 void axes_of_quantization(AxesContext& ctx);
 
-// A zero point (input `zero`, which may be left out) is of the type of its data (input `data`).
+// Checks that zero point `zero` (an input that may be omitted) has the type of input `data`.
 void check_zero_point(const InferContext& ctx, size_t zero, size_t data);
 
 // y (u8, s8 or a float type) = saturate(round(sums * a_scale * b_scale / y_scale) + zero): the last
-// step of QLinearMatMul and QLinearConv. sums is s32 (or f32 for f8 operands), seen as [outer,
+// step of QLinearMatMul and QLinearConv. sums is s32 (f32 for f8 operands) and has the form [outer,
 // rows, columns]; a_scale has one element or `rows`, b_scale one, `columns`, or (by_row) `rows`.
 struct Requantize {
   program::BufferId sums, a_scale, b_scale, y_scale, y_zero, y;

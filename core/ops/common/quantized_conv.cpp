@@ -14,7 +14,7 @@ bool is_constant(const ir::Value* v, DType dtype, int64_t count) {
   return v && v->is_constant() && v->dtype() == dtype && v->constant().count() == count;
 }
 
-// A scale that is a positive number, one or one for each of `count`.
+// Whether the scale is constant, positive, and has one element or `count` elements.
 bool is_scale(const ir::Value* v, int64_t count) {
   if (!is_constant(v, DType::f32, 1) && !is_constant(v, DType::f32, count)) return false;
   const auto values = v->constant().values<float>();
@@ -22,7 +22,7 @@ bool is_scale(const ir::Value* v, int64_t count) {
                      [](float s) { return s > 0 && std::isfinite(s); });
 }
 
-// Zero points of weights that lie around 0 as signed bytes.
+// Whether the zero points make the weights symmetric as signed bytes.
 bool is_symmetric(const ir::Value* v, DType dtype, int64_t count) {
   if (!is_constant(v, dtype, 1) && !is_constant(v, dtype, count)) return false;
   const auto values = v->constant().to_int64s();

@@ -1,4 +1,4 @@
-// PopRT keeps quarter numbers (F143, F152) as u8; their bits are those of ONNX's FNUZ types.
+// PopRT stores 8-bit floats (F143, F152) as u8; their bits are those of ONNX's FNUZ types.
 #pragma once
 
 #include "ops/common/expansion.h"
@@ -9,15 +9,15 @@ inline DType quarter_of(Expansion& e, std::string_view attribute) {
   const std::string name = e.node.string_attr(attribute, "F143");
   if (name == "F143") return DType::f8e4m3fnuz;
   if (name == "F152") return DType::f8e5m2fnuz;
-  e.fail_unsupported("{} '{}'; F143 and F152 are", attribute, name);
+  e.fail_unsupported("{} '{}', expected F143 or F152", attribute, name);
 }
 
-// By PopART's names.
+// The same with the names of PopART.
 inline DType quarter_named(Expansion& e, std::string_view attribute) {
   const std::string name = e.node.string_attr(attribute, "FLOAT8_143");
   if (name == "FLOAT8_143") return DType::f8e4m3fnuz;
   if (name == "FLOAT8_152") return DType::f8e5m2fnuz;
-  e.fail_unsupported("{} '{}'; FLOAT8_143 and FLOAT8_152 are", attribute, name);
+  e.fail_unsupported("{} '{}', expected FLOAT8_143 or FLOAT8_152", attribute, name);
 }
 
 // 2^(sign * scale) as f32.
@@ -26,7 +26,7 @@ inline ir::Value* power_of_two(Expansion& e, ir::Value* scale, double sign) {
                {e.number(DType::f32, 2), e.scaled(e.cast(e.reshape(scale, {}), DType::f32), sign)});
 }
 
-// Numbers as f32: bytes are quarter numbers times 2^scale.
+// Converts to f32; bytes are 8-bit floats times 2^scale.
 inline ir::Value* from_quarter(Expansion& e, ir::Value* x, DType quarter, ir::Value* scale) {
   if (x->dtype() != DType::u8) return e.cast(x, DType::f32);
   const int64_t number = quarter == DType::f8e4m3fnuz ? 18 : 20;
@@ -34,7 +34,7 @@ inline ir::Value* from_quarter(Expansion& e, ir::Value* x, DType quarter, ir::Va
   return scale ? e.add("Mul", {x, power_of_two(e, scale, 1)}) : x;
 }
 
-// x / 2^scale rounded to quarter numbers, as bytes.
+// x / 2^scale rounded to 8-bit floats, as bytes.
 inline void expand_cast_to_quarter(Expansion& e) {
   const DType quarter = quarter_of(e, "fp8Format");
   ir::Value* x = e.cast(e.in(0), DType::f32);
@@ -42,14 +42,14 @@ inline void expand_cast_to_quarter(Expansion& e) {
   e.out(0, e.newest("BitCast", {e.cast(x, quarter)}, {{"to", int64_t{2}}}));
 }
 
-// A, B, scaleA?, scaleB? to f16.
+// Inputs: A, B, scaleA?, scaleB?. The result is f16.
 inline void expand_quarter_matmul(Expansion& e) {
   ir::Value* a = from_quarter(e, e.in(0), quarter_of(e, "fp8FormatLHS"), e.in_or_null(2));
   ir::Value* b = from_quarter(e, e.in(1), quarter_of(e, "fp8FormatRHS"), e.in_or_null(3));
   e.out(0, e.cast(e.add("MatMul", {a, b}), DType::f16));
 }
 
-// X, W, scaleX?, scaleW?, B? to f16, with the attributes of Conv.
+// Inputs: X, W, scaleX?, scaleW?, B?. The result is f16. Attributes are those of Conv.
 inline void expand_quarter_conv(Expansion& e) {
   ir::Value* x = from_quarter(e, e.in(0), quarter_of(e, "fp8FormatLHS"), e.in_or_null(2));
   ir::Value* w = from_quarter(e, e.in(1), quarter_of(e, "fp8FormatRHS"), e.in_or_null(3));

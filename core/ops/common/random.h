@@ -1,5 +1,5 @@
-// Random operators. Their numbers repeat from run to run: they depend on attribute `seed` (without
-// one: on the name of the output) and the place alone.
+// Random operators. Their numbers are the same in every run, because they depend only on attribute
+// `seed` (without it, on the name of the output) and on the place.
 #pragma once
 
 #include "kernels/calls/random.h"
@@ -8,14 +8,14 @@
 
 namespace poprt::ops {
 
-// The shape of input 0 or of attribute `shape`; the type of attribute `dtype`, else input 0's, else
-// f32.
+// The shape of input 0 or of attribute `shape`; the type of attribute `dtype`, else of input 0,
+// else f32.
 void infer_random_like(InferContext& ctx);
 void infer_random_shape(InferContext& ctx);
 
 using calls::RandomKind;
 void lower_random(LowerContext& ctx, RandomKind kind);
-// Attribute seed, or what stands for it.
+// Attribute seed, or a number derived from the name of the output.
 int64_t seed_of(const ir::Node& node);
 
 #define POPRT_RANDOM_OP(symbol, op_name, first_opset, infer_function, kind)                      \

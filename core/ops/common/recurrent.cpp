@@ -35,7 +35,7 @@ struct ActivationName {
   float alpha = 0, beta = 0;
 };
 
-// Defaults are those of the ONNX operators of the same names.
+// Defaults are those of the ONNX operators with the same names.
 constexpr std::array<ActivationName, 11> kActivations = {{
     {"sigmoid", RecurrentActivation::sigmoid},
     {"tanh", RecurrentActivation::tanh},
@@ -52,7 +52,8 @@ constexpr std::array<ActivationName, 11> kActivations = {{
 
 using CellKind = calls::CellActivation;
 
-// All directions' activations in a row. Alphas and betas are taken in order by those that have one.
+// The activations of all directions. Those with an alpha or a beta take the next element of the
+// attribute.
 std::vector<CellKind> activations_of(const ir::Node& node, const RecurrentOp& op,
                                      size_t directions) {
   std::vector<std::string> names;
@@ -94,14 +95,14 @@ int64_t directions_of(const ir::Node& node) {
   return direction == "bidirectional" ? 2 : 1;
 }
 
-// Everything that lowering one node needs to know.
+// Sizes of the layer that all parts of lowering use.
 struct Layer {
   int64_t steps, batch, input, hidden, directions, gates, blocks;
   int64_t lanes() const { return blocks * kLane; }
   int64_t state() const { return batch * hidden; }
 };
 
-// The order of columns in which a step reads x * W: direction, block, gate, unit.
+// The order of the columns of x * W that a step reads: direction, block, gate, unit.
 struct Columns {
   int64_t directions, gates, hidden, input;
   bool operator==(const Columns&) const = default;
@@ -109,14 +110,14 @@ struct Columns {
   int64_t blocks() const { return (hidden + kLane - 1) / kLane; }
   int64_t count() const { return directions * blocks() * gates * kLane; }
 
-  // `visit` takes the column of each unit's gate, its direction, gate and unit.
+  // Calls `visit` with the column of each gate of each unit, its direction, gate and unit.
   void each(const auto& visit) const {
     for (int64_t d = 0; d < directions; d++)
       for (int64_t g = 0; g < gates; g++)
         for (int64_t u = 0; u < hidden; u++)
           visit(((d * blocks() + u / kLane) * gates + g) * kLane + u % kLane, d, g, u);
   }
-  // Panels of W.
+  // Packs W into panels.
   void operator()(program::WeightForm::Sources sources, program::WeightForm::Bytes to) const {
     Tensor ordered = Tensor::zeros(DType::f32, {count(), input});
     const float* from = sources[0].values<float>().data();
@@ -127,7 +128,7 @@ struct Columns {
     kernels::pack_matmul(ordered.values<float>(), 1, input, input, count(), 1.0f,
                          program::as_array<float>(to));
   }
-  // Both halves of B together, but for the recurrent one of gate 2 when the step adds that.
+  // Adds both halves of B, except the recurrent half of gate 2 if the step itself adds it.
   Tensor bias(const Tensor& b, bool keeps_recurrent) const {
     Tensor ordered = Tensor::zeros(DType::f32, {count()});
     float* to = ordered.mutable_values<float>().data();
@@ -140,14 +141,14 @@ struct Columns {
   }
 };
 
-// x * W for all steps, and where a gate lies in it.
+// x * W for all steps, and the strides of the gates in it.
 struct Projection {
   BufferId x = kNone;
   int64_t row = 0, block = 0, gate = 0, direction = 0;
-  bool has_bias = false;  // the bias is in it already
+  bool has_bias = false;  // the bias is already added
 };
 
-// Of gate 2.
+// Whether the step adds the recurrent bias of gate 2 itself.
 bool keeps_recurrent_bias(const RecurrentOp& op, const ir::Node& node) {
   return op.linear_before_reset && node.int_attr("linear_before_reset", 0) != 0;
 }
@@ -187,7 +188,7 @@ Projection project(LowerContext& ctx, const RecurrentOp& op, const Layer& l, Buf
     lower_strided_matmul(ctx, m);
     return p;
   }
-  // Columns in the order the step reads them: direction, block, gate, unit.
+  // Columns are in the order in which the step reads them: direction, block, gate, unit.
   p.gate = kLane;
   p.block = l.gates * kLane;
   p.direction = l.blocks * p.block;
@@ -208,7 +209,8 @@ Projection project(LowerContext& ctx, const RecurrentOp& op, const Layer& l, Buf
   return p;
 }
 
-// `gates` matrices [hidden, hidden] from element `origin` of R as [blocks, hidden, gates, 16].
+// Packs `gates` matrices [hidden, hidden] from element `origin` of R as [blocks, hidden, gates,
+// 16].
 struct StepGates {
   int64_t origin, hidden, blocks, gates;
   bool operator==(const StepGates&) const = default;
@@ -223,8 +225,8 @@ struct StepGates {
   }
 };
 
-// Recurrent weights of gates [first, first + count) of one direction as [blocks, hidden, count,
-// 16].
+// The recurrent weights of gates [first, first + count) of one direction, as [blocks, hidden,
+// count, 16].
 BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction, int64_t first,
                            int64_t count) {
   const Shape shape = {l.blocks, l.hidden, count, kLane};
@@ -248,7 +250,8 @@ BufferId recurrent_weights(LowerContext& ctx, const Layer& l, int64_t direction,
   return packed;
 }
 
-// The last gate's recurrent bias, `hidden` numbers from `origin` of B; zeros before it.
+// The recurrent bias of the last gate, `hidden` numbers from element `origin` of B, after zeros for
+// the other gates.
 struct LastGateBias {
   int64_t origin, hidden;
   bool operator==(const LastGateBias&) const = default;
@@ -260,12 +263,12 @@ struct LastGateBias {
   }
 };
 
-// R as bytes, a panel of 64 columns for the four gates of each block, and what belongs to it.
+// R as bytes, in panels of 64 columns for the four gates of each block, with scale and sums.
 struct ByteWeights {
   BufferId panels = kNone, sums = kNone, scales = kNone;
 };
 
-// Row of R that is a column of the panels, or nothing.
+// The row of R for each column of the panels, or nothing for a column that is padding.
 struct ByteColumns {
   int64_t gates, hidden, direction, columns;
   bool operator==(const ByteColumns&) const = default;
@@ -275,7 +278,7 @@ struct ByteColumns {
     if (unit >= hidden) return std::nullopt;
     return column / kLane % gates * hidden + unit;
   }
-  // The direction's R as [hidden, columns].
+  // R of one direction as [hidden, columns].
   std::vector<std::byte> matrix(const Tensor& r) const {
     const int64_t rows = gates * hidden;
     const auto from = program::bytes_of(r).subspan(static_cast<size_t>(direction * rows * hidden));
@@ -304,7 +307,7 @@ struct ByteSums {
                               of.columns, program::as_array<int32_t>(to));
   }
 };
-// A scale for each column, from one for each direction or for each row.
+// Expands a scale for each direction or for each row of R to a scale for each column.
 struct ByteScales {
   ByteColumns of;
   bool each;
@@ -327,7 +330,7 @@ ByteWeights byte_weights(LowerContext& ctx, const Layer& l, int64_t direction) {
   if (!r || !scale || l.gates * kLane != kernels::kPackedVnniColumns ||
       scale->dtype() != DType::f32 ||
       (scale->count() != l.directions && scale->count() != l.directions * rows))
-    ctx.fail_unsupported("bytes as R must be constant, with an f32 scale");
+    ctx.fail_unsupported("R must be constant with an f32 scale if it consists of bytes");
   const ByteColumns of{l.gates, l.hidden, direction, columns};
   const int64_t bytes = kernels::packed_vnni_bytes(l.hidden, columns);
   return {
@@ -336,7 +339,7 @@ ByteWeights byte_weights(LowerContext& ctx, const Layer& l, int64_t direction) {
       ctx.pack(DType::f32, {columns}, {{*scale}, ByteScales{of, scale->count() != l.directions}})};
 }
 
-// What the step itself has to add: [2 * gates, hidden], or kNone.
+// The bias that the step itself adds, [2 * gates, hidden], or kNone.
 BufferId step_bias(LowerContext& ctx, const RecurrentOp& op, const Layer& l, const Projection& p,
                    int64_t direction) {
   if (!ctx.has(3)) return kNone;
@@ -354,7 +357,7 @@ BufferId part(LowerContext& ctx, BufferId of, int64_t index, const Layer& l) {
                   {l.batch, l.hidden});
 }
 
-// [a, b, ...] -> [b, a, ...] when that moves anything.
+// Converts [a, b, ...] to [b, a, ...]; emits nothing if that does not change the order.
 void swap_axes(LowerContext& ctx, BufferId from, BufferId to, int64_t a, int64_t b, int64_t inner) {
   emit_strided_copy(ctx, from, to, DType::f32,
                     {{b, a, inner}, {inner, b * inner, 1}, {a * inner, inner, 1}, 0, 0});
@@ -401,7 +404,7 @@ class Lowering {
   }
 
  private:
-  // Where a result is made: the output itself, or a temporary that finish() turns around.
+  // The buffer for a result: the output itself, or a temporary that finish() transposes.
   BufferId result(size_t i, const Shape& shape) {
     if (i >= ctx_.node.outputs().size() || ctx_.out(i) == kNone) return kNone;
     return batch_first_ ? ctx_.temporary(DType::f32, shape) : ctx_.out(i);
@@ -479,7 +482,7 @@ class Lowering {
            lens_ = kNone;
 };
 
-// Kernel recurrent is for f32; this one takes the operator as it is.
+// Kernel recurrent computes in f32 only. This lowering uses kernel recurrent_generic for f64.
 void lower_in_double(LowerContext& ctx, const RecurrentOp& op, const Layer& l) {
   const ir::Node& n = ctx.node;
   const auto in = [&](size_t i) { return ctx.has(i) ? ctx.in(i) : kNone; };
@@ -554,7 +557,7 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
     batch = x.shape[batch_first ? 0 : 1];
     input = x.shape[2];
   }
-  // Wrong sizes would make later reads leave their buffers.
+  // The sizes must be checked because later reads assume them.
   const auto expect_shape = [&](size_t i, const Shape& wanted) {
     if (!ctx.has(i) || !ctx.in(i).has_shape) return;
     const Shape& found = ctx.in(i).shape;
@@ -582,8 +585,8 @@ void infer_recurrent(InferContext& ctx, const RecurrentOp& op) {
       expect_shape(7, {directions, 3 * hidden});
     }
   }
-  // X may be of a type that is not known before shapes are: what DynamicQuantizeLSTM makes, for
-  // one.
+  // The type of X may be unknown until shapes are known, for example if DynamicQuantizeLSTM
+  // computes it.
   const bool r_bytes = op.projected && is_byte(r.dtype);
   const bool x_known = x.dtype != DType::undefined || r_bytes;
   const DType dtype = x_known ? x.dtype : w.dtype;
@@ -631,7 +634,7 @@ void axes_of_recurrent(AxesContext& ctx) {
       ctx.carry(i, batch_first ? 0 : 1, o, batch);
       ctx.carry(i, batch_first ? 1 : 0, o, direction);
     }
-    // The products of all directions, made before (poprt.ProjectedLSTM).
+    // The products of all directions are in input 0 (poprt.ProjectedLSTM).
     if (!ctx.has(1))
       axes::grouped(ctx, {{0, 2}, ctx.in(0)[2] / directions, o, direction, 1, directions});
   }

@@ -17,7 +17,7 @@ namespace {
 
 bool axes_are_input(const ir::Node& node) { return reduces_by_input(node.op_type, node.opset()); }
 
-// Sorted axes; nullopt when they are not known yet. `noop`: nothing is reduced.
+// The sorted axes; nullopt if they are unknown. `noop` is set if nothing is reduced.
 std::optional<std::vector<int64_t>> reduce_axes(const ir::Node& node, bool& noop) {
   const auto rank = static_cast<int64_t>(node.input(0)->shape().size());
   std::vector<int64_t> axes;
@@ -79,7 +79,8 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
   const bool narrow = is_float(t) && t != DType::f32 && t != DType::f64;
   const auto x = narrow ? in_as_f32(ctx, 0) : ctx.in(0);
   const auto y = narrow ? out_as_f32(ctx, 0) : ctx.out(0);
-  // noop reduces nothing, but what comes before and after the sum is still done.
+  // With `noop` nothing is reduced, but the functions before and after the sum (squares, roots) are
+  // applied.
   const bool identity = kind <= kernels::Reduction::prod;
   if (noop && identity) {
     ctx.emit(calls::Copy{}, {x, y});
@@ -91,7 +92,7 @@ void lower_reduce(LowerContext& ctx, kernels::Reduction kind) {
 
 namespace {
 
-// The sum of what is real was divided by the bound.
+// The sum of the real elements was divided by the bound, so it is scaled by bound / size.
 BoundResult bound_mean(BoundContext& ctx, std::vector<int64_t> axes) {
   const Item x = ctx.in[0];
   const DType type = x.value->dtype();

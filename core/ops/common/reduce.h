@@ -1,4 +1,4 @@
-// The Reduce* operators. Axes are an attribute, or (ReduceSum from opset 13 on, the others from 18
+// The Reduce* operators. Axes are an attribute or (ReduceSum from opset 13 on, the others from 18
 // on) an input, which must be constant.
 #pragma once
 
@@ -16,13 +16,13 @@ void infer_reduce(InferContext& ctx);
 void lower_reduce(LowerContext& ctx, kernels::Reduction kind);
 void axes_of_reduce(AxesContext& ctx);
 
-// Sizes before, at and after an axis.
+// The sizes before, at and after an axis.
 struct AxisSplit {
   int64_t outer = 1, n = 1, inner = 1;
 };
 AxisSplit split_at(const Shape& shape, int64_t axis);
 
-// The padding becomes what does not change the result.
+// Padding is replaced by the neutral element of the reduction.
 BoundResult bound_reduction(BoundContext& ctx, kernels::Reduction kind);
 
 #define POPRT_REDUCE_OP(symbol, op_name, kind, ...)                                             \

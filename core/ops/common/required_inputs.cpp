@@ -16,12 +16,12 @@ struct Row {
   int64_t most;  // -1: any number
 };
 
-// Sorted by operator, then opset.
+// Sorted by operator, then by opset.
 constexpr Row kRows[] = {
 #include "ops/common/required_inputs.inc"
 };
 
-// The last row of the node's operator up to its opset; null when there is none.
+// The last row of the operator whose opset is not above the node's; null if there is none.
 const Row* row_of(const ir::Node& node) {
   if (!ir::is_onnx_domain(node.domain)) return nullptr;
   const auto [begin, end] =
@@ -48,12 +48,12 @@ void check_surplus_inputs(const ir::Node& node) {
   const size_t count = node.inputs().size();
   if (row->most >= 0 && count > static_cast<size_t>(row->most))
     fail(ErrorCode::invalid_argument,
-         "{}: it has {} inputs, at most {} are expected in opset {}; convert the model to the "
-         "opset that it was made for",
+         "{}: the node has {} inputs, at most {} are expected in opset {}; convert the model with "
+         "the opset for which it was made",
          node.describe(), count, row->most, node.opset());
   for (size_t i = 0; row->most < 0 && i < count; i++)
     if (!node.input(i))
-      fail(ErrorCode::invalid_argument, "{}: input {} of a list is left out", node.describe(), i);
+      fail(ErrorCode::invalid_argument, "{}: input {} of a list is missing", node.describe(), i);
 }
 
 }  // namespace poprt::ops

@@ -14,8 +14,8 @@
 namespace poprt::ops {
 namespace {
 
-// Where output pixel `o` lies in the input: in single precision as ONNX Runtime computes it, so
-// that ties of nearest neighbours fall the same way, or (the weights of f64) in double.
+// The coordinate of output pixel `o` in the input. Single precision gives the same ties of nearest
+// neighbours as ONNX Runtime; f64 computes its weights in double.
 template <class T>
 T coordinate(const ResizeSpec& spec, const ResizeAxis& a, int64_t o) {
   const auto x = static_cast<T>(o), in = static_cast<T>(a.in), out = static_cast<T>(a.out);
@@ -26,8 +26,8 @@ T coordinate(const ResizeSpec& spec, const ResizeAxis& a, int64_t o) {
   const T half = (x + kHalf) / scale - kHalf;
   if (mode == "asymmetric") return x / scale;
   if (mode == "align_corners") {
-    // By the resized length before it is rounded down: ONNX's reference and vectors. (ONNX Runtime
-    // takes the whole number, which differs where a scale gives none.)
+    // Uses the resized length before rounding down, as the reference and the test vectors of ONNX
+    // do. ONNX Runtime uses the integer, which differs if in * scale is not one.
     const T length = scale * in,
             last = std::abs(length - out) < static_cast<T>(1e-3f) ? out - 1 : length - 1;
     return a.out == 1 ? 0 : x * (in - 1) / last;
@@ -49,7 +49,7 @@ bool outside(const ResizeSpec& spec, const ResizeAxis& a, T x) {
   return spec.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<T>(a.in - 1));
 }
 
-// A hostile scale or region may put a coordinate anywhere.
+// A hostile scale or region may produce any coordinate.
 template <class T>
 int64_t whole(T x) {
   return static_cast<int64_t>(std::clamp(std::isnan(x) ? T{0} : x, T{-1e9}, T{4e9}));
@@ -99,7 +99,7 @@ Taps taps_of(const ResizeSpec& spec, const ResizeAxis& a) {
   const bool cubic = spec.mode == "cubic";
   const double radius = cubic ? 2 : 1;
   const double shrink = spec.antialias ? std::min(1.0, static_cast<double>(a.scale)) : 1.0;
-  // Sources floor(x) + first ... that can have a weight.
+  // The sources floor(x) + first ... that can have a weight.
   const auto first = static_cast<int64_t>(std::floor(-radius / shrink)) + 1;
   Taps taps;
   taps.count = 2 - 2 * first;
@@ -166,7 +166,7 @@ ResizeSpec resize_attributes(const ir::Node& node, int64_t opset) {
     check_value_since(node, opset, "coordinate_transformation_mode", spec.coordinates,
                       {"half_pixel_symmetric"}, 19);
     spec.nearest = node.string_attr("nearest_mode", "round_prefer_floor");
-    // Made from opset 10 by passes only.
+    // From opset 10 on, only passes create it.
     if (spec.nearest == "simple" && node.domain != "poprt")
       fail(ErrorCode::invalid_argument, "{}: nearest_mode 'simple' is unknown", node.describe());
     spec.cubic_a = node.float_attr("cubic_coeff_a", -0.75f);
@@ -182,8 +182,9 @@ int64_t resized(const ir::Node& node, int64_t in, float scale) {
   if (!(scale > 0) || !std::isfinite(scale))
     fail(ErrorCode::invalid_argument, "{}: scale {} is not a positive number", node.describe(),
          scale);
-  // In f32, as ONNX's own shape inference and ONNX Runtime multiply: a scale that was 20 / 12
-  // before it was rounded gives 20 of 12, where the exact product is a little less.
+  // The product is computed in f32, like in the shape inference of ONNX and in ONNX Runtime. A
+  // scale of 20 / 12 that was rounded to f32 then resizes 12 to 20, while the exact product is
+  // slightly smaller.
   const float out = std::floor(static_cast<float>(in) * scale);
   if (out > 1e9f)
     fail(ErrorCode::invalid_argument, "{}: {} times {} is too large", node.describe(), in, scale);
@@ -215,7 +216,8 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
     emit_map_axes(ctx, ctx.in(0), value, ctx.out(0), dtype, in, maps);
     return;
   }
-  // Shrinking axes first, then from the outermost: fewer elements in between.
+  // Shrinking axes come first, then the outermost, which minimises the size of intermediate
+  // results.
   std::partition(changing.begin(), changing.end(),
                  [](const ResizeAxis& a) { return a.out < a.in; });
   Shape shape = in;
@@ -248,7 +250,7 @@ void lower_resize(LowerContext& ctx, const ResizeSpec& spec) {
   }
 }
 
-// Axes that keep their size and scale stay as they are, except where coordinates move.
+// Axes that keep their size and scale are carried, unless the mode shifts coordinates.
 void axes_of_resize(AxesContext& ctx, const ResizeSpec& spec) {
   const bool moves =
       spec.coordinates == "tf_crop_and_resize" || spec.coordinates == "tf_half_pixel_for_nn";

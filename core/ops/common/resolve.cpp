@@ -22,7 +22,7 @@ ir::Value* ResolveContext::static_tensor(const Item& item, std::string_view what
 
 void ResolveContext::check_scalar(const ir::Value* v, DType dtype, std::string_view what) const {
   if (!v) return;
-  // In a model that stays ONNX a shape may be unknown.
+  // In a model that remains ONNX, a shape may be unknown.
   if (v->dtype() == dtype && keeps_onnx() && !v->type.is_static()) return;
   if (v->dtype() != dtype || !v->type.is_static() || element_count(v->shape()) != 1)
     fail_at(ErrorCode::invalid_argument, "{} is {}, expected one {}", what,

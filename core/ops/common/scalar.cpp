@@ -7,7 +7,7 @@
 namespace poprt::ops {
 namespace {
 
-// What lies outside of the type is its nearest number.
+// A value outside the range of the type is clamped to the nearest number.
 template <class T>
 Tensor integer(DType dtype, double value) {
   Tensor t = Tensor::zeros(dtype, {});

@@ -84,7 +84,7 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   if (at.size && updates.size && at.axis != updates.axis) ctx.refuse_size(updates);
   const size_t places_rank = at.value->shape().size() - 1;
   if (!elements && updates.value->shape().size() > places_rank) {
-    // The update of one place has dimensions of x, and their bounds.
+    // The update of one place has the remaining dimensions of x, and their bounds.
     const auto depth = static_cast<size_t>(at.value->shape().back());
     const bool in_place = updates.size && updates.axis >= places_rank;
     const size_t inside = x.size && x.axis >= depth ? places_rank + x.axis - depth : 0;
@@ -144,7 +144,7 @@ BoundResult bound_scatter(BoundContext& ctx, bool elements) {
   return out;
 }
 
-// Indices and updates may cover the first places alone.
+// An axis is carried only if indices and updates cover it completely.
 void axes_of_scatter_elements(AxesContext& ctx) {
   const auto axis = static_cast<size_t>(
       normalize_axis(ctx.node.int_attr("axis", 0), static_cast<int64_t>(ctx.in(0).size())));

@@ -7,7 +7,7 @@
 namespace poprt::ops {
 namespace {
 
-constexpr int64_t kMostPlaces = 1 << 24;  // segments, places of a sample, packed rows
+constexpr int64_t kMostPlaces = 1 << 24;  // limit of segments, places of a sample, and packed rows
 
 }  // namespace
 
@@ -17,18 +17,18 @@ SequencePacking sequence_packing(Expansion& e) {
   p.room = e.node.ints_attr("segment_max_size");
   e.check(p.samples > 0, "max_valid_num must be positive");
   e.check(!p.room.empty() && *std::min_element(p.room.begin(), p.room.end()) > 0,
-          "segment_max_size must name positive sizes");
+          "segment_max_size must contain positive sizes");
   const Shape info = e.shape(1);
   if (info != Shape{p.samples, static_cast<int64_t>(p.room.size())})
     e.fail_input("unpack_info is {}, expected [{},{}]", shape_string(info), p.samples,
                  p.room.size());
   for (const int64_t r : p.room) p.width = checked_add<int64_t>(p.width, r);
   if (p.samples > kMostPlaces / static_cast<int64_t>(p.room.size()) || p.width > kMostPlaces)
-    e.fail_unsupported("{} samples of {} places; up to {} segments and places are", p.samples,
-                       p.width, kMostPlaces);
+    e.fail_unsupported("{} samples of {} places exceed the limit of {} segments and places",
+                       p.samples, p.width, kMostPlaces);
   std::vector<int64_t> most;
   for (int64_t k = 0; k < p.samples; k++) most.insert(most.end(), p.room.begin(), p.room.end());
-  // A length beyond its room is cut.
+  // A length that exceeds segment_max_size is clamped.
   ir::Value* given = e.cast(e.reshape(e.in(1), {p.segments()}), DType::s64);
   p.lengths = e.newest("Min", {e.newest("Max", {given, e.number(DType::s64, 0)}), e.ints(most)});
   p.starts = e.newest("CumSum", {p.lengths, e.number(DType::s64, 0)}, {{"exclusive", int64_t{1}}});
@@ -71,8 +71,8 @@ void expand_pack(Expansion& e) {
     for (size_t d = 0; d + tail < reference.size(); d++)
       rows = checked_mul<int64_t>(rows, reference[d]);
   }
-  if (rows > kMostPlaces) e.fail_unsupported("{} rows; up to {} are", rows, kMostPlaces);
-  // Where each segment begins in the unpacked rows.
+  if (rows > kMostPlaces) e.fail_unsupported("{} rows exceed the limit of {}", rows, kMostPlaces);
+  // The place at which each segment starts in the unpacked rows.
   std::vector<int64_t> homes;
   for (int64_t k = 0; k < p.samples; k++) {
     int64_t at = k * p.width;
@@ -81,7 +81,7 @@ void expand_pack(Expansion& e) {
       at += r;
     }
   }
-  // Row r lies in the segment after all those that end at r or before.
+  // Row r belongs to the segment that follows all segments that end at r or before.
   ir::Value* row = e.iota(rows);
   ir::Value* ends = e.newest("Add", {p.starts, p.lengths});
   ir::Value* over =

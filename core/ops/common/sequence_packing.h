@@ -1,6 +1,7 @@
-// Packed sequences: sample k consists of segments, whose lengths are unpack_info[k, :], and all of
-// them lie back to back in the rows of a packed tensor [rows, ...]. Unpacked, [max_valid_num,
-// sum of segment_max_size, ...], every segment begins at a place of its own; what is left is 0.
+// Packed sequences. Sample k consists of segments with lengths unpack_info[k, :], and all segments
+// are stored back to back in the rows of a packed tensor [rows, ...]. Unpacked, in [max_valid_num,
+// sum of segment_max_size, ...], every segment starts at a fixed place, and the unused places are
+// 0.
 #pragma once
 
 #include "ops/common/expansion.h"
@@ -18,14 +19,14 @@ struct SequencePacking {
 };
 SequencePacking sequence_packing(Expansion& e);
 
-// x [..., tail], the first `rank` dimensions as one.
+// x [..., tail] with the first `rank` dimensions flattened to one.
 ir::Value* flat_rows(Expansion& e, ir::Value* x, size_t rank);
 
-// The rows of `from` [n, ...] that `index` [...] names, 0 where `valid` [...] is false.
+// The rows of `from` [n, ...] at `index` [...], or 0 where `valid` [...] is false.
 ir::Value* rows_or_zero(Expansion& e, ir::Value* from, ir::Value* index, ir::Value* valid);
 
-// Pack and Repack: x [samples, width, ...], unpack_info, reference?: gives [rows, ...] with as many
-// rows as the reference's first dimensions have places (those in front of x's tail), or as x has.
+// Pack and Repack. Inputs: x [samples, width, ...], unpack_info, reference?. Output: [rows, ...],
+// with as many rows as the leading dimensions of the reference have places, or as x has.
 void expand_pack(Expansion& e);
 
 }  // namespace poprt::ops

@@ -5,7 +5,7 @@
 
 namespace poprt::ops {
 
-// The one constant integer of input i, or nullopt when it is not constant (or absent).
+// The single constant integer in input i, or nullopt if it is not constant (or absent).
 std::optional<int64_t> constant_integer(const ir::Node& node, size_t i);
 
 }  // namespace poprt::ops

@@ -9,7 +9,7 @@
 
 namespace poprt::ops {
 
-// The compiler makes the values one by one.
+// The compiler creates the values, so their number is limited.
 constexpr int64_t kMaxSize = 1 << 26;
 
 void infer_signal_window(InferContext& ctx) {

@@ -1,4 +1,4 @@
-// HannWindow, HammingWindow and BlackmanWindow: cosine sums over a constant size.
+// HannWindow, HammingWindow and BlackmanWindow: sums of cosines over a constant size.
 #pragma once
 
 #include "ops/common/axes.h"

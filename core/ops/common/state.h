@@ -1,4 +1,4 @@
-// Operators that have memory from one run to the next.
+// Operators with memory from one run to the next.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace poprt::ops {
 
-// Must run even when nobody reads its results.
+// Whether the node must run even if its results are not read.
 inline bool is_stateful(const ir::Node& node) {
   if (node.domain.empty()) return false;
   const OpDef* op = find_op(node.domain, node.op_type, std::max<int64_t>(node.opset(), 1));

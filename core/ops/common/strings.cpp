@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kString = 8;  // TensorProto.STRING
 
-// Attribute to of Cast; 0 for the names of opsets before 6.
+// Attribute `to` of Cast; 0 if it is a name, as in opsets before 6.
 int64_t cast_target(const ir::Node& n) {
   const ir::Attribute* to = n.find_attr("to");
   const auto* number = to ? std::get_if<int64_t>(to) : nullptr;
@@ -48,7 +48,7 @@ std::string text_of(double v, DType dtype) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v < 0 ? "-INF" : "INF";
   std::array<char, 64> buffer;
-  // The shortest text that reads back as the same number; a narrow float counts as f32.
+  // The shortest text that parses to the same number. A narrow float is treated as f32.
   const auto end =
       dtype == DType::f64
           ? std::to_chars(buffer.data(), buffer.data() + buffer.size(), v)
@@ -66,11 +66,11 @@ double number_of(const ir::Node& n, std::string_view text) {
   double v = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
   if (s.empty() || error == std::errc::invalid_argument || end != s.data() + s.size())
-    fail_at(n, ErrorCode::invalid_argument, "'{}' is no number", text.substr(0, 40));
+    fail_at(n, ErrorCode::invalid_argument, "'{}' is not a number", text.substr(0, 40));
   return v;
 }
 
-// One number through the numeric Cast of the wanted type.
+// Converts the numbers with the numeric Cast to the wanted type.
 Tensor cast(const Tensor& x, DType to) {
   ir::Graph g;
   g.opsets[""] = 13;
@@ -89,7 +89,7 @@ Tensor cast_node(const ir::Node& n, const Tensor& x, DType to) {
   if (x.dtype() == DType::string) {
     if (to == DType::string) return x;
     if (is_integer(to)) {
-      // All 64 bits of a plain integer.
+      // Integers are parsed as integers to keep all 64 bits.
       std::vector<int64_t> values;
       for (const std::string& s : x.string_values()) {
         int64_t v = 0;
@@ -145,7 +145,7 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 std::vector<std::string> split_text(std::string_view s, std::string_view delimiter, int64_t most) {
   std::vector<std::string> parts;
   const auto may_split = [&] { return most < 0 || static_cast<int64_t>(parts.size()) < most; };
-  if (delimiter.empty()) {  // runs of white space, none at the ends
+  if (delimiter.empty()) {  // splits at runs of white space; there are none at the ends
     const auto skip = [&] {
       while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
     };
@@ -181,7 +181,7 @@ std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
   }
   constexpr uint64_t kMost = uint64_t{1} << 26;
   if (checked_mul<uint64_t>(rows.size(), width) > kMost)
-    fail_at(n, ErrorCode::resource_exhausted, "it makes more than {} strings", kMost);
+    fail_at(n, ErrorCode::resource_exhausted, "the result has more than {} strings", kMost);
   std::vector<std::string> flat;
   std::vector<int64_t> counts;
   for (auto& row : rows) {
@@ -195,14 +195,15 @@ std::vector<Tensor> split(const ir::Node& n, std::span<const Tensor> inputs) {
           Tensor::of<int64_t>(x.shape(), std::span<const int64_t>(counts))};
 }
 
-// As Unicode's simple mapping has it, where utf8proc makes a capital of the sharp s.
+// The simple case mapping of Unicode, which maps the small sharp s to itself, while utf8proc maps
+// it to its capital letter.
 utf8proc_int32_t changed_case(utf8proc_int32_t letter, bool upper) {
   constexpr utf8proc_int32_t kSharpS = 0xDF;
   if (letter == kSharpS) return letter;
   return upper ? utf8proc_toupper(letter) : utf8proc_tolower(letter);
 }
 
-// One letter for one; bytes that are no UTF-8 stay.
+// Changes each letter into one letter; bytes that are not valid UTF-8 are kept.
 std::string change_case(std::string_view s, bool upper) {
   std::string out;
   for (size_t i = 0; i < s.size();) {
@@ -231,7 +232,7 @@ Tensor normalize(const ir::Node& n, std::span<const Tensor> inputs) {
             shape_string(x.shape()));
   const std::string action = n.string_attr("case_change_action", "NONE");
   if (action != "NONE" && action != "LOWER" && action != "UPPER")
-    fail_at(n, ErrorCode::invalid_argument, "case_change_action is none of NONE, LOWER, UPPER");
+    fail_at(n, ErrorCode::invalid_argument, "case_change_action is not NONE, LOWER or UPPER");
   const bool sensitive = n.int_attr("is_case_sensitive", 0) != 0;
   const auto key = [&](const std::string& s) { return sensitive ? s : change_case(s, false); };
   std::set<std::string> stop;
@@ -242,7 +243,7 @@ Tensor normalize(const ir::Node& n, std::span<const Tensor> inputs) {
   for (const std::string& s : x.string_values())
     if (!stop.contains(key(s)))
       out.push_back(action == "NONE" ? s : change_case(s, action == "UPPER"));
-  if (out.empty()) out.emplace_back();  // as the standard asks
+  if (out.empty()) out.emplace_back();  // the standard requires one empty string
   const auto count = static_cast<int64_t>(out.size());
   return Tensor::strings(rows ? Shape{1, count} : Shape{count}, std::move(out));
 }
@@ -264,10 +265,10 @@ Tensor full_match(const ir::Node& n, std::span<const Tensor> inputs) {
 
 // -- Movement -----------------------------------------------------------------------------------
 
-// Operators that look at elements at most to compare them; which of their outputs are strings.
+// Whether the outputs of an operator that only moves or compares elements are strings.
 enum class Made { first, all, none };
-const std::map<std::string_view, Made>& movers() {
-  static const std::map<std::string_view, Made> kMovers = {
+const std::map<std::string_view, Made>& moving_operators() {
+  static const std::map<std::string_view, Made> kMovingOperators = {
       {"Compress", Made::first},
       {"Concat", Made::first},
       {"ConstantOfShape", Made::first},
@@ -296,16 +297,17 @@ const std::map<std::string_view, Made>& movers() {
       {"Unsqueeze", Made::first},
       {"Where", Made::first},
   };
-  return kMovers;
+  return kMovingOperators;
 }
 
-// Strings become their ranks, the operator runs on those, and ranks become strings again.
+// Replaces strings by their ranks in sorted order, runs the operator on the ranks, and replaces
+// ranks in the results by strings.
 std::vector<Tensor> move(const ir::Node& n, std::span<const Tensor> inputs, Made made) {
-  if (n.op_type.starts_with("Scatter"))  // ranks are not added up
+  if (n.op_type.starts_with("Scatter"))  // ranks cannot be added
     if (const std::string reduction = n.string_attr("reduction", "none"); reduction != "none")
       fail_at(n, ErrorCode::unimplemented, "elements of type string have no reduction '{}'",
               reduction);
-  std::set<std::string> sorted = {""};  // what padding makes, and never after another one
+  std::set<std::string> sorted = {""};  // "" is the padding value, and has rank 0
   for (const Tensor& t : inputs)
     if (t.dtype() == DType::string)
       sorted.insert(t.string_values().begin(), t.string_values().end());
@@ -371,7 +373,9 @@ std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> 
     if (n.op_type == "Cast") {
       if (cast_target(n) == kString) return {cast_node(n, inputs[0], DType::string)};
       const auto to = dtype_from_onnx(cast_target(n));
-      if (!to) fail_at(n, ErrorCode::invalid_argument, "attribute to is no element type");
+      if (!to)
+        fail_at(n, ErrorCode::invalid_argument,
+                "attribute `to` is not the number of an element type");
       return {cast_node(n, inputs[0], *to)};
     }
     if (n.op_type == "CastLike" && inputs.size() == 2)
@@ -380,7 +384,7 @@ std::vector<Tensor> evaluate_strings(const ir::Node& n, std::span<const Tensor> 
     if (n.op_type == "StringSplit") return split(n, inputs);
     if (n.op_type == "StringNormalizer") return {normalize(n, inputs)};
     if (n.op_type == "RegexFullMatch") return {full_match(n, inputs)};
-    if (const auto it = movers().find(n.op_type); it != movers().end())
+    if (const auto it = moving_operators().find(n.op_type); it != moving_operators().end())
       return move(n, inputs, it->second);
   }
   fail_at(n, ErrorCode::unimplemented, "is not supported on strings");

@@ -13,9 +13,9 @@ using ir::Node;
 
 namespace {
 
-constexpr int64_t kMaxLength = 4096;  // as ONNX Runtime
+constexpr int64_t kMaxLength = 4096;  // the limit of ONNX Runtime
 constexpr int64_t kMaxBeams = 128;
-constexpr int64_t kFirstOpset = 11;  // of the operators that the rounds are made of
+constexpr int64_t kFirstOpset = 11;  // of the operators in the rounds
 
 }  // namespace
 
@@ -44,12 +44,12 @@ TokenSearch::TokenSearch(ResolveContext& ctx)
   beams_ = size_input(places_.num_beams, "num_beams", 1);
   returned_ = size_input(places_.num_return_sequences, "num_return_sequences", 1);
   if (batch_ < 1 || prompt_ < 1 || max_length_ <= prompt_ || max_length_ > kMaxLength)
-    fail_here(ErrorCode::invalid_argument,
-              "max_length is {} for {} texts that begin with {} tokens", max_length_, batch_,
-              prompt_);
+    fail_here(ErrorCode::invalid_argument, "max_length is {} for {} texts of {} initial tokens",
+              max_length_, batch_, prompt_);
   if (beams_ < 1 || beams_ > kMaxBeams || returned_ < 1 || returned_ > beams_)
     fail_here(ErrorCode::invalid_argument,
-              "num_beams is {}, expected 1 to {}, and num_return_sequences {}, expected no more",
+              "num_beams is {}, expected 1 to {}, and num_return_sequences is {}, expected at most "
+              "num_beams",
               beams_, kMaxBeams, returned_);
   eos_ = token_attribute("eos_token_id");
   pad_ = token_attribute("pad_token_id");
@@ -68,7 +68,7 @@ int64_t TokenSearch::size_input(Place place, std::string_view name, int64_t fall
   if (!size)
     fail_here(ErrorCode::unimplemented,
               "{} ('{}') decides shapes and must be constant: store it in the model as an "
-              "initializer, or give its value to poprt_exec run, which does that",
+              "initializer, or pass its value to poprt_exec run, which does that",
               name, v->name());
   return *size;
 }
@@ -97,7 +97,7 @@ bool TokenSearch::wants(size_t output) const {
   return v && (!v->uses().empty() || v->graph().is_output(v));
 }
 
-// Once the size of the vocabulary is known.
+// Requires the size of the vocabulary.
 void TokenSearch::read_masks() {
   if (Value* mask = mask_input(places_.vocab_mask, "vocab_mask", {vocabulary_}))
     forbidden_ = build_.reshape(zero_in(mask), {1, vocabulary_});
@@ -124,7 +124,8 @@ void TokenSearch::start() {
   if (none(length_penalty_, 0)) length_penalty_ = nullptr;
   if (!length_penalty_ && !input(places_.length_penalty)) length_penalty_ = number(1);
   if (input(places_.decoder_input_ids))
-    fail_here(ErrorCode::unimplemented, "decoder_input_ids is for model_type 2 (Whisper)");
+    fail_here(ErrorCode::unimplemented,
+              "decoder_input_ids is supported for model_type 2 (Whisper) only");
   done_ = filled(DType::boolean, {batch_, 1}, 0);
   length_ = prompt_;
   if (is_beam()) return start_beams();
@@ -161,7 +162,7 @@ TokenSearch::Value* TokenSearch::all_done() {
               DType::boolean);
 }
 
-// Runs `body` in a branch of its own. What it makes of the state is the state afterwards.
+// Runs `body` in a separate branch. The state that the branch produces is the state afterwards.
 void TokenSearch::unless_done(const std::function<void()>& body) {
   struct Slot {
     Value** value;
@@ -183,8 +184,8 @@ void TokenSearch::unless_done(const std::function<void()>& body) {
     body();
     slots.push_back({&texts_, nullptr});
     for (Value*& v : caches_) slots.push_back({&v, nullptr});
-    for (const Slot& slot : slots) live->add_output(build_.own(*slot.value));
-    if (!all_scores_.empty()) live->add_output(build_.own(all_scores_.back()));
+    for (const Slot& slot : slots) live->add_output(build_.as_output(*slot.value));
+    if (!all_scores_.empty()) live->add_output(build_.as_output(all_scores_.back()));
   }
   {
     const FoldingBuilder::Into into(build_, *idle);
@@ -192,10 +193,10 @@ void TokenSearch::unless_done(const std::function<void()>& body) {
       Value* v = slot.otherwise;
       if (slot.value == &texts_ && !is_beam())
         v = concat({texts, filled(DType::s32, {rows(), 1}, pad_)}, 1);
-      idle->add_output(v ? build_.own(v) : unspecified((*slot.value)->type));
+      idle->add_output(v ? build_.as_output(v) : unspecified((*slot.value)->type));
     }
     if (!all_scores_.empty())
-      idle->add_output(build_.own(filled(DType::f32, all_scores_.back()->shape(), 0)));
+      idle->add_output(build_.as_output(filled(DType::f32, all_scores_.back()->shape(), 0)));
   }
   const size_t outputs = live->outputs().size();
   Node* node = build_.target().add_node("If", "", {done}, outputs);
@@ -208,19 +209,19 @@ void TokenSearch::unless_done(const std::function<void()>& body) {
   if (!all_scores_.empty()) all_scores_.back() = node->output(outputs - 1);
 }
 
-void TokenSearch::give_results() {
-  if (!is_beam()) return ctx_.give(0, Item::of(texts_));
+void TokenSearch::set_results() {
+  if (!is_beam()) return ctx_.set_output(0, Item::of(texts_));
   end_beams();
   const DType type = places_.length_penalty && input(places_.length_penalty)
                          ? input(places_.length_penalty)->dtype()
                          : DType::f32;
-  ctx_.give(0, Item::of(slice(hypotheses_, 1, 0, returned_)));
-  ctx_.give(1, Item::of(cast(slice(hypothesis_scores_, 1, 0, returned_), type)));
+  ctx_.set_output(0, Item::of(slice(hypotheses_, 1, 0, returned_)));
+  ctx_.set_output(1, Item::of(cast(slice(hypothesis_scores_, 1, 0, returned_), type)));
   if (!wants(2)) return;
   Value* all = all_scores_.size() == 1
                    ? all_scores_[0]
                    : build_.make("Concat", "", all_scores_, {{"axis", int64_t{0}}})[0];
-  ctx_.give(2, Item::of(cast(all, type)));
+  ctx_.set_output(2, Item::of(cast(all, type)));
 }
 
 void TokenSearch::run() {
@@ -232,11 +233,11 @@ void TokenSearch::run() {
   try {
     for (; t < rounds; t++) t == 0 ? round(t) : unless_done([&] { round(t); });
   } catch (Error& e) {
-    e.add_context(fmt::format("{}, round {} of the {} that max_length asks for", node_.describe(),
+    e.add_context(fmt::format("{}, round {} of the {} required by max_length", node_.describe(),
                               t + 1, rounds));
     throw;
   }
-  give_results();
+  set_results();
 }
 
 std::pair<TokenSearch::Value*, TokenSearch::Value*> TokenSearch::top(Value* v, int64_t count,

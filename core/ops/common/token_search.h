@@ -1,25 +1,25 @@
-// BeamSearch, GreedySearch and Sampling of com.microsoft: texts written token by token by a decoder
-// that the node holds as a subgraph.
+// BeamSearch, GreedySearch and Sampling of com.microsoft: texts generated token by token by a
+// decoder, which is a subgraph of the node.
 //
-// The decoder sees a longer past in every round, and shapes are static, so the rounds are unrolled:
+// The decoder sees a longer past in every round. Shapes are static, so the rounds are unrolled:
 // round t of a prompt of S tokens has a past of S + t - 1, exactly as the model was exported. All
-// rounds read the same weights; what in the decoder does not depend on its inputs is computed once.
-// From the second on, a round is a branch that runs only while some row is not done:
+// rounds read the same weights, and the part of the decoder that does not depend on its inputs is
+// computed once. From the second on, a round is a branch that runs only while some row is not done:
 //
 //   round 0                            the prompt
-//   if not done: round 1               one more token; its caches are longer by one
+//   if not done: round 1               one more token; the caches are longer by one
 //   if not done: round 2 ...
 //
-// Values that are not read once all rows are done (caches, unfinished texts of beams) are
-// poprt.Unspecified in the other branch, so nothing is copied to hand it from round to round.
+// Values that are not read after all rows are done (caches, unfinished texts of beams) are
+// poprt.Unspecified in the other branch, so that passing them from round to round copies nothing.
 //
 //   token_search.cpp          parameters, rounds, results
-//   token_search_decoder.cpp  what the subgraphs are fed
+//   token_search_decoder.cpp  the inputs of the subgraphs
 //   token_search_scores.cpp   from logits to the scores of the next token
 //   token_search_beams.cpp    BeamSearch's choice among them
 //   token_search_tokens.cpp   the choice of GreedySearch and Sampling
 //
-// docs/design.md says where the results differ from ONNX Runtime's.
+// docs/design.md describes how the results differ from those of ONNX Runtime.
 #pragma once
 
 #include <functional>
@@ -45,19 +45,18 @@ class TokenSearch {
   using Attributes = FoldingBuilder::Attributes;
   using Place = SearchInputs::Place;
 
-  // A subgraph and what of it is computed already.
+  // A subgraph, and the nodes of it that are already computed.
   struct Body {
     std::shared_ptr<ir::Graph> graph;
     NodeSet made;
   };
 
-  // -- token_search.cpp
-  // -------------------------------------------------------------------------------
+  // -- token_search.cpp ------------------------------------------------------------------------
   int64_t size_input(Place place, std::string_view name, int64_t fallback) const;
   int64_t token_attribute(std::string_view name) const;
-  // An input of one element as an f32 or s64 scalar; null when omitted.
+  // An input of one element as an f32 or s64 scalar; null if it is omitted.
   Value* scalar(Place place, std::string_view name, DType dtype);
-  // An s32 input of that shape; null when omitted.
+  // An s32 input of the given shape; null if it is omitted.
   Value* mask_input(Place place, std::string_view name, const Shape& shape);
   void read_masks();
   void start();
@@ -65,15 +64,14 @@ class TokenSearch {
   void unless_done(const std::function<void()>& body);
   Value* all_done();
   Value* unspecified(const ir::ValueType& type);
-  void give_results();
+  void set_results();
 
-  // -- token_search_decoder.cpp
-  // -----------------------------------------------------------------------
+  // -- token_search_decoder.cpp ----------------------------------------------------------------
   void open_subgraphs();
   void check_gpt(const Body& body) const;
   void check_t5();
   [[noreturn]] void refuse_subgraph(const Body& body, std::string_view expected) const;
-  // Feed the decoder; the results are logits [rows, tokens, V], and caches_ are the new caches.
+  // Runs the decoder. Returns logits [rows, tokens, V] and sets caches_ to the new caches.
   Value* first_logits();
   Value* next_logits(int64_t t);
   Value* first_gpt();
@@ -83,21 +81,19 @@ class TokenSearch {
   std::vector<Value*> call(const Body& body, const std::vector<Value*>& inputs);
   Value* take_logits(const Body& body, std::vector<Value*> results);
   Value* empty_cache(const Body& body, size_t input, int64_t rows) const;
-  // What is the same in all rounds but the first, for all beams.
+  // Repeats for all beams the values that are the same in all rounds except the first.
   void spread_over_beams();
   Value* per_beam(Value* v, int64_t axis);
 
-  // -- token_search_scores.cpp
-  // ------------------------------------------------------------------------
+  // -- token_search_scores.cpp -----------------------------------------------------------------
   Value* scores_of(Value* logits);
   Value* penalize_repetition(Value* scores);
   Value* forbid_repeated_ngrams(Value* scores);
   Value* forbid_short(Value* scores);
-  Value* forbid(Value* scores, Value* forbidden);  // where true
+  Value* forbid(Value* scores, Value* forbidden);  // where `forbidden` is true
   Value* zero_in(Value* mask);                     // bool: where the mask is 0
 
-  // -- token_search_beams.cpp
-  // -------------------------------------------------------------------------
+  // -- token_search_beams.cpp ------------------------------------------------------------------
   struct Candidates {
     Value *scores, *valid;  // f32, bool [B, K]
     Value* texts;           // s32 [B, K, max_length]
@@ -109,16 +105,15 @@ class TokenSearch {
   Value* padded_texts(Value* texts, Shape rows);
   Value* by_length(Value* scores);
   Value* rows_of(Value* beams, int64_t count);
-  Value* hopeless(Value* top_scores);
+  Value* cannot_improve(Value* top_scores);
 
-  // -- token_search_tokens.cpp
-  // ------------------------------------------------------------------------
+  // -- token_search_tokens.cpp -----------------------------------------------------------------
   void choose_tokens(Value* scores);
   Value* sample(Value* scores);
   Value* filter_top(Value* scores);
   Value* draw();
 
-  // -- Short forms ------------------------------------------------------------------------------
+  // -- Helpers ---------------------------------------------------------------------------------
   Value* op(const std::string& name, std::initializer_list<Value*> inputs,
             Attributes attributes = {}) {
     return build_.make1(name, inputs, attributes);
@@ -154,21 +149,22 @@ class TokenSearch {
   Items inputs_;
 
   int64_t opset_ = 0;               // of ai.onnx
-  int64_t batch_ = 0, prompt_ = 0;  // prompt_: tokens before the first round
+  int64_t batch_ = 0, prompt_ = 0;  // prompt_: the number of tokens before the first round
   int64_t max_length_ = 0, beams_ = 1, returned_ = 1, vocabulary_ = 0;
   int64_t eos_ = 0, pad_ = 0;
   Value *min_length_ = nullptr, *length_penalty_ = nullptr, *repetition_penalty_ = nullptr;
   Value *forbidden_ = nullptr, *forbidden_first_ = nullptr, *presence_ = nullptr;
-  bool reads_hidden_states_ = false;        // the decoder of T5
-  Body decoder_, first_decoder_, encoder_;  // first_decoder_ and encoder_ where the node has them
+  bool reads_hidden_states_ = false;        // the decoder is that of T5
+  Body decoder_, first_decoder_, encoder_;  // first_decoder_ and encoder_ only if the node has them
 
-  // Before round t. Until round 0 is over there is one row for each text, then one for each beam.
+  // The state before round t. Until the end of round 0 there is one row for each text, afterwards
+  // one for each beam.
   int64_t length_ = 0;
   Value* texts_ = nullptr;   // s32 [rows, length_]
   Value* tokens_ = nullptr;  // s32 [rows, 1]: the last ones
   Value* done_ = nullptr;    // bool [B, 1]
   std::vector<Value*> caches_;
-  std::vector<Value*> fixed_;  // inputs of the decoder that stay
+  std::vector<Value*> fixed_;  // inputs of the decoder that are the same in every round
   Value *mask_ = nullptr, *positions_ = nullptr;
   Value *beam_scores_ = nullptr, *hypothesis_scores_ = nullptr;  // f32 [B, K]
   Value *hypotheses_ = nullptr, *hypothesis_counts_ = nullptr;   // s32 [B, K, max], f32 [B, 1]

@@ -1,6 +1,7 @@
-// BeamSearch: of each text, the num_beams most likely continuations are followed. One that ends is
-// a hypothesis, whose score is its log probability over length^length_penalty; a text is done when
-// it has num_beams of them and no beam can beat the worst (or at once, with early_stopping).
+// BeamSearch follows the num_beams most likely continuations of each text. A continuation that ends
+// becomes a hypothesis, whose score is its log probability divided by length^length_penalty. A text
+// is done when it has num_beams hypotheses and no beam can become better than the worst (or
+// immediately, with early_stopping).
 #include <algorithm>
 #include <limits>
 
@@ -11,7 +12,8 @@ namespace poprt::ops {
 namespace {
 
 constexpr float kNoScore = -std::numeric_limits<float>::infinity();  // no hypothesis yet
-constexpr float kUnlikely = -1e9F;  // beams that are equal to the first one before round 0
+// disables all beams but the first before round 0, because they are equal
+constexpr float kUnlikely = -1e9F;
 
 }  // namespace
 
@@ -27,15 +29,15 @@ void TokenSearch::start_beams() {
   hypothesis_counts_ = filled(DType::f32, {batch_, 1}, 0);
 }
 
-// The score of texts of length_ tokens.
+// Divides by the length penalty of texts of length_ tokens.
 TokenSearch::Value* TokenSearch::by_length(Value* scores) {
   if (!length_penalty_) return scores;
   return op("Div", {scores, op("Pow", {number(static_cast<double>(length_)), length_penalty_})});
 }
 
-// Rows of texts_ and caches_ that beams [B, count] stand for.
+// The rows of texts_ and caches_ that belong to beams [B, count].
 TokenSearch::Value* TokenSearch::rows_of(Value* beams, int64_t count) {
-  const bool first = length_ == prompt_;  // all beams of a text are one row
+  const bool first = length_ == prompt_;  // all beams of a text share one row
   Tensor t = Tensor::zeros(DType::s64, {batch_, first ? count : 1});
   const int64_t columns = t.shape()[1];
   for (int64_t i = 0; i < batch_ * columns; i++)
@@ -44,7 +46,7 @@ TokenSearch::Value* TokenSearch::rows_of(Value* beams, int64_t count) {
   return first ? begin : op("Add", {beams, begin});
 }
 
-// [rows..., length_] as [rows..., max_length].
+// Pads [rows..., length_] to [rows..., max_length].
 TokenSearch::Value* TokenSearch::padded_texts(Value* texts, Shape rows) {
   if (length_ == max_length_) return texts;
   const auto axis = static_cast<int64_t>(rows.size());
@@ -52,11 +54,11 @@ TokenSearch::Value* TokenSearch::padded_texts(Value* texts, Shape rows) {
   return concat({texts, filled(DType::s32, std::move(rows), pad_)}, axis);
 }
 
-// The best num_beams of both, the older ones first among equals.
+// Keeps the best num_beams of the old and the new hypotheses; of equal ones the old ones.
 void TokenSearch::add_hypotheses(const Candidates& candidates) {
   Tensor none = Tensor::zeros(DType::f32, {1, 1});
   none.mutable_values<float>()[0] = kNoScore;
-  // One without probability still counts as a hypothesis.
+  // A hypothesis with probability 0 still counts as one.
   Value* scores = op("Max", {candidates.scores, number(std::numeric_limits<float>::lowest())});
   scores = op("Where", {candidates.valid, scores, build_.constant(none)});
   const auto [best, from] = top(concat({hypothesis_scores_, scores}, 1), beams_, true);
@@ -70,9 +72,10 @@ void TokenSearch::add_hypotheses(const Candidates& candidates) {
       op("Min", {op("Add", {hypothesis_counts_, added}), number(static_cast<double>(beams_))});
 }
 
-// bool [B, 1]: no beam can become better than the worst hypothesis. Of [B, 2K] scores ONNX Runtime
-// looks at the 2K from b K on, which are text b's for the first text only; so do we.
-TokenSearch::Value* TokenSearch::hopeless(Value* top_scores) {
+// bool [B, 1]: whether no beam can become better than the worst hypothesis. Of the scores [B, 2K],
+// ONNX Runtime reads the 2K scores from index b K on, which belong to text b for the first text
+// only. This code does the same.
+TokenSearch::Value* TokenSearch::cannot_improve(Value* top_scores) {
   Tensor window = Tensor::zeros(DType::s64, {batch_, 2 * beams_});
   for (int64_t i = 0; i < window.count(); i++)
     window.mutable_values<int64_t>()[static_cast<size_t>(i)] =
@@ -96,13 +99,13 @@ void TokenSearch::choose_beams(Value* scores) {
   Value* beams = op("Div", {places, integer(vocabulary_)});
   Value* ends = op("Equal", {tokens, integer(eos_)});
 
-  // Ends among the first K candidates are hypotheses.
+  // Among the first K candidates, those that end are hypotheses.
   Value* texts = op("Gather", {texts_, rows_of(slice(beams, 1, 0, k), k)}, {{"axis", int64_t{0}}});
   add_hypotheses({by_length(slice(best, 1, 0, k)),
                   op("And", {slice(ends, 1, 0, k), op("Not", {done_})}),
                   padded_texts(texts, {batch_, k})});
 
-  // The first K that are no ends go on.
+  // The first K candidates that do not end continue.
   Value* order = op("Where", {ends, series({1, 2 * k}, 2 * k, 1), series({1, 2 * k}, 0, 1)});
   Value* chosen = top(order, k, false).second;
   const Attributes along = {{"axis", int64_t{1}}};
@@ -110,18 +113,18 @@ void TokenSearch::choose_beams(Value* scores) {
   tokens_ =
       build_.reshape(cast(op("GatherElements", {tokens, chosen}, along), DType::s32), {rows(), 1});
   Value* row = build_.reshape(rows_of(op("GatherElements", {beams, chosen}, along), k), {rows()});
-  const bool move = k > 1;  // one beam has nowhere else to go
+  const bool move = k > 1;  // with one beam nothing moves
   if (move) texts_ = op("Gather", {texts_, row}, {{"axis", int64_t{0}}});
   texts_ = concat({texts_, tokens_}, 1);
   if (move && length_ + 1 < max_length_)
     for (Value*& v : caches_) v = op("Gather", {v, row}, {{"axis", int64_t{is_t5() ? 0 : 1}}});
 
   Value* full = op("Not", {op("Less", {hypothesis_counts_, number(static_cast<double>(k))})});
-  if (node_.int_attr("early_stopping", 0) != 1) full = op("And", {full, hopeless(best)});
+  if (node_.int_attr("early_stopping", 0) != 1) full = op("And", {full, cannot_improve(best)});
   done_ = op("Or", {done_, full});
 }
 
-// Beams of texts that are not done compete as they are.
+// Beams of texts that are not done become hypotheses with their current tokens.
 void TokenSearch::end_beams() {
   const Shape open_shape = {batch_, beams_};
   Tensor all = Tensor::zeros(DType::boolean, open_shape);

@@ -1,13 +1,18 @@
-// What the subgraphs of a search are fed, and what they give.
+// The inputs and outputs of the subgraphs of a search.
 //
-// GPT (model_type 0): decoder, and init_decoder for round 0 where there is one:
+// GPT (model_type 0): decoder and, optionally, init_decoder for round 0:
+//
 //   input_ids [rows, tokens], position_ids [rows, tokens], attention_mask [rows, past + tokens],
 //   past_i [2, rows, heads, past, size] -> logits, present_i
-// T5, BART (model_type 1): encoder, once, of either form:
+//
+// T5, BART (model_type 1): encoder, which runs once and has either form:
+//
 //   encoder_input_ids, encoder_attention_mask [rows, S], decoder_input_ids [rows, 1]
 //     -> logits, encoder_hidden_states, key and value of self attention, of cross attention
 //   encoder_input_ids, encoder_attention_mask -> key and value of cross attention
+//
 // and decoder:
+//
 //   input_ids [rows, 1] (or all tokens), encoder_attention_mask, encoder_hidden_states?,
 //   key and value of self attention, of cross attention -> logits, key and value of self attention
 #include <algorithm>
@@ -20,11 +25,12 @@ using ir::Graph;
 
 namespace {
 
-constexpr size_t kGptInputs = 3;   // in front of the caches
-constexpr size_t kT5Inputs = 2;    // in front of hidden states and caches
+constexpr size_t kGptInputs = 3;   // before the caches
+constexpr size_t kT5Inputs = 2;    // before the hidden states and caches
 constexpr size_t kCacheParts = 2;  // key and value
 
-// Names do not tell: an input of a subgraph that has the name of an outer value gets another one.
+// Inputs are recognised by type. Names are not reliable, because an input of a subgraph with the
+// name of an outer value is renamed.
 bool takes_integers(const Graph& graph, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (i >= graph.inputs().size() || graph.inputs()[i]->dtype() != DType::s32) return false;
@@ -58,9 +64,8 @@ void TokenSearch::refuse_subgraph(const Body& body, std::string_view expected) c
   std::string names;
   for (const Value* v : body.graph->inputs())
     names += (names.empty() ? "" : ", ") + ir::type_string(v->type) + " " + v->name();
-  fail_here(ErrorCode::unimplemented,
-            "its subgraph '{}' has {} outputs and the inputs {}; expected {}", body.graph->name,
-            body.graph->outputs().size(), names, expected);
+  fail_here(ErrorCode::unimplemented, "subgraph '{}' has {} outputs and the inputs {}; expected {}",
+            body.graph->name, body.graph->outputs().size(), names, expected);
 }
 
 void TokenSearch::check_gpt(const Body& body) const {
@@ -69,7 +74,7 @@ void TokenSearch::check_gpt(const Body& body) const {
   if (caches == 0 || g.inputs().size() != kGptInputs + caches || !takes_integers(g, kGptInputs))
     refuse_subgraph(body,
                     "input_ids, position_ids, attention_mask, past_0 ... and as many caches "
-                    "as results behind the logits");
+                    "as results after the logits");
 }
 
 void TokenSearch::check_t5() {
@@ -79,8 +84,8 @@ void TokenSearch::check_t5() {
       !takes_integers(*encoder_.graph, encoded))
     refuse_subgraph(encoder_,
                     "encoder_input_ids, encoder_attention_mask and, with logits among its "
-                    "results, decoder_input_ids");
-  // Of the encoder's results the decoder reads all but the logits, hidden states or not.
+                    "outputs, decoder_input_ids");
+  // The decoder reads all results of the encoder except the logits; it may omit the hidden states.
   const Graph& g = *decoder_.graph;
   const size_t own = g.outputs().empty() ? 0 : g.outputs().size() - 1;
   const size_t caches = encoded == 2 ? own + results : results - 2;
@@ -88,8 +93,8 @@ void TokenSearch::check_t5() {
   if (own == 0 || caches <= own || !takes_integers(g, kT5Inputs) ||
       g.inputs().size() != kT5Inputs + reads_hidden_states_ + caches)
     refuse_subgraph(decoder_,
-                    "input_ids, encoder_attention_mask, encoder_hidden_states or not, and "
-                    "the caches that its encoder makes");
+                    "input_ids, encoder_attention_mask, optionally encoder_hidden_states, and "
+                    "the caches that the encoder computes");
 }
 
 std::vector<TokenSearch::Value*> TokenSearch::call(const Body& body,
@@ -98,11 +103,11 @@ std::vector<TokenSearch::Value*> TokenSearch::call(const Body& body,
   for (Value* v : inputs) items.push_back(Item::of(v));
   std::vector<Value*> results;
   for (const Item& item : actual_of(ctx_.run_body(*body.graph, items, body.made)))
-    results.push_back(ctx_.static_tensor(item, "a result of its subgraph"));
+    results.push_back(ctx_.static_tensor(item, "a result of the subgraph"));
   return results;
 }
 
-// The rest are caches_.
+// The results after the logits become caches_.
 TokenSearch::Value* TokenSearch::take_logits(const Body& body, std::vector<Value*> results) {
   Value* logits = results[0];
   if (logits->shape().size() != 3 || logits->shape()[1] < 1 || !is_float(logits->dtype()))
@@ -114,7 +119,7 @@ TokenSearch::Value* TokenSearch::take_logits(const Body& body, std::vector<Value
 TokenSearch::Value* TokenSearch::empty_cache(const Body& body, size_t i, int64_t rows) const {
   const ir::ValueType& type = body.graph->inputs()[i]->type;
   Shape shape = type.shape;
-  const size_t rank = is_t5() ? 4 : 5;  // rows come second in GPT's, behind key and value
+  const size_t rank = is_t5() ? 4 : 5;  // GPT has an axis for key and value in front of the rows
   if (type.has_shape && shape.size() == rank) {
     shape[rank - 4] = rows;
     shape[rank - 2] = 0;
@@ -136,9 +141,9 @@ TokenSearch::Value* TokenSearch::first_gpt() {
   Value* real = cast(op("Not", {op("Equal", {texts_, token(pad_)})}), DType::s32);
   mask_ = mask_input(places_.attention_mask, "attention_mask", {batch_, prompt_});
   if (!mask_) mask_ = real;
-  // Padding is at position 0, whatever the mask says.
+  // Padding has position 0, independent of the mask.
   Value* before = op("CumSum", {real, integer(1)}, {{"exclusive", int64_t{1}}});
-  positions_ = reduce("ReduceSum", real, 1, true);  // of the next token
+  positions_ = reduce("ReduceSum", real, 1, true);  // position of the next token
   const Body& body = first_decoder_.graph ? first_decoder_ : decoder_;
   std::vector<Value*> feeds = {texts_, op("Mul", {before, real}), mask_};
   for (size_t i = kGptInputs; i < body.graph->inputs().size(); i++)
@@ -159,7 +164,8 @@ TokenSearch::Value* TokenSearch::first_t5() {
   Value* ids = input(places_.input_ids);
   mask_ = mask_input(places_.attention_mask, "attention_mask", ids->shape());
   if (!mask_) {
-    // Padding on the left only: a tokenizer may end a text with a token that is the padding, too.
+    // Only padding on the left counts, because a text may end with the token that is also the
+    // padding.
     Value* real = cast(op("Not", {op("Equal", {ids, token(pad_)})}), DType::s32);
     mask_ = cast(op("Greater", {op("CumSum", {real, integer(1)}), token(0)}), DType::s32);
   }

@@ -1,5 +1,5 @@
-// From the logits of a round to the scores of the next token: for beams their log softmax; then
-// what may not be written or is less welcome, in ONNX Runtime's order.
+// From the logits of a round to the scores of the next token. Beams use the log softmax. Then
+// forbidden and penalised tokens are adjusted, in the order of ONNX Runtime.
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +13,7 @@ TokenSearch::Value* TokenSearch::scores_of(Value* logits) {
   vocabulary_ = wanted > 0 ? wanted : all;
   const int64_t expected = length_ == prompt_ ? batch_ : rows();
   if (logits->shape()[0] != expected || vocabulary_ > all || 2 * beams_ > beams_ * vocabulary_)
-    fail_here(ErrorCode::invalid_argument, "its logits are {}, expected {} rows and {} tokens",
+    fail_here(ErrorCode::invalid_argument, "the logits are {}, expected {} rows and {} tokens",
               ir::type_string(logits->type), expected, vocabulary_);
   if (length_ == prompt_) read_masks();
   Value* last = slice(slice(logits, 1, tokens - 1, tokens), 2, 0, vocabulary_);
@@ -37,7 +37,7 @@ TokenSearch::Value* TokenSearch::forbid(Value* scores, Value* forbidden) {
   return op("Where", {forbidden, number(std::numeric_limits<float>::lowest()), scores});
 }
 
-// Tokens that the text has already.
+// Penalises tokens that the text already contains.
 TokenSearch::Value* TokenSearch::penalize_repetition(Value* scores) {
   const Attributes along = {{"axis", int64_t{1}}};
   Value* had = op("GatherElements", {scores, texts_}, along);
@@ -46,19 +46,19 @@ TokenSearch::Value* TokenSearch::penalize_repetition(Value* scores) {
   return op("ScatterElements", {scores, texts_, less}, along);
 }
 
-// Tokens that would end a run of n tokens which the text has already.
+// Forbids tokens that would repeat a run of n tokens of the text.
 TokenSearch::Value* TokenSearch::forbid_repeated_ngrams(Value* scores) {
   const int64_t n = node_.int_attr("no_repeat_ngram_size", 0);
   if (n <= 0 || n > length_) return scores;
   const int64_t runs = length_ - n + 1, rows = texts_->shape()[0];
-  Value* same = nullptr;  // as the last n - 1 tokens
+  Value* same = nullptr;  // whether the place matches the last n - 1 tokens
   for (int64_t k = 0; k < n - 1; k++) {
     Value* equal =
         op("Equal", {slice(texts_, 1, k, k + runs), slice(texts_, 1, runs + k, runs + k + 1)});
     same = same ? op("And", {same, equal}) : equal;
   }
   Value* ends = slice(texts_, 1, n - 1, length_);
-  // Others go to a column behind the last token.
+  // Other places select an additional column after the vocabulary.
   if (same) ends = op("Where", {same, ends, token(vocabulary_)});
   Value* hit = op("ScatterElements",
                   {filled(DType::boolean, {rows, vocabulary_ + 1}, 0), ends,
@@ -67,7 +67,7 @@ TokenSearch::Value* TokenSearch::forbid_repeated_ngrams(Value* scores) {
   return forbid(scores, slice(hit, 1, 0, vocabulary_));
 }
 
-// The end, while the text is shorter than min_length.
+// Forbids the end token while the text is shorter than min_length.
 TokenSearch::Value* TokenSearch::forbid_short(Value* scores) {
   if (eos_ >= vocabulary_) return scores;
   Tensor end = Tensor::zeros(DType::boolean, {1, vocabulary_});

@@ -1,5 +1,5 @@
-// GreedySearch takes the token with the best score; Sampling draws one by probability among the
-// most likely ones. A text that has ended goes on with padding.
+// GreedySearch takes the token with the best score. Sampling draws one of the most likely tokens
+// according to their probabilities. A text that has ended is continued with padding.
 #include <algorithm>
 #include <cmath>
 
@@ -9,8 +9,8 @@ namespace poprt::ops {
 
 namespace {
 
-// std::default_random_engine of GNU's C++ library, which ONNX Runtime draws with on Linux:
-// x = 16807 x mod (2^31 - 1).
+// std::default_random_engine of GNU's C++ library, which ONNX Runtime uses on Linux: x = 16807 x
+// mod (2^31 - 1).
 constexpr int64_t kFactor = 16807, kModulus = 2147483647;
 
 int64_t factor_of(int64_t steps) {
@@ -32,9 +32,10 @@ void TokenSearch::choose_tokens(Value* scores) {
   texts_ = concat({texts_, tokens_}, 1);
 }
 
-// Unlikely tokens become filter_value: with `custom`, those behind the first ones whose
-// probabilities together exceed top_p; else those whose sum from the least likely one on is at most
-// 1 - top_p, but for the best min_tokens_to_keep.
+// Sets the scores of unlikely tokens to filter_value. With `custom`, these are the tokens after the
+// first ones whose probabilities together exceed top_p. Otherwise, these are the tokens whose
+// cumulative probability, starting at the least likely, is at most 1 - top_p, except the best
+// min_tokens_to_keep.
 TokenSearch::Value* TokenSearch::filter_top(Value* scores) {
   const bool custom = node_.int_attr("custom", 0) != 0;
   const float top_p = node_.float_attr("top_p", 0);
@@ -45,7 +46,7 @@ TokenSearch::Value* TokenSearch::filter_top(Value* scores) {
   Tensor kept = Tensor::zeros(DType::boolean, {1, v});
   Value* drop = nullptr;
   if (custom) {
-    // A token's fate depends on the sum in front of it.
+    // Whether a token is kept depends on the sum of the probabilities before it.
     kept.mutable_values<bool>()[0] = true;
     drop =
         op("Greater", {concat({slice(sums, 1, 0, 1), slice(sums, 1, 0, v - 1)}, 1), number(top_p)});
@@ -60,8 +61,8 @@ TokenSearch::Value* TokenSearch::filter_top(Value* scores) {
   return op("ScatterElements", {scores, order, filtered}, along);
 }
 
-// f64 [B, 1] in [0, 1): two steps of the generator for each text, in order, as GNU's
-// std::uniform_real_distribution<double> takes them.
+// f64 [B, 1] in [0, 1): takes two steps of the generator for each text, in order, like
+// std::uniform_real_distribution<double> of GNU.
 TokenSearch::Value* TokenSearch::draw() {
   Tensor low = Tensor::zeros(DType::s64, {batch_, 1}), high = low;
   for (int64_t b = 0; b < batch_; b++) {
@@ -70,7 +71,7 @@ TokenSearch::Value* TokenSearch::draw() {
   }
   Value* modulus = integer(kModulus);
   if (length_ == prompt_) {
-    // A seed that is a multiple of the modulus would stay 0.
+    // A seed that is a multiple of the modulus would stay 0, so it is replaced.
     Value* seed = op("Mod", {generator_, modulus});
     generator_ = op("Where", {op("Equal", {seed, integer(0)}), integer(1), seed});
   }
@@ -90,7 +91,8 @@ TokenSearch::Value* TokenSearch::sample(Value* scores) {
   Value* weights = op("Exp", {op("Sub", {wide, reduce("ReduceMax", wide, 1, true)})});
   Value* sums = op("CumSum", {weights, integer(1)});
   Value* wanted = op("Mul", {draw(), slice(sums, 1, vocabulary_ - 1, vocabulary_)});
-  // The first token whose sum is larger; rounding may leave none.
+  // Selects the first token whose cumulative probability is larger. Due to rounding there may be
+  // none.
   Value* smaller = cast(op("Not", {op("Greater", {sums, wanted})}), DType::s64);
   Value* next = reduce("ReduceSum", smaller, 1, true);
   return op("Where", {op("Less", {next, integer(vocabulary_)}), next, integer(vocabulary_ - 1)});

@@ -13,9 +13,9 @@ namespace poprt::ops {
 namespace {
 
 constexpr int64_t kMostFeatures = (int64_t{1} << 30) - 1;
-// Nodes that are reached in several ways are copied; no more than this and this many for each.
+// Nodes that are reached on several paths are copied, up to these limits in total and for each.
 constexpr size_t kMostNodes = size_t{1} << 20, kMostCopies = 64;
-constexpr size_t kMostWords = size_t{1} << 31;  // of the kernel's nodes, four each
+constexpr size_t kMostWords = size_t{1} << 31;  // of the kernel's nodes, which have four words each
 
 [[noreturn]] void bad(const ir::Node& node, std::string_view what) {
   fail(ErrorCode::invalid_argument, "{}: {}", node.describe(), what);
@@ -54,7 +54,7 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
   const auto* list = strings ? std::get_if<std::vector<std::string>>(strings) : nullptr;
   if (list && !list->empty())
     fail(ErrorCode::unimplemented,
-         "{}: class labels are strings, which the device does not have; number them with {}",
+         "{}: class labels are strings, which the device does not support; number them with {}",
          node.describe(), ints_key);
   std::vector<int64_t> labels = node.ints_attr(ints_key);
   if (labels.empty()) bad(node, fmt::format("{} is empty", ints_key));
@@ -81,7 +81,7 @@ void axes_of_trees(AxesContext& ctx) {
 
 namespace {
 
-// Refuses children that do not exist and cycles; a node may have several parents.
+// Rejects children that do not exist, and cycles. A node may have several parents.
 void check_trees(const ir::Node& node, const std::vector<RawNode>& raw,
                  const std::vector<int64_t>& roots) {
   enum State : uint8_t { unseen, open, done };
@@ -90,7 +90,7 @@ void check_trees(const ir::Node& node, const std::vector<RawNode>& raw,
   while (!stack.empty()) {
     const int64_t id = stack.back();
     if (id < 0 || static_cast<size_t>(id) >= raw.size())
-      bad(node, "a tree node names a child that does not exist");
+      bad(node, "a tree node refers to a child that does not exist");
     State& s = state[static_cast<size_t>(id)];
     if (s != unseen) {
       s = done;
@@ -123,7 +123,7 @@ TreeNode split_of(const RawNode& r) {
                                            : TreeNode::eq;
   n.threshold = r.threshold;
   n.feature = r.feature;
-  // NaN differs from everything, and nothing is greater than NaN.
+  // NaN is different from every number, and no number is greater than NaN.
   n.missing_true = r.mode != neq && r.missing_true != is_exchanged(r.mode);
   if (std::isnan(r.threshold) && (r.mode == gte || r.mode == gt)) {
     n.kind = TreeNode::leq;
@@ -137,10 +137,10 @@ TreeNode split_of(const RawNode& r) {
 void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
                  const std::vector<int64_t>& roots, Trees& trees) {
   check_trees(node, raw, roots);
-  // Where a node goes is decided when its parent is written, next to its sibling.
+  // A node is placed next to its sibling when its parent is written.
   struct Open {
     int64_t raw;
-    size_t member;  // of a set: which of the equalities
+    size_t member;  // for a set: the index of the equality
     size_t slot;
     int64_t depth;
   };
@@ -161,12 +161,12 @@ void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
         continue;
       }
       if (nodes.size() + 2 > most)
-        bad(node, fmt::format("its trees unfold to more than {} nodes", most));
+        bad(node, fmt::format("the trees unfold to more than {} nodes", most));
       Open yes{r.yes, 0, nodes.size(), open.depth + 1}, no{r.no, 0, yes.slot + 1, yes.depth};
       TreeNode& n = nodes[open.slot];
       n = split_of(r);
       n.yes = static_cast<int32_t>(yes.slot);
-      // Is x one of several values: a chain of equalities.
+      // A test whether x is one of several values becomes a chain of equalities.
       if (r.mode == kMemberMode) {
         n.threshold = r.members[open.member];
         if (open.member + 1 < r.members.size()) no = {open.raw, open.member + 1, no.slot, no.depth};
@@ -198,12 +198,12 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
   std::map<std::pair<int64_t, int64_t>, int64_t> index;  // (tree, node) -> position in the lists
   for (size_t i = 0; i < n; i++)
     if (!index.emplace(std::pair(tree_ids[i], ids[i]), static_cast<int64_t>(i)).second)
-      bad(node, "a tree has two nodes of one number");
+      bad(node, "a tree has two nodes with the same number");
   std::vector<RawNode> raw(n);
   std::vector<bool> is_child(n);
   const auto child = [&](size_t i, int64_t id) {
     const auto it = index.find({tree_ids[i], id});
-    if (it == index.end()) bad(node, "a tree node names a child that does not exist");
+    if (it == index.end()) bad(node, "a tree node refers to a child that does not exist");
     is_child[static_cast<size_t>(it->second)] = true;
     return it->second;
   };
@@ -230,7 +230,7 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
   std::vector<std::vector<size_t>> of_leaf(n);
   for (size_t i = 0; i < m; i++) {
     const auto it = index.find({w_trees[i], w_nodes[i]});
-    if (it == index.end()) bad(node, "a weight names a leaf that does not exist");
+    if (it == index.end()) bad(node, "a weight refers to a leaf that does not exist");
     of_leaf[static_cast<size_t>(it->second)].push_back(i);
   }
   Trees trees;
@@ -244,7 +244,7 @@ Trees read_trees(const ir::Node& node, std::string_view prefix) {
     }
     raw[i].last = static_cast<int32_t>(trees.weights.size());
   }
-  // The first node of a tree that is nobody's child.
+  // The root is the first node of a tree that is not a child.
   std::vector<int64_t> roots;
   for (size_t i = 0; i < n; i++)
     if (!is_child[i]) roots.push_back(static_cast<int64_t>(i));

@@ -8,19 +8,19 @@
 
 namespace poprt::ops {
 
-// A node of a tree in order. Comparisons are <=, < and ==; the others are these with the children
-// exchanged. The false child stands behind the true child, and both behind their parent.
+// A node of an ordered tree. Comparisons are <=, < and ==; the others are expressed by exchanging
+// the children. The false child is after the true child, and both are after their parent.
 struct TreeNode {
   enum Kind : uint8_t { leq, lt, eq, leaf };
   Kind kind = leaf;
-  bool missing_true = false;  // where NaN goes
+  bool missing_true = false;  // whether NaN goes to the true child
   double threshold = 0;
   int64_t feature = 0;
   int32_t yes = 0;              // true child
-  int32_t first = 0, last = 0;  // weights of a leaf
+  int32_t first = 0, last = 0;  // range of the weights of a leaf
 };
 
-// One copy of a node for every way to reach it.
+// Contains one copy of a node for every path that leads to it.
 struct Trees {
   std::vector<TreeNode> nodes;
   std::vector<int32_t> roots;
@@ -29,36 +29,38 @@ struct Trees {
   int64_t depth = 0;  // inner nodes on the longest path
 };
 
-// The trees in the words of kernel tree_ensemble, which says what they are.
+// The trees encoded in the words of kernel tree_ensemble, which documents the format.
 struct TreeWords {
   std::vector<int32_t> nodes, keys, leaves;
   bool equals = false;              // some nodes compare with ==
   bool leaves_are_weights = false;  // leaves are numbered by their first weight
 };
-// For rows of `features` of type x (f32 or f64); `columns` and `aggregate` as of TreeCall. A node
-// that asks for another feature becomes a leaf without weights.
+// Encodes trees for rows of `features` of type x (f32 or f64); `columns` and `aggregate` have the
+// meaning of TreeCall. A node that tests a feature that does not exist becomes a leaf without
+// weights.
 TreeWords tree_words(const Trees& trees, DType x, int64_t features, int64_t columns,
                      kernels::calls::TreeAggregate aggregate);
 
-// What the attributes say, not yet in order. A leaf's `first` .. `last` are its weights.
+// A node as the attributes describe it, before ordering. `first` .. `last` are the weights of a
+// leaf.
 struct RawNode {
   int64_t feature = 0;
   int32_t mode = 6;  // BRANCH_LEQ, LT, GTE, GT, EQ, NEQ, LEAF, MEMBER
   bool missing_true = false;
   double threshold = 0;
-  std::vector<double> members;  // of mode 0 .. 6 none; else x is one of them
+  std::vector<double> members;  // for kMemberMode: the node tests whether x is one of them
   int64_t yes = -1, no = -1;    // indices of nodes, -1: none
   int32_t first = 0, last = 0;
 };
 inline constexpr int32_t kLeafMode = 6, kMemberMode = 7;
 
-// Puts the trees that start at `roots` in order. Throws invalid_argument naming the node for a
-// child that does not exist, cycles, and trees that unfold to too many nodes.
+// Orders the trees that start at `roots`. Throws invalid_argument naming the node for a child that
+// does not exist, for cycles, and for trees that unfold to too many nodes.
 void order_trees(const ir::Node& node, const std::vector<RawNode>& raw,
                  const std::vector<int64_t>& roots, Trees& trees);
 
-// Of nodes_* attributes and PREFIX_ids, _nodeids, _treeids, _weights (or _weights_as_tensor), with
-// PREFIX "class" or "target".
+// Reads attributes nodes_* and PREFIX_ids, _nodeids, _treeids, _weights (or _weights_as_tensor),
+// where PREFIX is "class" or "target".
 Trees read_trees(const ir::Node& node, std::string_view prefix);
 
 // A list of floats from KEY or a tensor of f32 or f64 from KEY_as_tensor.
@@ -73,10 +75,10 @@ std::vector<int64_t> class_labels(const ir::Node& node, std::string_view ints_ke
 
 // Rows and columns of X: a vector is one row. Throws invalid_argument.
 std::pair<int64_t, int64_t> rows_and_features(const ir::Node& node);
-// Each row gives a row.
+// Each row of the input determines one row of the output.
 void axes_of_trees(AxesContext& ctx);
 
-// How many numbers a row gets, of attribute n_targets. Throws invalid_argument naming the node.
+// The number of results for each row, attribute n_targets. Throws invalid_argument naming the node.
 int64_t targets_of(const ir::Node& node);
 
 struct TreeCall {
@@ -84,9 +86,9 @@ struct TreeCall {
   kernels::calls::TreeAggregate aggregate = kernels::calls::TreeAggregate::sum;
   kernels::PostTransform transform = kernels::PostTransform::none;
   std::vector<double> base;
-  std::vector<int64_t> labels;  // of a classifier
+  std::vector<int64_t> labels;  // only for a classifier
 };
-// Emits the kernel. y is `scores_output` of the node, labels `label_output` (-1: none).
+// Emits the kernel. y is output `scores_output` of the node, labels are `label_output` (-1: none).
 void emit_trees(LowerContext& ctx, const Trees& trees, const TreeCall& call, int scores_output,
                 int label_output);
 

@@ -7,7 +7,7 @@
 namespace poprt::ops {
 namespace {
 
-// The key that a number x <= t has at most, or x < t. No number is below NaN.
+// The greatest key of a number x <= t, or x < t if `strictly`. Every number is above NaN.
 template <class X>
 kernels::OrderKey<X> key_below(double t, bool strictly) {
   using K = kernels::OrderKey<X>;
@@ -41,11 +41,11 @@ bool is_full(const Trees& trees, const TreeNode& leaf, int64_t columns) {
   return true;
 }
 
-// The numbers of leaves that tell them apart, or are their first weights.
+// The numbers of the leaves: distinct numbers, or the index of the first weight.
 std::vector<int32_t> leaf_numbers(const std::vector<TreeNode>& nodes, const Trees& trees,
                                   int64_t columns, calls::TreeAggregate aggregate,
                                   TreeWords& words) {
-  // The others ask whether a column has a weight.
+  // Other aggregates need to know which columns have a weight.
   words.leaves_are_weights = aggregate <= calls::TreeAggregate::average;
   std::vector<int32_t> numbers(nodes.size());
   std::map<std::pair<int32_t, int32_t>, int32_t> places;
@@ -70,7 +70,7 @@ void put_nodes(const std::vector<TreeNode>& nodes, const std::vector<int32_t>& l
   using K = kernels::OrderKey<X>;
   constexpr auto kWords = static_cast<int64_t>(kernels::kNodeWords<K>);
   std::map<int64_t, int32_t> places;  // of keys
-  std::vector<size_t> leaves;         // where the keys of leaves go
+  std::vector<size_t> leaves;         // places of the keys of leaves
   for (size_t i = 0; i < nodes.size(); i++) {
     const TreeNode& n = nodes[i];
     const bool leaf = n.kind == TreeNode::leaf;

@@ -21,7 +21,7 @@ constexpr TypeRow kTypeRows[] = {
 #include "ops/common/type_parameters.inc"
 };
 
-// One letter for each input of the node's definition; the last one of a list stands for all others.
+// One letter for each input of the node's definition; the last letter of a list is repeated.
 std::string_view parameters_of(const ir::Node& node) {
   const std::string_view domain = node.domain == "ai.onnx" ? "" : std::string_view(node.domain);
   const auto before = [](const TypeRow& a, const TypeRow& b) {

@@ -1,5 +1,6 @@
-// Constants that say where: indices, lengths and positions. One that lies outside of its tensor is
-// a mistake of the model. Of run time they are harmless: docs/design.md says what they do.
+// Checks of constant indices, lengths and positions. A constant outside its tensor is an error of
+// the model. Values computed at run time are harmless if they are out of range: docs/design.md
+// describes their effect.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,11 @@
 
 namespace poprt::ops {
 
-// Throws invalid_argument with node, `what` ("batch index"), value and range unless all values of
-// input `input` lie inside [0, size). Says nothing when it is absent or not constant, or when the
-// size is unknown.
+// Throws invalid_argument with the node, `what` ("batch index"), the value and the range unless all
+// values of input `input` are inside [0, size). Does nothing if the input is absent or not
+// constant, or if the size is unknown.
 void check_places(const ir::Node& node, size_t input, int64_t size, std::string_view what);
-// Same for [0, most].
+// The same for the range [0, most].
 void check_lengths(const ir::Node& node, size_t input, int64_t most, std::string_view what);
 
 }  // namespace poprt::ops

@@ -1,4 +1,4 @@
-// Sizes and axes that opset 1 gives in the type of the data.
+// Sizes and axes, which opset 1 provides in the type of the data.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace poprt::ops {
 
-// Throws invalid_argument where one is no whole number.
+// Throws invalid_argument if an element is not an integer.
 inline std::vector<int64_t> whole_numbers(const ir::Node& node, const Tensor& given) {
   std::vector<int64_t> whole;
   for (const double v : given.to_doubles()) {

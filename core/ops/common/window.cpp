@@ -10,7 +10,7 @@ int64_t Window::out(size_t d, int64_t in) const {
   if (in == kUnknownDim) return kUnknownDim;
   const int64_t room = in + pads_begin[d] + pads_end[d] - extent(d);
   if (!ceil_mode) return room < 0 ? 0 : room / strides[d] + 1;
-  // Up to a stride less one is missing to the first window, too.
+  // The first window may reach less than a stride beyond the room.
   const int64_t reach = room + strides[d] - 1;
   if (reach < 0) return 0;
   int64_t count = reach / strides[d] + 1;
@@ -78,7 +78,7 @@ Window window_of(const ir::Node& node, std::vector<int64_t> spatial, std::vector
     w.pads_begin[d] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.pads_end[d] = total - w.pads_begin[d];
   }
-  // SAME means ceil(in / stride) windows, whatever ceil_mode says.
+  // SAME means ceil(in / stride) windows, independent of ceil_mode.
   if (auto_pad != "VALID") w.ceil_mode = false;
   return w;
 }

@@ -1,4 +1,4 @@
-// Angle of the point (input 1, input 0).
+// The angle of the point (input 1, input 0).
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_atan2_op {

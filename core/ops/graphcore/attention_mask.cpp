@@ -1,7 +1,7 @@
-// mask [rows, length], reference?: numbers of the items packed into each row (1, 2, 3 ...), 0 where
-// there is none. Gives [rows, 1, length, length] of type dataType: 0 where two places belong to one
-// item, -10000 elsewhere, to be added to attention scores. The reference is PopART's, for the
-// layout.
+// Inputs: mask [rows, length], reference?. The mask contains the numbers (1, 2, 3 ...) of the items
+// that are packed into each row, and 0 where there is no item. Output: [rows, 1, length, length] of
+// type dataType, to be added to attention scores. It is 0 where two places belong to one item, and
+// -10000 elsewhere. PopART uses the reference for the layout only.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_attention_mask_op {

@@ -1,9 +1,12 @@
-// One step of a beam search. logits [batch, beam_size, vocabulary] are log probabilities of the
-// next token, hyp_container s32 [batch, length, beam_size] the tokens of each beam so far,
-// prob_container [batch, beam_size] their sums, step s32. Gives next_id s32 [batch, beam_size];
-// global_best_id, the places of the best among beam_size x beam_size candidates (the tokens, at
-// step 0); and both containers after the step. At step 0 all beams are the same, so the best of the
-// first count.
+// One step of a beam search.
+//
+// Inputs: logits [batch, beam_size, vocabulary], log probabilities of the next token; hyp_container
+// s32 [batch, length, beam_size], the tokens of each beam so far; prob_container [batch,
+// beam_size], the sums of their log probabilities; step s32. Outputs: next_id s32 [batch,
+// beam_size]; global_best_id, the places of the best candidates among beam_size x beam_size (the
+// tokens, at step 0); and both containers after the step.
+//
+// At step 0 all beams are the same, so the candidates are the best tokens of the first beam.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_beam_search_op {

@@ -1,4 +1,4 @@
-// As ai.onnx has it from opset 18.
+// The same as the operator of ai.onnx from opset 18 on.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_bitwise_and_op {

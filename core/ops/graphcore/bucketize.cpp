@@ -1,4 +1,4 @@
-// How many boundaries lie below each element of x (right: below it or on it), as s32.
+// Counts, as s32, the boundaries less than each element of x (with `right`: less or equal).
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_bucketize_op {

@@ -1,4 +1,4 @@
-// A subgraph (attribute callee) on the inputs, in its place.
+// The compiler replaces the node by the nodes of its subgraph (attribute callee).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/resolve.h"
@@ -11,10 +11,10 @@ void resolve(ResolveContext& ctx) {
   const ir::Node& n = ctx.node;
   const auto callee = subgraph(n, "callee");
   if (callee->outputs().size() != n.outputs().size())
-    ctx.fail_at(ErrorCode::invalid_argument, "its subgraph makes {} values, the node {}",
+    ctx.fail_at(ErrorCode::invalid_argument, "the subgraph has {} outputs, the node {}",
                 callee->outputs().size(), n.outputs().size());
   const Items results = ctx.run_body(*callee, ctx.in);
-  for (size_t i = 0; i < results.size(); i++) ctx.give(i, results[i]);
+  for (size_t i = 0; i < results.size(); i++) ctx.set_output(i, results[i]);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Quarter numbers of type `from` in bytes, log2Scale: their values times 2^log2Scale, of type `to`
-// (FLOAT or FLOAT16).
+// Inputs: data, 8-bit floats of type `from` in bytes; log2Scale. The output is their values times
+// 2^log2Scale, of type `to` (FLOAT or FLOAT16).
 #include "ops/common/quarter_bytes.h"
 
 namespace poprt::ops::graphcore_cast_then_pow2_scale_op {

@@ -1,4 +1,4 @@
-// CastToUint8 by the name that PopTransformer gives it.
+// CastToUint8 under the name that PopTransformer uses.
 #include "ops/common/quarter_bytes.h"
 
 POPRT_EXPANSION(graphcore_cast_to_uint8_without_shape_infer_op, "ai.graphcore",

@@ -1,4 +1,4 @@
-// tensor, index [axes]
+// Inputs: tensor, index [axes].
 #include "ops/common/dynamic_slice.h"
 
 namespace poprt::ops::graphcore_dynamic_slice_op {

@@ -1,4 +1,4 @@
-// tensor, index [axes], slice: the tensor with the slice in the window.
+// Inputs: tensor, index [axes], slice. Returns the tensor with the slice written into the window.
 #include "ops/common/dynamic_slice.h"
 
 namespace poprt::ops::graphcore_dynamic_update_op {
@@ -13,7 +13,8 @@ void expand(Expansion& e) {
   ir::Value* slice = e.in(2);
   ir::Value* inside = nullptr;
   for (size_t i = 0; i < w.axes.size(); i++) {
-    // Where each row of the tensor lies in the slice, and whether it does.
+    // Computes for each row of the tensor its place in the slice, and whether the slice contains
+    // it.
     const int64_t count = x[w.axes[i]];
     ir::Value* place = e.add("Sub", {e.iota(count), w.starts[i]});
     ir::Value* here = e.add("And", {e.add("Not", {e.add("Less", {place, e.ints({0})})}),

@@ -1,4 +1,4 @@
-// Faster on the chip; the result is that of Erf.
+// An implementation of Erf that is faster on the chip; the result is the same.
 #include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 

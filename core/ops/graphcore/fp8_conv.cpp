@@ -1,5 +1,6 @@
-// X, W, scaleX, scaleW, B: what FP8MatMul is to MatMul. PopRT's documents name the operator without
-// its inputs; these are FP8MatMul's, and the bias behind them.
+// Inputs: X, W, scaleX, scaleW, B. FP8Conv relates to Conv as FP8MatMul relates to MatMul. PopRT's
+// documents name the operator without its inputs; these are the inputs of FP8MatMul followed by the
+// bias.
 #include "ops/common/flops.h"
 #include "ops/common/quarter_bytes.h"
 

@@ -1,4 +1,4 @@
-// A, B, scaleA, scaleB: bytes are quarter numbers.
+// Inputs: A, B, scaleA, scaleB. Bytes contain 8-bit floats.
 #include "ops/common/flops.h"
 #include "ops/common/quarter_bytes.h"
 

@@ -1,4 +1,4 @@
-// With tanh.
+// Gelu computed with tanh.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_gelu_op {

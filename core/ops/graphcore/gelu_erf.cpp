@@ -1,4 +1,4 @@
-// With erf.
+// Gelu computed with erf.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_gelu_erf_op {

@@ -1,4 +1,5 @@
-// x [N, C, ..], scale [C], bias [C] to y, and mean and 1 / standard deviation [N * groups].
+// Inputs: x [N, C, ..], scale [C], bias [C]. Outputs: y, mean [N * groups], and 1 / standard
+// deviation [N * groups].
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 
@@ -10,7 +11,7 @@ void expand(Expansion& e) {
   const float epsilon = e.node.float_attr("epsilon", 1e-5f);
   const Shape x = e.shape(0);
   e.check(x.size() >= 2 && groups > 0 && x[1] % groups == 0,
-          "channels do not divide into num_groups");
+          "the number of channels is not a multiple of num_groups");
   e.out(0, e.newest("GroupNormalization", {e.in(0), e.in(1), e.in(2)},
                     {{"num_groups", groups}, {"epsilon", epsilon}}));
   if (!e.wants(1) && !e.wants(2)) return;

@@ -1,5 +1,5 @@
-// Host concat, split and reshape: inputs of one shape that the host has stacked, [n, shape...], as
-// n results of that shape.
+// Host concat, split and reshape. The host stacks inputs of one shape to [n, shape...]; the outputs
+// are n tensors of that shape.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_hcsr_op {

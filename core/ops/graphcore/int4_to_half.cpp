@@ -1,7 +1,7 @@
-// Weights of two signed 4-bit numbers a byte: input s8 [n, m], scale f16 [m] (axis 0) or [n] (axis
-// 1), and a reference tensor that decides a layout only. axis 0: [2n, m], rows 2i and 2i + 1 are
-// the high and the low halves of row i. axis 1: [2m, n], the transpose of each row's halves.
-// `remap` is about layout.
+// Widens weights with two signed 4-bit numbers in each byte. Inputs: input s8 [n, m], scale f16 [m]
+// (axis 0) or [n] (axis 1), and a reference tensor, which affects the layout only. axis 0: the
+// result is [2n, m]; rows 2i and 2i + 1 are the high and the low halves of row i. axis 1: the
+// result is [2m, n], the transpose of the halves of each row. `remap` affects the layout only.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_int4_to_half_op {
@@ -16,7 +16,7 @@ void expand(Expansion& e) {
   e.check(
       scale == Shape{x[axis == 0 ? 1 : 0]} && e.dtype(1) == DType::f16,
       "scale must be f16 with an element for each column (axis 0) or row (axis 1) of the input");
-  ir::Value* bytes = e.cast(e.in(0), DType::f16);  // exact, as are the steps below
+  ir::Value* bytes = e.cast(e.in(0), DType::f16);  // exact, like the steps below
   if (e.dtype(0) == DType::u8)
     bytes = e.add("Where", {e.add("Greater", {bytes, e.number(DType::f16, 127)}),
                             e.plus(bytes, -256), bytes});

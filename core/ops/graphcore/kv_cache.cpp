@@ -1,4 +1,4 @@
-// As kv_cache.h says, sequence_axis 0 by default.
+// A key/value cache (ops/common/kv_cache.h) with a default sequence_axis of 0.
 #include "ops/common/kv_cache.h"
 #include "ops/common/axes.h"
 

@@ -1,4 +1,4 @@
-// KVCache with max_bps caches, one for each batch of a step; sequence_axis -2 by default.
+// KVCache with max_bps caches, one for each batch of a step; the default sequence_axis is -2.
 #include "ops/common/axes.h"
 #include "ops/common/kv_cache.h"
 

@@ -1,4 +1,4 @@
-// log(1 + x), near 0 as 2 atanh(x / (2 + x)), which does not cancel.
+// log(1 + x). Near 0 it is computed as 2 atanh(x / (2 + x)), which has no cancellation.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_log1p_op {

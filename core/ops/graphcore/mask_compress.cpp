@@ -1,6 +1,7 @@
-// Compress with a static shape: the elements along `axis` (of the flattened input without it) whose
-// mask is not 0 move to the front in their order, zeros fill the rest. A second output has their
-// number, s32 [1]. No definition was published; this is what a pass that replaces Compress needs.
+// Compress with a static shape. The elements along `axis` (of the flattened input if there is no
+// axis) whose mask is not 0 move to the front in their order, and zeros fill the rest. A second
+// output contains their number, s32 [1]. No definition of the operator was published; this one has
+// the properties that a pass needs to replace Compress.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_mask_compress_op {
@@ -13,10 +14,11 @@ void expand(Expansion& e) {
   const int64_t given = e.node.int_attr("axis", 0);
   e.check(given >= -rank && given < rank, "axis is out of range");
   const int64_t axis = normalize_axis(given, rank), count = x[static_cast<size_t>(axis)];
-  e.check(e.shape(1) == Shape{count}, "the mask must have an element for each along the axis");
+  e.check(e.shape(1) == Shape{count},
+          "the mask must have one element for each place along the axis");
   ir::Value* kept = e.add_node("Count", "poprt", {e.in(1)}, {}, 1)->output();
   ir::Value* at = e.add_node("NonZero", "poprt", {e.in(1)}, {}, 1)->output();
-  // Places past the last one are -1, the last element: any will do.
+  // Places after the last one are -1, which gathers the last element. The Where below replaces it.
   ir::Value* moved =
       e.newest("Gather", {e.reshape(e.in(0), x), e.reshape(at, {count})}, {{"axis", axis}});
   Shape along(x.size(), 1);

@@ -1,4 +1,4 @@
-// x, gamma, beta: LayerNormalization over the last axis.
+// Inputs: x, gamma, beta. LayerNormalization over the last axis.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_norm_ce_op {

@@ -1,4 +1,4 @@
-// 1 where x is not 0, of the type of x.
+// 1 where x is not 0, otherwise 0, of the type of x.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_not_zero_op {

@@ -1,4 +1,4 @@
-// x, log2Scale: x * 2^log2Scale as quarter numbers of type `to`, in bytes.
+// Inputs: x, log2Scale. The output is x * 2^log2Scale as 8-bit floats of type `to`, in bytes.
 #include "ops/common/quarter_bytes.h"
 
 namespace poprt::ops::graphcore_pow2_scale_then_cast_op {

@@ -1,4 +1,4 @@
-// Changes where or whether the chip keeps a tensor, not its values.
+// Affects only where or whether the chip keeps a tensor, so it returns its input.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_print_tensor_op {

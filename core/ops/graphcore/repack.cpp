@@ -1,4 +1,4 @@
-// What Unpack gave, back to rows.
+// The inverse of Unpack: packs the items into rows.
 #include "ops/common/sequence_packing.h"
 
 POPRT_EXPANSION_WITH_FACTS(graphcore_repack_op, "ai.graphcore", "Repack", expand_pack,

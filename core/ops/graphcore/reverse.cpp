@@ -1,4 +1,4 @@
-// The axes in `dimensions` backwards.
+// Reverses the axes in `dimensions`.
 #include <cstdint>
 
 #include "ops/common/expansion.h"

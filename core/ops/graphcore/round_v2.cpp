@@ -1,4 +1,4 @@
-// Ties to even.
+// Rounds ties to even.
 #include "ops/common/elementwise.h"
 #include "ops/common/expansion.h"
 

@@ -1,4 +1,4 @@
-// x times a number.
+// x times a constant number.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_scale_op {

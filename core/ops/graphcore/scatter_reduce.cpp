@@ -1,5 +1,5 @@
-// data and indices of equal shape: element i of the result axis (axis_size long) joins the data
-// whose index is i; without any it is 0, or initial_values (input 2).
+// data and indices have equal shapes. Element i of the result axis (axis_size long) combines the
+// data with index i. If there are none, it is 0, or the element of initial_values (input 2).
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_scatter_reduce_op {
@@ -12,12 +12,12 @@ void expand(Expansion& e) {
   e.check(size >= 0 && size < (int64_t{1} << 31), "axis_size is out of range");
   const std::string how = e.node.string_attr("reduction", "sum");
   if (how != "sum" && how != "max" && how != "min" && how != "mul" && how != "none")
-    e.fail_unsupported("reduction '{}'; sum, max, min, mul and none are", how);
+    e.fail_unsupported("reduction '{}', expected sum, max, min, mul or none", how);
   Shape shape = x;
   shape[static_cast<size_t>(axis)] = size;
   const double first = how == "max" ? -3.4e38 : how == "min" ? 3.4e38 : how == "mul" ? 1 : 0;
   ir::Value* start = e.has(2) ? e.in(2) : e.expand(e.number(e.dtype(0), first), shape);
-  e.check(e.shape_of(start) == shape, "initial_values do not fit");
+  e.check(e.shape_of(start) == shape, "initial_values do not have the shape of the result");
   ir::Value* y =
       e.newest("ScatterElements", {start, e.expand(e.cast(e.in(1), DType::s64), x), e.in(0)},
                {{"axis", axis}, {"reduction", how == "sum" ? "add" : how}});

@@ -1,4 +1,4 @@
-// Values in order, and where they came from, as s32.
+// Outputs: the sorted values, and their places in the input as s32.
 #include "ir/newest.h"
 #include "ops/common/expansion.h"
 

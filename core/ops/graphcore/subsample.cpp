@@ -1,4 +1,4 @@
-// Every strides[d]-th element of axis d.
+// Selects every strides[d]-th element of axis d.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_subsample_op {

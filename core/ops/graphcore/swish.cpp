@@ -1,4 +1,4 @@
-// x sigmoid(x).
+// x * sigmoid(x).
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_swish_op {

@@ -1,6 +1,6 @@
-// x [rows, ...] or [batch, length, ...] (attribute tail: how many of the last dimensions belong to
-// a row, default 1), unpack_info [max_valid_num, segments]: gives [max_valid_num, sum of
-// segment_max_size, ...].
+// Inputs: x [rows, ...] or [batch, length, ...], unpack_info [max_valid_num, segments]. Attribute
+// tail (default 1) is the number of trailing dimensions that belong to a row. Output:
+// [max_valid_num, sum of segment_max_size, ...].
 #include "ops/common/sequence_packing.h"
 
 namespace poprt::ops::graphcore_unpack_op {

@@ -1,4 +1,4 @@
-// input, weights [I, q+k+v columns], bias?, mask_index?, past?, attention_bias?
+// Inputs: input, weights [I, q+k+v columns], bias?, mask_index?, past?, attention_bias?
 #include "ops/common/contrib_attention.h"
 
 namespace poprt::ops::microsoft_attention_op {
@@ -10,7 +10,7 @@ void expand(Expansion& e) {
   const auto sizes = e.node.ints_attr("qkv_hidden_sizes", {w[1] / 3, w[1] / 3, w[1] / 3});
   e.check(sizes.size() == 3 && sizes[0] > 0 && sizes[1] > 0 && sizes[2] > 0 && sizes[0] < w[1] &&
               sizes[1] < w[1] && sizes[0] + sizes[1] + sizes[2] == w[1],
-          "qkv_hidden_sizes do not add up to the columns of weights");
+          "qkv_hidden_sizes do not add up to the number of columns of weights");
   ir::Value* qkv = e.add("MatMul", {e.in(0), e.in(1)});
   if (e.has(2)) qkv = e.add("Add", {qkv, e.in(2)});
   attend_projected(e, qkv, {sizes[0], sizes[1], sizes[2]}, e.in_or_null(3), e.in_or_null(4),

@@ -1,4 +1,4 @@
-// The most likely texts, kept num_beams at a time; the compiler unrolls the search
+// Keeps the num_beams most likely sequences of tokens. The compiler unrolls the search
 // (ops/common/token_search.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"

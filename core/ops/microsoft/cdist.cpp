@@ -1,4 +1,4 @@
-// Distances of every row of A to every row of B.
+// The distances of every row of A to every row of B.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_cdist_op {
@@ -7,7 +7,7 @@ namespace {
 void expand(Expansion& e) {
   const std::string metric = e.node.string_attr("metric", "sqeuclidean");
   if (metric != "sqeuclidean" && metric != "euclidean")
-    e.fail_unsupported("metric '{}'; euclidean and sqeuclidean are", metric);
+    e.fail_unsupported("metric '{}', expected euclidean or sqeuclidean", metric);
   const Shape a = e.shape(0), b = e.shape(1);
   e.check(a.size() == 2 && b.size() == 2 && a[1] == b[1],
           "A and B must be matrices of equal width");

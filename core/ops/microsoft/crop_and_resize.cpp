@@ -1,5 +1,5 @@
-// X [N,C,H,W], rois [R,4] (y1, x1, y2, x2 as parts of height and width), batch_indices [R],
-// crop_size [2]. Points outside of X, and regions of an image that is not there, become
+// Inputs: X [N,C,H,W], rois [R,4] (y1, x1, y2, x2 as fractions of height and width), batch_indices
+// [R], crop_size [2]. Points outside X, and regions whose batch index refers to no image, become
 // extrapolation_value.
 #include "kernels/calls/crop_and_resize.h"
 #include "ops/common/as_f32.h"

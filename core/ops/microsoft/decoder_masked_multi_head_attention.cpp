@@ -1,5 +1,6 @@
-// query, key?, value?, mask_index?, attention_bias?, past_key?, past_value?, past_sequence_length?,
-// beam_width?, cache_indirection?, bias? to output, present_key?, present_value?, qk?
+// Inputs: query, key?, value?, mask_index?, attention_bias?, past_key?, past_value?,
+// past_sequence_length?, beam_width?, cache_indirection?, bias?. Outputs: output, present_key?,
+// present_value?, qk?.
 #include "ops/common/contrib_attention.h"
 
 POPRT_EXPANSION_WITH_FACTS(

@@ -1,8 +1,9 @@
-// X, W [directions, input, 4*hidden], R [directions, hidden, 4*hidden], B?, sequence_lens?,
-// initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point. The whole input is
-// quantised at once for its product with W, the state of each sequence in each step for its product
-// with R. An R that is no constant, or not symmetric, is widened and the states stay floats, which
-// is what their quantisation approximates.
+// Inputs: X, W [directions, input, 4*hidden], R [directions, hidden, 4*hidden], B?, sequence_lens?,
+// initial_h?, initial_c?, P?, W_scale, W_zero_point, R_scale, R_zero_point.
+//
+// The whole input is quantised once for its product with W; the state of each sequence is quantised
+// in each step for its product with R. If R is not constant or not symmetric, it is widened and the
+// states stay floats, which their quantisation would only approximate.
 #include <algorithm>
 
 #include "ops/common/contrib_quantized.h"
@@ -10,14 +11,14 @@
 namespace poprt::ops::microsoft_dynamic_quantize_lstm_op {
 namespace {
 
-// Scale or zero point of one direction: a scalar, or one for each column.
+// The scale or zero point of one direction: a scalar, or one element for each column.
 ir::Value* parameter(Expansion& e, size_t i, int64_t direction) {
   const Shape s = e.shape(i);
   return e.reshape(e.slice(e.in(i), 0, direction, direction + 1),
                    s.size() == 1 ? Shape{} : Shape{s[1]});
 }
 
-// Constant weights that lie around 0 as signed bytes.
+// Whether the weights are constant and can be represented as signed bytes with zero point 0.
 bool is_symmetric(const Expansion& e, size_t weights) {
   const ir::Value *scale = e.in(weights == 1 ? 8 : 10), *zero = e.in(weights == 1 ? 9 : 11);
   if (!e.in(weights)->is_constant() || !scale->is_constant() || !zero->is_constant()) return false;
@@ -27,7 +28,7 @@ bool is_symmetric(const Expansion& e, size_t weights) {
          std::all_of(zeros.begin(), zeros.end(), [=](int64_t z) { return z == middle; });
 }
 
-// R as RNN operators have it, [directions, 4 * hidden, hidden].
+// R in the layout of the RNN operators, [directions, 4 * hidden, hidden].
 Tensor rows_of_gates(const Tensor& r) {
   const int64_t directions = r.shape()[0], hidden = r.shape()[1], gates = r.shape()[2];
   Tensor t = Tensor::zeros(r.dtype(), {directions, gates, hidden});
@@ -47,7 +48,7 @@ void expand(Expansion& e) {
       const Shape& found = e.shape(k);
       e.check(s.size() == 3 && !found.empty() && found[0] == s[0] &&
                   (found.size() == 1 || found == Shape{s[0], s[2]}) && found == e.shape(scale),
-              "weights, scales and zero points do not fit");
+              "weights, scales and zero points have different shapes");
     }
   }
   check_one_type(e, 1, 9);

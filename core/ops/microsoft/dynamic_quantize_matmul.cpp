@@ -1,4 +1,4 @@
-// A, B, b_scale, b_zero_point?, bias?
+// Inputs: A, B, b_scale, b_zero_point?, bias?
 #include "ir/newest.h"
 #include "ops/common/expansion.h"
 

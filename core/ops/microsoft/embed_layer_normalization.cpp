@@ -1,6 +1,6 @@
-// input_ids, segment_ids?, word, position and segment? embeddings, gamma, beta, mask?,
-// position_ids? to the normalised sum of the embeddings, the length of each row by its mask, and
-// the sum.
+// Inputs: input_ids, segment_ids?, the word, position and segment? embeddings, gamma, beta, mask?,
+// position_ids?. Outputs: the normalised sum of the embeddings, the length of each row according to
+// its mask, and the sum.
 #include "ops/common/dimension.h"
 #include "ops/common/expansion.h"
 #include "ops/common/value_range.h"
@@ -29,7 +29,8 @@ void expand(Expansion& e) {
   e.out(2, sum);
   if (!e.wants(1)) return;
   if (!e.has(7)) return e.out(1, e.constant(Tensor::zeros(DType::s32, {ids[0]})));
-  // The ones of a mask, or the place of its first zero: the same for masks of leading ones.
+  // The length is the number of ones in the mask. If the ones are leading, it equals the place of
+  // the first zero.
   e.out(1, e.newest("ReduceSum", {e.cast(e.in(7), DType::s32), e.ints({1})},
                     {{"keepdims", int64_t{0}}}));
 }

@@ -1,4 +1,4 @@
-// A new axis of one, before the axis that input 1 names.
+// Inserts an axis of size one before the axis in input 1.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_expand_dims_op {

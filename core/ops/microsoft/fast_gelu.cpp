@@ -1,4 +1,4 @@
-// Gelu with tanh, of X + bias.
+// Gelu of X + bias, computed with tanh.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_fast_gelu_op {

@@ -1,4 +1,4 @@
-// Conv, plus Z, then an activation.
+// Conv, plus Z, followed by an activation.
 #include "ops/common/contrib_activation.h"
 
 namespace poprt::ops::microsoft_fused_conv_op {

@@ -1,4 +1,4 @@
-// Gemm, then an activation.
+// Gemm followed by an activation.
 #include "ops/common/contrib_activation.h"
 
 namespace poprt::ops::microsoft_fused_gemm_op {

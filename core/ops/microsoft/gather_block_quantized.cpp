@@ -1,4 +1,4 @@
-// data (u8 that packs `bits`, u4, s4, or an 8-bit float), indices, scales, zero_points?
+// Inputs: data (u8 that packs `bits`, u4, s4, or an 8-bit float), indices, scales, zero_points?
 #include "ops/common/block_quantized.h"
 
 namespace poprt::ops::microsoft_gather_block_quantized_op {
@@ -16,7 +16,7 @@ void expand(Expansion& e) {
                 quantize_axis = normalize_axis(n.int_attr("quantize_axis", 1), rank);
   ir::Value* zero = e.in_or_null(3);
   ir::Value* scale = e.in(2);
-  // Numbers of less than a byte as the bytes that hold them.
+  // Unpacks numbers of less than a byte, each into a byte.
   const auto as_bytes = [&](ir::Value* v) -> ir::Value* {
     if (!v->is_constant())
       fail(ErrorCode::failed_precondition, "{}: '{}' must be a constant", n.describe(), v->name());
@@ -29,15 +29,16 @@ void expand(Expansion& e) {
     return e.constant(std::move(bytes));
   };
   if (type == DType::u8 && bits < 8) {
-    if (bits != 2 && bits != 4) e.fail_unsupported("bits {}; 2, 4 and 8 are", bits);
-    e.check(gather_axis == 0 && quantize_axis != 0, "packed data is gathered along axis 0");
+    if (bits != 2 && bits != 4) e.fail_unsupported("bits {}, expected 2, 4 or 8", bits);
+    e.check(gather_axis == 0 && quantize_axis != 0, "packed data must be gathered along axis 0");
   } else if (dtype_bits(type) < 8 && is_float(type)) {
     data = e.cast(data, scale->dtype());
   } else if (dtype_bits(type) < 8) {
     data = as_bytes(data);
     if (zero) zero = as_bytes(zero);
   }
-  // Rows first when they are whole: only what is asked for is widened.
+  // If blocks are within the gathered rows, gather first, so that only the selected rows are
+  // widened.
   const auto gather = [&](ir::Value* v) {
     return e.add("Gather", {v, e.in(1)}, {{"axis", gather_axis}});
   };

@@ -1,4 +1,4 @@
-// As ai.onnx has it.
+// The same as the operator of ai.onnx.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_gather_nd_op {

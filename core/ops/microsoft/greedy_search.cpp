@@ -1,4 +1,5 @@
-// The most likely token each time; the compiler unrolls the search (ops/common/token_search.h).
+// Selects the most likely token in each step. The compiler unrolls the search
+// (ops/common/token_search.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "ops/common/search.h"

@@ -1,4 +1,4 @@
-// The modes have other names in ai.onnx.
+// GridSample of ai.onnx with different names for the modes.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_grid_sample_op {

@@ -1,9 +1,10 @@
-// query (or query, key and value side by side), key?, value?, past_key?, past_value?, seqlens_k [B]
-// (total length - 1), total_sequence_length, cos_cache?, sin_cache?, position_ids?,
-// attention_bias?, head_sink?, k_scale?, v_scale?, q_norm_weight?, k_norm_weight? to output,
-// present_key?, present_value?, output_qk?
+// Inputs: query (or query, key and value side by side), key?, value?, past_key?, past_value?,
+// seqlens_k [B] (total length - 1), total_sequence_length, cos_cache?, sin_cache?, position_ids?,
+// attention_bias?, head_sink?, k_scale?, v_scale?, q_norm_weight?, k_norm_weight?. Outputs: output,
+// present_key?, present_value?, output_qk?.
 //
-// total_sequence_length must be constant, or the past the whole cache, which then keeps its size.
+// Either total_sequence_length is constant, or the past is the whole cache, which then keeps its
+// size.
 #include <limits>
 
 #include "ops/common/contrib_attention.h"
@@ -13,7 +14,7 @@
 namespace poprt::ops::microsoft_group_query_attention_op {
 namespace {
 
-// The node while it is expanded, step by step.
+// Expands the node step by step.
 class GroupQueryAttention {
  public:
   explicit GroupQueryAttention(Expansion& expansion) : e_(expansion), n_(expansion.node) {}
@@ -55,11 +56,11 @@ class GroupQueryAttention {
     call_.q = e_.in(0);
     call_.k = e_.in_or_null(1);
     call_.v = e_.in_or_null(2);
-    e_.check(!call_.k == !call_.v, "key and value are given both or not at all");
+    e_.check(!call_.k == !call_.v, "key and value must be either both present or both absent");
     if (!call_.k) {
       const Shape s = e_.shape(0);
       e_.check(s.size() == 3 && s[2] % (call_.heads + 2 * call_.kv_heads) == 0,
-               "query must hold query, key and value");
+               "query must contain query, key and value");
       const int64_t width = s[2] / (call_.heads + 2 * call_.kv_heads);
       const int64_t columns = call_.heads * width, kv = call_.kv_heads * width;
       call_.k = e_.slice(call_.q, 2, columns, columns + kv);
@@ -83,7 +84,7 @@ class GroupQueryAttention {
     return e_.reshape(y, {batch_, tokens_, heads * head_size_});
   }
 
-  // Keys after this step (total), and before it (start).
+  // Reads the number of keys after this step (total) and before it (start).
   void read_lengths() {
     cache_ = e_.has(3) ? dimension(e_, e_.in(3), 2) : 0;
     const bool known = e_.in(6)->is_constant();
@@ -113,7 +114,7 @@ class GroupQueryAttention {
     call_.k = rotated(call_.k, call_.kv_heads);
   }
 
-  // The cache after this step: input `past` with the rows of `x` written behind what it holds.
+  // The cache after this step: input `past` with the rows of `x` written after its valid rows.
   ir::Value* updated(size_t past, ir::Value* x) {
     const int64_t present = std::max(cache_, total_);
     ir::Value* rows = split_heads(e_, x, call_.kv_heads);
@@ -144,7 +145,7 @@ class GroupQueryAttention {
     if (!call_.causal && prompt_) call_.lengths = lengths_;
   }
 
-  // [B, 1, S, keys]: true where a query does not see a key.
+  // [B, 1, S, keys]: true where a key is hidden from a query.
   ir::Value* hidden_keys() {
     ir::Value* position = e_.reshape(e_.iota(keys_), {1, 1, 1, keys_});
     ir::Value* query = e_.add("Add", {e_.reshape(start_, {batch_, 1, 1, 1}),
@@ -158,7 +159,8 @@ class GroupQueryAttention {
     return e_.add("Or", {hidden, e_.add("Less", {position, oldest})});
   }
 
-  // One more key in front, without a value, whose score is the head's sink; masks say the rest.
+  // Prepends a key without a value. Its score is the sink of the head, and masks hide the other
+  // keys.
   void add_sink() {
     ir::Value* mask =
         e_.add("Where", {hidden_keys(), e_.number(type_, -std::numeric_limits<double>::infinity()),
@@ -189,7 +191,7 @@ class GroupQueryAttention {
   DType type_ = DType::undefined;
   int64_t batch_ = 0, tokens_ = 0, head_size_ = 0;
   int64_t cache_ = 0, total_ = 0, keys_ = 0;
-  bool prompt_ = false;  // nothing lies in the cache yet
+  bool prompt_ = false;  // the cache is empty
   ir::Value *lengths_ = nullptr, *start_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Inverses of square matrices.
+// The inverses of square matrices.
 #include "kernels/calls/inverse.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"
@@ -12,7 +12,7 @@ void infer(InferContext& ctx) {
     const size_t rank = x.shape.size();
     if (rank < 2 || (x.shape[rank - 1] >= 0 && x.shape[rank - 2] >= 0 &&
                      x.shape[rank - 1] != x.shape[rank - 2]))
-      ctx.fail_input("input {} must end in square matrices", shape_string(x.shape));
+      ctx.fail_input("the last two dimensions of input {} must be equal", shape_string(x.shape));
   }
   ctx.out(0, x);
 }

@@ -1,4 +1,4 @@
-// A, B, a_scale, b_scale, a_zero_point?, b_zero_point?, bias?
+// Inputs: A, B, a_scale, b_scale, a_zero_point?, b_zero_point?, bias?
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_matmul_integer_to_float_op {

@@ -1,5 +1,6 @@
-// A [.., K], B u8 [N, blocks, bytes of a block], scales [N, blocks], zero_points? (packed u8 or of
-// the type of A), g_idx?, bias? [N]: A times the transpose of the widened B.
+// Inputs: A [.., K], B u8 [N, blocks, bytes of a block], scales [N, blocks], zero_points? (packed
+// u8, or of the type of A), g_idx?, bias? [N]. The output is A times the transpose of the widened
+// B.
 #include "ops/common/block_quantized.h"
 
 namespace poprt::ops::microsoft_matmul_nbits_op {
@@ -9,7 +10,7 @@ void expand(Expansion& e) {
   const ir::Node& n = e.node;
   const int64_t columns = n.int_attr("N", 0), depth = n.int_attr("K", 0),
                 bits = n.int_attr("bits", 4), block = n.int_attr("block_size", 0);
-  if (bits != 2 && bits != 4 && bits != 8) e.fail_unsupported("bits {}; 2, 4 and 8 are", bits);
+  if (bits != 2 && bits != 4 && bits != 8) e.fail_unsupported("bits {}, expected 2, 4 or 8", bits);
   if (n.int_attr("weight_prepacked", 0)) e.fail_unsupported("weight_prepacked");
   e.check(columns > 0 && depth > 0 && columns < (int64_t{1} << 31) && depth < (int64_t{1} << 31) &&
               block >= 16 && (block & (block - 1)) == 0 && block < (int64_t{1} << 31),
@@ -19,7 +20,7 @@ void expand(Expansion& e) {
   e.check(b == Shape{columns, blocks, block * bits / 8}, "B must be [N, blocks, bytes of a block]");
   e.check(element_count(e.shape(2)) == columns * blocks, "scales must be [N, blocks]");
   e.check(!e.shape(0).empty() && e.shape(0).back() == depth, "A must be [.., K]");
-  // The block of each row, where it is not that which holds the row.
+  // The block of each row, if g_idx assigns rows to other blocks than their own.
   std::vector<int64_t> block_of;
   if (e.has(4) && element_count(e.shape(4)) > 0) {
     block_of = e.const_ints(4);
@@ -27,7 +28,8 @@ void expand(Expansion& e) {
     block_of.resize(static_cast<size_t>(depth));
     bool natural = true;
     for (size_t i = 0; i < block_of.size(); i++) {
-      e.check(block_of[i] >= 0 && block_of[i] < blocks, "g_idx names a block that is not there");
+      e.check(block_of[i] >= 0 && block_of[i] < blocks,
+              "g_idx contains a block that does not exist");
       natural &= block_of[i] == static_cast<int64_t>(i) / block;
     }
     if (natural) block_of.clear();

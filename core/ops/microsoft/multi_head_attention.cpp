@@ -1,5 +1,5 @@
-// query, key?, value?, bias?, key_padding_mask?, attention_bias?, past_key?, past_value?,
-// past_sequence_length?, cache_indirection? to output, present_key?, present_value?, qk?
+// Inputs: query, key?, value?, bias?, key_padding_mask?, attention_bias?, past_key?, past_value?,
+// past_sequence_length?, cache_indirection?. Outputs: output, present_key?, present_value?, qk?.
 #include "ops/common/contrib_attention.h"
 
 POPRT_EXPANSION_WITH_FACTS(

@@ -1,4 +1,4 @@
-// MaxPool of bytes with channels last: X [N, spatial..., C].
+// MaxPool of bytes with the channels last: X is [N, spatial..., C].
 #include "kernels/calls/max_pool_bytes.h"
 #include "ops/common/axes.h"
 #include "ops/common/window.h"

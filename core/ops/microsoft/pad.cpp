@@ -1,4 +1,4 @@
-// data, pads, value?
+// Inputs: data, pads, value?
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_pad_op {

@@ -1,4 +1,4 @@
-// input, weight, bias, input_scale, weight_scale, mask_index?, input_zero_point?,
+// Inputs: input, weight, bias, input_scale, weight_scale, mask_index?, input_zero_point?,
 // weight_zero_point?, past?
 #include "ops/common/contrib_attention.h"
 

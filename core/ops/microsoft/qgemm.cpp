@@ -1,4 +1,4 @@
-// A, a_scale, a_zero_point, B, b_scale, b_zero_point, C? (s32), y_scale?, y_zero_point?
+// Inputs: A, a_scale, a_zero_point, B, b_scale, b_zero_point, C? (s32), y_scale?, y_zero_point?
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qgemm_op {

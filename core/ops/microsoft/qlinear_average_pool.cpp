@@ -1,4 +1,4 @@
-// X, x_scale, x_zero_point?, y_scale, y_zero_point?
+// Inputs: X, x_scale, x_zero_point?, y_scale, y_zero_point?
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_average_pool_op {

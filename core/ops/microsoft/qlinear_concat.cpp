@@ -1,4 +1,4 @@
-// Y_scale, Y_zero_point, then x, scale, zero_point of each part.
+// Inputs: Y_scale, Y_zero_point, followed by x, scale and zero_point of each part.
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_concat_op {
@@ -6,7 +6,7 @@ namespace {
 
 void expand(Expansion& e) {
   e.check(e.node.inputs().size() >= 5 && e.node.inputs().size() % 3 == 2,
-          "inputs must be the scale and zero point of Y, then three of each part");
+          "the inputs must be the scale and zero point of Y, followed by three for each part");
   std::vector<ir::Value*> parts;
   for (size_t i = 2; i < e.node.inputs().size(); i += 3)
     parts.push_back(requantized(e, i, 0, e.dtype(2)));

@@ -1,5 +1,5 @@
-// Inputs as those of ai.onnx's QLinearConv; with channels_last, x and y are [N,H,W,C] and w is as
-// it is there.
+// Inputs are the same as for QLinearConv of ai.onnx. With channels_last, x and y are [N,H,W,C]; w
+// keeps its layout.
 #include "ops/common/contrib_quantized.h"
 #include "ops/common/flops.h"
 

@@ -1,4 +1,4 @@
-// X, x_scale, x_zero_point, y_scale, y_zero_point
+// Inputs: X, x_scale, x_zero_point, y_scale, y_zero_point.
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_global_average_pool_op {
@@ -13,7 +13,7 @@ void expand(Expansion& e) {
   const auto* spatial = x.data() + (last ? 1 : 2);
   const int64_t pixels = element_count({spatial, x.size() - 2});
   e.check(pixels > 0 && pixels <= (1 << 23), "there must be 1 to 2^23 pixels");
-  // The sum of bytes is exact; only their mean is a float.
+  // The sum of bytes is exact; only the mean is computed in floats.
   ir::Value* bytes =
       e.reshape(e.in(0), last ? Shape{x[0], pixels, channels} : Shape{x[0] * channels, pixels, 1});
   Shape y(x.size(), 1);
@@ -22,7 +22,7 @@ void expand(Expansion& e) {
   ir::Value* sums = e.reshape(e.add_node("SumBytes", "poprt", {bytes}, {}, 1)->output(), y);
   ir::Value* mean = e.scaled(e.cast(sums, DType::f32), 1 / static_cast<double>(pixels));
   if (e.has(2)) mean = e.add("Sub", {mean, e.cast(e.reshape(e.in(2), {}), DType::f32)});
-  e.check(element_count(e.shape(1)) == 1, "x_scale is not one number");
+  e.check(element_count(e.shape(1)) == 1, "x_scale must be one number");
   ir::Value* scale = e.cast(e.reshape(e.in(1), {}), DType::f32);
   quantized_result(e, e.add("Mul", {mean, scale}), 3, e.dtype(0));
 }

@@ -1,4 +1,4 @@
-// A, A_scale, A_zero_point?, B, B_scale, B_zero_point?, C_scale, C_zero_point?
+// Inputs: A, A_scale, A_zero_point?, B, B_scale, B_zero_point?, C_scale, C_zero_point?
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_mul_op {

@@ -1,4 +1,4 @@
-// data, data_scale, data_zero_point?, reduced_scale, reduced_zero_point?
+// Inputs: data, data_scale, data_zero_point?, reduced_scale, reduced_zero_point?
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_reduce_mean_op {

@@ -1,4 +1,4 @@
-// X, X_scale, X_zero_point?, Y_scale, Y_zero_point?
+// Inputs: X, X_scale, X_zero_point?, Y_scale, Y_zero_point?
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_sigmoid_op {

@@ -1,4 +1,4 @@
-// condition, X, x_scale, x_zero_point, Y, y_scale, y_zero_point, z_scale, z_zero_point
+// Inputs: condition, X, x_scale, x_zero_point, Y, y_scale, y_zero_point, z_scale, z_zero_point.
 #include "ops/common/contrib_quantized.h"
 
 namespace poprt::ops::microsoft_qlinear_where_op {

@@ -1,4 +1,4 @@
-// start, limit, delta? (1), each one number of rank 0 or 1.
+// Inputs: start, limit, delta? (1); each is one number of rank 0 or 1.
 #include "ops/common/expansion.h"
 #include "ops/common/flops.h"
 

@@ -1,5 +1,5 @@
-// input [B,S,heads*size] or [B,heads,S,size], position_ids [1] (of the first token) or [B,S], cos
-// and sin tables.
+// Inputs: input [B,S,heads*size] or [B,heads,S,size], position_ids [1] (of the first token) or
+// [B,S], cos_cache, sin_cache.
 #include "ops/common/expansion.h"
 #include "ops/common/value_range.h"
 

@@ -1,4 +1,4 @@
-// A token drawn from the most likely ones each time; the compiler unrolls the search
+// Draws a token from the most likely ones in each step. The compiler unrolls the search
 // (ops/common/token_search.h).
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"

@@ -1,4 +1,4 @@
-// Some exporters put the operator here; ONNX Runtime knows it in ai.onnx.
+// Some exporters use this domain for the operator, which ONNX Runtime defines in ai.onnx.
 #include "ops/common/normalization.h"
 
 namespace poprt::ops::microsoft_simplified_layer_normalization_op {

@@ -1,4 +1,4 @@
-// input, skip, gamma, beta?, bias?
+// Inputs: input, skip, gamma, beta?, bias?
 #include "ops/common/skip_normalization.h"
 
 POPRT_EXPANSION_WITH_FACTS(

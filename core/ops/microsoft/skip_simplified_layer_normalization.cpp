@@ -1,4 +1,4 @@
-// input, skip, gamma, bias?
+// Inputs: input, skip, gamma, bias?
 #include "ops/common/skip_normalization.h"
 
 POPRT_EXPANSION_WITH_FACTS(

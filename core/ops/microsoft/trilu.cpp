@@ -1,4 +1,4 @@
-// As ai.onnx has it from opset 14.
+// The same as the operator of ai.onnx from opset 14 on.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::microsoft_trilu_op {

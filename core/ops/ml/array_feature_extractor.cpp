@@ -1,4 +1,4 @@
-// Columns Y of X; a vector becomes one row.
+// Selects the columns Y of X. A vector X is treated as one row.
 #include "ops/common/ml.h"
 #include "ops/common/value_range.h"
 

@@ -1,4 +1,4 @@
-// X > threshold, as 0 and 1 of the type of X.
+// X > threshold as 0 or 1, of the type of X.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_binarizer_op {

@@ -1,4 +1,5 @@
-// All inputs side by side as f32, each with as many columns as inputdimensions says.
+// Concatenates all inputs along the columns as f32. inputdimensions contains the number of columns
+// of each input.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_feature_vectorizer_op {
@@ -22,7 +23,7 @@ void expand(Expansion& e) {
       parts.push_back(e.constant(Tensor::zeros(DType::f32, {rows, width - columns})));
     }
   }
-  e.check(!parts.empty(), "it has no inputs");
+  e.check(!parts.empty(), "the node has no inputs");
   e.out(0, e.concat(parts, 1));
 }
 

@@ -1,4 +1,5 @@
-// Elements equal to the replaced value (NaN too) become the imputed one of their column.
+// Replaces elements equal to the given value (which may be NaN) by the imputed value of their
+// column.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_imputer_op {

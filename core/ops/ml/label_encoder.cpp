@@ -1,5 +1,5 @@
-// Every element looked up among keys; what is not there becomes a default. Keys and values are
-// keys_KIND / values_KIND lists or, from opset 4, tensors.
+// Looks up every element in a list of keys; an element that is not in the list becomes a default
+// value. Keys and values are lists keys_KIND / values_KIND or, from opset 4 on, tensors.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -29,10 +29,10 @@ void lower(LowerContext& ctx) {
   const auto size = static_cast<size_t>(dtype_bits(t.values.dtype()) / 8);
   if (dtype_bits(t.values.dtype()) < 8)
     ctx.fail_unsupported("values of {}", dtype_name(t.values.dtype()));
-  // In order of the keys, first of equal ones first; NaN is last.
+  // Sorts by key. Of equal keys the first is first; NaN is last.
   std::vector<size_t> order(static_cast<size_t>(given));
   std::iota(order.begin(), order.end(), size_t{0});
-  // Before opset 4 NaN equals nothing.
+  // Before opset 4, NaN is not equal to any key.
   const std::vector<double> as_real = t.keys.to_doubles();
   if (ctx.opset() < 4) std::erase_if(order, [&](size_t i) { return std::isnan(as_real[i]); });
   const auto n = static_cast<int64_t>(order.size());
@@ -58,7 +58,7 @@ void lower(LowerContext& ctx) {
   }
   const int64_t count = element_count(ctx.in_shape(0)), bytes = static_cast<int64_t>(size);
   if (is_integer(keys.dtype()) && n > 0) {
-    // Integers that lie close together are places in a table.
+    // If the integers are close together, they index a table directly.
     const std::vector<int64_t> k = keys.to_int64s();
     const uint64_t span = static_cast<uint64_t>(k.back()) - static_cast<uint64_t>(k.front());
     if (span < static_cast<uint64_t>(n) * 4 + 4096) {
@@ -66,7 +66,7 @@ void lower(LowerContext& ctx) {
       Tensor table = Tensor::zeros(t.values.dtype(), {static_cast<int64_t>(entries) + 1});
       auto* place = static_cast<std::byte*>(table.mutable_data());
       for (size_t i = 0; i <= entries; i++) std::memcpy(place + i * size, t.fallback.data(), size);
-      // Backwards: of equal keys the first stays.
+      // The loop runs backwards, so that the first of equal keys is kept.
       for (size_t i = k.size(); i-- > 0;)
         std::memcpy(place + static_cast<size_t>(k[i] - k.front()) * size,
                     static_cast<const std::byte*>(t.values.data()) + order[i] * size, size);

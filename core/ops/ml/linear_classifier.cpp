@@ -1,6 +1,6 @@
-// The label of the largest score, and the scores; one row of coefficients with two labels is a
-// binary classifier whose scores are [1 - s, s]. Coefficients behind those of the last class are
-// not read, as in ONNX Runtime.
+// Outputs: the label with the largest score, and the scores. One row of coefficients with two
+// labels is a binary classifier with scores [1 - s, s]. As in ONNX Runtime, coefficients after
+// those of the last class are ignored.
 #include "base/checked.h"
 #include "ops/common/ml.h"
 
@@ -19,7 +19,7 @@ void expand(Expansion& e) {
                               : static_cast<int64_t>(intercepts.size());
   e.check(targets > 0, "coefficients are missing");
   e.check(static_cast<int64_t>(coefficients.size()) % targets == 0,
-          "the number of coefficients is no multiple of the number of classes");
+          "the number of coefficients is not a multiple of the number of classes");
   const int64_t used = checked_mul(targets, shape[1], "coefficients");
   if (static_cast<int64_t>(coefficients.size()) > used)
     coefficients.resize(static_cast<size_t>(used));

@@ -1,5 +1,5 @@
-// X times the coefficients [targets, features] plus intercepts. Coefficients behind those of the
-// last target are not read, as in ONNX Runtime.
+// X times the coefficients [targets, features], plus intercepts. As in ONNX Runtime, coefficients
+// after those of the last target are ignored.
 #include "base/checked.h"
 #include "ops/common/ml.h"
 

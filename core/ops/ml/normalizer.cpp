@@ -1,4 +1,4 @@
-// Rows divided by their largest element, the sum of absolutes, or their length.
+// Divides each row by its largest element, by the sum of its absolute values, or by its L2 norm.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_normalizer_op {
@@ -12,7 +12,7 @@ void expand(Expansion& e) {
   const std::string_view op = norm == "MAX" ? "ReduceMax" : norm == "L1" ? "ReduceL1" : "ReduceL2";
   if (norm != "MAX" && norm != "L1" && norm != "L2") e.fail_unsupported("norm '{}'", norm);
   ir::Value* by = e.newest(op, {x, e.ints({rank - 1})}, {{"keepdims", int64_t{1}}});
-  // A row of zeros stays one.
+  // A row of zeros is not changed.
   by = e.add("Where", {e.add("Equal", {by, e.number(DType::f32, 0)}), e.number(DType::f32, 1), by});
   e.out(0, e.add("Div", {x, by}));
 }

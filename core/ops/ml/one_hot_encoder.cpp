@@ -1,4 +1,4 @@
-// A new last axis with a one where an element is that category.
+// Adds a last axis, which contains 1 at the category that the element equals.
 #include <map>
 
 #include "ops/common/ml.h"
@@ -12,7 +12,7 @@ void expand(Expansion& e) {
   if (categories.empty() && a) e.fail_unsupported("cats_strings; the device has no strings");
   const auto count = static_cast<int64_t>(categories.size());
   e.check(count > 0, "cats_int64s must not be empty");
-  // A category that is given twice is the last one.
+  // If a category occurs twice, the last one counts.
   std::map<int64_t, int64_t> places;
   for (int64_t i = 0; i < count; i++) places[categories[static_cast<size_t>(i)]] = i;
   std::vector<int64_t> keys, values;
@@ -20,7 +20,7 @@ void expand(Expansion& e) {
     keys.push_back(category);
     values.push_back(place);
   }
-  // As ONNX Runtime, which truncates.
+  // The input is truncated to integers, as in ONNX Runtime.
   ir::Value* x = e.cast(e.in(0), DType::s64);
   ir::Value* place =
       e.add_node("LabelEncoder", "ai.onnx.ml", {x},

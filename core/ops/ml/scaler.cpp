@@ -1,4 +1,4 @@
-// (X - offset) * scale as f32; each is one number or one for a column.
+// (X - offset) * scale as f32. Each of the two is one number, or one number for each column.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_scaler_op {

@@ -1,6 +1,6 @@
-// Without support vectors the label of the largest linear score. With them one decision for each
-// pair of classes; kernel svm_classify votes, and makes probabilities when prob_a and prob_b are
-// there.
+// Without support vectors, the result is the label of the largest linear score. With support
+// vectors, there is one decision for each pair of classes. Kernel svm_classify counts the votes,
+// and computes probabilities if prob_a and prob_b are given.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_svm_classifier_op {
@@ -27,12 +27,14 @@ void expand(Expansion& e) {
     scores = e.add("MatMul", {x, e.swap_last_two(reals(e, coefficients, {classes, shape[1]}))});
     scores = e.plus(scores, static_cast<double>(rho[0]));
   } else {
-    e.check(static_cast<int64_t>(per_class.size()) == classes && classes >= 2 && classes < 65536 &&
-                static_cast<int64_t>(coefficients.size()) == (classes - 1) * count &&
-                static_cast<int64_t>(rho.size()) >= pairs && a.size() == b.size() &&
-                (a.empty() || static_cast<int64_t>(a.size()) >= pairs),
-            "coefficients, rho or prob_a do not fit the classes and support vectors");
-    // The decision of i against j: coefficients row j - 1 of the vectors of i, row i of those of j.
+    e.check(
+        static_cast<int64_t>(per_class.size()) == classes && classes >= 2 && classes < 65536 &&
+            static_cast<int64_t>(coefficients.size()) == (classes - 1) * count &&
+            static_cast<int64_t>(rho.size()) >= pairs && a.size() == b.size() &&
+            (a.empty() || static_cast<int64_t>(a.size()) >= pairs),
+        "the sizes of coefficients, rho or prob_a do not match the classes and support vectors");
+    // The decision between i and j uses row j - 1 of the coefficients for the vectors of i, and row
+    // i for the vectors of j.
     std::vector<float> matrix(static_cast<size_t>(count * pairs));
     std::vector<int64_t> start = {0};
     for (const int64_t c : per_class) start.push_back(start.back() + c);

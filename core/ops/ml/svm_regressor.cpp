@@ -1,5 +1,5 @@
-// The kernel of X and the support vectors times the coefficients, plus rho. Without support vectors
-// the coefficients are those of a linear model.
+// The kernel function of X and the support vectors, times the coefficients, plus rho. Without
+// support vectors, the coefficients define a linear model.
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_svm_regressor_op {

@@ -1,4 +1,5 @@
-// The operator of opset 5: nodes and leaves in separate lists, modes as bytes, sets of members.
+// The operator of opset 5, which has nodes and leaves in separate lists, modes as bytes, and sets
+// of members.
 #include <algorithm>
 #include <cmath>
 
@@ -43,18 +44,18 @@ Trees read(const ir::Node& node) {
   if (features.size() != n || yes.size() != n || no.size() != n || yes_leafs.size() != n ||
       no_leafs.size() != n || splits.size() != n || leaf_targets.size() != leaves ||
       (!missing.empty() && missing.size() != n) || n > (1U << 26) || leaves > (1U << 26))
-    bad("its lists have different lengths");
+    bad("the lists have different lengths");
   // Leaves follow the nodes. Sets of members are separated by NaN.
   std::vector<RawNode> raw(n + leaves);
   auto member = members.begin();
   const auto child = [&](int64_t id, int64_t is_leaf) {
     if (id < 0 || static_cast<size_t>(id) >= (is_leaf ? leaves : n))
-      bad("a tree node names a child that does not exist");
+      bad("a tree node refers to a child that does not exist");
     return is_leaf ? static_cast<int64_t>(n) + id : id;
   };
   for (size_t i = 0; i < n; i++) {
     RawNode& r = raw[i];
-    if (modes[i] < 0 || modes[i] > 6) bad("a node mode is not 0 to 6");
+    if (modes[i] < 0 || modes[i] > 6) bad("a node mode is not in the range 0 to 6");
     r.mode = modes[i] == 6 ? kMemberMode : static_cast<int32_t>(modes[i]);
     r.feature = features[i];
     r.threshold = splits[i];

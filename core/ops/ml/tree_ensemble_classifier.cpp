@@ -1,4 +1,4 @@
-// X to the label [rows] and the scores [rows, classes].
+// Input: X. Outputs: the labels [rows] and the scores [rows, classes].
 #include "ops/common/tree_ensemble.h"
 
 namespace poprt::ops::ml_tree_ensemble_classifier_op {
@@ -34,7 +34,7 @@ extern const OpDef def;
 const OpDef def = {
     .name = "TreeEnsembleClassifier",
     .domain = "ai.onnx.ml",
-    .until = 4,  // TreeEnsemble took its place
+    .until = 4,  // TreeEnsemble replaced it
     .infer = infer,
     .lower = lower,
     .axes = axes_of_trees,

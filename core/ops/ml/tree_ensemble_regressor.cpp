@@ -1,4 +1,4 @@
-// X to [rows, n_targets].
+// Input: X. Output: [rows, n_targets].
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,7 @@ void lower(LowerContext& ctx) {
   call.transform = post_transform_of(ctx.node);
   call.base = real_attr(ctx.node, "base_values");
   const std::string aggregate = ctx.node.string_attr("aggregate_function", "SUM");
-  // In the order of calls::TreeAggregate.
+  // The names in the order of calls::TreeAggregate.
   static constexpr std::array<std::string_view, 4> kNames = {"SUM", "AVERAGE", "MIN", "MAX"};
   const auto name = std::find(kNames.begin(), kNames.end(), aggregate);
   if (name == kNames.end()) ctx.fail_unsupported("aggregate_function '{}'", aggregate);
@@ -33,7 +33,7 @@ extern const OpDef def;
 const OpDef def = {
     .name = "TreeEnsembleRegressor",
     .domain = "ai.onnx.ml",
-    .until = 4,  // TreeEnsemble took its place
+    .until = 4,  // TreeEnsemble replaced it
     .infer = infer,
     .lower = lower,
     .axes = axes_of_trees,

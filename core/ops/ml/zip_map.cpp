@@ -1,5 +1,5 @@
-// Keys are class labels that the model states; the map's values, which are all that a run computes,
-// stay a tensor [rows, classes].
+// The result is a map from class labels to scores. The labels are attributes of the model, so only
+// the scores are computed; they stay a tensor [rows, classes].
 #include "ops/common/ml.h"
 
 namespace poprt::ops::ml_zip_map_op {

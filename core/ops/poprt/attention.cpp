@@ -1,10 +1,14 @@
-// poprt.Attention: softmax(scale q k^T + mask) v for every head, without the score tensor.
+// poprt.Attention: softmax(scale q k^T + mask) v for every head, without materialising the scores.
 //
-// Inputs q [B,S,Cq], k [B,T,Ck], v [B,T,Cv] f32, mask optional: f32 added to the scores, or bool
-// where false makes a score mask_value; it broadcasts to [B,H,S,T]. Attributes: heads H, head_size
-// D, scale, q_offset, k_offset, v_offset (column of head h, dimension d of q: q_offset + h D + d,
-// so the three may be one fused projection), mask_value (default -3.4e38), causal (query i sees
-// keys up to i + T - S). Output [B,S,H*D].
+// Inputs: q [B,S,Cq], k [B,T,Ck], v [B,T,Cv], all f32, and an optional mask that broadcasts to
+// [B,H,S,T]. An f32 mask is added to the scores; where a bool mask is false, the score becomes
+// mask_value.
+//
+// Attributes: heads H, head_size D, scale, q_offset, k_offset, v_offset (dimension d of head h of q
+// is column q_offset + h D + d, so the three may be one fused projection), mask_value (default
+// -3.4e38), causal (query i sees keys up to i + T - S).
+//
+// Output: [B,S,H*D].
 #include "kernels/calls/attention.h"
 #include "ops/common/axes.h"
 #include "ops/op.h"
@@ -27,8 +31,8 @@ void infer(InferContext& ctx) {
       ctx.fail_input("input {} is {}, expected rank 3", i, shape_string(t.shape));
     const int64_t offset = node.int_attr(names[i], 0), columns = t.shape[2];
     if (columns >= 0 && (offset < 0 || heads * size > columns || offset > columns - heads * size))
-      ctx.fail_input("{} {} with {} heads of {} does not fit {} columns", names[i], offset, heads,
-                     size, columns);
+      ctx.fail_input("{} {} with {} heads of {} exceeds {} columns", names[i], offset, heads, size,
+                     columns);
   }
   const ir::ValueType& q = ctx.in(0);
   if (!q.has_shape) return ctx.out_dtype(0, DType::f32);
@@ -61,7 +65,7 @@ void map_axes(AxesContext& ctx) {
     const int64_t offset = n.int_attr(offsets[i], 0);
     ctx.carry(i, 0, 0, 0);
     ctx.link({i, 2, 0, 2, kNoRepeat, size, size, -offset});
-    // Column d of a head comes from column d of the values.
+    // Column d of a head depends on column d of the values only.
     if (i == 2 && size > 1) ctx.link({i, 2, 0, 2, size, 1, 1, -offset});
   }
   ctx.carry(0, 1, 0, 1);

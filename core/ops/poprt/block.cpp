@@ -1,4 +1,4 @@
-// poprt.Block: [N,C,H,W] to [N,ceil(C/16),H,W,16].
+// poprt.Block: converts [N,C,H,W] to [N,ceil(C/16),H,W,16].
 #include "kernels/calls/block.h"
 #include "base/checked.h"
 #include "ops/common/axes.h"

@@ -1,5 +1,5 @@
-// poprt.ByteMap: Y = T[X] for bytes: X u8 or s8, T 256 elements of u8 or s8 in the order of X's
-// bits. What a chain of elementwise operators between two quantisations becomes.
+// poprt.ByteMap: Y = T[X]. X is u8 or s8; T has 256 elements of u8 or s8, indexed by the bits of X
+// as an unsigned number. It replaces a chain of elementwise operators between two quantisations.
 #include "kernels/calls/byte_map.h"
 #include "ops/common/axes.h"
 #include "ops/op.h"

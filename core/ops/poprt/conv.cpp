@@ -1,11 +1,13 @@
-// poprt.Conv: convolution into channel blocks, with bias, residual and activation in the kernel;
-// with input 4, [1 or N,CB,1,1,16], and 5, [1,CB,1,1,16], of x * input 4 + input 5 and, with
-// `prologue_relu`, Relu of that.
+// poprt.Conv: convolution into channel blocks, with bias, residual and activation in the kernel.
+// With inputs 4, [1 or N,CB,1,1,16], and 5, [1,CB,1,1,16], the convolution reads x * input 4 +
+// input 5 and, with `prologue_relu`, applies Relu to it first.
 //
-// x is [N,C,H,W] for fewer than 16 channels, [N,CB,H,W,16] otherwise. Of a plain x and without a
-// residual, `plain_result` makes y [N,M,OH,OW].
-// Values in three dimensions have their slices one after the other, [N,CB,D*H,W,16], and the
-// attribute `depth` says how many of x there are; the window's attributes then have three entries.
+// x is [N,C,H,W] for fewer than 16 channels and [N,CB,H,W,16] otherwise. If x is plain and there is
+// no residual, `plain_result` makes y [N,M,OH,OW].
+//
+// Values with three spatial dimensions store their slices one after the other, [N,CB,D*H,W,16]. The
+// attribute `depth` is the number of slices of x; the attributes of the window then have three
+// entries.
 #include <limits>
 
 #include "base/checked.h"
@@ -23,8 +25,9 @@ namespace {
 
 int64_t blocks(int64_t channels) { return (channels + 15) / 16; }
 
-// A convolution's weights as its kernel reads them. For so many bytes as the plain ones have,
-// Winograd's give these (program/narrow_weights.h): packed ones are more.
+// Writes the weights of a convolution in the layout of its kernel. If the destination has the size
+// of the plain weights, Winograd's form writes those instead (program/narrow_weights.h); packed
+// weights are always larger.
 struct PackedConv {
   int64_t groups, m, c, kh, kw, tile;
   bool operator==(const PackedConv&) const = default;
@@ -49,7 +52,7 @@ void infer(InferContext& ctx) {
   const int64_t channels = ctx.node.int_attr("channels", 0), group = ctx.node.int_attr("group", 1);
   const bool plain = x.shape.size() == 4;
   if (!plain && x.shape.size() != 5)
-    ctx.fail_input("input {} is neither plain nor blocked", shape_string(x.shape));
+    ctx.fail_input("input {} has neither the plain nor the blocked layout", shape_string(x.shape));
   if (group < 1 || channels < 1 || w.shape[1] * group != channels || w.shape[0] % group ||
       x.shape[1] != (plain ? channels : blocks(channels)))
     ctx.fail_input("input {} with {} channels in {} groups does not fit weights {}",
@@ -101,7 +104,7 @@ void lower(LowerContext& ctx) {
   if (!conv_kernel_exists(p))
     ctx.fail_unsupported("no kernel for {} groups of {} to {} channels with such pads", p.groups,
                          p.c, p.m);
-  // Weights that come at run time are not worth a transform.
+  // Weights that are computed at run time do not justify a Winograd transform.
   ConvKernel kernel =
       choose_conv_kernel(p, ctx.constant(1) ? ctx.node.int_attr("winograd_tile", -1) : 0,
                          ctx.node.int_attr(kWinogradAttribute, kLargestWinogradTile));

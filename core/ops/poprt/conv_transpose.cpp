@@ -1,4 +1,4 @@
-// poprt.ConvTranspose: kernel = stride and no padding, in channel blocks.
+// poprt.ConvTranspose: in channel blocks, with a kernel equal to the stride and without padding.
 #include "kernels/calls/conv_transpose.h"
 #include "base/checked.h"
 #include "kernels/common/pack_conv.h"
@@ -41,7 +41,7 @@ void lower(LowerContext& ctx) {
   const Tensor* weights = ctx.constant(1);
   if (!weights || weights->dtype() != DType::f32 || ctx.in_dtype(0) != DType::f32 ||
       (ctx.has(2) && !ctx.constant(2)))
-    ctx.fail_unsupported("weights and bias must be constant and everything f32");
+    ctx.fail_unsupported("weights and bias must be constant and all types f32");
   const Shape &x = ctx.in_shape(0), &y = ctx.out_shape();
   const kernels::ConvWeights w = weights_of(*weights);
   const int64_t count = checked_mul(checked_mul(w.taps(), w.blocks()), w.c * 16);

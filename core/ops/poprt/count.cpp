@@ -1,4 +1,4 @@
-// poprt.Count (x): how many elements are not 0, an s64 scalar.
+// poprt.Count (x): the number of elements that are not 0, as an s64 scalar.
 #include "kernels/calls/count.h"
 #include "ops/common/as_f32.h"
 #include "ops/common/axes.h"

@@ -1,5 +1,5 @@
-// poprt.Elementwise: a fused chain of float elementwise operators (common/elementwise_program.h).
-// Attributes program, constants, dtypes; every output has the broadcast shape of all inputs.
+// poprt.Elementwise: a fused chain of elementwise float operators (common/elementwise_program.h).
+// Attributes: program, constants, dtypes. Every output has the broadcast shape of all inputs.
 #include "ops/common/elementwise.h"
 #include "ops/common/axes.h"
 
@@ -10,8 +10,8 @@ void infer(InferContext& ctx) {
   const ElementwiseProgram p = ElementwiseProgram::from_node(ctx.node);
   if (ctx.input_count() != static_cast<size_t>(p.inputs) ||
       ctx.node.outputs().size() != p.outputs.size())
-    ctx.fail_input("it has {} inputs and {} outputs, its program {} and {}", ctx.input_count(),
-                   ctx.node.outputs().size(), p.inputs, p.outputs.size());
+    ctx.fail_input("the node has {} inputs and {} outputs, its program {} and {}",
+                   ctx.input_count(), ctx.node.outputs().size(), p.inputs, p.outputs.size());
   Shape shape;
   bool known = true;
   for (size_t i = 0; i < ctx.input_count(); i++) {

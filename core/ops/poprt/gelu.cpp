@@ -1,4 +1,4 @@
-// Gelu in our domain: passes make it for models whose opset has none.
+// Gelu in the internal domain. Passes create it for models whose opset has no Gelu.
 #include "ops/common/gelu.h"
 #include "ops/common/axes.h"
 

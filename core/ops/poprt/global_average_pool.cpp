@@ -1,4 +1,4 @@
-// poprt.GlobalAveragePool: blocked in, plain [N, channels, 1, 1] out.
+// poprt.GlobalAveragePool: the input is blocked, the output is plain [N, channels, 1, 1].
 #include "base/checked.h"
 #include "kernels/calls/global_average_blocked.h"
 #include "ops/common/axes.h"
@@ -13,7 +13,8 @@ void infer(InferContext& ctx) {
   const int64_t channels = ctx.node.int_attr("channels", 0);
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   if (x.shape.size() != 5 || channels < 1 || x.shape[1] != (channels + 15) / 16)
-    ctx.fail_input("input {} is not {} channels in blocks", shape_string(x.shape), channels);
+    ctx.fail_input("input {} is not the blocked form of {} channels", shape_string(x.shape),
+                   channels);
   ctx.out(0, x.dtype, {x.shape[0], channels, 1, 1});
 }
 

@@ -1,6 +1,6 @@
-// poprt.GuardBegin (condition) {when}: nodes up to the matching poprt.GuardEnd run when the
-// condition equals `when`. Made by the compiler when it flattens If; values made inside are read by
-// poprt.Select only.
+// poprt.GuardBegin (condition) {when}: the nodes up to the matching poprt.GuardEnd run if the
+// condition equals `when`. The compiler creates it to flatten If. Only poprt.Select reads the
+// values that these nodes produce.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "program/control.h"

@@ -1,4 +1,4 @@
-// poprt.GuardEnd: see poprt.GuardBegin.
+// poprt.GuardEnd: ends the region of the matching poprt.GuardBegin.
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"
 #include "program/control.h"

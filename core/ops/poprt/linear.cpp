@@ -1,4 +1,4 @@
-// poprt.Linear: MatMul with constant weights and everything that follows it in the same kernel.
+// poprt.Linear: MatMul with constant weights, and the epilogue that its kernel applies.
 #include "base/checked.h"
 #include "ops/common/axes.h"
 #include "ops/common/matmul.h"
@@ -27,7 +27,7 @@ void infer(InferContext& ctx) {
 void lower(LowerContext& ctx) {
   const Tensor* w = ctx.constant(1);
   if (!w || w->dtype() != DType::f32 || ctx.in_dtype(0) != DType::f32)
-    ctx.fail_unsupported("weights must be constant and everything f32");
+    ctx.fail_unsupported("weights must be constant and all types f32");
   if (ctx.has(2) && !ctx.constant(2)) ctx.fail_unsupported("bias must be constant");
   const bool transposed = ctx.node.int_attr("transB", 0) != 0;
   PackedMatmul p;

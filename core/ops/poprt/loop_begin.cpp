@@ -1,9 +1,13 @@
 // poprt.LoopBegin (count?, condition?, states...) {most, condition, clear}: the nodes up to the
-// matching poprt.LoopEnd run again and again. Outputs: the index (s64 scalar; afterwards the number
-// of rounds), with condition = 1 the condition (bool), the states, and one accumulator for each
-// scan output (whose type the compiler sets). States and accumulators keep their place until their
-// last reader, also after the loop. `most` bounds the rounds; with clear = 1 accumulators begin as
-// zeros, because fewer rounds may run.
+// matching poprt.LoopEnd run repeatedly.
+//
+// Outputs: the index (an s64 scalar, after the loop the number of rounds); with condition = 1 the
+// condition (bool); the states; and one accumulator for each scan output, whose type the compiler
+// sets. The memory of states and accumulators stays allocated until their last reader, also after
+// the loop.
+//
+// `most` bounds the number of rounds. With clear = 1 accumulators start as zeros, because fewer
+// rounds may run.
 #include "kernels/calls/copy.h"
 #include "kernels/calls/fill.h"
 #include "ops/common/axes.h"
@@ -14,7 +18,7 @@ namespace poprt::ops::poprt_loop_begin_op {
 namespace {
 
 void infer(InferContext& ctx) {
-  if (ctx.input_count() < 2) ctx.fail_input("a count and a condition belong first");
+  if (ctx.input_count() < 2) ctx.fail_input("the first inputs must be a count and a condition");
   const size_t condition = ctx.node.int_attr("condition", 0) != 0;
   ctx.out(0, DType::s64, {});
   if (condition) ctx.out(1, ctx.in(1));
@@ -35,7 +39,7 @@ void lower(LowerContext& ctx) {
   for (; o < ctx.node.outputs().size(); o++)
     if (ctx.node.int_attr("clear", 0) && ctx.out(o) != LowerContext::kNone)
       ctx.emit(calls::Fill{}, {LowerContext::kNone, ctx.out(o)});
-  // A condition that the body never changes is read from where it is.
+  // If the body never changes the condition, it is read from the input.
   const auto test = condition ? ctx.out(1) : ctx.has(1) ? ctx.in(1) : LowerContext::kNone;
   ctx.emit(program::ControlLoop{.most = ctx.node.int_attr("most", 0)},
            {ctx.has(0) ? ctx.in(0) : LowerContext::kNone, test, ctx.out(0)});

@@ -1,7 +1,10 @@
 // poprt.LoopEnd (index, pairs..., kept?) {states, stage}: ends the region of the matching
-// poprt.LoopBegin. The first `states` pairs are (next, state): the state becomes next; those in
-// `stage` go through a temporary first, because another copy would overwrite what they read. The
-// other pairs are (part, accumulator): accumulator[index] = part. `kept` only lives until here.
+// poprt.LoopBegin.
+//
+// The first `states` pairs are (next, state): the state becomes next. States in `stage` are copied
+// through a temporary, because another copy would overwrite the value that they read. The other
+// pairs are (part, accumulator): accumulator[index] = part. `kept` is an input only to extend its
+// lifetime to this node.
 #include "kernels/calls/copy.h"
 #include "kernels/calls/store_slice.h"
 #include "ops/common/axes.h"
@@ -11,9 +14,9 @@
 namespace poprt::ops::poprt_loop_end_op {
 namespace {
 
-// The compiler makes these nodes, but a file may hold anything.
+// The compiler creates these nodes, but a file may contain any input.
 void infer(InferContext& ctx) {
-  if (ctx.input_count() < 1) ctx.fail_input("the index belongs first");
+  if (ctx.input_count() < 1) ctx.fail_input("the first input must be the index");
   const auto pairs = static_cast<int64_t>((ctx.input_count() - 1) / 2);
   const int64_t states = ctx.node.int_attr("states", 0);
   if (states < 0 || states > pairs)

@@ -1,5 +1,5 @@
-// poprt.NonMaxSuppression: NonMaxSuppression at run time, with room for every box that may be kept;
-// rows after the last one are -1. The limits must be constant.
+// poprt.NonMaxSuppression: NonMaxSuppression at run time, with room for every box that may be
+// selected. Rows after the last selected box contain -1. The limits must be constant.
 #include "ops/common/non_max_suppression.h"
 #include "ops/common/axes.h"
 

@@ -1,5 +1,5 @@
-// poprt.NonZero: NonZero at run time, with room for every element; columns past the last one are
-// -1.
+// poprt.NonZero: NonZero at run time, with room for every element. Columns after the last one
+// contain -1.
 #include "ops/common/axes.h"
 #include "ops/op.h"
 

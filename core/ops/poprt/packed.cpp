@@ -1,5 +1,5 @@
-// poprt.Packed: bytes [.., n] as numbers of `to` (DType u2 or u4), 8 / bits in each, low bits
-// first: [.., n * 8 / bits].
+// poprt.Packed: reinterprets bytes [.., n] as numbers of type `to` (DType u2 or u4), 8 / bits in
+// each byte, low bits first: [.., n * 8 / bits].
 #include "base/checked.h"
 #include "kernels/calls/copy.h"
 #include "ops/common/axes.h"
@@ -13,7 +13,7 @@ void infer(InferContext& ctx) {
   const auto to = static_cast<DType>(ctx.node.int_attr("to", 0));
   if (to != DType::u2 && to != DType::u4) ctx.fail_unsupported("to = {}", static_cast<int>(to));
   if (x.dtype != DType::undefined && x.dtype != DType::u8)
-    ctx.fail_input("{} are not bytes", dtype_name(x.dtype));
+    ctx.fail_input("input 0 is {}, expected bytes", dtype_name(x.dtype));
   if (!x.has_shape) return ctx.out_dtype(0, to);
   Shape y = x.shape;
   if (y.empty()) ctx.fail_input("a scalar has no last dimension");

@@ -1,6 +1,6 @@
-// poprt.ProjectedLSTM: LSTM on [steps, batch, directions * 4 * hidden] numbers that are x * W
-// already, with W omitted. R may be bytes with a scale as input 8 (ops/common/recurrent.h): the
-// state is quantised in each step then.
+// poprt.ProjectedLSTM: LSTM on [steps, batch, directions * 4 * hidden] numbers that are already x *
+// W, so W is omitted. R may be bytes with a scale as input 8 (ops/common/recurrent.h); then the
+// state is quantised in each step.
 #include "ops/common/recurrent.h"
 
 namespace poprt::ops::poprt_projected_lstm_op {

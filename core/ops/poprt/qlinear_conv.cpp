@@ -1,9 +1,12 @@
-// poprt.QLinearConv: ai.onnx's QLinearConv with channels last: x [N, spatial..., C] and y [N,
-// spatial..., M], weights [M, C, spatial...] as there. Everything but x is constant, there is one
-// group or (of a multiple of 16) one for each channel, and the weights' zero points are those of
-// symmetric weights. Five inputs more, [residual (like y), residual_scale, residual_zero_point,
-// sum_scale, sum_zero_point]: the sum of what y and the residual stand for, as bytes; with
-// activation "Relu" it is at least 0.
+// poprt.QLinearConv: QLinearConv of ai.onnx with the channels last. x is [N, spatial..., C] and y
+// [N, spatial..., M]; the weights keep the layout [M, C, spatial...].
+//
+// All inputs except x are constant. There is one group, or one group for each channel if the number
+// of channels is a multiple of 16. The weights are symmetric.
+//
+// Five additional inputs are possible: residual (like y), residual_scale, residual_zero_point,
+// sum_scale, sum_zero_point. The result is then the sum of the real values of y and the residual,
+// quantised to bytes; with activation "Relu" it is at least 0.
 #include <algorithm>
 
 #include "kernels/calls/conv_bytes.h"
@@ -54,19 +57,19 @@ void infer(InferContext& ctx) {
   ctx.out(0, result, std::move(y));
 }
 
-// Element i of a constant scale or zero point, of which there may be one for all.
+// Element i of a constant scale or zero point, which may have a single element for all i.
 double number(const Tensor& t, int64_t i) {
   const auto values = t.to_doubles();
   return values[values.size() == 1 ? 0 : static_cast<size_t>(i)];
 }
 
-// How many rows a line of taps has in kernel conv_bytes' matrix.
+// The number of rows of one line of taps in the matrix of kernel conv_bytes, padded to quads.
 int64_t rows_of_line(const Shape& w) { return (w.back() * w[1] + 3) / 4 * 4; }
 int64_t rows_of_matrix(const Shape& w) {
   return element_count(std::span(w).subspan(2)) / w.back() * rows_of_line(w);
 }
 
-// Weights [M, C, taps] as columns of that matrix.
+// Converts weights [M, C, taps] to the columns of that matrix.
 std::vector<std::byte> as_matrix(const Tensor& w) {
   const Shape& s = w.shape();
   const int64_t m = s[0], c = s[1], taps = element_count(std::span(s).subspan(2));
@@ -82,7 +85,7 @@ std::vector<std::byte> as_matrix(const Tensor& w) {
   return matrix;
 }
 
-// Weights [C, 1, taps] for kernel conv_bytes.
+// Packs weights [C, 1, taps] for kernel conv_bytes.
 void pack_channels(const Tensor& w, std::span<int8_t> to) {
   constexpr int64_t kColumns = kernels::kPackedVnniColumns;
   const int64_t c = w.shape()[0], taps = element_count(w.shape()) / c, width = w.shape().back();
@@ -100,7 +103,7 @@ void pack_channels(const Tensor& w, std::span<int8_t> to) {
     }
 }
 
-// Weights of all taps and channels as panels of quads.
+// Packs the weights of all taps and channels into panels of quads.
 struct PackedRows {
   int64_t rows, m;
   bool operator==(const PackedRows&) const = default;
@@ -131,7 +134,7 @@ struct Constants {
   std::vector<float> scales;
 };
 
-// bias - x_zero * sum of the weights, and x_scale * w_scale / y_scale as requantize rounds them.
+// bias - x_zero * sum of the weights, and x_scale * w_scale / y_scale, rounded as requantize does.
 Constants constants_of(const LowerContext& ctx, const Tensor& w, int64_t depth) {
   const int64_t m = w.shape()[0];
   const bool x_signed = ctx.in_dtype(kX) == DType::s8, w_signed = w.dtype() == DType::s8;
@@ -162,7 +165,7 @@ LowerContext::BufferId pack_numbers(LowerContext& ctx, const std::vector<T>& val
 
 void lower(LowerContext& ctx) {
   if (!channels_last_conv_fits(ctx.node, true))
-    ctx.fail_unsupported("only constant scales, zero points, bias and symmetric weights");
+    ctx.fail_unsupported("scales, zero points and bias must be constant, and weights symmetric");
   const Shape &x = ctx.in_shape(kX), &y = ctx.out_shape();
   if (element_count(y) == 0) return;
   const Tensor w = *ctx.constant(kW);

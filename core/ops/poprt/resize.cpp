@@ -1,6 +1,6 @@
-// poprt.Resize: x blocked [N, CB, H, W, 16] -> blocked; attributes as ONNX Resize 19 plus `scales`
-// [h, w] or `sizes` [h, w]. With both, sizes say how large the result is and scales where pixels
-// lie.
+// poprt.Resize: the input and the output are blocked, [N, CB, H, W, 16]. Attributes are the same as
+// for ONNX Resize 19, plus `scales` [h, w] or `sizes` [h, w]. If both are given, sizes determine
+// the shape of the result and scales the coordinates of the pixels.
 #include "ops/common/resize.h"
 #include "ops/common/axes.h"
 #include "ops/common/movement.h"
@@ -30,7 +30,7 @@ ResizeSpec spec_of(const ir::Node& node, const Shape& in) {
     spec.axes.push_back(a);
   }
   if (spec.coordinates == "tf_crop_and_resize")
-    fail(ErrorCode::unimplemented, "{}: tf_crop_and_resize is not made for blocked layouts",
+    fail(ErrorCode::unimplemented, "{}: tf_crop_and_resize is not supported for blocked layouts",
          node.describe());
   return spec;
 }

@@ -1,7 +1,8 @@
-// poprt.ScaledMatMulInteger: A, B (constant [K, N]), a_zero_point?, b_zero_point?, a_scale, b_scale
-// (constant), bias (constant [N])?: MatMulInteger(A, B, zero points) * (a_scale * b_scale) + bias
-// in f32. B is symmetric, a_scale and a_zero_point are one number, b_scale is one or one for each
-// column.
+// poprt.ScaledMatMulInteger: MatMulInteger(A, B, zero points) * (a_scale * b_scale) + bias in f32.
+//
+// Inputs: A, B (constant [K, N]), a_zero_point?, b_zero_point?, a_scale, b_scale (constant), bias?
+// (constant [N]). B is symmetric. a_scale and a_zero_point are one number; b_scale is one number,
+// or one for each column.
 #include "ops/common/axes.h"
 #include "ops/common/integer_matmul.h"
 

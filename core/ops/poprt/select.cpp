@@ -1,4 +1,4 @@
-// poprt.Select (condition, a, b): the whole tensor a or b by one bool; the other one is not read.
+// poprt.Select (condition, a, b): selects tensor a or b by one bool, without reading the other one.
 #include "kernels/calls/select.h"
 #include "ops/common/axes.h"
 #include "ops/op.h"

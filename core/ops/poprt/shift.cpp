@@ -1,5 +1,5 @@
-// poprt.Shift (step s32, x): keeps the last `length` places along an axis, newest first, from one
-// run to the next, in `slots` states that take turns by step; step 0 begins all of them with zeros.
+// poprt.Shift (step s32, x): keeps the last `length` places along an axis from one run to the next,
+// newest first. `slots` states are used in turn by step; step 0 fills all of them with zeros.
 #include "kernels/calls/shift.h"
 #include "ops/common/axes.h"
 #include "ops/common/movement.h"

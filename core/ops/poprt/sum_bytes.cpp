@@ -1,5 +1,4 @@
-// poprt.SumBytes: sums of u8 or s8 over axis 1 of [outer, n, inner], exactly, as s32 [outer,
-// inner].
+// poprt.SumBytes: exact sums of u8 or s8 over axis 1 of [outer, n, inner], as s32 [outer, inner].
 #include "kernels/calls/sum_bytes.h"
 #include "ops/common/axes.h"
 #include "ops/op.h"
@@ -10,7 +9,8 @@ namespace {
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
   if (!x.has_shape) return ctx.out_dtype(0, DType::s32);
-  if (x.shape.size() != 3) ctx.fail_input("input {} is not 3-D", shape_string(x.shape));
+  if (x.shape.size() != 3)
+    ctx.fail_input("input {} must have three dimensions", shape_string(x.shape));
   ctx.out(0, DType::s32, {x.shape[0], x.shape[2]});
 }
 

@@ -1,6 +1,7 @@
-// poprt.SvmVotes: decisions [rows, pairs of classes] (linear: scores [rows, classes]) to the label
-// [rows] and scores of ai.onnx.ml SVMClassifier. Attributes: labels, prob_a, prob_b (empty, or one
-// for each pair), linear, all_positive (the coefficients are), post_transform.
+// poprt.SvmVotes: computes the label [rows] and the scores of SVMClassifier of ai.onnx.ml from
+// decisions [rows, pairs of classes], or, if `linear`, from scores [rows, classes]. Attributes:
+// labels, prob_a and prob_b (empty, or one for each pair), linear, all_positive (no
+// coefficient is negative), post_transform.
 #include <algorithm>
 
 #include "kernels/calls/svm_classify.h"
@@ -21,7 +22,7 @@ int64_t columns_of(const ir::Node& node) {
 void infer(InferContext& ctx) {
   const ir::ValueType& x = ctx.in(0);
   if (x.has_shape && x.shape.size() != 2)
-    ctx.fail_input("input {} is not 2-D", shape_string(x.shape));
+    ctx.fail_input("input {} must have two dimensions", shape_string(x.shape));
   const int64_t rows = x.has_shape ? x.shape[0] : kUnknownDim;
   ctx.out(0, DType::s64, {rows});
   ctx.out(1, DType::f32, {rows, columns_of(ctx.node)});

@@ -1,4 +1,4 @@
-// poprt.Unblock: [N,CB,H,W,16] to [N,channels,H,W].
+// poprt.Unblock: converts [N,CB,H,W,16] to [N,channels,H,W].
 #include "kernels/calls/unblock.h"
 #include "base/checked.h"
 #include "ops/common/axes.h"
@@ -12,7 +12,8 @@ void infer(InferContext& ctx) {
   const int64_t channels = ctx.node.int_attr("channels", 0);
   if (!x.has_shape) return ctx.out_dtype(0, x.dtype);
   if (x.shape.size() != 5 || channels < 1 || x.shape[1] != (channels + 15) / 16)
-    ctx.fail_input("input {} is not {} channels in blocks", shape_string(x.shape), channels);
+    ctx.fail_input("input {} is not the blocked form of {} channels", shape_string(x.shape),
+                   channels);
   ctx.out(0, x.dtype, {x.shape[0], channels, x.shape[2], x.shape[3]});
 }
 

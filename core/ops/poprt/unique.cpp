@@ -1,4 +1,4 @@
-// poprt.Unique: Unique at run time, with room for every item; places past the last one are 0.
+// poprt.Unique: Unique at run time, with room for every item. Places after the last item contain 0.
 #include "base/checked.h"
 #include "ops/common/axes.h"
 #include "ops/op.h"

@@ -1,6 +1,5 @@
-// poprt.Unspecified () {dtype, shape}: a value that nobody looks at. A branch of If makes it where
-// it has no result to give; the compiler lets readers see the other branch's result then, without
-// a copy.
+// poprt.Unspecified () {dtype, shape}: a value that is never read. A branch of If creates it for a
+// result that it does not produce; readers then use the result of the other branch, without a copy.
 #include "base/onnx_dtype.h"
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"

@@ -1,6 +1,9 @@
-// Inputs R, T, parameters, gradients G, averages V of gradients and H of their squares.
-// V = alpha V + (1 - alpha) G, H = beta H + (1 - beta) G^2, r = R sqrt(1 - beta^T) / (1 - alpha^T)
-// (R when T = 0), X = (1 - norm_coefficient_post) (X - r V / (sqrt(H) + epsilon)).
+// Inputs: R, T, parameters X, gradients G, averages V of the gradients and H of their squares.
+//
+//   V = alpha V + (1 - alpha) G
+//   H = beta H + (1 - beta) G^2
+//   r = R sqrt(1 - beta^T) / (1 - alpha^T), or R if T = 0
+//   X = (1 - norm_coefficient_post) (X - r V / (sqrt(H) + epsilon))
 #include "ops/common/optimizer.h"
 
 namespace poprt::ops::training_adam_op {

@@ -1,5 +1,5 @@
-// Inputs R, T, parameters, gradients G, momentums V. V = alpha V + beta G (G when T = 0), then
-// X -= R V (mode standard) or X -= R (G + alpha V) (nesterov).
+// Inputs: R, T, parameters X, gradients G, momentums V. V = alpha V + beta G (G if T = 0), then X
+// -= R V (mode standard) or X -= R (G + alpha V) (mode nesterov).
 #include "ops/common/optimizer.h"
 
 namespace poprt::ops::training_momentum_op {
@@ -8,7 +8,7 @@ namespace {
 void expand(Expansion& e) {
   const Optimizer o(e, 1);
   const std::string mode = e.node.string_attr("mode", "");
-  e.check(mode == "standard" || mode == "nesterov", "mode is neither standard nor nesterov");
+  e.check(mode == "standard" || mode == "nesterov", "mode must be standard or nesterov");
   for (const char* key : {"alpha", "beta", "norm_coefficient"})
     e.check(e.node.find_attr(key), fmt::format("attribute {} is missing", key));
   const double alpha = o.attr("alpha", 0);

@@ -229,9 +229,9 @@ TEST(Branches, ResultsAreAsManyAsTheNodeHas) {
                 "Neg(%a) %m : ? = Abs(%a) output %n output %m }} \"called\"");
   };
   EXPECT_EQ(call("%y : ?, %z : ?"), "");
-  EXPECT_NE(call("%y : ?").find("its subgraph makes 2 values, the node 1"), std::string::npos)
+  EXPECT_NE(call("%y : ?").find("the subgraph has 2 outputs, the node 1"), std::string::npos)
       << call("%y : ?");
-  EXPECT_NE(call("%y : ?, %z : ?, %w : ?").find("its subgraph makes 2 values, the node 3"),
+  EXPECT_NE(call("%y : ?, %z : ?, %w : ?").find("the subgraph has 2 outputs, the node 3"),
             std::string::npos);
   const auto choice = [&](const std::string& outputs) {
     return said(outputs +

@@ -485,8 +485,9 @@ TEST(Search, NumbersOfBeamsAreLimited) {
   };
   const auto refusal = [](const char* beams, const char* returned) {
     return fmt::format(
-        "num_beams is {}, expected 1 to 128, and num_return_sequences {}, expected no more", beams,
-        returned);
+        "num_beams is {}, expected 1 to 128, and num_return_sequences is {}, expected at most "
+        "num_beams",
+        beams, returned);
   };
   EXPECT_EQ(error("1", "1"), "");
   EXPECT_EQ(error("3", "3"), "");
@@ -519,16 +520,16 @@ TEST(Search, InputsThatDoNotFitAreNamed) {
   EXPECT_EQ(error("Sampling", "", "_", "%y : ?, %z : ?"), "filtered_logits is not computed");
   EXPECT_EQ(error("BeamSearch", scalar("k", "s32", "1") + "input %d : s32[2,1]\n",
                   "_, %k, _, _, _, _, _, _, %d"),
-            "decoder_input_ids is for model_type 2 (Whisper)");
+            "decoder_input_ids is supported for model_type 2 (Whisper) only");
   const auto ids = [&](const std::string& type) {
     const std::string said = error_of(replaced(model("GreedySearch", toy, max, "%max", end),
                                                "%ids : s32[2,2]", "%ids : " + type));
     return said.substr(said.find("): ") + 3);
   };
   EXPECT_EQ(ids("s32[4]"), "input_ids is s32[4], expected s32 of two dimensions");
-  EXPECT_EQ(ids("s32[0,2]"), "max_length is 4 for 0 texts that begin with 2 tokens");
-  EXPECT_EQ(ids("s32[2,0]"), "max_length is 4 for 2 texts that begin with 0 tokens");
-  EXPECT_EQ(ids("s32[2,4]"), "max_length is 4 for 2 texts that begin with 4 tokens");
+  EXPECT_EQ(ids("s32[0,2]"), "max_length is 4 for 0 texts of 2 initial tokens");
+  EXPECT_EQ(ids("s32[2,0]"), "max_length is 4 for 2 texts of 0 initial tokens");
+  EXPECT_EQ(ids("s32[2,4]"), "max_length is 4 for 2 texts of 4 initial tokens");
   EXPECT_EQ(error_of(replaced(model("GreedySearch", toy, max, "%max", end), "%ids : s32[2,2]",
                               "%ids : s32[2,3]")),
             "");

@@ -274,11 +274,11 @@ TEST(Sequences, PartsThatAreTooLongOrTooFewAreNamed) {
     return "";
   };
   EXPECT_EQ(refusal("s64[1] = [3]"), "");
-  EXPECT_EQ(refusal("s64[1] = [4]"), "a part of 4 elements");
-  EXPECT_EQ(refusal("s64[2] = [4, -1]"), "a part of 4 elements");
-  EXPECT_EQ(refusal("s64[2] = [-1, 4]"), "a part of -1 elements");
-  EXPECT_EQ(refusal("s64[2] = [1, 1]"), "parts of 2 elements in all, the axis has 3");
-  EXPECT_EQ(refusal("s64[] = 0"), "parts of 0 elements");
+  EXPECT_EQ(refusal("s64[1] = [4]"), "a part has 4 elements");
+  EXPECT_EQ(refusal("s64[2] = [4, -1]"), "a part has 4 elements");
+  EXPECT_EQ(refusal("s64[2] = [-1, 4]"), "a part has -1 elements");
+  EXPECT_EQ(refusal("s64[2] = [1, 1]"), "the parts have 2 elements in total, the axis has 3");
+  EXPECT_EQ(refusal("s64[] = 0"), "a part has 0 elements");
 }
 
 TEST(Sequences, ATensorIsNoSequence) {

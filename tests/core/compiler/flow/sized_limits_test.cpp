@@ -431,7 +431,7 @@ TEST(SizedLimits, ShapesOfTwoSizesAndNoneAreNamed) {
 TEST(SizedLimits, WrongNumbersBesideSizesAreNamed) {
   const std::string s = kRows + "%s : ? = Squeeze(%n)\n" + scalar("zero_", 0);
   const Words all[] = {
-      {"no step of a range", s + "%y : ? = Range(%zero_, %s, %zero_)\n", "its step is 0"},
+      {"no step of a range", s + "%y : ? = Range(%zero_, %s, %zero_)\n", "the step is 0"},
       {"no step", ints("a", "0") + ints("b", "4") + "%y : ? = Slice(%z, %a, %b, %a, %a)\n",
        "a step is 0"},
       {"starts and ends", ints("a", "0, 0") + ints("b", "4") + "%y : ? = Slice(%z, %a, %b)\n", ""},
@@ -441,7 +441,7 @@ TEST(SizedLimits, WrongNumbersBesideSizesAreNamed) {
   const Words large[] = {{"a long range",
                           s + scalar("many", int64_t{1} << 30) + scalar("one", 1) +
                               "%m : ? = Mul(%s, %many)\n%y : ? = Range(%zero_, %m, %one)\n",
-                          "it makes up to 5368709120 numbers"}};
+                          "the range has up to 5368709120 numbers"}};
   expect_refused(large, "resource_exhausted");
   const Words conditions[] = {
       {"a long condition",

@@ -221,8 +221,8 @@ TEST(Specialize, ImagesThatComeAtRunTimeAreRefused) {
     EXPECT_EQ(e.code(), ErrorCode::unimplemented);
     EXPECT_EQ(
         std::string(e.what()),
-        "ImageDecoder node that makes 'image_0': the size of an image is in its bytes: images are "
-        "decoded when the model is compiled, so the node's input must be constant");
+        "ImageDecoder node that makes 'image_0': the size of an image is encoded in its bytes: "
+        "images are decoded at compile time, so the node's input must be constant");
   }
 }
 

@@ -196,9 +196,9 @@ TEST_F(CustomOp, AttributesThatNoPluginCanHaveAreNamed) {
   const auto graph = std::shared_ptr<ir::Graph>(ir::parse_text("graph \"g\" {}"));
   const std::string none = "which operators of plug-ins cannot have";
   const std::pair<ir::Attribute, std::string> refused[] = {
-      {Tensor::zeros(DType::string, {1}), "attribute 'a' holds text, " + none},
-      {graph, "attribute 'a' holds graphs or several tensors, " + none},
-      {std::vector<Tensor>{x}, "attribute 'a' holds graphs or several tensors, " + none}};
+      {Tensor::zeros(DType::string, {1}), "attribute 'a' contains text, " + none},
+      {graph, "attribute 'a' contains graphs or several tensors, " + none},
+      {std::vector<Tensor>{x}, "attribute 'a' contains graphs or several tensors, " + none}};
   for (const auto& [value, says] : refused) {
     const std::string said = error_of(node("Spy", {{x, false}}, {{"a", value}}));
     EXPECT_TRUE(said.starts_with("unimplemented: ")) << said;

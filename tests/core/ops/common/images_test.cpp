@@ -302,7 +302,7 @@ TEST(ImageDecoder, InputAndAttributeAreChecked) {
   const auto expect = [](const std::string& found, std::string_view fact) {
     EXPECT_NE(found.find(fact), std::string::npos) << found;
   };
-  expect(words(stream, "rgb"), "pixel_format 'rgb' is none of RGB, BGR, Grayscale");
+  expect(words(stream, "rgb"), "pixel_format is 'rgb', expected RGB, BGR or Grayscale");
   expect(words(Tensor::zeros(DType::s8, {9}), "RGB"), "does not take s8, an encoded image is u8");
   expect(words(Tensor::zeros(DType::u8, {3, 3}), "RGB"), "is [3,3], expected one dimension");
 }

@@ -141,7 +141,7 @@ TEST(Operator, ThatExpandsIsNotLoweredAsItStands) {
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::failed_precondition);
-    expect_said(e.message(), "pass expand_operators must run before");
+    expect_said(e.message(), "pass expand_operators must run before lowering");
   }
   EXPECT_TRUE(expands(op_of(*n.node)));
   OneNode relu("Relu", "", 17, {f32({2})});

@@ -51,7 +51,7 @@ TEST_P(ValueSince, IsRefusedBefore) {
     EXPECT_EQ(e.code(), ErrorCode::invalid_argument);
     const std::string wanted = std::string(c.op) + " has no " + c.attribute + " '" + c.value +
                                "' in opset " + std::to_string(c.since - 1) + "; opset " +
-                               std::to_string(c.since) + " on has it";
+                               std::to_string(c.since) + " and later have it";
     EXPECT_NE(std::string(e.what()).find(wanted), std::string::npos) << e.what();
   }
 }

@@ -110,7 +110,7 @@ TEST(ResizeBlocked, SaysWhatDoesNotFit) {
   EXPECT_NE(said(blocked({{"scales", kScales},
                           {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}}),
                  ErrorCode::unimplemented)
-                .find("tf_crop_and_resize is not made for blocked layouts"),
+                .find("tf_crop_and_resize is not supported for blocked layouts"),
             std::string::npos);
 }
 
