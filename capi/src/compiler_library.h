@@ -77,7 +77,7 @@ typedef struct poprt_compiler_library {
                poprt_library_error* error);
   void (*io_stat)(const poprt_library_source* source, const poprt_library_sink* sink,
                   poprt_library_error* error);
-  // Writes the results that precision_compare compares; see compiler_library.cpp.
+  // Writes the results that precision_compare compares; see libpoprt_compiler/library.cpp.
   void (*layers)(const poprt_compile_options* options, const poprt_library_source* original,
                  const poprt_library_source* converted, const poprt_library_sink* sink,
                  poprt_library_error* error);

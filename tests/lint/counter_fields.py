@@ -90,7 +90,7 @@ def go_reads(counters):
 
 
 PARTS = [
-    ("capi/include/poprt/runner.h", "fields", c_fields), ("capi/src/runner.cpp", "copies", c_copies),
+    ("capi/include/poprt/runner.h", "fields", c_fields), ("capi/src/libpoprt/runner.cpp", "copies", c_copies),
     ("bindings/swig/poprt.i", "attributes", swig_attributes),
     ("bindings/java/src/main/java/org/poprt/RunnerCounters.java", "members", java_members),
     ("bindings/csharp/src/RunnerCounters.cs", "members", csharp_members),

@@ -269,7 +269,7 @@ PYTHON = "bindings/python/poprt/_popef/"
 PARTS = [
     (TYPES_H, "accessors", core_accessors), (TYPES_H, "members", core_members), ("core/popef/metadata_fields.h", "fields", core_table),
     ("capi/include/poprt/popef_metadata.h", "numbers", c_numbers), ("capi/include/poprt/popef_metadata.h", "texts", c_texts),
-    ("capi/src/popef_metadata.cpp", "texts", c_text_functions), ("bindings/swig/popef.i", "texts", swig_texts),
+    ("capi/src/libpoprt/popef_metadata.cpp", "texts", c_text_functions), ("bindings/swig/popef.i", "texts", swig_texts),
     (TYPES_HPP, "accessors", cpp_public_accessors), (TYPES_HPP, "members", cpp_members), (TYPES_HPP, "reads", cpp_reads),
     (TYPES_HPP, "writes", cpp_writes),
     (PYTHON + "types.py", "members", python_members), (PYTHON + "types.py", "accessors", python_accessors),

@@ -1,4 +1,4 @@
-#include "compiler_library_faithful.h"
+#include "faithful.h"
 
 #include <cstring>
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include "compiler/driver.h"
 #include "compiler/faithful.h"
-#include "compiler_library_passes.h"
+#include "passes.h"
 #include "ops/op.h"
 
 namespace poprt::capi {

@@ -1,4 +1,4 @@
-#include "compiler_library_shapes.h"
+#include "shapes.h"
 
 #include <span>
 #include <string_view>

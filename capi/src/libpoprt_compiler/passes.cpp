@@ -1,4 +1,4 @@
-#include "compiler_library_passes.h"
+#include "passes.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "compiler_library_warnings.h"
+#include "warnings.h"
 
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-#include "check_inputs.h"
+#include "libpoprt/check_inputs.h"
 
 #include <gtest/gtest.h>
 

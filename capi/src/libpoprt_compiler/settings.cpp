@@ -1,4 +1,4 @@
-#include "compiler_library_settings.h"
+#include "settings.h"
 
 #include <algorithm>
 #include <string>

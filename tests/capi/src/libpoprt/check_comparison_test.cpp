@@ -1,4 +1,4 @@
-#include "check_comparison.h"
+#include "libpoprt/check_comparison.h"
 
 #include <gtest/gtest.h>
 

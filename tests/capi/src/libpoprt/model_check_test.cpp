@@ -1,5 +1,5 @@
 // The check is given a wrong converted model that is made by hand.
-#include "model_check.h"
+#include "libpoprt/model_check.h"
 
 #include <gtest/gtest.h>
 #include <poprt/poprt.h>

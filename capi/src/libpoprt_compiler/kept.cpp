@@ -1,4 +1,4 @@
-#include "compiler_library_kept.h"
+#include "kept.h"
 
 #include <sys/stat.h>
 
