@@ -1,4 +1,4 @@
-// The positions of the fields of program.capnp: bytes of numbers, bits of flags, indices of pointers.
+// The positions of the fields of program.capnp: byte, bit or pointer index.
 // tests/lint/capnp_places.py --write generates this file from the schema.
 #pragma once
 

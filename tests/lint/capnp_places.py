@@ -39,7 +39,7 @@ def structs(schema):
 
 
 def header(schema, space):
-    lines = [f"// The positions of the fields of {os.path.basename(schema)}: bytes of numbers, bits of flags, indices of pointers.",
+    lines = [f"// The positions of the fields of {os.path.basename(schema)}: byte, bit or pointer index.",
              "// tests/lint/capnp_places.py --write generates this file from the schema.",
              "#pragma once", "", "#include <cstdint>", "", f"namespace {space} {{", ""]
     for name, fields in structs(schema).items():

@@ -44,7 +44,7 @@ struct ModelRunner::State {
     for (size_t i = 0; i < replicas.size(); i++) {
       Replica& r = *replicas[(start + i) % replicas.size()];
       if (r.broken()) continue;
-      if (r.open()) return r;
+      if (r.has_open_batch()) return r;
       if (!best || r.in_flight() < best->in_flight()) best = &r;
     }
     return best ? *best : *replicas[start % replicas.size()];
@@ -98,7 +98,7 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, RunnerConfig config
 }
 
 ModelRunner::~ModelRunner() {
-  for (const auto& r : state_->replicas) r->end();
+  for (const auto& r : state_->replicas) r->refuse_requests();
   for (const auto& r : state_->replicas) r->close();
 }
 
@@ -179,7 +179,7 @@ bool ModelRunner::on_thread() const noexcept {
 }
 
 void ModelRunner::stop() noexcept {
-  for (const auto& r : state_->replicas) r->end();
+  for (const auto& r : state_->replicas) r->refuse_requests();
   for (const auto& r : state_->replicas) r->stop();
 }
 

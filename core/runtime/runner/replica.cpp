@@ -384,14 +384,14 @@ void Replica::store_loop() noexcept {
 
 // Shutdown.
 
-void Replica::end() noexcept {
+void Replica::refuse_requests() noexcept {
   queue_.stop(stopped_failure());
   ended_.store(true, std::memory_order_release);
   queue_.pool().wake();
 }
 
 void Replica::stop() noexcept {
-  end();
+  refuse_requests();
   {
     const std::lock_guard lock(sessions_mutex_);
     interrupted_ = true;
@@ -409,7 +409,7 @@ void Replica::wait_for_end() noexcept {
 
 void Replica::close() noexcept {
   closed_.store(true);
-  end();
+  refuse_requests();
   wait_for_end();
   if (!on_thread()) release_devices();  // otherwise the forming thread does it at its end
 }

@@ -51,7 +51,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
                     RequestCallback callback, const RequestOptions& options);
 
   // Refuses new requests and fails waiting ones, without waiting for that.
-  void end() noexcept;
+  void refuse_requests() noexcept;
   // Also ends computations. Returns when no request is left and the devices are idle; on a thread
   // of the replica (a callback) immediately.
   void stop() noexcept;
@@ -66,7 +66,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   size_t in_flight() const noexcept { return queue_.in_flight(); }
   bool broken() const noexcept { return broken_.load(std::memory_order_acquire); }
   // Whether a started batch waits for rows.
-  bool open() const noexcept { return open_rows_.load(std::memory_order_relaxed) != 0; }
+  bool has_open_batch() const noexcept { return open_rows_.load(std::memory_order_relaxed) != 0; }
 
   RunnerStatistics statistics() const;
   std::vector<device::InstructionProfile> profile();
@@ -144,7 +144,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   // Sets the pointers of anchors that no request names.
   void connect(const void** inputs, void** outputs) const noexcept;
   // An injected fault before a run, or null.
-  Failure inject() noexcept;
+  Failure injected_fault() noexcept;
   Failure failure_of(const Error& error) const noexcept;  // for an error of a session
   // Returns a failure, or null. Requires device_mutex_.
   Failure run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept;

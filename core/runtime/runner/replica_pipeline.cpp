@@ -71,7 +71,7 @@ void Replica::run_stage(size_t stage, Step& step, uint64_t first, uint64_t chunk
       try {
         if (stage == 0) {
           connect(inputs, outputs);
-          failure = inject();
+          failure = injected_fault();
           if (!failure) session.complete_inputs(inputs);
         }
         if (!failure)

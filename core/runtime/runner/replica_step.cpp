@@ -136,7 +136,7 @@ void Replica::connect(const void** inputs, void** outputs) const noexcept {
     if (!outputs[i]) outputs[i] = i < dropped_.size() ? dropped_[i] : nullptr;
 }
 
-Failure Replica::inject() noexcept {
+Failure Replica::injected_fault() noexcept {
   if (plan_->config.faults)
     if (const auto error = plan_->config.faults->before_run(index_)) return device_failed(*error);
   return nullptr;
@@ -154,7 +154,7 @@ Failure Replica::failure_of(const Error& error) const noexcept {
 
 Failure Replica::run_chunk(uint64_t chunk, const void** inputs, void** outputs) noexcept {
   connect(inputs, outputs);
-  if (Failure failure = inject()) return failure;
+  if (Failure failure = injected_fault()) return failure;
   try {
     sessions_[chunk % sessions_.size()]->run_main_programs(inputs, outputs);
   } catch (const Error& e) {

@@ -25,7 +25,7 @@ constexpr uint32_t kNoBatchingDim = std::numeric_limits<uint32_t>::max();
 // The memory of an anchor without bytes, for which null is allowed.
 char no_bytes;
 
-// The index of `name`; SIZE_MAX for an unknown name if these are ignored.
+// The index of `name`; anchors.size() for an unknown name unless `strict`.
 size_t lookup(std::span<const Anchor> anchors, std::string_view name, size_t hint,
               std::string_view direction, bool strict) {
   if (strict) return find_anchor(anchors, name, hint, direction);
