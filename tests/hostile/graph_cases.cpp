@@ -198,12 +198,12 @@ Cases graph_cases() {
                add_output(g, "y");
                add_node(g, "MatMul", {"x", ""}, {"y"});
              })),
-      reject("too_many_inputs", "it has 2 inputs, at most 1", graph([](Graph& g) {
+      reject("too_many_inputs", "the node has 2 inputs, at most 1", graph([](Graph& g) {
                add_input(g, "x");
                add_output(g, "y");
                add_node(g, "Relu", {"x", "x"}, {"y"});
              })),
-      from_build("a_hundred_thousand_inputs", "it has 100000 inputs",
+      from_build("a_hundred_thousand_inputs", "the node has 100000 inputs",
                  [] {
                    return bytes_of(graph([](Graph& g) {
                      add_input(g, "x");
@@ -211,12 +211,12 @@ Cases graph_cases() {
                      add_node(g, "Relu", std::vector<std::string>(100000, "x"), {"y"});
                    }));
                  }),
-      reject("too_many_outputs", "it has 2 outputs", graph([](Graph& g) {
+      reject("too_many_outputs", "the node has 2 outputs", graph([](Graph& g) {
                add_input(g, "x");
                add_output(g, "y");
                add_node(g, "Relu", {"x"}, {"y", "z"});
              })),
-      from_build("a_hundred_thousand_outputs", "it has 100000 outputs",
+      from_build("a_hundred_thousand_outputs", "the node has 100000 outputs",
                  [] {
                    return bytes_of(graph([](Graph& g) {
                      add_input(g, "x", {2, 100000});

@@ -68,7 +68,7 @@ Cases header_cases() {
                                })),
       reject(
           "unknown_domain",
-          "operator Relu of domain 'org.example' is not supported; an operator of your own comes",
+          "operator Relu of domain 'org.example' is not supported; a custom operator is defined",
           changed(importing("org.example", 1),
                   [](auto& m) { m.mutable_graph()->mutable_node(0)->set_domain("org.example"); })),
       reject("hardware_layout_domain", "save it again with ORT_ENABLE_EXTENDED",

@@ -549,9 +549,9 @@ TEST(Search, AnErrorSaysInWhichRoundItIs) {
     return "";
   };
   const std::string second = said(replaced(text, "f32[2,b,1,p,1]", "f32[2,b,1,0,1]"));
-  EXPECT_NE(second.find("round 2 of the 7 that max_length asks for"), std::string::npos) << second;
+  EXPECT_NE(second.find("round 2 of the 7 required by max_length"), std::string::npos) << second;
   const std::string first = said(replaced(text, "f32[2,b,1,p,1]", "f32[2,3,1,p,1]"));
-  EXPECT_NE(first.find("round 1 of the 7 that max_length asks for"), std::string::npos) << first;
+  EXPECT_NE(first.find("round 1 of the 7 required by max_length"), std::string::npos) << first;
 }
 
 TEST(Search, SizesAreFoldedFromInputs) {

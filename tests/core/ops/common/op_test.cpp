@@ -63,18 +63,18 @@ TEST(Operator, ThatIsNotThereIsNamedWithWhatHelps) {
               "the operator is supported from opset 1 to 9, the model imports opset 10");
   const std::string optimized =
       "the model was saved by ONNX Runtime with all optimizations (ORT_ENABLE_ALL), whose results "
-      "fit one kind of processor only";
+      "suit one kind of processor only";
   expect_said(said("Conv", "com.microsoft.nchwc", 1), "(opset 1): " + optimized);
   expect_said(said("Conv", "com.ms.internal.nhwc", 1), optimized);
   expect_said(said("NhwcOther", "com.microsoft", 1), optimized);
   expect_said(said("NhwcOther", "com.microsoft", 1), "to ask for NhwcOther, open an issue");
   const std::string own =
-      "an operator of your own comes from a plug-in: `custom_library_so_paths`, or POPRT_PLUGINS";
+      "a custom operator is defined by a plug-in: `custom_library_so_paths`, or POPRT_PLUGINS";
   expect_said(said("Other", "ai.graphcore", 1), own);
   expect_said(said("Other", "com.example", 1),
               "operator Other of domain 'com.example' is not supported; " + own);
   const std::string list =
-      "is not supported; `poprt_exec ops` lists what is; the model imports opset ";
+      "is not supported; `poprt_exec ops` lists the supported ones; the model imports opset ";
   expect_said(said("Other", "com.microsoft", 1),
               "operator Other of domain 'com.microsoft' " + list + "1");
   expect_said(said("Other", "", 15), "operator Other of domain 'ai.onnx' " + list + "15");

@@ -122,7 +122,7 @@ TEST(Optimizer, WrongGroupsAndMissingAttributesAreRefused) {
                                                                  {"norm_coefficient", 0.0f},
                                                                  {"mode", std::string("standard")}};
   EXPECT_EQ(error_of(3, 2, all), "none");
-  expect_error(error_of(4, 2, all), "equal groups");
+  expect_error(error_of(4, 2, all), "groups of equal size");
   expect_error(error_of(3, 1, all), "outputs");
   auto some = all;
   some["mode"] = std::string("odd");
