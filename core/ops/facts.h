@@ -125,40 +125,40 @@ struct Facts {
   // The elements of the results are elements of the inputs (except those that attribute `reduction`
   // of a Scatter computes): there is no arithmetic that depends on the type.
   bool moves = false;
-  // Between s64 operands it computes the same in s32, as long as the values fit.
+  // With s32 instead of s64 operands it computes the same results as long as the values fit.
   bool narrows = false;
-  // How large its results are depends on the values of its inputs, not on their shapes alone.
+  // The shapes of its results depend on the values of its inputs.
   bool data_sized = false;
-  // Its results are larger than what they are made from, so a file keeps the inputs (a scalar may
-  // be folded).
+  // Its results are larger than its inputs, so a file stores the inputs (a scalar may be folded).
   bool unpacks = false;
-  // It takes or makes text, which only the compiler computes.
+  // It reads or produces text. Only the compiler computes text.
   bool text = false;
   LayerForm layer = LayerForm::none;
-  // Each row of a sequence meets each other one: its cost rises with the square of their number.
+  // Each row of a sequence is combined with every other row, so the cost is quadratic in their
+  // number.
   bool attends = false;
-  // It can be computed by Winograd's products (attribute kWinogradAttribute).
+  // It can be computed by Winograd's algorithm (attribute kWinogradAttribute).
   bool winograd = false;
-  // Its u8 weights are quarter numbers (f8) under another name.
+  // Its u8 weights contain 8-bit floats.
   bool byte_weights = false;
 
   // Inputs whose values are extents of a result.
   uint32_t shape_inputs = 0;
-  // Those of shape_inputs that a longer result may have: the result begins with the same elements
-  // as a shorter one.
+  // Those of shape_inputs that may be increased: a longer result starts with the same elements as a
+  // shorter one.
   uint32_t extent_inputs = 0;
-  // OpDef::bound reads the bounds of shape_inputs; other operators are refused when their shape
+  // OpDef::bound reads the bounds of shape_inputs. Other operators are refused if their shape
   // depends on data.
   bool bounds_shape = false;
-  // OpDef::bound follows inputs of which a part along two axes is real (Item::twin); others are
-  // refused. Elementwise operators do.
+  // OpDef::bound supports inputs that are partly real along two axes (Item::twin); other operators
+  // are refused. Elementwise operators support them.
   bool bounds_twins = false;
-  // Inputs whose values decide shapes or control flow, all shape_inputs among them: a program can
-  // be made for one value only, or for a bound.
+  // Inputs whose values decide shapes or control flow, including all shape_inputs. A program is
+  // compiled for one value only, or for a bound.
   uint32_t constant_inputs = 0;
-  // Inputs that ONNX wants in s64 (shapes, axes, counts) whatever the type of the data is.
+  // Inputs that must be s64 in ONNX (shapes, axes, counts) for every type of the data.
   uint32_t s64_inputs = 0;
-  // Inputs that stay f32 when the data becomes f16: scales, regions of interest.
+  // Inputs that stay f32 when the data is converted to f16: scales, regions of interest.
   uint32_t f32_inputs = 0;
   // Inputs that usually are trained weights.
   uint32_t weight_inputs = 0;

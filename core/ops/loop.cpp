@@ -1,5 +1,5 @@
-// The compiler unrolls short loops and everything whose shapes change; the rest runs as a loop on
-// the device. How many rows scan outputs have is unknown when the condition may end the loop
+// The compiler unrolls short loops and loops whose shapes change; the others run as a loop on the
+// device. If the condition may end the loop, the number of rows of scan outputs is unknown
 // (ops/common/loop.h).
 #include "ops/common/loop.h"
 #include "ops/common/axes.h"

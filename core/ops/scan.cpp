@@ -1,4 +1,4 @@
-// Becomes Loop (ops/resolve.h).
+// The compiler replaces Scan by Loop (ops/resolve.h).
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace poprt::ops::scan_op {
 namespace {
 
-// Element types only: the compiler works the shapes out.
+// Infers element types only; the compiler determines the shapes.
 void infer(InferContext& ctx) {
   const ir::Attribute* a = ctx.node.find_attr("body");
   const auto* attribute = a ? std::get_if<std::shared_ptr<ir::Graph>>(a) : nullptr;
@@ -43,19 +43,20 @@ void infer(InferContext& ctx) {
     if (const DType t = body.outputs()[o]->dtype(); t != DType::undefined) ctx.out_dtype(o, t);
 }
 
-// How many elements of each sequence there are, before opset 9.
+// The input with the number of elements of each sequence, which exists before opset 9.
 uint32_t lengths(const ir::Node& n) { return n.opset() < 9 ? 0b1 : 0; }
 
 // The inputs of a Scan.
 struct Scanned {
   Items states;
-  std::vector<ir::Value*> values;       // the scan inputs
-  std::vector<int64_t> axes, reversed;  // along which they are cut, and which begin at the end
+  std::vector<ir::Value*> values;  // the scan inputs
+  // the axes along which they are split, and whether they start at the end
+  std::vector<int64_t> axes, reversed;
   int64_t length = -1, batch = -1;
-  size_t scans = 0;  // scan outputs
+  size_t scans = 0;  // the number of scan outputs
 };
 
-// The integers of an attribute that has one for each input or output.
+// The integers of an attribute with one element for each input or output.
 std::vector<int64_t> list_of(const ResolveContext& ctx, std::string_view key, size_t size) {
   std::vector<int64_t> v = ctx.node.ints_attr(key, std::vector<int64_t>(size, 0));
   if (v.size() != size)
@@ -93,7 +94,7 @@ Scanned scanned_of(const ResolveContext& ctx, const ir::Graph& body, const Items
   return out;
 }
 
-// The first `length` steps of a Scan without a batch; scan outputs are stacked along axis 0.
+// Runs the first `length` steps of a Scan without a batch. Scan outputs are stacked along axis 0.
 Items scan(ResolveContext& ctx, const ir::Graph& body, const Scanned& s, int64_t length) {
   LoopSpec loop{.node = &ctx.node};
   loop.count = Item::of(ctx.build.integer(length));
@@ -140,7 +141,7 @@ void resolve_plain(ResolveContext& ctx, const ir::Graph& body) {
   for (size_t i = 0; i < results.size(); i++) ctx.set_output(i, results[i]);
 }
 
-// Before opset 9: one scan for each element of the batch; shorter ones are filled up with zeros.
+// Before opset 9: one scan for each element of the batch; shorter results are padded with zeros.
 void resolve_batched(ResolveContext& ctx, const ir::Graph& body) {
   Items in = ctx.actual();
   Item lengths;
@@ -193,7 +194,7 @@ void resolve(ResolveContext& ctx) {
   ctx.node.opset() < 9 ? resolve_batched(ctx, *body) : resolve_plain(ctx, *body);
 }
 
-// The length of the scan inputs, where it is known.
+// The length of the scan inputs if it is known.
 int64_t repeats(const ir::Node& node) {
   const auto scanned = static_cast<size_t>(node.int_attr("num_scan_inputs", 1));
   const ir::Value* value = node.input(node.inputs().size() - scanned);

@@ -28,7 +28,7 @@ namespace {
 
 bool has_known_type(const ir::Value* v) { return !v || v->type.is_static(); }
 
-// The hook's statements about a node whose input types are static.
+// Calls the hook for a node whose input types are static.
 void state(const OpDef& op, const ir::Node& node, AxisMap& map) {
   for (size_t o = 0; o < node.outputs().size(); o++)
     map.outputs[o] = node.output(o)->type.is_static() ? node.output(o)->shape() : Shape();
@@ -37,7 +37,8 @@ void state(const OpDef& op, const ir::Node& node, AxisMap& map) {
     AxesContext context(node, stated);
     op.axes(context);
   } catch (const Error& e) {
-    // Lowering reports what is wrong with the node; of a hook that is wrong, everybody must know.
+    // Lowering reports errors of the node. An internal error is an error of the hook and is not
+    // ignored.
     if (e.code() == ErrorCode::internal) throw;
     return;
   }
@@ -62,7 +63,7 @@ AxisMap axis_map(const ir::Node& node) {
   try {
     infer(copy);
   } catch (const Error&) {
-    return map;  // inference of the graph reports it
+    return map;  // inference of the graph reports the error
   }
   state(*op, copy, map);
   return map;
@@ -271,15 +272,15 @@ void aligned_as(AxesContext& ctx, size_t input, const Shape& shape, size_t outpu
 
 namespace {
 
-// Elements after each axis: entry d is the product of the axes from d on.
+// The number of elements after each axis: entry d is the product of the axes from d on.
 std::vector<int64_t> products_from(std::span<const int64_t> shape) {
   std::vector<int64_t> p(shape.size() + 1, 1);
   for (size_t d = shape.size(); d-- > 0;) p[d] = checked_mul(p[d + 1], shape[d], "shape");
   return p;
 }
 
-// The axis in which the number of an element, divided by `low` and counted up to `high`, is one
-// digit.
+// The axis that corresponds to one digit of the number of an element, after division by `low` and
+// before `high`.
 std::optional<size_t> axis_between(const std::vector<int64_t>& p, int64_t low, int64_t high) {
   for (size_t d = 0; d + 1 < p.size(); d++)
     if (p[d] > p[d + 1] && low >= p[d + 1] && high <= p[d] && low % p[d + 1] == 0 &&
@@ -288,14 +289,14 @@ std::optional<size_t> axis_between(const std::vector<int64_t>& p, int64_t low, i
   return std::nullopt;
 }
 
-// Elements may be counted in steps of `c`: it lies between two axes or divides one.
+// Whether the elements can be counted in units of `c`: it is between two axes, or divides one.
 bool is_cut(const std::vector<int64_t>& p, int64_t c) {
   for (size_t d = 0; d + 1 < p.size(); d++)
     if (c % p[d + 1] == 0 && p[d] % c == 0) return true;
   return c == 1 && p.size() == 1;
 }
 
-// Numbers in which both shapes count elements, each a multiple of the one before.
+// The numbers in whose units both shapes count elements. Each is a multiple of the previous one.
 std::vector<int64_t> common_cuts(const std::vector<int64_t>& p, const std::vector<int64_t>& q) {
   std::set<int64_t> candidates(p.begin(), p.end());
   candidates.insert(q.begin(), q.end());
@@ -310,7 +311,7 @@ std::vector<int64_t> common_cuts(const std::vector<int64_t>& p, const std::vecto
   return cuts;
 }
 
-// An axis that several axes of the input cross is only partly linked.
+// An axis that several axes of the input cross can be linked only partly.
 void number_crossed(AxesContext& ctx, const InOrder& o) {
   for (size_t e = o.to; e < o.to_last; e++) {
     int64_t known = 1;
@@ -320,7 +321,7 @@ void number_crossed(AxesContext& ctx, const InOrder& o) {
   }
 }
 
-// Axes of one place follow the place between others that they have.
+// Axes with one place are carried to the axis with one place between the same other axes.
 void carry_units(AxesContext& ctx, const InOrder& o, const std::vector<int64_t>& p,
                  const std::vector<int64_t>& q) {
   std::vector<bool> taken(q.size());
@@ -426,7 +427,7 @@ void out_of_blocks(AxesContext& ctx, size_t input, size_t plain_axis, size_t out
 
 namespace {
 
-// A link whose digits never repeat counts as one without a period.
+// A link whose digits never repeat is treated as a link without a period.
 int64_t period(const AxisLink& l, int64_t from_places, int64_t to_places) {
   if (l.extent == kNoRepeat || l.shift < 0) return l.extent;
   const bool once = (from_places - 1 + l.shift) / l.input_block < l.extent &&
@@ -434,7 +435,7 @@ int64_t period(const AxisLink& l, int64_t from_places, int64_t to_places) {
   return once ? kNoRepeat : l.extent;
 }
 
-// The form in which equal links are equal.
+// The canonical form of a link, in which equivalent links are equal.
 std::optional<AxisLink> tidied(AxisLink l, int64_t from_places, int64_t to_places) {
   l.extent = period(l, from_places, to_places);
   const bool plain = l.input_block == 1 && l.output_block == 1 && l.shift == 0;
@@ -450,7 +451,7 @@ std::optional<AxisLink> composed(const AxisLink& first, const AxisLink& second, 
   const int64_t e1 = period(first, from_places, places), e2 = period(second, places, to_places);
   AxisLink l = {first.input, first.input_axis, second.output, second.output_axis};
   if (second.shift != 0) {
-    // The place itself must be known before something is added to it.
+    // The place must be known exactly before something is added to it.
     if (first.output_block != 1 || e1 != kNoRepeat) return std::nullopt;
     l.extent = e2;
     l.input_block = checked_mul(first.input_block, second.input_block, "axes");
@@ -459,8 +460,8 @@ std::optional<AxisLink> composed(const AxisLink& first, const AxisLink& second, 
         checked_add(first.shift, checked_mul(second.shift, first.input_block, "axes"), "axes");
     return tidied(l, from_places, to_places);
   }
-  // Digits of the middle axis: the first link knows those from low1 to high1, the second uses those
-  // from low2 to high2.
+  // The digits of the middle axis: the first link determines those from low1 to high1, the second
+  // uses those from low2 to high2.
   const int64_t low1 = first.output_block, low2 = second.input_block, low = std::max(low1, low2);
   if (low % low1 != 0 || low % low2 != 0) return std::nullopt;
   const auto end = [](int64_t begin, int64_t extent) {
@@ -480,15 +481,15 @@ std::optional<AxisLink> composed(const AxisLink& first, const AxisLink& second, 
 
 namespace {
 
-// How the inputs of the operator reach one value of its expansion.
+// The relation of the inputs of the operator to one value of its expansion.
 struct Reach {
-  // By input; one that is not listed does not reach it.
+  // By input. An input that is not listed does not affect the value.
   std::map<size_t, std::vector<AxisLink>> links;
   std::set<size_t> numbered;  // axes
 };
 
-// Both ways lead to the value: what they have in common holds. Where one carries an axis and the
-// other does not, the number of the place counts.
+// Both paths lead to the value, so only their common properties hold. If only one of them carries
+// an axis, the number of the place affects the result.
 void add_way(Reach& reach, size_t input, const std::vector<AxisLink>& links) {
   const auto [at, first] = reach.links.try_emplace(input, links);
   if (first) return;
@@ -528,8 +529,8 @@ std::vector<AxisLink> links_through(const std::vector<AxisLink>& before, const A
   return after;
 }
 
-// Removes outputs that cannot be made, or that nothing reads. Empty when it does not expand, as
-// where a constant is missing.
+// Removes outputs that cannot be computed or are not used. Empty if the node cannot be expanded,
+// for example because a constant is missing.
 std::unique_ptr<ir::Graph> expanded(const ir::Node& node, std::vector<size_t>& outputs) {
   for (const bool all : {true, false}) {
     auto graph = isolate(node);
@@ -545,7 +546,7 @@ std::unique_ptr<ir::Graph> expanded(const ir::Node& node, std::vector<size_t>& o
     try {
       if (expand_node(*graph->nodes().front())) return graph;
     } catch (const Error&) {
-      // Inference and lowering report it; of such a node nothing is carried.
+      // Inference and lowering report the error; nothing is carried for such a node.
     }
   }
   return nullptr;
@@ -553,7 +554,8 @@ std::unique_ptr<ir::Graph> expanded(const ir::Node& node, std::vector<size_t>& o
 
 using Reached = std::map<const ir::Value*, Reach>;
 
-// What the inputs are in the expansion. Numbers of a constant differ from place to place.
+// The relation of the inputs of the node to those of its expansion. The elements of a constant may
+// differ from place to place.
 Reached reached_inputs(const AxesContext& ctx, const ir::Graph& graph) {
   Reached reached;
   size_t next = 0;
@@ -573,8 +575,8 @@ Reached reached_inputs(const AxesContext& ctx, const ir::Graph& graph) {
   return reached;
 }
 
-// An axis that differs from place to place in an input does so where it is linked to. Where an axis
-// is mixed, every axis that comes from no input may.
+// If an axis of an input differs from place to place, the axes to which it is linked do as well. If
+// it is mixed, every axis that is not linked to an input may.
 void add_numbered(Reach& made, const AxisMap& map, const std::set<size_t>& numbered, size_t input,
                   size_t output) {
   const Shape& in = map.inputs[input];
@@ -620,7 +622,7 @@ void expansion(AxesContext& ctx) {
   for (const ir::Node* n : graph->nodes()) {
     bool plain = true;
     ir::for_each_subgraph(*n, [&](const ir::Graph&) { plain = false; });
-    if (!plain) return;  // it may read anything
+    if (!plain) return;  // it may depend on anything
     pass_through(ctx, *n, reached);
   }
   for (size_t k = 0; k < outputs.size(); k++) {

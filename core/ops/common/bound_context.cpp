@@ -71,15 +71,15 @@ std::vector<Extent> BoundContext::extents(size_t i) {
 
 namespace {
 
-// Whether the type has every whole number up to `most`.
+// Whether the type represents every integer up to `most`.
 bool is_exact_up_to(DType type, int64_t most) {
   if (!is_float(type)) return type == DType::s64 || (type == DType::s32 && most <= INT32_MAX);
   const int bits = type == DType::f64 ? 53 : type == DType::f32 ? 24 : 0;
   return most <= int64_t{1} << bits;
 }
 
-// The operand that a minimum always is, because the constants of the other one are above `most`, a
-// bound of the result; null when there is none.
+// The operand that always is the minimum, because the constants of the other operand are above
+// `most`, a bound of the result. Null if there is none.
 Value* unlimited(const Node& n, int64_t k, int64_t most) {
   if (n.op_type != "Min" || n.inputs().size() != 2) return nullptr;
   for (const size_t i : {0u, 1u}) {

@@ -1,8 +1,8 @@
-// Rules for sizes that depend on data which several operators have (ops/bound.h).
+// Rules for sizes that depend on data, shared by several operators (ops/bound.h).
 //
-// The real part of a tensor is always the first places along one axis. Reshape [2, n, 3] -> [2 n,
-// 3] with room for N rows: the real rows are 0 .. n-1 and N .. N+n-1, so they are gathered to the
-// front first (BoundContext::compacted).
+// The real part of a tensor is always the first places along one axis. Example: Reshape [2, n, 3]
+// -> [2 n, 3] with room for N rows. The real rows are 0 .. n-1 and N .. N+n-1, so they are first
+// moved to the front (BoundContext::compacted).
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -27,8 +27,8 @@ BoundResult bound_unstated(BoundContext& ctx) {
   return ctx.refuse_sizes();
 }
 
-// Operands of which some are real along two axes up to one size: the others broadcast, or have that
-// size along one of the axes.
+// For operands that are real along two axes up to one size. The other operands broadcast, or have
+// that size along one of the axes.
 BoundResult bound_twins(BoundContext& ctx, const Item& twins, size_t rank) {
   const size_t shift = rank - twins.value->shape().size();
   const size_t axes[] = {twins.axis + shift, *twins.twin + shift};
@@ -99,8 +99,8 @@ BoundResult bound_reduced(BoundContext& ctx, std::vector<int64_t> axes, const Te
   return {x.size, axis};
 }
 
-// The axis of x that has the size itself in `to` stays what it is (`kept`), with at most one
-// unknown next to it.
+// The axis of x whose size is itself an element of `to` is kept (`kept`), with at most one unknown
+// extent next to it.
 BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> to) {
   const Shape& from = x.value->shape();
   const int64_t outer = partial_product(from, 0, x.axis), bound = from[x.axis];
@@ -157,7 +157,7 @@ BoundResult bound_reshape(BoundContext& ctx, const Item& x, std::vector<Extent> 
   flat = Item::of(ctx.with_bound(flat, shape[k] * known));
   if (before == 1 || shape[k] == 0)
     return {.size = size, .axis = k, .whole = ctx.build.reshape(flat.value, shape)};
-  // Row (o, j) of the result is row o * size + j of what is real.
+  // Row (o, j) of the result is row o * size + j of the real part.
   ir::Value* places_of_rows = ctx.build.places(before * shape[k]);
   ir::Value* row = ctx.build.newest(
       "Add",

@@ -11,7 +11,7 @@ void infer_nothing(InferContext& ctx);
 
 // Fails as unsupported, because a container or a body that should have been resolved is left.
 void lower_container(LowerContext& ctx);
-// The same for text, which is computed from constants only (ops/common/strings.h).
+// The same for text; only constant text is supported (ops/common/strings.h).
 void lower_text(LowerContext& ctx);
 // The same for images (ops/common/images.h).
 void lower_image(LowerContext& ctx);

@@ -18,7 +18,7 @@ namespace poprt::ops {
 // A tensor with the greatest or the least number of the type; for floats, an infinity.
 Tensor extreme(DType type, bool greatest);
 
-// Whether the node reads or produces text, which is computed from constants only.
+// Whether the node reads or produces text. Text is computed from constants only.
 bool computes_text(const ir::Node& n);
 
 // The subgraph in attribute `key`. Throws invalid_argument if the node has none.

@@ -1,8 +1,8 @@
 // The interface between the compiler and libpoprt_images.so, which decodes image files. It has C
 // types only; no exception and no ownership crosses it.
 //
-// The decoder is a separate library, loaded for the first image, because it needs a dozen codec
-// libraries. Loading them would delay every other compilation.
+// The library is separate and loaded for the first image, so that other compilations do not load
+// its dozen codec libraries.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 namespace poprt::ops {
 namespace {
 
-// Shapes may change from round to round, element types may not.
+// Checks element types, which must not change from round to round; shapes may.
 void check_types(const InferContext& ctx, const ir::Graph& body, size_t states) {
   const auto differ = [](const ir::Value* a, DType b) {
     return a && a->dtype() != DType::undefined && b != DType::undefined && a->dtype() != b;
@@ -31,7 +31,7 @@ void check_types(const InferContext& ctx, const ir::Graph& body, size_t states) 
   }
 }
 
-// What an Identity copies, however many there are.
+// The value that a chain of Identity nodes copies.
 const ir::Value* origin(const ir::Value* v) {
   while (v->producer() && facts_of(*v->producer()).source == ElementSource::itself &&
          v->producer()->input(0))
@@ -61,7 +61,7 @@ std::optional<int64_t> trip_count(const InferContext& ctx) {
   return std::max<int64_t>((*count)[0], 0);
 }
 
-// The type of a state after all rounds, of which there may be none.
+// The type of a state after all rounds; possibly no round runs.
 ir::ValueType final_type(const ir::Value* given, const ir::ValueType& made, bool runs) {
   if (runs) return made;
   ir::ValueType type = ir::ValueType{made.dtype, false, {}, {}};
@@ -75,7 +75,7 @@ ir::ValueType final_type(const ir::Value* given, const ir::ValueType& made, bool
   return type;
 }
 
-// The number of the round or the condition, which a body may declare as tensors of one element.
+// The number of the round or the condition, which a body may declare as a tensor with one element.
 ir::Value* as_declared(FoldingBuilder& build, const ir::Value& input, ir::Value* scalar) {
   const ir::ValueType& type = input.type;
   const bool one = type.has_shape && !type.shape.empty() &&
@@ -109,7 +109,7 @@ void infer_loop(InferContext& ctx, bool bounded) {
         body->inputs().size(), states);
   check_types(ctx, *body, states);
   const auto count = trip_count(ctx);
-  // No round ends a loop of no rounds early.
+  // If there are no rounds, none can end the loop early.
   const bool all = bounded || !may_end_early(ctx.node) || (count && *count == 0);
   const bool runs = !may_end_early(ctx.node) && (!ctx.has(0) || (count && *count > 0));
   for (size_t o = 0; o < ctx.node.outputs().size(); o++) {
@@ -143,13 +143,14 @@ void resolve_loop(ResolveContext& ctx) {
   loop.scans = n.outputs().size() - states;
   loop.body_nodes = node_count(*body);
   loop.round = [&](ir::Value* index, ir::Value* condition, const Items& carried) {
-    // Exporters declare them as scalars or as [1].
+    // Exporters declare the condition as a scalar or as [1].
     ir::Value* const declared = as_declared(ctx.build, *body->inputs()[1], condition);
     Items inputs = {Item::of(as_declared(ctx.build, *body->inputs()[0], index)),
                     Item::of(declared)};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
     Items results = actual_of(ctx.run_body(*body, inputs));
-    if (results[0].value == declared) results[0].value = condition;  // handed through
+    // the body passes the condition through
+    if (results[0].value == declared) results[0].value = condition;
     return results;
   };
   const Items results = ctx.iterate(loop);

@@ -1,4 +1,4 @@
-// What Loop of ai.onnx and poprt.Loop have in common.
+// Helpers shared by Loop of ai.onnx and poprt.Loop.
 #pragma once
 
 #include "ops/op.h"
@@ -6,21 +6,20 @@
 
 namespace poprt::ops {
 
-// Whether the node may run fewer rounds than its trip count: its first condition is not a constant
-// `true`, or its body computes the condition of the next round. Hands through the condition, or
-// makes a constant `true`: then all rounds run.
+// Whether the node may run fewer rounds than its trip count. It may not if its first condition is a
+// constant `true` and its body passes the condition through, or sets it to a constant `true`.
 bool may_end_early(const ir::Node& loop);
 
-// Types of the final states and of the scan outputs, [rounds, ...]. The number of rounds is the
-// trip count where that is constant and the loop cannot end early; otherwise it is unknown, or with
-// `bounded` the trip count as an upper bound. A state whose shape is not the same before and after
-// a round has unknown dimensions when no round may run.
+// Infers the types of the final states and of the scan outputs, [rounds, ...]. The number of rounds
+// is the trip count if that is constant and the loop cannot end early. Otherwise it is unknown or,
+// with `bounded`, the trip count is an upper bound. If the shape of a state changes in a round and
+// possibly no round runs, the state has unknown dimensions.
 void infer_loop(InferContext& ctx, bool bounded);
 
-// The states and scan outputs of all rounds.
+// Sets the states and scan outputs of all rounds.
 void resolve_loop(ResolveContext& ctx);
 
-// The trip count where it is constant, otherwise 1.
+// The trip count if it is constant, otherwise 1.
 int64_t loop_repeats(const ir::Node& loop);
 
 }  // namespace poprt::ops

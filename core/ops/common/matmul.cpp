@@ -82,7 +82,7 @@ void lower_strided_matmul(LowerContext& ctx, const StridedMatmul& given) {
 
 namespace {
 
-// The item without its size, unless the size is along axis `d`.
+// Removes the size along axis `d`; a size along another axis is kept.
 Item without(const Item& item, size_t d) {
   if (!item.sized_along(d)) return item;
   return item.along(item.axis != d ? item.axis : item.twin.value_or(d + 1));

@@ -14,7 +14,7 @@ std::vector<int64_t> spatial_of(const Shape& x, size_t end) {
   return {x.begin() + 2, x.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// The exponent of LpPool, which is a float in opset 1.
+// The exponent of LpPool. In opset 1 it is a float.
 int64_t norm_order(LowerContext& ctx) {
   const ir::Attribute* given = ctx.node.find_attr("p");
   const float* p = given ? std::get_if<float>(given) : nullptr;

@@ -6,7 +6,7 @@
 namespace poprt::ops {
 namespace {
 
-// Of one that is edited at a position that is known at run time: tables have the square of it.
+// The limit for a position that is known only at run time, because tables have the square of it.
 constexpr int64_t kMaxElementsToEdit = 1 << 10;
 
 bool have_one_shape(const std::vector<ir::Value*>& elements) {
@@ -16,7 +16,7 @@ bool have_one_shape(const std::vector<ir::Value*>& elements) {
   });
 }
 
-// Row p has which elements of `size` are left without element p.
+// Row p contains the elements, of `size`, that remain without element p.
 Tensor rows_of_erase(int64_t size) {
   std::vector<int64_t> rows;
   for (int64_t p = 0; p < size; p++)
@@ -24,9 +24,9 @@ Tensor rows_of_erase(int64_t size) {
   return Tensor::of<int64_t>({size, size - 1}, rows);
 }
 
-// Row p has the order of `size` elements and of one that is inserted at p and has number `size`.
-// Negative positions count from the end of the old ones, negative rows from the end of the table:
-// its second part is theirs.
+// Row p contains the order of `size` elements after inserting an element with number `size` at p.
+// Negative positions count from the end of the old elements. Negative rows count from the end of
+// the table, so its second half is for them.
 Tensor rows_of_insert(int64_t size) {
   std::vector<int64_t> rows;
   for (int64_t r = 0; r <= 2 * size; r++) {

@@ -11,9 +11,9 @@ using Elements = std::vector<ir::Value*>;
 
 inline constexpr int64_t kMaxElements = 1 << 16;  // of a sequence
 
-// What SequenceAt, SequenceInsert and SequenceErase make; a position that is none is the end. A
-// position that only a run knows needs elements of one shape. Throws invalid_argument for a
-// position outside of the sequence.
+// The results of SequenceAt, SequenceInsert and SequenceErase. If `at` is none, the position is the
+// end. A position that is known only at run time requires elements of equal shapes. Throws
+// invalid_argument for a position outside the sequence.
 Item sequence_element(ResolveContext& ctx, const Elements& elements, const Item& at);
 Item sequence_inserted(ResolveContext& ctx, Elements elements, ir::Value* element, const Item& at);
 Item sequence_erased(ResolveContext& ctx, Elements elements, const Item& at);

@@ -1,4 +1,4 @@
-// exp(x) - 1 is computed as tanh(x / 2) (exp(x) + 1), which has no cancellation near 0.
+// exp(x) - 1 is computed as tanh(x / 2) (exp(x) + 1) to avoid cancellation near 0.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_expm1_op {

@@ -1,4 +1,4 @@
-// log(1 + x). Near 0 it is computed as 2 atanh(x / (2 + x)), which has no cancellation.
+// log(1 + x). Near 0 it is computed as 2 atanh(x / (2 + x)) to avoid cancellation.
 #include "ops/common/expansion.h"
 
 namespace poprt::ops::graphcore_log1p_op {

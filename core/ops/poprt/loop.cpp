@@ -1,6 +1,6 @@
-// poprt.Loop: a Loop that its condition may end, as it runs on the device. Scan outputs have as
-// many rows as the trip count says, which is their bound; a state that the compiler adds counts the
-// rows that are made.
+// poprt.Loop: a Loop that its condition may end, in the form that runs on the device. Scan outputs
+// have as many rows as the trip count, which is a bound; a state that the compiler adds counts the
+// rows that are produced.
 #include "ops/common/loop.h"
 #include "ops/common/axes.h"
 #include "ops/common/compile_time.h"

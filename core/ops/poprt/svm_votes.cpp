@@ -1,7 +1,7 @@
 // poprt.SvmVotes: computes the label [rows] and the scores of SVMClassifier of ai.onnx.ml from
 // decisions [rows, pairs of classes], or, if `linear`, from scores [rows, classes]. Attributes:
-// labels, prob_a and prob_b (empty, or one for each pair), linear, all_positive (no
-// coefficient is negative), post_transform.
+// labels, prob_a and prob_b (empty, or one for each pair), linear, all_positive (no coefficient is
+// negative), post_transform.
 #include <algorithm>
 
 #include "kernels/calls/svm_classify.h"
